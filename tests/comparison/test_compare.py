@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -375,7 +376,7 @@ def test_users_of_the_truth_are_not_left_out():
     assert served["num_left_out"].to_list() == [0]
     both = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
     assert (both["users"], both["num_left_out"]) == (2, 2)
-    assert both["note"] == "2 of 4 users are left out: they are in one group only"
+    assert both["note"].startswith("2 of 4 users are left out: they are in one group only")
 
 
 def test_every_door_counts_those_who_are_left_out():
@@ -577,19 +578,19 @@ def test_degenerate_comparisons(case, test):
         assert got["p_value"] == expected[case]
 
 
-@pytest.mark.parametrize("method", ["t", "bootstrap", "percentile"])
+@pytest.mark.parametrize("method", ["t", "bootstrap"])
 def test_degenerate_summaries(method):
     for values, note in [
         ([None, None], "no user has a value"),
         ([1.0, None], "one user"),
         ([0.3, 0.3], "every user has the same value"),
         ([0.3, 0.1 + 0.2], "every user has the same value"),
-        ([0.3, 0.4], None),
+        ([0.3, 0.4], "too few users for a sure interval: 2"),
     ]:
         got = rf.summarize(judged(values), VALUE, method=method).row(0, named=True)
         assert not [name for name, value in got.items() if value != value]
         assert got["note"] == note
-        assert (got["ci_low"] is None) == (note is not None)
+        assert (got["ci_low"] is None) == (note is not None and "too few" not in note)
 
 
 def test_rounding_makes_no_difference():
@@ -598,7 +599,8 @@ def test_rounding_makes_no_difference():
     new = np.array([0.1 + 0.2, 0.3, 0.6, 0.8, 1.0])
     got = one(old, new, test="wilcoxon")
     assert (got["wins"], got["ties"], got["losses"]) == (3, 2, 0)
-    assert got["p_value"] == 0.25
+    tied = [0.0, 0.0, 1.0, 1.0, 1.0]
+    assert got["p_value"] == pytest.approx(stats.wilcoxon(tied, method="asymptotic").pvalue)
 
 
 def test_few_resamples_work():
@@ -726,7 +728,8 @@ def test_one_bar_counts_the_resamples_of_all_pairs_and_margins(monkeypatch):
 
     monkeypatch.setattr("tqdm.tqdm", Bar)
     monkeypatch.setattr(comparison, "_RESAMPLED_CELLS", 40)
-    rf.compare_values(several(), "a", "b", test="bootstrap", resamples=10, margin={"b": 0.1})
+    users = pl.concat(several().with_columns(user=pl.col("user") + 100 * part) for part in range(9))
+    rf.compare_values(users, "a", "b", test="bootstrap", resamples=10, margin={"b": 0.1})
     totals, steps = zip(*done, strict=True)
     # 3 pairs of 2 metrics, and both sides of the margin of one
     assert {*totals} == {sum(steps)} == {10 * (6 + 6)}
@@ -986,7 +989,8 @@ def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
     label = "dcg(gain=exponential)@10"
     values = pl.concat(lists).rank.per_user(label, truth=truth, by="model")
     a, b = (values.filter(model=m)[label].to_numpy() for m in "AB")
-    for test, scipy in (("wilcoxon", stats.wilcoxon), ("t", stats.ttest_rel)):
+    wilcoxon = partial(stats.wilcoxon, method="asymptotic")  # one user has no difference
+    for test, scipy in (("wilcoxon", wilcoxon), ("t", stats.ttest_rel)):
         got = rf.compare(pl.concat(lists), label, truth=truth, baseline="A", test=test)
         assert got["p_value"].item() == pytest.approx(scipy(b, a).pvalue, rel=1e-6)
         assert got.select("wins", "ties", "losses").row(0) == (9, 1, 0)

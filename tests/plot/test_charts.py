@@ -287,7 +287,7 @@ def test_compare_draws_the_differences():
     assert data["panel"].to_list() == expected["metric"].to_list()
     assert data["pair"].to_list()[:3] == ["b − a", "c − a", "c − b"]
     for verdict, difference, p in data.select("verdict", "difference", "p_adjusted").rows():
-        side = "better" if difference > 0 else "worse"
+        side = "ranks higher" if difference > 0 else "ranks lower"
         assert verdict == (side if p < 0.05 else "undecided")
     assert set(data["verdict"]) > {"undecided"}
 

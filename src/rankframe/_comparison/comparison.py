@@ -20,9 +20,9 @@ from rankframe._evaluation import ready_values, system_metrics
 from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import Question, ask
+from rankframe._request.question import Question
 from rankframe._request.share_names import Kind
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -62,7 +62,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Compare systems on the users they share: differences, intervals and tests.
@@ -71,7 +71,9 @@ def compare(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -112,7 +114,8 @@ def compare(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -125,10 +128,11 @@ def compare(
         ``p_value``, ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the
         differences), ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower),
         ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
-        of the difference ``ci_low`` to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for
-        ``"mcnemar"``, simultaneous for ``"tukey"`` and ``"randomized_tukey"``, a confidence
-        sequence for ``"sequential"``, else Student's), ``p_adjusted`` and ``verdict``. A print that
-        is too narrow leaves out the columns in the middle, and shows the answer.
+        of the difference ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for
+        ``"tukey"`` and ``"randomized_tukey"``, a confidence sequence for ``"sequential"``, of the
+        resamples for ``"bootstrap"``, else Student's; cut at the width of the metric's range),
+        ``p_adjusted`` and ``verdict``. A print that is too narrow leaves out the columns in the
+        middle, and shows the answer.
 
         ``note`` explains why a number is null, names each system that has no list for 5% of the
         users or more, and reports users who are left out, if they are 5% or more: a test of paired
@@ -175,26 +179,27 @@ def compare(
         metric that is not compared, or is combined with a geometric mean or a test that takes no
         margin, or ``primary`` is not a tested metric.
 
-    Notes
-    -----
-    Choose the test before you see the values: none is chosen from them. ``"randomization"`` flips
-    the signs of the differences: p = (b + 1)/(n + 1) where b of n patterns are at least as extreme
-    as the data, exact if there are at most ``resamples`` patterns. ``"bootstrap"`` takes the t
-    statistic of shifted resamples. ``"mcnemar"`` is McNemar's exact test, for values that are all 0
-    or 1, such as hits. ``"sequential"`` is for experiments that are inspected every day while users
-    arrive: its p-value and interval are valid at every look. Tests of all systems at once take the
-    users shared by all: ``"tukey"`` finds honest significant differences; ``"randomized_tukey"``
-    permutes each user's values over the systems, and compares every difference with the range of
-    the means, exact as above; ``"friedman"`` is Friedman's test, reported in ``note``, with
-    Nemenyi's comparison. With ``"tukey"`` and ``"randomized_tukey"``, ``confidence`` is the
-    probability that all intervals of a metric cover. All metrics and systems share the resamples.
+    Notes ----- Choose the test before you see the values: none is chosen from them.
+    ``"randomization"`` flips the signs of the differences: p = (b + 1)/(n + 1) where b of n
+    patterns are at least as extreme as the data, exact if there are at most ``resamples`` patterns.
+    ``"bootstrap"`` takes the t statistic of shifted resamples; its interval contains the
+    differences that it does not reject, so it excludes 0 where ``p_value`` < 1 − ``confidence``.
+    ``"mcnemar"`` is McNemar's exact test, for values that are all 0 or 1, such as hits.
+    ``"sequential"`` is for experiments that are inspected every day while users arrive: its p-value
+    and interval are valid at every look. Tests of all systems at once take the users shared by all:
+    ``"tukey"`` finds honest significant differences; ``"randomized_tukey"`` permutes each user's
+    values over the systems, and compares every difference with the range of the means, exact as
+    above; ``"friedman"`` is Friedman's test, reported in ``note``, with Nemenyi's comparison. With
+    ``"tukey"`` and ``"randomized_tukey"``, ``confidence`` is the probability that all intervals of
+    a metric cover. All metrics and systems share the resamples.
 
     Without ``baseline``, each system is compared with those before it in sorted order (of an Enum,
     in the order of its categories). A comparison without a p-value does not count in
     ``correction``, and rows of ``total`` do; tests of all systems at once have their own
     correction, over all pairs for one metric in one segment.
 
-    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or ``"bootstrap"``. If more
+    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or, with 50 users or more,
+    ``"bootstrap"``. If more
     than half of the users change by the same amount, such as 0, and fewer than 20 change by other
     amounts, the margin is not tested, and ``note`` reports this.
 
@@ -206,8 +211,14 @@ def compare(
     *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
     30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
     1987, for the two one-sided tests of equivalence. Values that agree to 14 significant digits are
-    equal. Wilcoxon leaves out users with a difference of 0, as in SciPy. If ranks and means have
-    opposite signs, the verdict of a rank test is "undecided".
+    equal. If ranks and means have opposite signs, the verdict of a rank test is "undecided".
+
+    ``"wilcoxon"`` tests whether the differences are symmetric about 0, not whether their mean is 0:
+    of many users with skewed differences and equal means, it finds most (N. Ihemelandu and M. D.
+    Ekstrand, *SIGIR* 2023). So its verdicts are "ranks higher" and "ranks lower", and ``note`` says
+    so from 200 users on where the skewness exceeds twice its standard error. It leaves out users
+    with a difference of 0. p is exact for 50 users or fewer without ties and zeros, else that of
+    the normal approximation with the correction for ties and without that for continuity.
 
     With ``primary``, the other metrics count only where the primary metric shows a difference:
     their ``p_adjusted``, corrected without the primary metric, is at least that of the primary
@@ -216,16 +227,22 @@ def compare(
     Statistical Planning and Inference* 99, 2001). With more pairs, this holds separately for the
     primary metric and for the others.
 
-    ``"sequential"`` is a mixture sequential probability ratio test of the mean: under equal means,
-    the probability that p < α at any look is at most α. This is exact for normal differences, and
-    asymptotic for others. It mixes the t tests of effects δ ~ N(0, ρ²), in standard deviations of
-    the differences, ρ = 0.1; so the interval is tightest near 900 users, where it is 1.55 times as
-    wide as Student's, and fewer than 27 users have no interval at confidence 0.95. Each look must
-    include all users of earlier looks, with unchanged values; new users must arrive in an order
-    that does not depend on the values. Then the least p of all looks and the intersection of all
-    intervals are valid, too. H. Robbins, *Annals of Mathematical Statistics* 41, 1970; R. Johari,
-    L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al., *Annals of Statistics* 52, 2024;
-    H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the unknown variance.
+    ``"sequential"`` bets on the differences d, divided by the width of the metric's range: the
+    wealth is the mean over the stakes c = 0.96/2^j, j = 0…7, and both directions of Π (1 ± c·d),
+    and p = min(1, 1/wealth). Under equal means, the probability that p < α at any look is at most
+    α: exactly, for each distribution and any number of users, whatever their order in a table. The
+    interval has the means whose wealth, for d/2 + ½ against the mean's, is below 1/α. For nDCG it
+    is about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from 1,000
+    on. A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²), in
+    standard deviations of the differences, ρ = 0.1: exact for normal differences and asymptotic for
+    others, so it does not decide before 20 users differ. Its interval is tightest near 900 users,
+    1.55 times as wide as Student's; fewer than 27 users have none at confidence 0.95. Each look
+    must include all users of earlier looks, and a user's value may not change between looks; new
+    users must arrive in an order that does not depend on the values. I. Waudby-Smith and A. Ramdas,
+    *J. Royal Statistical Society B* 86, 2024, for the bets; H. Robbins, *Annals of Mathematical
+    Statistics* 41, 1970; R. Johari, L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al.,
+    *Annals of Statistics* 52, 2024; H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the
+    unknown variance.
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
@@ -239,7 +256,7 @@ def compare(
     w)², where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the
     bootstrap draws whole clusters, and ``"randomization"`` flips all differences of a cluster
     together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20
-    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t) and 92% (BCa); with
+    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t); with
     fewer clusters, or one with most of the users, they are too short.
 
     Examples
@@ -265,109 +282,9 @@ def compare(
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
-def compare_values(
-    frame: FrameT,
-    /,
-    *columns: str,
-    by: str | Sequence[str] | None = None,
-    user: str = "user",
-    weights: str | None = None,
-    cluster: str | None = None,
-    total: bool = False,
-    baseline: object = None,
-    test: Test = "t",
-    correction: Correction | None = "holm",
-    confidence: float = 0.95,
-    margin: Margin | None = None,
-    primary: str | None = None,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> FrameT:
-    """
-    Compare systems by precomputed values per user, such as RMSE, as ``compare`` does metrics.
-
-    Parameters
-    ----------
-    frame
-        One row per user and group of ``by``: any numbers from any source, such as the result of
-        ``per_user`` joined with a table of users.
-    *columns
-        The columns of values, numbers or booleans; null is undefined.
-    by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
-    user
-        The column of the user.
-    weights
-        A column of weights ≥ 0: how much each user counts.
-    cluster
-        A column with the cluster of each user: users of one cluster depend on each other, and
-        clusters are the observations.
-    total
-        Add the comparison over all segments, such as folds, with null in the segment columns: one
-        test of the differences within segments.
-    baseline
-        The system that the others are compared with; by default every pair is compared.
-    test
-        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
-        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
-    correction
-        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None.
-    confidence
-        The probability that a single interval covers the true value.
-    margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
-    primary
-        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
-        p-value is not corrected for the other metrics.
-    resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
-    seed
-        Seed of the resamples; the same seed produces the same numbers on every machine.
-
-    Returns
-    -------
-    DataFrame, LazyFrame or pandas.DataFrame
-        The frame of ``compare``; ``metric`` contains the column names. Users with values of both
-        systems are paired; a user without a row for one of them is left out, and counts in
-        ``num_left_out``. ``num_missed`` and
-        ``baseline_num_missed`` are null: values do not show which users have a list.
-
-    Raises
-    ------
-    RankingDataError
-        If a column is missing or not a number, an id is null, a user has several rows of a system,
-        a value is NaN or infinite, ``weights`` are null, negative, all 0 or differ between systems,
-        a cluster is null or differs between systems, or there is only one.
-
-    Examples
-    --------
-    >>> errors = pl.DataFrame({"user": [1, 2, 3] * 2, "rmse": [0.5, 0.7, 0.9, 0.4, 0.7, 0.7]})
-    >>> errors = errors.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
-    >>> change = rf.compare_values(errors, "rmse", baseline="old")
-    >>> change.select("metric", "model", "difference", "p_value")
-    shape: (1, 4)
-    ┌────────┬───────┬────────────┬──────────┐
-    │ metric ┆ model ┆ difference ┆ p_value  │
-    │ ---    ┆ ---   ┆ ---        ┆ ---      │
-    │ str    ┆ str   ┆ f64        ┆ f64      │
-    ╞════════╪═══════╪════════════╪══════════╡
-    │ rmse   ┆ new   ┆ -0.1       ┆ 0.225403 │
-    └────────┴───────┴────────────┴──────────┘
-    """
-    trial = Trial(
-        baseline, test, correction, confidence, margin, primary, resamples, seed, cluster, total
-    )
-    groups = _systems_first(by, [(ready_values.TABLE, frame)], baseline)
-    values = ready_values.ready_values(frame, columns, groups, user, weights, cluster)
-    return adapters.to_caller_type(comparison_of(values, trial, "compare_values"), like=frame)
+def compare_values(frame: FrameT, /, *columns: str, **options: Any) -> FrameT:
+    """Compare systems by a table of values, the former name of this call; see :func:`compare`."""
+    return compare(frame, *columns, **options)
 
 
 def ask_systems(
@@ -384,7 +301,7 @@ def ask_systems(
     """Ask for the values of systems, whose column comes first in ``by``."""
     groups = groups_by_systems(frame, truth, by, trial.baseline)
     settings = keywords.read_options(options, cluster=trial.cluster, count_missed=count_missed)
-    return ask(frame, metrics, truth, groups, settings, per_user=per_user)
+    return ready_values.ask(frame, metrics, truth, groups, settings, per_user=per_user)
 
 
 def groups_by_systems(
@@ -479,6 +396,7 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
         margin=margins,
         resamples=resampling.times,
         seed=resampling.seed,
+        widths=pair_tests.widths_of(values.requested),
     )
 
 
@@ -728,7 +646,18 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     )
     if trial.test in ("wilcoxon", "friedman"):
         table = pair_tests.unless_contrary(table)
-    return table.drop(trials.SIGN)
+    if trial.test == "wilcoxon":
+        table = pair_tests.of_ranks(table)
+    return table.with_columns(summaries.cut_at(_widths_of(values.requested))).drop(trials.SIGN)
+
+
+def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Range]:
+    """Return between which values the difference of two means is."""
+    widths = {metric.name: float(labels.traits_of(metric).width) for metric in requested}
+    return {
+        name: summaries.Range(-width, width, f"the greatest difference of the metric, {width:.10g}")
+        for name, width in widths.items()
+    }
 
 
 def _test_in_batches(

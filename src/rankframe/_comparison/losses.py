@@ -26,7 +26,7 @@ COLUMNS = {
     **dict.fromkeys((P_BEYOND, P_WITHIN, LOW, HIGH), pl.Float64),
     EVIDENCE: pl.String,
 }
-_NOTHING: dict[str, Any] = {name: nan for name in (P_BEYOND, P_WITHIN, LOW, HIGH)}
+_NOTHING: dict[str, Any] = dict.fromkeys((P_BEYOND, P_WITHIN, LOW, HIGH), nan)
 _ALIKE = (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE)
 
 
@@ -98,7 +98,7 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
     gain = _gain(pair.sample.values, rule)
     number, differ = len(gain), int((gain != 0).sum())
     if differ >= statistics.FEW_USERS and not (
-        _are_lost_hits(pair, gain) or pair_tests.few_differ(pair)
+        _are_lost_hits(pair, gain) or pair_tests.why_untested(pair, trial)
     ):
         return {}
     unit = "users" if pair.clusters is None else "clusters"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite, isnan, nan
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -13,6 +14,7 @@ from rankframe._comparison.system_pairs import Matrix, Pair, Tested
 from rankframe._comparison.trials import Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
+from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Sample
@@ -25,14 +27,14 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     test, confidence, resampling = trial.test, trial.confidence, trial.resampling
     if test == "mcnemar":
         return _test_hits(pairs, confidence)
+    if test == "sequential":
+        return _test_looks(pairs, trial, advance)
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
         if test == "randomization":
             return statistics.randomization(sample, confidence, resampling, advance)
         if test == "bootstrap":
-            return statistics.bootstrap(sample, confidence, resampling, advance)
-        if test == "sequential":
-            return statistics.sequential(sample, confidence)
+            return statistics.bootstrap_test(sample, confidence, resampling, advance)
         return (statistics.wilcoxon if test == "wilcoxon" else statistics.t_test)(
             sample, confidence
         )
@@ -42,17 +44,23 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, advance)
     notes: list[str | None] = [pair.undefined for pair in pairs]
     signs: list[float | None] = [None] * len(pairs)
+    if test == "bootstrap":
+        notes = [
+            note or (_NO_BOUND if isnan(low) else None)
+            for note, low in zip(notes, outcome.low.tolist(), strict=True)
+        ]
     if test in trials.UNWEIGHTED:
         notes = [
             note if pair.weights is None else note or trials.UNEVEN
             for note, pair in zip(notes, pairs, strict=True)
         ]
-    if test == "sequential":
-        lows = outcome.low.tolist()
-        notes = [note or _note_of_looks(low) for note, low in zip(notes, lows, strict=True)]
     if test == "wilcoxon":
         signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
+        notes = [note or _note_of_skewness(pair) for note, pair in zip(notes, pairs, strict=True)]
     return Tested(outcome, outcome.p.copy(), notes, signs)
+
+
+_NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
 
 
 def _with_ties(pair: Pair) -> Pair:
@@ -66,9 +74,79 @@ def _with_ties(pair: Pair) -> Pair:
     return pair._replace(difference=change, sample=pair.sample._replace(values=change))
 
 
-def _note_of_looks(low: float) -> str:
-    """Explain a sequential test, and why it has no interval."""
-    valid = "always valid: look as often as you like"
+#: With fewer users, a test of ranks has few false positives even if the differences are skewed.
+_MANY_RANKS = 200
+
+
+def _note_of_skewness(pair: Pair) -> str | None:
+    """Note that the mean of many skewed differences is not what ranks test."""
+    from rankframe._comparison import statistics
+
+    users = len(pair.difference)
+    if users < _MANY_RANKS or not statistics.is_skewed(pair.sample):
+        return None
+    skewness = statistics.skewness(pair.sample)
+    return f"tests ranks, not the mean: the differences have skewness {skewness:.2g}"
+
+
+def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
+    """Test by bets where the metric has a finite range, else by a mixture of t tests."""
+    import numpy as np
+
+    from rankframe._comparison import always_valid, statistics
+    from rankframe._comparison.statistics import Outcome
+
+    outcome = Outcome(*(np.full(len(pairs), nan) for _ in Outcome._fields))
+    notes = [trials.UNEVEN if pair.weights is not None else pair.undefined for pair in pairs]
+    widths = [trial.widths.get(pair.metric, inf) for pair in pairs]
+    for bounded, reduce in ((True, always_valid.bets), (False, always_valid.mixture)):
+        places = [place for place, width in enumerate(widths) if isfinite(width) == bounded]
+        units = np.array([widths[place] if bounded else 1.0 for place in places])
+        samples = [
+            _in_units(pairs[place], widths[place]) if bounded else pairs[place].sample
+            for place in places
+        ]
+        test = partial(_without_resamples, reduce, trial.confidence)
+        part = statistics.in_matrices(samples, test, advance)
+        outcome.p[places] = part.p
+        outcome.low[places], outcome.high[places] = part.low * units, part.high * units
+        for place in places:
+            if pairs[place].weights is None and len(pairs[place].difference):
+                valid = _note_of_looks(pairs[place], outcome.low[place], bounded=bounded)
+                notes[place] = "; ".join(filter(None, (notes[place], valid))) or None
+    return Tested(outcome, outcome.p.copy(), notes, [None] * len(pairs))
+
+
+def _without_resamples(
+    reduce: Callable[[Sample, float], Outcome], confidence: float, sample: Sample, _: Advance
+) -> Outcome:
+    return reduce(sample, confidence)
+
+
+def _in_units(pair: Pair, width: float) -> Sample:
+    """Divide differences by the width of the range, so that they are in [−1, 1]."""
+    values = pair.sample.values / width
+    if len(values) and not (abs(values) <= 1 + trials.NOTHING).all():
+        farthest = float(abs(pair.sample.values).max())
+        msg = (
+            f"metric {pair.metric!r}: two values of one user differ by {farthest:.6g}, but its "
+            f"range has the width {width:.6g}: declare a range that has all values"
+        )
+        raise RankingDataError(msg)
+    return pair.sample._replace(values=values.clip(-1, 1))
+
+
+def _note_of_looks(pair: Pair, low: float, *, bounded: bool) -> str:
+    """Say for which differences looks are valid, and why there is no interval."""
+    from rankframe._comparison import always_valid
+
+    if bounded:
+        return "always valid: look as often as you like"
+    if pair.undefined is not None:
+        return ""
+    valid = "look as often as you like: valid for about normal differences"
+    if always_valid.too_few_differ(pair.difference[:, None]).any():
+        return f"{valid}; no decision before {always_valid.LEAST_DIFFERENT} users differ"
     return f"{valid}; too few users for an interval" if isnan(low) else valid
 
 
@@ -184,7 +262,7 @@ def test_margins(
     import numpy as np
 
     margins, directions = trial.margins, directions_of(requested)
-    untested = [few_differ(pair) if pair.metric in margins else None for pair in pairs]
+    untested = [why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
     within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
     places = [
         place
@@ -211,7 +289,9 @@ def p_above(samples: Sequence[Sample], trial: Trial, advance: Advance) -> Array:
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
         if trial.test == "bootstrap":
-            return statistics.bootstrap(sample, 0.95, trial.resampling, advance, one_sided=True)
+            return statistics.bootstrap_test(
+                sample, 0.95, trial.resampling, advance, one_sided=True
+            )
         outcome = statistics.t_test(sample, 0.95)
         values, weights = sample
         sums = (values if weights is None else weights * values).sum(axis=0)
@@ -220,7 +300,25 @@ def p_above(samples: Sequence[Sample], trial: Trial, advance: Advance) -> Array:
     return statistics.in_matrices(samples, reduce, advance).p
 
 
-def few_differ(pair: Pair) -> str | None:
+#: With fewer users, resamples are not skewed enough to bound a mean on one side.
+_FEWEST_RESAMPLED = 50
+
+
+def why_untested(pair: Pair, trial: Trial) -> str | None:
+    """Return why a margin of a pair is not tested."""
+    if system_pairs.why_undefined(pair.sample.values) is not None:
+        return None
+    users = len(pair.sample.values)
+    if trial.test == "bootstrap" and users < _FEWEST_RESAMPLED:
+        unit = "users" if pair.clusters is None else "clusters"
+        return (
+            f"margin not tested: the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}: take "
+            "test='t'"
+        )
+    return _few_differ(pair)
+
+
+def _few_differ(pair: Pair) -> str | None:
     """Return why a margin cannot be tested: nearly all users change by one amount, such as 0.
 
     Their differences have almost no spread, whatever the rare ones are.
@@ -230,8 +328,6 @@ def few_differ(pair: Pair) -> str | None:
     from rankframe._comparison import statistics
 
     values = pair.sample.values
-    if system_pairs.why_undefined(values) is not None:
-        return None
     amounts, counts = np.unique(values, return_counts=True)
     alike = counts.max()
     remainder = len(values) - alike
@@ -250,6 +346,18 @@ def few_differ(pair: Pair) -> str | None:
 def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
     """Return for each metric whether higher is better; None if neither is, or if undeclared."""
     return {metric.name: labels.traits_of(metric).higher_is_better for metric in requested}
+
+
+def widths_of(requested: Sequence[RequestedMetric]) -> dict[str, float]:
+    """Return for each metric how far two users' values can differ; of a geometric mean, in ln."""
+    widths: dict[str, float] = {}
+    for metric in requested:
+        traits, epsilon = labels.traits_of(metric), metric.over_users.epsilon
+        widths[metric.name] = traits.width
+        if epsilon is not None and isfinite(traits.width):
+            least, greatest = traits.least + epsilon, traits.greatest + epsilon
+            widths[metric.name] = log(greatest / least) if least > 0 else inf
+    return widths
 
 
 def detectable(pair: Pair, trial: Trial) -> float:
@@ -291,12 +399,26 @@ def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     )
 
 
+def of_ranks(table: pl.DataFrame) -> pl.DataFrame:
+    """Rename a verdict of Wilcoxon's test: it is about ranks, whatever the means are."""
+    word = pl.when(pl.col(trials.SIGN) > 0).then(pl.lit("ranks higher"))
+    return table.with_columns(
+        pl.when(pl.col("verdict").is_in(_DIFFERS))
+        .then(word.otherwise(pl.lit("ranks lower")))
+        .otherwise("verdict")
+        .alias("verdict")
+    )
+
+
+_DIFFERS = ("better", "worse", "higher", "lower")
+
+
 def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
     """Remove a verdict of ranks that the means contradict, and note it."""
     contrary = (pl.col("difference").sign() * pl.col(trials.SIGN).sign() < 0).fill_null(value=False)
     sentence = pl.lit("the ranks and the means have opposite signs")
     return table.with_columns(
-        pl.when(contrary & pl.col("verdict").is_in(["higher", "lower"]))
+        pl.when(contrary & pl.col("verdict").is_in(_DIFFERS))
         .then(pl.lit("undecided"))
         .otherwise("verdict")
         .alias("verdict"),

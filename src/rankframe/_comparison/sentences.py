@@ -23,7 +23,7 @@ TESTS: Mapping[Test, str] = {
     "randomization": "paired randomization test",
     "bootstrap": "paired bootstrap test",
     "mcnemar": "McNemar's exact test",
-    "sequential": "sequential t test",
+    "sequential": "sequential test",
     "tukey": "Tukey's honest significant differences",
     "randomized_tukey": "randomized Tukey test",
     "friedman": "Friedman's test with Nemenyi's comparison",

@@ -336,39 +336,27 @@ def wilcoxon(sample: Sample, confidence: float) -> Outcome:
         return outcome
     for place, column in enumerate(sample.values.T):
         if len(column):
-            outcome.p[place] = stats.wilcoxon(column).pvalue if column.any() else 1.0
+            outcome.p[place] = _signed_rank_p(column)
     return outcome
 
 
-#: Standard deviation of the effects that the mixture expects: the interval is tightest near 900
-#: users.
-_EXPECTED_EFFECT = 0.1
+#: Up to this many users, without ties and zeros, the signed ranks have their exact distribution.
+_EXACT_RANKS = 50
 
 
-def sequential(sample: Sample, confidence: float) -> Outcome:
-    """Robbins' normal mixture of t tests: valid at every look; it has no weighted form.
+def _signed_rank_p(column: Array) -> float:
+    """Take the exact p, or the normal one with tie correction, without continuity correction.
 
-    With δ ~ N(0, ρ²) for the effect, c = 1 + nρ² and x = t²/(n − 1), the ratio of the likelihoods
-    is c^(−½) · ((1 + x)/(1 + x/c))^(n/2), and p is its inverse. The interval contains all means
-    that are not rejected: x < (K − 1)/(1 − K/c) with K = (c/α²)^(1/n).
+    SciPy's own choice between them, and the name of the second, depend on its version.
     """
-    outcome = _undefined(sample.values)
-    varied = differs(sample.values)
-    if sample.weights is not None or not varied.any():
-        return outcome
-    values = sample.values[:, varied]
-    users, mean = len(values), values.mean(axis=0)
-    error = values.std(axis=0, ddof=1) / np.sqrt(users)
-    grown = 1 + users * _EXPECTED_EFFECT**2
-    x = (mean / error) ** 2 / (users - 1)
-    ratio = users / 2 * (np.log1p(x) - np.log1p(x / grown)) - np.log(grown) / 2
-    outcome.p[varied] = np.exp(np.minimum(-ratio, 0))
-    reach = (np.log(grown) - 2 * np.log1p(-confidence)) / users
-    if reach < np.log(grown):  # otherwise no mean is rejected
-        farthest = np.expm1(reach) / -np.expm1(reach - np.log(grown))
-        margin = error * np.sqrt((users - 1) * farthest)
-        outcome.low[varied], outcome.high[varied] = mean - margin, mean + margin
-    return outcome
+    sizes = np.abs(column[column != 0])
+    if not len(sizes):
+        return 1.0
+    if len(column) <= _EXACT_RANKS and len(np.unique(sizes)) == len(column):
+        return float(stats.wilcoxon(column, method="exact").pvalue)
+    ranks = stats.rankdata(sizes)
+    distance = abs(signed_ranks(column)) / np.sqrt((ranks**2).sum())
+    return float(2 * stats.norm.sf(distance))
 
 
 def randomization(
@@ -395,19 +383,20 @@ def randomization(
     return outcome
 
 
-def bootstrap(
+def bootstrap_test(
     sample: Sample,
     confidence: float,
     resampling: Resampling,
     advance: Advance,
     *,
-    bca: bool = True,
     one_sided: bool = False,
 ) -> Outcome:
-    """Resample users with replacement: BCa or percentile interval, and the p-value of Sakai's test.
+    """Resample users with replacement: Sakai's test, and the interval of the means it accepts.
 
     The p-value is the share of resamples, shifted to the mean 0, whose t statistic is as far from
-    0, or if ``one_sided``, as far above 0. Users are drawn with equal probability, then weighted.
+    0, or if ``one_sided``, as far above 0. The interval is mean ± c · error, where c is the
+    distance that fewer than a share of 1 − confidence reach: it excludes 0 where p < 1 −
+    confidence. It is null if too many resamples have no spread, or if there are too few.
     """
     matrix, weights = sample
     outcome = _undefined(matrix)
@@ -416,18 +405,55 @@ def bootstrap(
     values = matrix[:, varied]
     if weights is not None:
         weights = weights[:, varied] / weights[:, varied].mean(axis=0)
-    mean, centered, own, shifts, errors = _resampled(values, weights, resampling, advance)
-    # |shift| / error ≥ |mean| / its error, without the division: a resample may have no variance
-    reached, far = (shifts, mean) if one_sided else (np.abs(shifts), np.abs(mean))
-    size = weighted_mean(np.abs(values), weights)
-    as_far = reached * own >= (far - size * ROUNDING) * errors
+    drawn = _resampled(values, weights, resampling, advance)
+    distances, mean = _t_of(drawn.shifts, drawn.errors) * drawn.own, drawn.mean
+    if not one_sided:
+        distances, mean = np.abs(distances), np.abs(mean)
+    slack = weighted_mean(np.abs(values), weights) * ROUNDING
+    as_far = distances >= mean - slack
     outcome.p[varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
+    possible = np.arange(1, resampling.times + 2) / (resampling.times + 1)
+    most = np.count_nonzero(possible < 1 - confidence) - 1  # resamples as far, where p < α
+    if not one_sided and most >= 0:
+        place = resampling.times - 1 - most
+        margins = np.partition(distances, place, axis=0)[place] + slack
+        margins[np.isinf(margins)] = np.nan
+        # ten digits, as for the studentized interval, unless that contradicts p
+        short = rounded(margins, 1e4 * margins)
+        margins = np.where((short < mean) == (margins < mean), short, margins)
+        outcome.low[varied] = rounded(drawn.mean - margins)
+        outcome.high[varied] = rounded(drawn.mean + margins)
+    return outcome
+
+
+def _t_of(shifts: Array, errors: Array) -> Array:
+    """Divide shifts by errors; a resample without spread is farther than all others."""
+    spread = errors > _SPREAD * np.abs(shifts)
+    t = np.where(shifts < 0, -np.inf, np.inf)
+    np.divide(shifts, errors, out=t, where=spread)
+    return t
+
+
+def bootstrap(
+    sample: Sample, confidence: float, resampling: Resampling, advance: Advance
+) -> Outcome:
+    """Resample users with replacement: the BCa interval, without a p-value.
+
+    Users are drawn with equal probability, then weighted.
+    """
+    matrix, weights = sample
+    outcome = _undefined(matrix)
+    if not (varied := differs(matrix)).any():
+        return outcome
+    values = matrix[:, varied]
+    if weights is not None:
+        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
+    drawn = _resampled(values, weights, resampling, advance)
     tail = (1 - confidence) / 2
-    influences = centered if weights is None else _influences(centered, weights)
+    influences = drawn.centered if weights is None else _influences(drawn.centered, weights)
     for column, place in enumerate(np.flatnonzero(varied)):
-        shift, influence = shifts[:, column], influences[:, column]
-        tails = _bca_tails(tail, shift, influence) if bca else np.array([tail, 1 - tail])
-        ends = mean[column] + np.quantile(shift, tails)
+        shift, influence = drawn.shifts[:, column], influences[:, column]
+        ends = drawn.mean[column] + np.quantile(shift, _bca_tails(tail, shift, influence))
         # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
@@ -448,33 +474,53 @@ def studentized(
     values = matrix[:, varied]
     if weights is not None:
         weights = weights[:, varied] / weights[:, varied].mean(axis=0)
-    mean, _, own, shifts, errors = _resampled(values, weights, resampling, advance)
+    drawn = _resampled(values, weights, resampling, advance)
+    every_t, mean = _t_of(drawn.shifts, drawn.errors), drawn.mean
     tail = (1 - confidence) / 2
     for column, place in enumerate(np.flatnonzero(varied)):
-        shift, error = shifts[:, column], errors[:, column]
-        spread = error > _SPREAD * np.abs(shift)
-        dropped = len(shift) - np.count_nonzero(spread)
+        t = every_t[:, column]
+        spread = np.isfinite(t)
+        dropped = len(t) - np.count_nonzero(spread)
         outcome.dropped[place] = dropped
-        if dropped < len(shift) and dropped <= tail * len(shift):
-            t = np.quantile(shift[spread] / error[spread], [1 - tail, tail])
-            below, above = t * own[0, column]
+        if dropped < len(t) and dropped <= tail * len(t):
+            below, above = np.quantile(t[spread], [1 - tail, tail]) * drawn.own[column]
             # ten digits: the division amplifies the rounding differences of matrix products
             margins = rounded(np.array([below, above]), np.array(1e4 * max(abs(below), abs(above))))
             outcome.low[place], outcome.high[place] = rounded(mean[column] - margins)
     return outcome
 
 
+def widened(sample: Sample, confidence: float, resampling: Resampling, advance: Advance) -> Outcome:
+    """Take the farther of each end of the studentized and Student's interval.
+
+    The studentized one is too short for symmetric values with heavy tails, or is absent.
+    """
+    t, outcome = t_test(sample, confidence), studentized(sample, confidence, resampling, advance)
+    low, high = np.fmin(t.low, outcome.low), np.fmax(t.high, outcome.high)
+    return outcome._replace(low=low, high=high)
+
+
+class _Drawn(NamedTuple):
+    """The mean, the distances from it, its error, and each resample's shift and error."""
+
+    mean: Array
+    centered: Array
+    own: Array
+    shifts: Array
+    errors: Array
+
+
 def _resampled(
     values: Array, weights: Array | None, resampling: Resampling, advance: Advance
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Return the mean, the distances from it, its error, and each resample's shift and error."""
+) -> _Drawn:
+    """Draw the resamples."""
     mean = weighted_mean(values, weights)
     centered = values - mean
     moments = _moments(centered, weights)
     blocks = [_shifts(counts, moments) for counts in counts(len(values), resampling, advance)]
     shifts, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     _, own = _shifts(np.ones((1, len(values))), moments)
-    return mean, centered, own, shifts, errors
+    return _Drawn(mean, centered, own[0], shifts, errors)
 
 
 class _Moments(NamedTuple):
@@ -697,14 +743,14 @@ def chosen_method(sample: Sample, unit: str = "users", *, may_be_hits: bool) -> 
         return "wilson", "Wilson's interval, every value is 0 or 1"
     if users < _FEWEST_USERS:
         return "t", f"Student's t, fewer than {_FEWEST_USERS} {unit}"
-    skewness = _skewness(sample)
-    seen = f"{users} {unit}, skewness {round(skewness, 2) + 0.0:g}"  # no −0
-    if users >= _MANY_USERS and abs(skewness) <= np.sqrt(users) / 10:
+    skew = skewness(sample)
+    seen = f"{users} {unit}, skewness {round(skew, 2) + 0.0:g}"  # no −0
+    if not is_skewed(sample) or (users >= _MANY_USERS and abs(skew) <= np.sqrt(users) / 10):
         return "t", f"Student's t, {seen}"
-    return "studentized", f"studentized bootstrap, {seen}"
+    return "auto", f"farther ends of studentized bootstrap and Student's t, {seen}"
 
 
-def _skewness(sample: Sample) -> float:
+def skewness(sample: Sample) -> float:
     """Return the skewness of the users' contributions to the mean; 0 if all are equal."""
     values, weights = sample
     added = values - weighted_mean(values, weights)
@@ -712,6 +758,13 @@ def _skewness(sample: Sample) -> float:
         added = weights * added
     squares = (added**2).mean()
     return float((added**3).mean() / squares**1.5) if squares else 0.0
+
+
+def is_skewed(sample: Sample) -> bool:
+    """Return whether the skewness exceeds twice its standard error in a normal sample."""
+    users = len(sample.values)
+    error = np.sqrt(6 * max(users - 2, 0) / ((users + 1) * (users + 3)))
+    return bool(abs(skewness(sample)) > 2 * error)
 
 
 def telling_users(sample: Sample) -> tuple[float, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Trial(NamedTuple):
     seed: int = 0
     cluster: str | None = None
     total: bool = False
+    widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
     implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
     rules: Mapping[str, Rule] = {}  # of a gate, by metric
 

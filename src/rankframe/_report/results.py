@@ -341,7 +341,7 @@ def _is(directions: Mapping[str, bool | None], what: Literal["better", "worse"])
         if higher is not None
     }
     word = pl.col("metric").replace_strict(words, default=None, return_dtype=pl.String)
-    return (pl.col("verdict") == word).alias(what)
+    return (pl.col("verdict").str.strip_prefix("ranks ") == word).alias(what)
 
 
 def _of_dependent(values: Values, *, tested: bool) -> str:

@@ -15,6 +15,7 @@ from rankframe._report.tabular import Cell, Grid
 from rankframe.plot import _colors
 
 _MARKS = {"better": "▲", "worse": "▼", "higher": "▲", "lower": "▼"}
+_MARKS |= {"ranks higher": "▲", "ranks lower": "▼"}
 _MOST_ROWS = 40  # of a table on the page
 
 

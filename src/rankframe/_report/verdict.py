@@ -101,11 +101,13 @@ def _summary(numbers: Numbers) -> Verdict:
     order = (
         "better",
         "higher",
+        "ranks higher",
         "not worse",
         "equivalent",
         "undecided",
         "worse",
         "lower",
+        "ranks lower",
         "no test",
     )
     words = [f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts]
@@ -185,6 +187,8 @@ def _claim(row: Mapping[str, Any], numbers: Numbers) -> str:
         "worse": f"{system} is worse than {baseline} in {metric}",
         "higher": f"{system} has a higher {metric} than {baseline}",
         "lower": f"{system} has a lower {metric} than {baseline}",
+        "ranks higher": f"{system} ranks higher than {baseline} in {metric}",
+        "ranks lower": f"{system} ranks lower than {baseline} in {metric}",
         "equivalent": f"{system} is equivalent to {baseline} in {metric}, within the margin",
         "not worse": f"{system} is not worse than {baseline} in {metric} by the margin",
         "undecided": f"No difference between {system} and {baseline} is shown in {metric}",

@@ -41,7 +41,7 @@ def compare(
     counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(call.options)}"
     tested = sentences.tested_in_words(trial, compared)
     missed = sentences.missed_lines(_tables.missed_of_pairs(compared, call.groups))
-    look = _verdict_look(directions, margins, f"p < {1 - confidence:.2g}")
+    look = _verdict_look(directions, trial, f"p < {1 - confidence:.2g}")
     systems = _tables.texts(pl.concat([table["system"], table["baseline"]]))
     better = directions[names[0]]
     if trial.baseline is None and len(systems) > _MOST_PAIRED:
@@ -189,7 +189,7 @@ def _words(confidence: float) -> dict[str, str | Sequence[str]]:
 
 
 def _verdict_look(
-    directions: Mapping[str, bool | None], margins: Mapping[str, float], title: str
+    directions: Mapping[str, bool | None], trial: Trial, title: str
 ) -> dict[str, Any]:
     """Assign a color and a shape to each possible verdict."""
     goods, bads = [], []
@@ -197,7 +197,9 @@ def _verdict_look(
         goods, bads = ["better"], ["worse"]
     if None in directions.values():
         goods, bads = [*goods, "higher"], [*bads, "lower"]
-    within = ["not worse", "equivalent"] if margins else []
+    if trial.test == "wilcoxon":
+        goods, bads = ["ranks higher"], ["ranks lower"]
+    within = ["not worse", "equivalent"] if trial.margin else []
     domain = [*goods, *within, "undecided", *bads]
     pairs, shapes = zip(*(_colors.VERDICTS[verdict] for verdict in domain), strict=True)
     colors = alt.Scale(domain=domain, range=[_colors.ink(pair) for pair in pairs])
