@@ -67,16 +67,16 @@ def gate(
         The column that identifies the systems, by default ``"model"``; further columns are
         segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
         identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one. Floors take a run without such a column, too.
+        else the first one.
     baseline
-        The system that the others are compared with; None with floors alone.
+        The system that the others are compared with.
     margin
         The accepted loss, ≥ 0, on the scale of the metric: one number for all metrics, or a mapping
         such as ``{"ndcg@10": 0.01}``; metrics missing from the mapping have 0, or are not compared
         if they have a floor.
     at_least
         A floor: the least accepted mean of every system, the baseline included, such as 0.9, or a
-        mapping such as ``{"recall@3": 0.9}``.
+        mapping such as ``{"recall@3": 0.9}``. Floors need no baseline, and no column of systems.
     at_most
         The greatest accepted mean, likewise.
     strict
@@ -89,8 +89,8 @@ def gate(
         The test whose interval decides; the notes of ``rf.compare`` describe the tests. Floors have
         Student's t, or the exact binomial test if all values are 0 or 1.
     correction
-        The correction for the number of decisions in this call, any of which may fail: ``"holm"``,
-        ``"bonferroni"``, ``"bh"`` (Benjamini and Hochberg), or None. ``strict`` needs none.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
+        ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
         The probability that a single interval covers the true value.
     resamples
