@@ -18,8 +18,8 @@ import rankframe as rf
 from rankframe._comparison.summaries import check_packages
 
 COMPARISON = """metric model baseline difference users num_left_out num_missed baseline_num_missed
-    mean baseline_mean p_value effect_size wins ties losses detectable note ci_low ci_high
-    p_adjusted verdict""".split()
+    mean baseline_mean relative relative_low relative_high p_value effect_size wins ties losses
+    detectable note ci_low ci_high p_adjusted verdict""".split()
 SUMMARY = "metric users undefined mean num_missed min median max std ci_low ci_high note".split()
 DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
     precision recall attainable_precision attainable_recall""".split()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import inf, nan
+from math import nan
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 import polars as pl
@@ -15,7 +15,7 @@ import polars as pl
 from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trials
 from rankframe._comparison.pair_tests import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
-from rankframe._comparison.trials import Correction, Margin, Test, Trial
+from rankframe._comparison.trials import Correction, Margin, Size, Test, Trial
 from rankframe._evaluation import ready_values, system_metrics
 from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._evaluation.values import Values
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _COMPARISON = {
     "difference": pl.Float64,
     **dict.fromkeys(("users", "num_left_out", "num_missed", "baseline_num_missed"), pl.Int64),
-    **dict.fromkeys(("mean", "baseline_mean", "p_value", "effect_size"), pl.Float64),
+    **dict.fromkeys(("mean", "baseline_mean", *trials.RELATIVE), pl.Float64),
+    **dict.fromkeys(("p_value", "effect_size"), pl.Float64),
     **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
     **dict.fromkeys(("detectable", "p_equivalent", "p_not_worse"), pl.Float64),
     "note": pl.String,
@@ -98,9 +99,9 @@ def compare(
     confidence
         The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
+        A difference too small to matter, > 0, on the scale of the metric, or a share of the
+        baseline's values such as ``"1%"``: one for all metrics, or a mapping such as
+        ``{"ndcg@10": 0.01, "mrr": "2%"}``; metrics missing from the mapping have no margin.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
@@ -122,8 +123,10 @@ def compare(
         the other columns describe these users), ``num_left_out`` (users with a value in one of the
         two groups who are not in the other), ``num_missed`` and ``baseline_num_missed`` (how many
         of ``users`` have no list of the system, and of the baseline), ``mean``, ``baseline_mean``,
-        ``p_value``, ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the
-        differences), ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower),
+        ``relative`` (difference / baseline_mean, 0.02 for +2%) with its interval ``relative_low``
+        to ``relative_high``, ``p_value``, ``effect_size`` (Cohen's d of paired data: mean /
+        standard deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is
+        higher, equal, lower),
         ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
         of the difference ``ci_low`` to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for
         ``"mcnemar"``, simultaneous for ``"tukey"`` and ``"randomized_tukey"``, a confidence
@@ -142,6 +145,12 @@ def compare(
         reports the ratio (mean + ε) / (baseline_mean + ε) and its interval; ``ci_low`` and
         ``ci_high`` apply the ends of that interval to the baseline: (baseline_mean + ε) · (ratio −
         1).
+
+        The interval of ``relative`` is Fieller's: it has the shares e for which Student's t of
+        new − (1 + e) · old, per user, has p > 1 − ``confidence``, uncorrected. It is null where the
+        same test finds no difference of the baseline's mean from 0, where all users differ by the
+        same amount, for ``"sequential"`` (it is valid at one look), and, as ``relative`` itself,
+        for geometric means.
 
         ``detectable`` is the smallest true difference that this number of users detects with power
         0.8: a difference of this size is found 8 times in 10, a smaller one less often. It is
@@ -171,9 +180,9 @@ def compare(
         If ``baseline`` is in two columns of ``by``, a metric such as ``num_users`` is neither a
         value per user nor a geometric mean, ``weights`` or ``cluster`` are combined with
         ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a
-        geometric mean is combined with ``"mcnemar"``, ``margin`` is not a number > 0, names a
-        metric that is not compared, or is combined with a geometric mean or a test that takes no
-        margin, or ``primary`` is not a tested metric.
+        geometric mean is combined with ``"mcnemar"``, ``margin`` is neither a number > 0 nor a
+        percentage, names a metric that is not compared, or is combined with a geometric mean or a
+        test that takes no margin, or ``primary`` is not a tested metric.
 
     Notes
     -----
@@ -194,7 +203,9 @@ def compare(
     ``correction``, and rows of ``total`` do; tests of all systems at once have their own
     correction, over all pairs for one metric in one segment.
 
-    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or ``"bootstrap"``. If more
+    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or ``"bootstrap"``. A
+    margin of ``"1%"`` tests whether the mean of new − 0.99 · old, per user, is above 0, and that of
+    new − 1.01 · old below 0; the mean of the baseline must be above 0. If more
     than half of the users change by the same amount, such as 0, and fewer than 20 change by other
     amounts, the margin is not tested, and ``note`` reports this.
 
@@ -205,7 +216,8 @@ def compare(
     *JMLR* 7, 2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
     *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
     30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
-    1987, for the two one-sided tests of equivalence. Values that agree to 14 significant digits are
+    1987, for the two one-sided tests of equivalence; E. C. Fieller, *J. Royal Statistical Society
+    B* 16, 1954, for relative differences. Values that agree to 14 significant digits are
     equal. If ranks and means have opposite signs, the verdict of a rank test is "undecided".
 
     ``"wilcoxon"`` tests whether the differences are symmetric about 0, not whether their mean is 0:
@@ -226,8 +238,9 @@ def compare(
     wealth is the mean over the stakes c = 0.96/2^j, j = 0…7, and both directions of Π (1 ± c·d),
     and p = min(1, 1/wealth). Under equal means, the probability that p < α at any look is at most
     α: exactly, for each distribution and any number of users, whatever their order in a table. The
-    interval has the means whose wealth, for d/2 + ½ against the mean's, is below 1/α. For nDCG it is
-    about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from 1,000 on.
+    interval has the means m that the same stakes on (1 + d)/2 against (1 + m)/2 do not reject. For
+    nDCG it is about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from
+    1,000 on.
     A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²), in
     standard deviations of the differences, ρ = 0.1: exact for normal differences and asymptotic for
     others, so it does not decide before 20 users differ. Its interval is tightest near 900 users,
@@ -333,9 +346,9 @@ def compare_values(
     confidence
         The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
+        A difference too small to matter, > 0, on the scale of the metric, or a share of the
+        baseline's values such as ``"1%"``: one for all metrics, or a mapping such as
+        ``{"ndcg@10": 0.01, "mrr": "2%"}``; metrics missing from the mapping have no margin.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
@@ -540,7 +553,10 @@ def _list_comparison_table(
                         "baseline_num_missed": 0,
                         "mean": result.system,
                         "baseline_mean": result.baseline,
-                        "difference": _difference(result),
+                        "difference": (change := _difference(result)),
+                        "relative": change / result.baseline
+                        if change is not None and result.baseline
+                        else None,
                         "p_value": result.p if times and result.metric not in moving else None,
                         "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
                     }
@@ -641,7 +657,7 @@ def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, float]:
+def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, Size]:
     if margin is None:
         return {}
     if test not in trials.OF_MARGINS:
@@ -657,8 +673,12 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
     }
     margins = per_metric("margin", margin, [*names, *lists])
     for name, value in margins.items():
-        if not (keywords.is_number(value) and 0 < value < inf):
-            msg = f"margin of {name!r} must be a finite number > 0, not {value!r}"
+        bound = trials.bound_of(value)
+        if bound is None or bound.size <= 0:
+            msg = (
+                f"margin of {name!r} must be a finite number > 0, or a share of the baseline's "
+                f"values such as '1%', not {value!r}"
+            )
             raise ValueError(msg)
         if name in geometric:
             msg = (
@@ -672,7 +692,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
                 f"the others, such as margin={{{names[0] if names else 'ndcg@10'!r}: {value!r}}}"
             )
             raise ValueError(msg)
-    return {name: float(value) for name, value in margins.items()}
+    return margins
 
 
 def _check_primary(primary: str | None, values: Values, test: Test) -> None:
@@ -792,6 +812,7 @@ def _numbers_of(
         lacking = notes_of_lists(pair, systems)
         yield {
             **pair_tests.numbers(pair),
+            **pair_tests.relative(pair, trial),
             "ci_low": tested.outcome.low[place],
             "ci_high": tested.outcome.high[place],
             "p_value": tested.outcome.p[place],
@@ -821,7 +842,10 @@ def _with_ratios(
     ]
     return table.with_columns(
         pl.Series("note", notes, pl.String),
-        pl.when(~of_logarithms).then("detectable").alias("detectable"),
+        *(
+            pl.when(~of_logarithms).then(name).alias(name)
+            for name in ("detectable", *trials.RELATIVE)
+        ),
         *(summaries.from_logarithms(name, requested) for name in ("mean", "baseline_mean")),
         *(
             pl.when(of_logarithms).then(change).otherwise(name).alias(name)

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
-from rankframe._comparison.trials import Trial
+from rankframe._comparison.trials import Bound, Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
@@ -236,6 +236,26 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     }
 
 
+def relative(pair: Pair, trial: Trial) -> dict[str, float]:
+    """Divide the difference by the mean of the baseline; the interval is Fieller's."""
+    from rankframe._comparison import relative_differences, statistics
+
+    if not len(pair.difference):
+        return dict.fromkeys(trials.RELATIVE, nan)
+    difference, mean = (
+        float(statistics.weighted_mean(values, pair.weights))
+        for values in (pair.difference, pair.of_baseline)
+    )
+    low = high = nan
+    if pair.undefined is None and trial.test != "sequential":
+        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        low, high = relative_differences.paired_interval(
+            pair.sample, baseline.values, trial.confidence
+        )
+    share = difference / mean if mean else nan
+    return dict(zip(trials.RELATIVE, (share, low, high), strict=True))
+
+
 # ------------------------------------------------------------------ verdicts
 
 
@@ -265,7 +285,10 @@ def test_margins(
         sums = (values if weights is None else weights * values).sum(axis=0)
         return outcome._replace(p=statistics.above_zero(outcome.p, sums))
 
-    untested = [_few_differ(pair) if pair.metric in margins else None for pair in pairs]
+    untested = [
+        why_untested(pair, margins[pair.metric]) if pair.metric in margins else None
+        for pair in pairs
+    ]
     within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
     places = [
         place
@@ -274,9 +297,9 @@ def test_margins(
     ]
     if not places:
         return within
-    samples = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
-    shifted = [sample._replace(values=sample.values + margin) for sample, margin in samples]
-    shifted += [sample._replace(values=margin - sample.values) for sample, margin in samples]
+    margin_of = [(pairs[place], margins[pairs[place].metric]) for place in places]
+    shifted = [beside(pair, margin) for pair, margin in margin_of]
+    shifted += [beside(pair, margin, below=True) for pair, margin in margin_of]
     above, below = np.split(statistics.in_matrices(shifted, reduce, advance).p, 2)
     within.equivalent[places] = np.maximum(above, below)
     for place, over, under in zip(places, above, below, strict=True):
@@ -284,6 +307,30 @@ def test_margins(
         if higher_is_better is not None:
             within.not_worse[place] = over if higher_is_better else under
     return within
+
+
+def beside(pair: Pair, margin: Bound, *, below: bool = False) -> Sample:
+    """Return how far each difference is above −margin, or ``below`` margin.
+
+    A relative margin is a share of the baseline's value of the same user or cluster.
+    """
+    values = pair.sample.values
+    sizes = margin.size + 0 * values
+    if margin.relative:
+        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        sizes = margin.size * baseline.values
+    return pair.sample._replace(values=sizes - values if below else values + sizes)
+
+
+def why_untested(pair: Pair, margin: Bound) -> str | None:
+    """Return why a margin cannot be tested."""
+    from rankframe._comparison import statistics
+
+    if margin.relative and len(pair.of_baseline):
+        mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
+        if mean <= 0:
+            return f"margin not tested: {margin} of the baseline's mean, {mean:.3g}, is not above 0"
+    return _few_differ(pair)
 
 
 def _few_differ(pair: Pair) -> str | None:

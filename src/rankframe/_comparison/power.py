@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
+from math import isfinite, nan
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs
+from rankframe._comparison import comparison, summaries, system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair
-from rankframe._comparison.trials import Trial
+from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
@@ -22,8 +22,6 @@ from rankframe._tables import run_dicts
 if TYPE_CHECKING:
     from rankframe._comparison.power_statistics import Design
 
-#: A number on the scale of the metric, or a share of the baseline's mean such as ``"1%"``.
-Target: TypeAlias = float | str
 Kind: TypeAlias = Literal["pairs", "anova"]
 
 #: The first column and the last two are the answer, which narrow prints show: add others between.
@@ -45,7 +43,7 @@ def power(
     baseline: object = None,
     power: float = 0.8,
     confidence: float = 0.95,
-    difference: Target | Mapping[str, Target] | None = None,
+    difference: Size | Mapping[str, Size] | None = None,
     design: Kind = "pairs",
     **options: Unpack[Options],
 ) -> FrameT:
@@ -139,18 +137,11 @@ def power(
     return summaries.described(frame, question, describe)
 
 
-class _Wanted(NamedTuple):
-    """A difference to detect."""
-
-    size: float
-    relative: bool
-
-
 def _plan_of(
     values: Values,
     trial: Trial,
     power: float,
-    difference: Target | Mapping[str, Target] | None,
+    difference: Size | Mapping[str, Size] | None,
     design: Kind,
 ) -> pl.LazyFrame:
     keywords.check_confidence(trial.confidence)
@@ -198,22 +189,16 @@ def _check_power(power: object, confidence: float) -> None:
         raise ValueError(msg)
 
 
-def _read_wanted(name: str, value: object) -> _Wanted:
+def _read_wanted(name: str, value: Size) -> Bound:
     """Read a difference: a number, or a percentage."""
-    size, relative = value, False
-    if isinstance(value, str) and value.strip().endswith("%"):
-        relative = True
-        try:
-            size = float(value.strip()[:-1]) / 100
-        except ValueError:
-            size = nan
-    if not (keywords.is_number(size) and 0 < size < inf):
+    bound = trials.bound_of(value)
+    if bound is None or bound.size <= 0:
         msg = (
             f"difference of {name!r} must be a finite number > 0, or a share of the baseline's "
             f"mean such as '1%', not {value!r}"
         )
         raise ValueError(msg)
-    return _Wanted(float(size), relative)
+    return bound
 
 
 # ------------------------------------------------------------------ one row per user → per pair
@@ -225,7 +210,7 @@ def _of_pairs(
     values: Values,
     trial: Trial,
     power: float,
-    wanted: Mapping[str, _Wanted],
+    wanted: Mapping[str, Bound],
 ) -> pl.DataFrame:
     from rankframe._comparison.power_statistics import Design
 
@@ -243,7 +228,7 @@ def _of_systems(
     values: Values,
     trial: Trial,
     power: float,
-    wanted: Mapping[str, _Wanted],
+    wanted: Mapping[str, Bound],
 ) -> pl.DataFrame:
     from rankframe._comparison.power_statistics import Design
 
@@ -262,7 +247,7 @@ def _of_systems(
     )
 
 
-def _numbers_of_pair(pair: Pair, wanted: _Wanted | None, design: Design) -> dict[str, Any]:
+def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[str, Any]:
     change = pair.difference
     note = pair.undefined
     deviation = float(change.std(ddof=1)) if note is None else 0.0 if len(change) > 1 else nan
@@ -271,7 +256,7 @@ def _numbers_of_pair(pair: Pair, wanted: _Wanted | None, design: Design) -> dict
 
 
 def _numbers_of_systems(
-    matrix: Matrix, place: int | None, wanted: _Wanted | None, design: Design
+    matrix: Matrix, place: int | None, wanted: Bound | None, design: Design
 ) -> dict[str, Any]:
     from rankframe._comparison import statistics
 
@@ -292,7 +277,7 @@ def _numbers(
     mean: float,
     deviation: float,
     note: str | None,
-    wanted: _Wanted | None,
+    wanted: Bound | None,
     design: Design,
 ) -> dict[str, Any]:
     """Return the detectable difference, and the number of users that the target needs."""

@@ -31,7 +31,9 @@ def compare(
 ) -> alt.LayerChart | alt.FacetChart:
     """Draw differences, of many systems without a baseline as one cell per pair."""
     directions, confidence = _tables.directions(metrics), trial.confidence
-    margins = comparison.per_metric("margin", trial.margin, [*directions])
+    margins = trial._replace(
+        margin=comparison.per_metric("margin", trial.margin, [*directions])
+    ).margins
     table = _tables.differences(compared, call.groups, directions, margins)
     names = _tables.texts(table["panel"])
     _tables.check_values(table["difference"], ", ".join(names[:3]))
