@@ -1,6 +1,7 @@
 """Values of users under systems whose true means are equal, and whose covariances are not.
 
-All functions draw many runs at once, and return an array of systems × users × runs. The numbers of
+All functions draw many runs at once, and return an array of systems × users × runs; of two systems,
+the second is the baseline. The numbers of
 ``recommenders`` are those of 16 recommenders on MovieLens-100K, nDCG@10 of 920 users: popularity
 (``"pop"``), truncated SVDs (``"svd"``) and item-kNN with several settings (``"knn"``).
 """
@@ -79,3 +80,42 @@ def revenue(
     """Draw log-normal values of two systems, of which all but a few users have 0."""
     size = 2, users, runs
     return np.where(rng.random(size) < buyers, np.minimum(rng.lognormal(3, 1, size), most), 0.0)
+
+
+def two_models(rng: np.random.Generator, users: int, runs: int) -> Array:
+    """Draw nDCG of a model that does well for 30 % of the users, and of one that serves 70 % badly.
+
+    Both means are 0.15.
+    """
+    found, other = rng.random((2, users, runs))
+    found_too = np.where(rng.random(found.shape) < 0.5, found, other)
+    well = np.where(found < 0.3, rng.beta(2, 2, found.shape), 0.0)
+    badly = np.where(found_too < 0.7, rng.beta(0.9, 3.3, found.shape), 0.0)
+    return np.array([well, badly])
+
+
+def clusters(rng: np.random.Generator, users: int, runs: int, size: int = 4) -> Array:
+    """Draw the same two models for users of whom neighbors depend on each other."""
+    of_clusters = np.repeat(two_models(rng, users // size, runs), size, axis=1)
+    return np.where(rng.random((users, runs)) < 0.55, of_clusters, two_models(rng, users, runs))
+
+
+def hits(rng: np.random.Generator, users: int, runs: int, rate: float = 0.3) -> Array:
+    """Draw hits of two systems that agree by nature for half of the users."""
+    drawn = rng.random((3, users, runs)) < rate
+    agreed = rng.random((users, runs)) < 0.5
+    return np.where(agreed, drawn[2], drawn[:2]).astype(np.float64)
+
+
+def log_normal(
+    rng: np.random.Generator, users: int, runs: int, share: float = 1.0, most: float = np.inf
+) -> Array:
+    """Draw log-normal values, of all users or of a share, and their mean as the baseline."""
+    cut = np.log(most)
+    mean = np.exp(0.5) * NormalDist().cdf(cut - 1)
+    if cut < np.inf:
+        mean += most * (1 - NormalDist().cdf(cut))
+    size = users, runs
+    drawn = np.minimum(rng.lognormal(0, 1, size), most)
+    values = np.where(rng.random(size) < share, drawn, 0.0)
+    return np.array([values, np.full_like(values, share * mean)])

@@ -94,9 +94,8 @@ def test_the_note_on_ranks_begins_at_200_users_and_two_standard_errors():
     assert noted(199, 1.0) is None
 
 
-@pytest.mark.parametrize(("method", "name"), [("percentile", "percentile"), ("bootstrap", "BCa")])
 @pytest.mark.parametrize(("users", "seed"), [(5, 0), (30, 3), (3000, 1)])
-def test_bootstrap_intervals_are_scipys(users, seed, method, name):
+def test_bootstrap_intervals_are_scipys(users, seed):
     (values,) = sample(users, users, systems=1)
     times = 2000 if users < 1000 else 3000  # in several blocks
     expected = stats.bootstrap(
@@ -104,11 +103,10 @@ def test_bootstrap_intervals_are_scipys(users, seed, method, name):
         np.mean,
         n_resamples=times,
         batch=500,
-        method=name,
         confidence_level=0.9,
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    options = {"method": method, "confidence": 0.9, "resamples": times, "seed": seed}
+    options = {"method": "bootstrap", "confidence": 0.9, "resamples": times, "seed": seed}
     got = rf.summarize(judged(values), VALUE, **options).row(0, named=True)
     assert (got["ci_low"], got["ci_high"]) == pytest.approx(tuple(expected), abs=1e-10)
 

@@ -149,11 +149,10 @@ def test_the_bootstrap_draws_clusters():
         paired=True,
         vectorized=True,
         n_resamples=FEW,
-        method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval
     judged = table(clusters.tolist(), values.tolist())
-    options = {"method": "percentile", "resamples": FEW, "cluster": "customer"}
+    options = {"method": "bootstrap", "resamples": FEW, "cluster": "customer"}
     got = judged.rank.summarize(VALUE, **options).row(0, named=True)
     assert (got["ci_low"], got["ci_high"]) == pytest.approx(tuple(expected), rel=1e-10)
 

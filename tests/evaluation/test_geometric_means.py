@@ -129,7 +129,7 @@ def test_summarize_gives_the_interval_on_the_scale_of_the_metric(label):
         assert row["note"] is None
 
 
-@pytest.mark.parametrize("method", ["bootstrap", "percentile"])
+@pytest.mark.parametrize("method", ["bootstrap", "studentized"])
 def test_the_bootstrap_is_of_logarithms_too(method):
     mine = (rf.average_precision() + 1e-5).log().alias("log")
     options = {"truth": TRUTH, "by": "model", "method": method, "resamples": 500, "seed": 3}

@@ -235,7 +235,7 @@ def test_the_t_test_is_the_formula_by_hand():
     assert row["note"] == f"effective users: {expected['size']:.4g}"
 
 
-@pytest.mark.parametrize("method", ["t", "bootstrap", "percentile"])
+@pytest.mark.parametrize("method", ["t", "bootstrap"])
 def test_equal_weights_give_the_plain_interval(method):
     plain = table(WEIGHTS, VALUES).rank.summarize(VALUE, method=method, resamples=FEW)
     judged = table([3.0] * 7, VALUES)
@@ -256,9 +256,8 @@ def test_equal_weights_give_the_plain_test(test, weight):
         assert got[name] == pytest.approx(plain[name], rel=1e-9)
 
 
-@pytest.mark.parametrize(("method", "name"), [("percentile", "percentile"), ("bootstrap", "BCa")])
 @pytest.mark.parametrize(("users", "seed"), [(20, 0), (40, 3)])
-def test_bootstrap_intervals_are_scipys(users, seed, method, name):
+def test_bootstrap_intervals_are_scipys(users, seed):
     """With so many users, no resample is the sample, where SciPy's bias hangs on a rounding."""
     rng = np.random.default_rng(users)
     values, weights = rng.gamma(2.0, size=users), rng.gamma(1.0, size=users) + 0.05
@@ -272,11 +271,10 @@ def test_bootstrap_intervals_are_scipys(users, seed, method, name):
         paired=True,
         vectorized=True,
         n_resamples=2000,
-        method=name,
         confidence_level=0.9,
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    options = {"method": method, "confidence": 0.9, "resamples": 2000, "seed": seed}
+    options = {"method": "bootstrap", "confidence": 0.9, "resamples": 2000, "seed": seed}
     judged = table(weights.tolist(), values.tolist())
     got = judged.rank.summarize(VALUE, weights="w", **options).row(0, named=True)
     assert (got["ci_low"], got["ci_high"]) == pytest.approx(tuple(expected), rel=1e-9)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trials
+from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trials, unpaired
 from rankframe._comparison.pair_tests import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Correction, Margin, Size, Test, Trial
@@ -20,9 +20,9 @@ from rankframe._evaluation import ready_values, system_metrics
 from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import Question, ask
+from rankframe._request.question import Question
 from rankframe._request.share_names import Kind
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 #: The first column and the last four are the answer, which narrow prints show: add others between.
 _COMPARISON = {
     "difference": pl.Float64,
-    **dict.fromkeys(("users", "num_left_out", "num_missed", "baseline_num_missed"), pl.Int64),
+    **dict.fromkeys(("users", "baseline_users", "num_left_out", "num_missed"), pl.Int64),
+    "baseline_num_missed": pl.Int64,
     **dict.fromkeys(("mean", "baseline_mean", *trials.RELATIVE), pl.Float64),
     **dict.fromkeys(("p_value", "effect_size"), pl.Float64),
     **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
@@ -63,7 +64,8 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    paired: bool = True,
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Compare systems on the users they share: differences, intervals and tests.
@@ -72,7 +74,9 @@ def compare(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -112,8 +116,12 @@ def compare(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -140,6 +148,11 @@ def compare(
         are left out in each of their segments. With ``weights``, users of weight 0 are left out
         uncounted, means, interval, p-value and effect size are weighted, and ``note`` reports the
         effective number of users. With ``cluster``, ``note`` reports the number of clusters.
+
+        With ``paired=False``, ``users`` and ``num_missed`` are of the system, ``baseline_users``
+        (one more column) and ``baseline_num_missed`` of the baseline, ``num_left_out`` is 0, and
+        ``note`` has the number of users in both. ``effect_size`` is the difference / √((s² +
+        s′²)/2), and ``wins``, ``ties`` and ``losses`` are null.
 
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         reports the ratio (mean + ε) / (baseline_mean + ε) and its interval; ``ci_low`` and
@@ -252,6 +265,13 @@ def compare(
     *Annals of Statistics* 52, 2024; H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the
     unknown variance.
 
+    With ``paired=False``, the variance of the difference is SE² + SE′² − 2r · SE · SE′ · n″/√(n ·
+    n′), for n and n′ users of whom n″ are in both with the correlation r; the degrees of freedom
+    are n″ − 1 + (γ − n″ + 1)(n + n′ − 2n″)/(n + n′), where γ is Welch's. Without common users, this
+    is Welch's t; if all are common, it is the paired t. A margin is not tested if more than half of
+    a group's users have the same value, and fewer than 20 have others. B. Derrick et al., *J.
+    Modern Applied Statistical Methods* 16(1), 2017.
+
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
     is one observation: the mean of the user's differences, whose weight is their number, or the sum
@@ -283,116 +303,26 @@ def compare(
     └───────┴────────────┴──────────┘
     """
     trial = Trial(
-        baseline, test, correction, confidence, margin, primary, resamples, seed, cluster, total
+        baseline,
+        test,
+        correction,
+        confidence,
+        margin,
+        primary,
+        resamples,
+        seed,
+        cluster,
+        total,
+        paired,
     )
     frame, by = run_dicts.as_frame(frame, by)
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
-def compare_values(
-    frame: FrameT,
-    /,
-    *columns: str,
-    by: str | Sequence[str] | None = None,
-    user: str = "user",
-    weights: str | None = None,
-    cluster: str | None = None,
-    total: bool = False,
-    baseline: object = None,
-    test: Test = "t",
-    correction: Correction | None = "holm",
-    confidence: float = 0.95,
-    margin: Margin | None = None,
-    primary: str | None = None,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> FrameT:
-    """
-    Compare systems by precomputed values per user, such as RMSE, as ``compare`` does metrics.
-
-    Parameters
-    ----------
-    frame
-        One row per user and group of ``by``: any numbers from any source, such as the result of
-        ``per_user`` joined with a table of users.
-    *columns
-        The columns of values, numbers or booleans; null is undefined.
-    by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
-    user
-        The column of the user.
-    weights
-        A column of weights ≥ 0: how much each user counts.
-    cluster
-        A column with the cluster of each user: users of one cluster depend on each other, and
-        clusters are the observations.
-    total
-        Add the comparison over all segments, such as folds, with null in the segment columns: one
-        test of the differences within segments.
-    baseline
-        The system that the others are compared with; by default every pair is compared.
-    test
-        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
-        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
-    correction
-        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None.
-    confidence
-        The probability that a single interval covers the true value.
-    margin
-        A difference too small to matter, > 0, on the scale of the metric, or a share of the
-        baseline's values such as ``"1%"``: one for all metrics, or a mapping such as
-        ``{"ndcg@10": 0.01, "mrr": "2%"}``; metrics missing from the mapping have no margin.
-    primary
-        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
-        p-value is not corrected for the other metrics.
-    resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
-    seed
-        Seed of the resamples; the same seed produces the same numbers on every machine.
-
-    Returns
-    -------
-    DataFrame, LazyFrame or pandas.DataFrame
-        The frame of ``compare``; ``metric`` contains the column names. Users with values of both
-        systems are paired; a user without a row for one of them is left out, and counts in
-        ``num_left_out``. ``num_missed`` and
-        ``baseline_num_missed`` are null: values do not show which users have a list.
-
-    Raises
-    ------
-    RankingDataError
-        If a column is missing or not a number, an id is null, a user has several rows of a system,
-        a value is NaN or infinite, ``weights`` are null, negative, all 0 or differ between systems,
-        a cluster is null or differs between systems, or there is only one.
-
-    Examples
-    --------
-    >>> errors = pl.DataFrame({"user": [1, 2, 3] * 2, "rmse": [0.5, 0.7, 0.9, 0.4, 0.7, 0.7]})
-    >>> errors = errors.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
-    >>> change = rf.compare_values(errors, "rmse", baseline="old")
-    >>> change.select("metric", "model", "difference", "p_value")
-    shape: (1, 4)
-    ┌────────┬───────┬────────────┬──────────┐
-    │ metric ┆ model ┆ difference ┆ p_value  │
-    │ ---    ┆ ---   ┆ ---        ┆ ---      │
-    │ str    ┆ str   ┆ f64        ┆ f64      │
-    ╞════════╪═══════╪════════════╪══════════╡
-    │ rmse   ┆ new   ┆ -0.1       ┆ 0.225403 │
-    └────────┴───────┴────────────┴──────────┘
-    """
-    trial = Trial(
-        baseline, test, correction, confidence, margin, primary, resamples, seed, cluster, total
-    )
-    groups = _systems_first(by, [(ready_values.TABLE, frame)], baseline)
-    values = ready_values.ready_values(frame, columns, groups, user, weights, cluster)
-    return adapters.to_caller_type(comparison_of(values, trial, "compare_values"), like=frame)
+def compare_values(frame: FrameT, /, *columns: str, **options: Any) -> FrameT:
+    """Compare systems by a table of values, the former name of this call; see :func:`compare`."""
+    return compare(frame, *columns, **options)
 
 
 def ask_systems(
@@ -409,7 +339,7 @@ def ask_systems(
     """Ask for the values of systems, whose column comes first in ``by``."""
     groups = groups_by_systems(frame, truth, by, trial.baseline)
     settings = keywords.read_options(options, cluster=trial.cluster, count_missed=count_missed)
-    return ask(frame, metrics, truth, groups, settings, per_user=per_user)
+    return ready_values.ask(frame, metrics, truth, groups, settings, per_user=per_user)
 
 
 def groups_by_systems(
@@ -499,6 +429,7 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
     summaries.check_total(values, total=trial.total, least=2)
     margins = _read_margins(trial.margin, values, test)
     _check_primary(trial.primary, values, test)
+    _check_paired(trial, values)
     return trial._replace(
         confidence=float(trial.confidence),
         margin=margins,
@@ -508,9 +439,25 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
     )
 
 
+def _check_paired(trial: Trial, values: Values) -> None:
+    """Check that groups of different users are compared by their means."""
+    keywords.check_flag("paired", trial.paired)
+    if trial.paired:
+        return
+    if trial.test != "t":
+        msg = f"paired=False takes Welch's t test: test={trial.test!r} is of paired values"
+        raise ValueError(msg)
+    if values.of_lists is not None:
+        name = values.of_lists.requested[0].name
+        msg = f"paired=False: metric {name!r} is one number of all lists: name metrics per user"
+        raise ValueError(msg)
+
+
 def _columns(trial: Trial) -> list[str]:
     """Name the columns of a comparison after those of the pair."""
-    return [name for name in _COMPARISON if trial.margins or name not in trials.OF_MARGIN]
+    left_out = [] if trial.margins else [*trials.OF_MARGIN]
+    left_out += ["baseline_users"] if trial.paired else []
+    return [name for name in _COMPARISON if name not in left_out]
 
 
 def _list_comparison_table(
@@ -731,6 +678,10 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     with statistics.progress(
         round(trial.resamples * number * per_matrix * (1 + bounded))
     ) as advance:
+        if not trial.paired:
+            for place, row in unpaired.rows_of(matrices, systems, values, trial, paired.systems):
+                places.append(place)
+                numbers.append(row)
         for pairs, tested in test(matrices, systems, values.weights, trial, advance):
             within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
@@ -797,6 +748,9 @@ def _test_jointly(
         yield pairs, pair_tests.test_jointly(matrix, pairs, trial, advance)
 
 
+_ADVICE = f"{trials.NO_PAIR}: paired=False compares different users"
+
+
 def _numbers_of(
     pairs: Sequence[Pair],
     tested: Tested,
@@ -809,6 +763,8 @@ def _numbers_of(
     """Describe each pair, with the numbers of its tests."""
     for place, pair in enumerate(pairs):
         note = with_notes(tested.notes[place], pair, weighted=weighted)
+        if note is not None and trial.test == "t":
+            note = note.replace(trials.NO_PAIR, _ADVICE)
         lacking = notes_of_lists(pair, systems)
         yield {
             **pair_tests.numbers(pair),

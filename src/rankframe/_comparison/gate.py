@@ -14,7 +14,7 @@ from rankframe._comparison.trials import Margin, Test, Trial
 from rankframe._evaluation import system_metrics
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, parameters
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import run_dicts
@@ -35,7 +35,7 @@ def gate(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Decide whether systems pass: a system fails if the interval of its difference is below −margin.
@@ -44,7 +44,9 @@ def gate(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or expressions such as ``rf.ndcg_at(10)``, of metrics with a
         direction: higher is better, or lower is.
@@ -78,7 +80,8 @@ def gate(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question
 from rankframe._request.types import Frame, FrameT
@@ -64,7 +64,7 @@ def anova(
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Two-way analysis of variance: value = mean + system effect + user effect + residual.
@@ -73,7 +73,9 @@ def anova(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -84,7 +86,8 @@ def anova(
         segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
         identifies the systems, else the first one.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def best_systems(
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Find the systems that may be the best, by each mean − the best of the other means.
@@ -144,7 +147,9 @@ def best_systems(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -166,7 +171,8 @@ def best_systems(
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -318,7 +324,7 @@ def mean_ranks(
     truth: Frame | None,
     by: Sequence[str],
     confidence: float,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> pl.LazyFrame:
     """Rank the systems for each user, best first, and plan the means of their ranks."""
     keywords.check_confidence(confidence)

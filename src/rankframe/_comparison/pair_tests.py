@@ -328,9 +328,16 @@ def why_untested(pair: Pair, margin: Bound) -> str | None:
 
     if margin.relative and len(pair.of_baseline):
         mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
-        if mean <= 0:
-            return f"margin not tested: {margin} of the baseline's mean, {mean:.3g}, is not above 0"
+        if why := no_share_of(mean, margin):
+            return why
     return _few_differ(pair)
+
+
+def no_share_of(mean: float, margin: Bound) -> str:
+    """Return why a share of the baseline is no margin; empty if it is one."""
+    if not margin.relative or mean > 0:
+        return ""
+    return f"margin not tested: {margin} of the baseline's mean, {mean:.3g}, is not above 0"
 
 
 def _few_differ(pair: Pair) -> str | None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
 from rankframe._comparison import comparison, summaries, system_pairs, trials
-from rankframe._comparison.system_pairs import Matrix, Pair
+from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import run_dicts
@@ -22,7 +22,6 @@ from rankframe._tables import run_dicts
 if TYPE_CHECKING:
     from rankframe._comparison.power_statistics import Design
 
-Kind: TypeAlias = Literal["pairs", "anova"]
 
 #: The first column and the last two are the answer, which narrow prints show: add others between.
 _MADE = {
@@ -44,8 +43,7 @@ def power(
     power: float = 0.8,
     confidence: float = 0.95,
     difference: Size | Mapping[str, Size] | None = None,
-    design: Kind = "pairs",
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Report which true difference these users can detect, and how many users a difference needs.
@@ -54,7 +52,9 @@ def power(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -76,15 +76,9 @@ def power(
         The difference to detect, > 0: on the scale of the metric (``0.01``), or relative to the
         mean of the baseline (``"1%"``); one for all metrics, or a mapping such as
         ``{"ndcg@10": "1%"}``.
-    design
-        ``"pairs"``: the paired t test of two systems, with n users: the noncentral t with
-        n − 1 degrees of freedom at δ·√n/σ, σ the standard deviation of the users' differences.
-        ``"anova"``: one-way analysis of variance of all m systems, where the best and the worst
-        differ by δ: the noncentral F(m − 1, m·(n − 1)) at λ = n·δ²/(2σ²), σ² the mean variance
-        within a system. It is for systems with different users; if all systems serve the same
-        users, pairs need fewer.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -94,21 +88,20 @@ def power(
         ``baseline_mean``, ``note``, which explains why a number is null, ``deviation`` (σ),
         ``target`` (the difference to detect, on the scale of the metric), ``detectable`` (the
         smallest true difference that these users detect with this power) and ``needed`` (the least
-        number of users that detect the target with it). For ``"anova"``, one row per segment and
-        metric, with the number of ``systems`` instead of the system and ``baseline``; ``users`` are
-        those for whom every system is defined.
+        number of users that detect the target with it).
 
     Raises
     ------
     ValueError
-        If ``difference`` names a metric that is not requested or is relative without a ``baseline``
-        for ``"anova"``.
+        If ``difference`` names a metric that is not requested.
 
     Notes
     -----
-    σ is an estimate, so ``detectable`` and ``needed`` are, too: with few users, they are rough.
-    Plan with runs that resemble the future ones. J. Cohen, *Statistical Power Analysis*, 1988;
-    T. Sakai, *Information Retrieval Journal* 19, 2016, for the design by analysis of variance.
+    The test is the paired t of two systems with n users: the noncentral t with n − 1 degrees of
+    freedom at δ·√n/σ, σ the standard deviation of the users' differences. σ is an estimate, so
+    ``detectable`` and ``needed`` are, too: with few users, they are rough. Plan with runs that
+    resemble the future ones. J. Cohen, *Statistical Power Analysis*, 1988; T. Sakai, *Information
+    Retrieval Journal* 19, 2016.
 
     Examples
     --------
@@ -127,13 +120,14 @@ def power(
     └───────┴───────────┴────────────┴────────┴────────┘
     """
     frame, by = run_dicts.as_frame(frame, by)
+    keywords.check_dropped("design", options.get("design"))
     summaries.check_independent("power", options)
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
     trial = Trial(baseline, confidence=confidence)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
-    describe = partial(_plan_of, trial=trial, power=power, difference=difference, design=design)
+    describe = partial(_plan_of, trial=trial, power=power, difference=difference)
     return summaries.described(frame, question, describe)
 
 
@@ -142,33 +136,23 @@ def _plan_of(
     trial: Trial,
     power: float,
     difference: Size | Mapping[str, Size] | None,
-    design: Kind,
 ) -> pl.LazyFrame:
     keywords.check_confidence(trial.confidence)
     _check_power(power, trial.confidence)
-    keywords.check_choice("design", design, get_args(Kind))
     summaries.check_systems("power", values.by)
     summaries.check_numbers(values)
     differences = comparison.per_metric(
         "difference", difference, [metric.name for metric in values.requested]
     )
     wanted = {name: _read_wanted(name, value) for name, value in differences.items()}
-    if (
-        design == "anova"
-        and trial.baseline is None
-        and any(target.relative for target in wanted.values())
-    ):
-        msg = "difference is relative to the mean of the baseline: name the system in baseline="
-        raise ValueError(msg)
     summaries.check_packages()
     model, *segments = values.by
-    own = {"baseline": None} if design == "pairs" else {"systems": pl.Int64}
-    types = summaries.result_schema("power", values, {"metric": pl.String, **own, **_MADE})
-    pair_columns = [model, "baseline"] if design == "pairs" else ["systems"]
-    order = [*segments, "metric", *pair_columns, *_MADE]
+    columns = {"metric": pl.String, "baseline": None, **_MADE}
+    types = summaries.result_schema("power", values, columns)
+    order = [*segments, "metric", model, "baseline", *_MADE]
     schema = {name: types[model if name == "baseline" else name] for name in order}
     reduce = partial(
-        _of_pairs if design == "pairs" else _of_systems,
+        _of_pairs,
         values=values,
         trial=trial._replace(confidence=float(trial.confidence)),
         power=float(power),
@@ -222,54 +206,12 @@ def _of_pairs(
     )
 
 
-def _of_systems(
-    rows: pl.DataFrame,
-    *,
-    values: Values,
-    trial: Trial,
-    power: float,
-    wanted: Mapping[str, Bound],
-) -> pl.DataFrame:
-    from rankframe._comparison.power_statistics import Design
-
-    paired = system_pairs.shared_users(rows, values, trial)
-    design = Design(trial.confidence, power, len(paired.systems))
-    place = None
-    if trial.baseline is not None:
-        place = paired.systems.to_list().index(trial.baseline)
-    numbers = [
-        _numbers_of_systems(matrix, place, wanted.get(matrix.metric), design)
-        for matrix in paired.matrices
-    ]
-    systems = pl.lit(len(paired.systems), pl.Int64).alias("systems")
-    return pl.DataFrame(numbers, schema=_MADE).select(
-        *paired.keys(paired.matrices), systems, *_MADE
-    )
-
-
 def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[str, Any]:
     change = pair.difference
     note = pair.undefined
     deviation = float(change.std(ddof=1)) if note is None else 0.0 if len(change) > 1 else nan
     mean = float(pair.of_baseline.mean()) if len(change) else nan
     return _numbers(len(change), mean, deviation, note, wanted, design)
-
-
-def _numbers_of_systems(
-    matrix: Matrix, place: int | None, wanted: Bound | None, design: Design
-) -> dict[str, Any]:
-    from rankframe._comparison import statistics
-
-    values = statistics.rounded(matrix.values)
-    users = len(values)
-    mean = float(values[:, place].mean()) if place is not None and users else nan
-    if users < 2:
-        few = "one user" if users else "no user has a value in all"
-        return _numbers(users, mean, nan, few, wanted, design)
-    varied = (values.min(axis=0) < values.max(axis=0)).any()
-    deviation = float(values.var(axis=0, ddof=1).mean() ** 0.5) if varied else 0.0
-    note = None if deviation else "within each system, every user has the same value"
-    return _numbers(users, mean, deviation, note, wanted, design)
 
 
 def _numbers(

@@ -15,7 +15,7 @@ from rankframe._comparison.trials import Correction, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import rules, run_dicts
@@ -45,7 +45,7 @@ def compare_segments(
     correction: Correction | None = "holm",
     confidence: float = 0.95,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Test whether the difference of two systems varies between segments (Welch's F), and in which.
@@ -54,7 +54,9 @@ def compare_segments(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -77,7 +79,8 @@ def compare_segments(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------

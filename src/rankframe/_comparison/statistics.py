@@ -389,10 +389,9 @@ def bootstrap(
     resampling: Resampling,
     advance: Advance,
     *,
-    bca: bool = True,
     one_sided: bool = False,
 ) -> Outcome:
-    """Resample users with replacement: BCa or percentile interval, and the p-value of Sakai's test.
+    """Resample users with replacement: BCa interval, and the p-value of Sakai's test.
 
     The p-value is the share of resamples, shifted to the mean 0, whose t statistic is as far from
     0, or if ``one_sided``, as far above 0. Users are drawn with equal probability, then weighted.
@@ -414,8 +413,7 @@ def bootstrap(
     influences = centered if weights is None else _influences(centered, weights)
     for column, place in enumerate(np.flatnonzero(varied)):
         shift, influence = shifts[:, column], influences[:, column]
-        tails = _bca_tails(tail, shift, influence) if bca else np.array([tail, 1 - tail])
-        ends = mean[column] + np.quantile(shift, tails)
+        ends = mean[column] + np.quantile(shift, _bca_tails(tail, shift, influence))
         # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
@@ -670,7 +668,7 @@ def is_skewed(sample: Sample) -> bool:
     """Return whether the skewness exceeds twice its standard error in a normal sample."""
     users = len(sample.values)
     error = np.sqrt(6 * max(users - 2, 0) / ((users + 1) * (users + 3)))
-    return abs(skewness(sample)) > 2 * error
+    return bool(abs(skewness(sample)) > 2 * error)
 
 
 def telling_users(sample: Sample) -> tuple[float, bool]:

@@ -21,9 +21,9 @@ from rankframe._evaluation import (
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import Question, ask
+from rankframe._request.question import Question
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
@@ -31,7 +31,7 @@ from rankframe.errors import RankingDataError
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Places, Resampling, Sample
 
-Method: TypeAlias = Literal["t", "bootstrap", "percentile", "studentized", "wilson", "auto"]
+Method: TypeAlias = Literal["t", "bootstrap", "studentized", "wilson", "auto"]
 
 _MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
 
@@ -61,7 +61,7 @@ def summarize(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Summarize metrics over users: mean, spread and a confidence interval of the mean.
@@ -70,7 +70,9 @@ def summarize(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -85,10 +87,9 @@ def summarize(
     confidence
         The probability that a single interval covers the true value.
     method
-        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"percentile"``: the plain bootstrap;
-        ``"studentized"``: the bootstrap of the t statistic; ``"wilson"``: Wilson's interval of a
-        hit rate, for values that are all 0 or 1; ``"auto"``: chosen by the number and the values of
-        the users, which ``note`` reports.
+        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"studentized"``: the bootstrap of the t
+        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1;
+        ``"auto"``: chosen by the number and the values of the users, which ``note`` reports.
     resamples
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
@@ -97,7 +98,8 @@ def summarize(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -173,7 +175,8 @@ def summarize(
         resamples=resamples,
         seed=seed,
     )
-    return described(frame, ask(frame, metrics, truth, by, settings), describe)
+    question = ready_values.ask(frame, metrics, truth, by, settings)
+    return described(frame, question, describe)
 
 
 def described(
@@ -184,92 +187,9 @@ def described(
     return adapters.to_caller_type(description, like=frame, beside=question.beside)
 
 
-def summarize_values(
-    frame: FrameT,
-    /,
-    *columns: str,
-    by: str | Sequence[str] = (),
-    user: str = "user",
-    weights: str | None = None,
-    cluster: str | None = None,
-    total: bool = False,
-    confidence: float = 0.95,
-    method: Method = "t",
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> FrameT:
-    """
-    Summarize precomputed values per user, such as RMSE, as ``summarize`` does metrics.
-
-    Parameters
-    ----------
-    frame
-        One row per user and group of ``by``: any numbers from any source, such as the result of
-        ``per_user`` joined with a table of users.
-    *columns
-        The columns of values, numbers or booleans; null is undefined.
-    by
-        Columns that split the rows into groups, such as model, fold or day.
-    user
-        The column of the user.
-    weights
-        A column of weights ≥ 0: how much each user counts.
-    cluster
-        A column with the cluster of each user: users of one cluster depend on each other, and
-        clusters are the observations.
-    total
-        Add a row over all groups, whose ``by`` columns are null, as in ``evaluate``, and the
-        columns ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the
-        number of folds with a value, and the mean and standard deviation of the fold means.
-    confidence
-        The probability that a single interval covers the true value.
-    method
-        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"percentile"``: the plain bootstrap;
-        ``"studentized"``: the bootstrap of the t statistic; ``"wilson"``: Wilson's interval of a
-        hit rate, for values that are all 0 or 1; ``"auto"``: chosen by the number and the values of
-        the users, which ``note`` reports.
-    resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
-    seed
-        Seed of the resamples; the same seed produces the same numbers on every machine.
-
-    Returns
-    -------
-    DataFrame, LazyFrame or pandas.DataFrame
-        The frame of ``summarize``; ``metric`` contains the column names. ``num_missed`` is null:
-        values do not show which users have a list.
-
-    Raises
-    ------
-    RankingDataError
-        If a column is missing or not a number, an id is null, a user has several rows in a group, a
-        value is NaN or infinite, ``weights`` are null, negative or all 0, a cluster is null, or
-        there is only one.
-
-    Examples
-    --------
-    >>> errors = pl.DataFrame({"user": [1, 2, 3], "rmse": [0.5, 0.7, 0.9]})
-    >>> summary = rf.summarize_values(errors, "rmse")
-    >>> summary.select("metric", "users", "mean", "ci_low", "ci_high")
-    shape: (1, 5)
-    ┌────────┬───────┬──────┬──────────┬──────────┐
-    │ metric ┆ users ┆ mean ┆ ci_low   ┆ ci_high  │
-    │ ---    ┆ ---   ┆ ---  ┆ ---      ┆ ---      │
-    │ str    ┆ i64   ┆ f64  ┆ f64      ┆ f64      │
-    ╞════════╪═══════╪══════╪══════════╪══════════╡
-    │ rmse   ┆ 3     ┆ 0.7  ┆ 0.203172 ┆ 1.196828 │
-    └────────┴───────┴──────┴──────────┴──────────┘
-    """
-    summary = summary_of(
-        ready_values.ready_values(frame, columns, by, user, weights, cluster),
-        verb="summarize_values",
-        total=total,
-        confidence=confidence,
-        method=method,
-        resamples=resamples,
-        seed=seed,
-    )
-    return adapters.to_caller_type(summary, like=frame)
+def summarize_values(frame: FrameT, /, *columns: str, **options: Any) -> FrameT:
+    """Summarize a table of values, the former name of this call; see :func:`summarize`."""
+    return summarize(frame, *columns, **options)
 
 
 def summary_of(
@@ -479,7 +399,7 @@ def _interval(
         return statistics.wilson(sample, confidence)
     if method == "studentized":
         return statistics.studentized(sample, confidence, resampling, advance)
-    return statistics.bootstrap(sample, confidence, resampling, advance, bca=method == "bootstrap")
+    return statistics.bootstrap(sample, confidence, resampling, advance)
 
 
 class _Group(NamedTuple):
@@ -860,15 +780,12 @@ def check_hits(rows: pl.DataFrame, values: Values, option: str) -> None:
 def _check_plain(values: Values) -> None:
     """Check that users count equally and are independent."""
     if values.weights is not None:
-        msg = (
-            "method='wilson' has no weighted form: take 't', 'bootstrap', 'percentile', "
-            "'studentized' or 'auto'"
-        )
+        msg = "method='wilson' has no weighted form: take 't', 'bootstrap', 'studentized' or 'auto'"
         raise ValueError(msg)
     if values.cluster is not None:
         msg = (
             "method='wilson' takes users for independent: with cluster=, take 't', 'bootstrap', "
-            "'percentile', 'studentized' or 'auto'"
+            "'studentized' or 'auto'"
         )
         raise ValueError(msg)
 

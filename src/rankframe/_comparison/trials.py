@@ -88,6 +88,7 @@ class Trial(NamedTuple):
     seed: int = 0
     cluster: str | None = None
     total: bool = False
+    paired: bool = True
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
     implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
 

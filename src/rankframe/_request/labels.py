@@ -413,6 +413,12 @@ def traits_of(metric: RequestedMetric) -> Traits:
     return Traits(entry.higher_is_better, *entry.value_range) if entry else Traits()
 
 
+def traits_of_name(name: str) -> Traits:
+    """Look up what is declared of the metric that has a name, such as that of a column."""
+    parsed = look_up(name)
+    return Traits(parsed.entry.higher_is_better, *parsed.entry.value_range) if parsed else Traits()
+
+
 def cut_off(metric: pl.Expr) -> int | None:
     """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
     parsed = _parsed_metric(metric)

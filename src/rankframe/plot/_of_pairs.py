@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from rankframe._comparison import comparison, many_systems, system_agreement
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._request import keywords
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe._tables import adapters
@@ -33,7 +33,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the differences of systems with their intervals.
@@ -42,7 +42,9 @@ def compare(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -80,7 +82,8 @@ def compare(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -120,7 +123,7 @@ def critical_difference(
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the mean ranks of systems, with bars under systems that Nemenyi's test does not separate.
@@ -129,7 +132,9 @@ def critical_difference(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -143,7 +148,8 @@ def critical_difference(
         Systems are separated if their mean ranks differ by more than the critical difference at
         this confidence, for all pairs of a metric.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 from rankframe._comparison import diagnosis
 from rankframe._evaluation import evaluation
 from rankframe._request import keywords
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe.metrics import core, trec
@@ -26,7 +26,7 @@ def users(
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
     bins: int = 20,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> alt.FacetChart:
     """
     Draw the distribution of a metric over users, per system.
@@ -35,7 +35,9 @@ def users(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     metric
         A label or an expression, as in ``per_user``.
     truth
@@ -47,7 +49,8 @@ def users(
     bins
         Roughly the number of bins; their width is 1, 2 or 5 times a power of ten.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------

@@ -11,12 +11,11 @@ import polars as pl
 
 from rankframe._comparison import comparison, pair_tests, sentences
 from rankframe._comparison.trials import Bound
-from rankframe._evaluation import evaluation, row_verbs
+from rankframe._evaluation import evaluation, ready_values, row_verbs
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns, Options
+from rankframe._request.keywords import Columns, Options, StatisticsOptions
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, column_roles, run_dicts
 from rankframe.errors import RankingDataError
@@ -60,7 +59,9 @@ class Call(NamedTuple):
     ) -> Values:
         options = cast("Options", self.options)
         settings = keywords.read_options(options, cluster=cluster, count_missed=True)
-        question = ask(self.frame, metrics, self.truth, self.groups, settings, per_user=per_user)
+        question = ready_values.ask(
+            self.frame, metrics, self.truth, self.groups, settings, per_user=per_user
+        )
         return evaluation.user_values(question)
 
 
@@ -81,8 +82,8 @@ def read_call(
 def check_call(options: Mapping[str, object]) -> None:
     """Check that Altair is installed, and that charts accept the keywords."""
     for name in options:
-        if name not in Options.__annotations__:
-            msg = f"unknown argument {name!r}; charts accept {', '.join(Options.__annotations__)}"
+        if name not in (accepted := StatisticsOptions.__annotations__):
+            msg = f"unknown argument {name!r}; charts accept {', '.join(accepted)}"
             raise TypeError(msg)
     if find_spec("altair") is None:
         msg = "charts need altair: pip install 'rankframe[plot]'"

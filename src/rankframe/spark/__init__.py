@@ -509,10 +509,9 @@ def summarize(
     confidence
         The probability that a single interval covers the true value.
     method
-        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"percentile"``: the plain bootstrap;
-        ``"studentized"``: the bootstrap of the t statistic; ``"wilson"``: Wilson's interval of a
-        hit rate, for values that are all 0 or 1; ``"auto"``: chosen by the number and the values of
-        the users, which ``note`` reports.
+        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"studentized"``: the bootstrap of the t
+        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1;
+        ``"auto"``: chosen by the number and the values of the users, which ``note`` reports.
     resamples
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
