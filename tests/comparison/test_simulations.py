@@ -11,7 +11,8 @@ def outcomes(test, matrix):
     """One call for many data sets: its columns."""
     resampling, sample = statistics.Resampling(1000, 0), statistics.Sample(matrix)
     if test in ("randomization", "bootstrap", "studentized"):
-        return getattr(statistics, test)(sample, 0.95, resampling, lambda _: None)
+        name = "bootstrap_test" if test == "bootstrap" else test
+        return getattr(statistics, name)(sample, 0.95, resampling, lambda _: None)
     return getattr(statistics, "t_test" if test == "t" else test)(sample, 0.95)
 
 
@@ -80,7 +81,7 @@ def test_a_difference_of_the_margin_passes_as_seldom_as_said(test, margin):
     resampling = statistics.Resampling(1000, 0)
     if test == "bootstrap":
         sample = statistics.Sample(inward)
-        p = statistics.bootstrap(sample, 0.95, resampling, lambda _: None, one_sided=True).p
+        p = statistics.bootstrap_test(sample, 0.95, resampling, lambda _: None, one_sided=True).p
     else:
         p = statistics.above_zero(outcomes(test, inward).p, inward.sum(axis=0))
     assert 0.035 <= (p <= 0.05).mean() <= 0.065

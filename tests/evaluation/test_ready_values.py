@@ -130,6 +130,37 @@ def test_a_verb_takes_values_as_it_takes_a_run(verb):
     assert_frame_equal(getattr(rf, verb)(runs, "rr", "ndcg@10", **options), got)
 
 
+def test_charts_draw_values_as_they_draw_a_run():
+    pytest.importorskip("altair")
+    values = rf.per_user(RUN, "rr", "ndcg@10", truth=TRUTH, by="model")
+    both = ("rr", "ndcg@10")
+    for chart, metrics, options in (
+        (rf.plot.compare, both, {"baseline": "a", "margin": {"rr": 0.1}}),
+        (rf.plot.critical_difference, both, {}),
+        (rf.plot.users, both[:1], {}),
+        (rf.plot.heatmap, both, {}),
+        (rf.plot.trade_off, both, {}),
+    ):
+        expected = chart(RUN, *metrics, truth=TRUTH, **options).data
+        got = chart(values, *metrics, **options).data
+        missed = pl.selectors.ends_with("num_missed")
+        assert_frame_equal(got.drop(missed), expected.drop(missed), check_column_order=False)
+    minutes = values.select("model", "user", minutes=60 * pl.col("rr")).lazy()
+    turned = {"baseline": "a", "higher_is_better": {"minutes": False}}
+    assert rf.plot.compare(minutes, "minutes", **turned).data.height == 2
+    assert rf.plot.heatmap(minutes, "minutes").data.height == 3
+
+
+def test_the_best_system_needs_a_direction():
+    values = ready(*sample(8, 30, systems=3))
+    with pytest.raises(ValueError, match=r"'rmse': neither direction.*higher_is_better=\{'rmse'"):
+        rf.best_systems(values, "rmse")
+    for higher in (True, False):
+        best = rf.best_systems(values, "rmse", higher_is_better={"rmse": higher})
+        assert best["mean"].is_sorted(descending=higher)
+        assert best["may_be_best"][0]
+
+
 def test_a_column_has_the_direction_that_is_declared():
     values = ready([1.0, 2.0, 3.0, 1.5, 2.0], [1.1, 2.22, 3.13, 1.64, 2.15])
     options = {"baseline": "m0", "margin": 0.5}

@@ -215,7 +215,9 @@ def test_the_interval_is_the_formula_by_hand(confidence):
     expected = by_hand(VALUES, WEIGHTS, confidence)
     for name in ("mean", "std", "ci_low", "ci_high"):
         assert got[name] == pytest.approx(expected[name], rel=1e-12)
-    assert got["note"] == f"effective users: {expected['size']:.4g}"
+    size = f"{expected['size']:.4g}"
+    few = f"too few users for a sure interval: {size}"
+    assert got["note"] == f"effective users: {size}; {few}"
     assert (got["min"], got["median"], got["max"]) == (0.1, 0.4, 0.9)
 
 
@@ -242,7 +244,7 @@ def test_equal_weights_give_the_plain_interval(method):
     got = judged.rank.summarize(VALUE, method=method, resamples=FEW, weights="w")
     for name in ("mean", "std", "ci_low", "ci_high"):
         assert got[name].item() == pytest.approx(plain[name].item(), rel=1e-10)
-    assert got["note"].item() == "effective users: 7"
+    assert got["note"].item() == "effective users: 7; too few users for a sure interval: 7"
 
 
 @pytest.mark.parametrize("weight", [0.125, 1e-300, 1e300])
@@ -481,7 +483,7 @@ def test_a_user_without_a_value_needs_no_weight():
         run.rank.evaluate("map", truth=TRUTH, users="all", undefined=0.0, weights="impressions")
 
 
-@pytest.mark.parametrize("test", ["wilcoxon", "tukey", "randomized_tukey", "friedman"])
+@pytest.mark.parametrize("test", ["wilcoxon", "tukey", "max_t", "friedman"])
 def test_tests_without_a_weighted_form_refuse(test):
     with pytest.raises(ValueError, match=f"test='{test}' has no weighted form"):
         table(WEIGHTS, VALUES, OTHERS).rank.compare(VALUE, test=test, weights="w")

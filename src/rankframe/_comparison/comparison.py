@@ -95,8 +95,7 @@ def compare(
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
+        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
         ``"bh"`` (Benjamini and Hochberg), or None.
@@ -136,10 +135,11 @@ def compare(
         standard deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is
         higher, equal, lower),
         ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
-        of the difference ``ci_low`` to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for
-        ``"mcnemar"``, simultaneous for ``"tukey"`` and ``"randomized_tukey"``, a confidence
-        sequence for ``"sequential"``, else Student's), ``p_adjusted`` and ``verdict``. A print that
-        is too narrow leaves out the columns in the middle, and shows the answer.
+        of the difference ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for
+        ``"max_t"`` and ``"tukey"``, a confidence sequence for ``"sequential"``, of the
+        resamples for ``"bootstrap"``, else Student's; cut at the width of the metric's range),
+        ``p_adjusted`` and ``verdict``. A print that is too narrow leaves out the columns in the
+        middle, and shows the answer.
 
         ``note`` explains why a number is null, names each system that has no list for 5% of the
         users or more, and reports users who are left out, if they are 5% or more: a test of paired
@@ -173,10 +173,10 @@ def compare(
         or the clusters.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
-        difference is within ± margin (``p_equivalent`` < α); "higher" or "lower" (``p_adjusted`` <
-        α); "not worse", if it is not worse by the margin (``p_not_worse`` < α); "undecided". It is
-        null where there is no test. "higher" and "lower" refer to the values; the metric declares
-        which of them is worse.
+        difference is within ± margin (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` <
+        α), or, for a metric without a better direction, "higher" or "lower"; "not worse", if it is
+        not worse by the margin (``p_not_worse`` < α); "undecided". It is null where there is no
+        test.
 
         ``p_equivalent`` and ``p_not_worse`` are one-sided, so they decide like an interval of
         confidence 1 − 2α; they are null for a metric without a margin. ``p_not_worse`` is also null
@@ -202,23 +202,33 @@ def compare(
     Choose the test before you see the values: none is chosen from them. ``"randomization"`` flips
     the signs of the differences: p = (b + 1)/(n + 1) where b of n patterns are at least as extreme
     as the data, exact if there are at most ``resamples`` patterns. ``"bootstrap"`` takes the t
-    statistic of shifted resamples. ``"mcnemar"`` is McNemar's exact test, for values that are all 0
-    or 1, such as hits. ``"sequential"`` is for experiments that are inspected every day while users
-    arrive: its p-value and interval are valid at every look. Tests of all systems at once take the
-    users shared by all: ``"tukey"`` finds honest significant differences; ``"randomized_tukey"``
-    permutes each user's values over the systems, and compares every difference with the range of
-    the means, exact as above; ``"friedman"`` is Friedman's test, reported in ``note``, with
-    Nemenyi's comparison. With ``"tukey"`` and ``"randomized_tukey"``, ``confidence`` is the
-    probability that all intervals of a metric cover. All metrics and systems share the resamples.
+    statistic of shifted resamples; its interval contains the differences that it does not reject,
+    so it excludes 0 where ``p_value`` < 1 − ``confidence``. ``"mcnemar"`` is McNemar's exact test,
+    for values that are all 0 or 1, such as hits. ``"sequential"`` is for experiments that are
+    inspected every day while users arrive: its p-value and interval are valid at every look. Tests
+    of all systems at once take the users shared by all: ``"max_t"`` flips the signs of all
+    differences of a user together; ``"tukey"`` finds honest significant differences, and ``note``
+    reports if the largest variance of a pair is over twice the mean one, which it takes for equal;
+    ``"friedman"`` is Friedman's test, reported in ``note``, with Nemenyi's comparison. With
+    ``"max_t"`` and ``"tukey"``, ``confidence`` is the probability that all intervals of a metric
+    cover. All metrics and systems share the resamples.
 
     Without ``baseline``, each system is compared with those before it in sorted order (of an Enum,
     in the order of its categories). A comparison without a p-value does not count in
     ``correction``, and rows of ``total`` do; tests of all systems at once have their own
-    correction, over all pairs for one metric in one segment.
+    correction for one metric in one segment, over all pairs, or for ``"max_t"`` over those of the
+    baseline.
 
-    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or ``"bootstrap"``. A
-    margin of ``"1%"`` tests whether the mean of new − 0.99 · old, per user, is above 0, and that of
-    new − 1.01 · old below 0; the mean of the baseline must be above 0. If more
+    ``"max_t"`` compares the |t| of each pair with the greatest |t| among this pair and those behind
+    it, in each pattern of signs (step-down; p as for ``"randomization"``). So near copies count
+    almost as one comparison, and variances of pairs may differ. It assumes that differences are
+    symmetric about 0 where systems are equal, as ``"randomization"`` does: rare losses of one
+    system are not. Pairs whose users all differ alike are left out. The intervals are of the
+    greatest |t| of all pairs, so they may contain 0 though ``p_adjusted`` < α.
+
+    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or, with 50 users or more,
+    ``"bootstrap"``. A margin of ``"1%"`` tests whether the mean of new − 0.99 · old, per user, is
+    above 0, and that of new − 1.01 · old below 0; the mean of the baseline must be above 0. If more
     than half of the users change by the same amount, such as 0, and fewer than 20 change by other
     amounts, the margin is not tested, and ``note`` reports this.
 
@@ -228,10 +238,11 @@ def compare(
     J. Allan and B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar,
     *JMLR* 7, 2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
     *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
-    30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
-    1987, for the two one-sided tests of equivalence; E. C. Fieller, *J. Royal Statistical Society
-    B* 16, 1954, for relative differences. Values that agree to 14 significant digits are
-    equal. If ranks and means have opposite signs, the verdict of a rank test is "undecided".
+    30(1), 2012, for Tukey's test; P. H. Westfall and S. S. Young, *Resampling-Based Multiple
+    Testing*, 1993, for max-t; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987, for the two
+    one-sided tests of equivalence; E. C. Fieller, *J. Royal Statistical Society B* 16, 1954, for
+    relative differences. Values that agree to 14 significant digits are equal. If ranks and means
+    have opposite signs, the verdict of a rank test is "undecided".
 
     ``"wilcoxon"`` tests whether the differences are symmetric about 0, not whether their mean is 0:
     of many users with skewed differences and equal means, it finds most (N. Ihemelandu and M. D.
@@ -253,9 +264,8 @@ def compare(
     α: exactly, for each distribution and any number of users, whatever their order in a table. The
     interval has the means m that the same stakes on (1 + d)/2 against (1 + m)/2 do not reject. For
     nDCG it is about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from
-    1,000 on.
-    A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²), in
-    standard deviations of the differences, ρ = 0.1: exact for normal differences and asymptotic for
+    1,000 on. A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²),
+    in standard deviations of the differences, ρ = 0.1: exact for normal differences, asymptotic for
     others, so it does not decide before 20 users differ. Its interval is tightest near 900 users,
     1.55 times as wide as Student's; fewer than 27 users have none at confidence 0.95. Each look
     must include all users of earlier looks, and a user's value may not change between looks; new
@@ -284,7 +294,7 @@ def compare(
     w)², where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the
     bootstrap draws whole clusters, and ``"randomization"`` flips all differences of a cluster
     together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20
-    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t) and 92% (BCa); with
+    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t); with
     fewer clusters, or one with most of the users, they are too short.
 
     Examples
@@ -401,7 +411,8 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     both = pl.concat(tables).sort(*segments, position, maintain_order=True)
     if trial.test != "randomization":
         return both
-    correct = partial(_correct_together, by=values.by, trial=trial)
+    directions = pair_tests.directions_of([*values.requested, *of_lists.requested])
+    correct = partial(_correct_together, by=values.by, trial=trial, directions=directions)
     return both.map_batches(correct, schema=schema)
 
 
@@ -415,8 +426,8 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
         raise ValueError(msg)
     if values.cluster is not None and test not in trials.CLUSTERED:
         msg = (
-            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization' "
-            "or 'bootstrap'"
+            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization', "
+            "'bootstrap' or 'max_t'"
         )
         raise ValueError(msg)
     keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
@@ -534,13 +545,19 @@ def _difference(result: Swaps) -> float | None:
     return result.system - result.baseline
 
 
-def _correct_together(table: pl.DataFrame, *, by: Sequence[str], trial: Trial) -> pl.DataFrame:
+def _correct_together(
+    table: pl.DataFrame,
+    *,
+    by: Sequence[str],
+    trial: Trial,
+    directions: Mapping[str, bool | None],
+) -> pl.DataFrame:
     """Adjust the p-values of all comparisons of a call."""
     p = table["p_value"].fill_null(nan).to_numpy()
     adjusted = _in_families(p, table["metric"].to_list(), trial)
     table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
     return table.pipe(_apply_gate, by, trial.primary).pipe(
-        pair_tests.with_verdict, trial.confidence
+        pair_tests.with_verdict, trial.confidence, directions
     )
 
 
@@ -669,7 +686,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     paired, matrices = system_pairs.open_matrices(rows, values, trial, complete=joint)
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), trial.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
-    per_matrix = 1 if trial.test == "randomized_tukey" else len(systems)
+    per_matrix = 1 if trial.test == "max_t" else len(systems)
     weighted = values.weights is not None
     bounded = 2 * len(trial.margins) / len(values.requested)
     test = _test_jointly if joint else _test_in_batches
@@ -703,14 +720,23 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), trials.SIGN)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
-        .pipe(pair_tests.with_verdict, trial.confidence)
+        .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
         .pipe(_with_ratios, values.requested, trial.confidence)
     )
     if trial.test in ("wilcoxon", "friedman"):
         table = pair_tests.unless_contrary(table)
     if trial.test == "wilcoxon":
         table = pair_tests.of_ranks(table)
-    return table.drop(trials.SIGN)
+    return table.with_columns(summaries.cut_at(_widths_of(values.requested))).drop(trials.SIGN)
+
+
+def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Range]:
+    """Return between which values the difference of two means is."""
+    widths = {metric.name: float(labels.traits_of(metric).width) for metric in requested}
+    return {
+        name: summaries.Range(-width, width, f"the greatest difference of the metric, {width:.10g}")
+        for name, width in widths.items()
+    }
 
 
 def _test_in_batches(

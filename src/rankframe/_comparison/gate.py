@@ -9,11 +9,11 @@ from typing import NamedTuple, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, pair_tests, summaries, trials
+from rankframe._comparison import comparison, summaries, trials
 from rankframe._comparison.trials import Margin, Test, Trial
 from rankframe._evaluation import system_metrics
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords, parameters
+from rankframe._request import keywords, labels, parameters
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.types import Frame, FrameT
@@ -178,10 +178,9 @@ def rules_of(
     requested: Sequence[RequestedMetric], margins: Mapping[str, float], *, strict: Sequence[str]
 ) -> dict[str, Rule]:
     """Read the rule of each metric; one that is not in ``margins`` has the margin 0."""
-    directions = pair_tests.directions_of(requested)
     rules: dict[str, Rule] = {}
     for metric in requested:
-        margin, higher_is_better = margins.get(metric.name, 0.0), directions[metric.name]
+        margin = margins.get(metric.name, 0.0)
         if not (keywords.is_number(margin) and 0 <= margin < inf):
             msg = f"margin of {metric.name!r} must be a finite number ≥ 0, not {margin!r}"
             raise ValueError(msg)
@@ -191,12 +190,7 @@ def rules_of(
                 "a difference: gate a metric per user"
             )
             raise ValueError(msg)
-        if higher_is_better is None:
-            msg = (
-                f"metric {metric.name!r}: neither direction is declared better: gate another "
-                "metric, or declare it with rf.register_metric(…, higher_is_better=…)"
-            )
-            raise ValueError(msg)
+        higher_is_better = labels.direction_of(metric)
         if margin and metric.over_users.epsilon is not None:
             msg = (
                 f"margin: metric {metric.name!r} is a geometric mean, whose ratio is tested: set 0"

@@ -18,7 +18,7 @@ from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
-from rankframe._request.labels import Metric
+from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -220,7 +220,7 @@ def best_systems(
     keywords.check_confidence(confidence)
     resampling = summaries.read_resampling(resamples, seed)
     question = _ask("best_systems", frame, metrics, truth, by, options)
-    lowest = _lowest_is_best(metrics)
+    lowest = _lowest_is_best(question.requested)
 
     def describe(metric: str, matrix: Array) -> _Columns:
         from rankframe._comparison import statistics, system_statistics
@@ -329,7 +329,7 @@ def mean_ranks(
     """Rank the systems for each user, best first, and plan the means of their ranks."""
     keywords.check_confidence(confidence)
     question = _ask("critical_difference", frame, metrics, truth, by, options)
-    lowest = _lowest_is_best(metrics)
+    lowest = _lowest_is_best(question.requested)
 
     def describe(metric: str, matrix: Array) -> _Columns:
         from rankframe._comparison import system_statistics
@@ -450,10 +450,13 @@ def _reason(matrix: Array) -> str | None:
     return "no user differs"
 
 
-def _lowest_is_best(metrics: Sequence[Metric]) -> dict[str, bool]:
+def _lowest_is_best(requested: Sequence[RequestedMetric]) -> dict[str, bool]:
     """Return for each metric whether the lowest mean is the best."""
     lowest: dict[str, bool] = {}
-    for metric in labels.parse_metrics(metrics, per_user=True):
+    for metric in requested:
+        if metric.own_traits is not None:
+            lowest[metric.name] = not labels.direction_of(metric)
+            continue
         entry = labels.entry_of(metric.expr)
         if entry is not None and entry.higher_is_better is None:
             msg = f"metric {metric.name!r} has no best system: neither higher nor lower is better"

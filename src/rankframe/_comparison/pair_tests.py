@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,7 +34,7 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
         if test == "randomization":
             return statistics.randomization(sample, confidence, resampling, advance)
         if test == "bootstrap":
-            return statistics.bootstrap(sample, confidence, resampling, advance)
+            return statistics.bootstrap_test(sample, confidence, resampling, advance)
         return (statistics.wilcoxon if test == "wilcoxon" else statistics.t_test)(
             sample, confidence
         )
@@ -44,6 +44,11 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, advance)
     notes: list[str | None] = [pair.undefined for pair in pairs]
     signs: list[float | None] = [None] * len(pairs)
+    if test == "bootstrap":
+        notes = [
+            note or (_NO_BOUND if isnan(low) else None)
+            for note, low in zip(notes, outcome.low.tolist(), strict=True)
+        ]
     if test in trials.UNWEIGHTED:
         notes = [
             note if pair.weights is None else note or trials.UNEVEN
@@ -53,6 +58,9 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
         signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
         notes = [note or _note_of_skewness(pair) for note, pair in zip(notes, pairs, strict=True)]
     return Tested(outcome, outcome.p.copy(), notes, signs)
+
+
+_NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
 
 
 def _with_ties(pair: Pair) -> Pair:
@@ -165,35 +173,65 @@ _NO_HITS = "no test: users are in several segments, and the mean of their values
 
 def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     from rankframe._comparison import system_statistics
-    from rankframe._comparison.statistics import Joint, Permuted
 
-    test, confidence = trial.test, trial.confidence
+    test = trial.test
+    tested = test_pairs(pairs, trial._replace(test="t"), advance)
+    if test == "max_t":
+        return _flipped(pairs, tested, trial, advance)
     values = _per_observation(matrix)
-    family: Joint | Permuted
     if values is None:
         family = system_statistics.no_joint(matrix.values.shape[1], trials.UNEVEN)
-    elif test == "randomized_tukey":
-        family = system_statistics.randomized_tukey(values, confidence, trial.resampling, advance)
+    elif test == "tukey":
+        family = system_statistics.tukey(values, trial.confidence)
     else:
-        family = (
-            system_statistics.tukey(values, confidence)
-            if test == "tukey"
-            else system_statistics.friedman(values)
-        )
-    tested = test_pairs(pairs, trial._replace(test="t"), advance)
+        family = system_statistics.friedman(values)
     for place, pair in enumerate(pairs):
         systems = pair.system, pair.baseline
         tested.outcome.p[place] = family.p(systems)
         alone = trial.correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
-        if test in trials.SIMULTANEOUS and len(pair.difference):
+        if test == "tukey" and len(pair.difference):
             margin = family.margin if isfinite(family.margin) else nan
             tested.outcome.low[place] = pair.difference.mean() - margin
             tested.outcome.high[place] = pair.difference.mean() + margin
         notes = [note for note in (family.note, tested.notes[place]) if note]
         tested.notes[place] = "; ".join(notes) or None
-        if test == "friedman" and isinstance(family, Joint):
+        if test == "friedman":
             tested.signs[place] = float(family.centers[pair.system] - family.centers[pair.baseline])
+    return tested
+
+
+def _flipped(pairs: Sequence[Pair], tested: Tested, trial: Trial, advance: Advance) -> Tested:
+    """Replace t's numbers by those of flipped signs; pairs without spread are left out."""
+    import numpy as np
+
+    from rankframe._comparison import statistics, system_statistics
+
+    samples = [pair.sample for pair in pairs]
+    varied = [
+        place
+        for place, sample in enumerate(samples)
+        if system_pairs.why_undefined(sample.values) is None
+    ]
+    if not varied:
+        return tested
+    changes = [
+        values if weights is None else values * weights
+        for values, weights in (samples[place] for place in varied)
+    ]
+    flips = system_statistics.max_t(
+        np.column_stack(changes), trial.confidence, trial.resampling, advance
+    )
+    tested.outcome.p[varied] = flips.alone
+    tested.adjusted[varied] = flips.alone if trial.correction is None else flips.adjusted
+    for place in varied:
+        mean = statistics.weighted_mean(*samples[place])
+        margin = flips.reach * statistics.standard_error(*samples[place])
+        ends = np.array([mean - margin, mean + margin]) if isfinite(margin) else np.full(2, nan)
+        low, high = statistics.rounded(ends, np.abs(mean) + margin)
+        tested.outcome.low[place], tested.outcome.high[place] = low, high
+        if flips.note:
+            tested.notes[place] = "; ".join(filter(None, (flips.note, tested.notes[place])))
     return tested
 
 
@@ -279,16 +317,15 @@ def test_margins(
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
         if trial.test == "bootstrap":
-            return statistics.bootstrap(sample, 0.95, trial.resampling, advance, one_sided=True)
+            return statistics.bootstrap_test(
+                sample, 0.95, trial.resampling, advance, one_sided=True
+            )
         outcome = statistics.t_test(sample, 0.95)
         values, weights = sample
         sums = (values if weights is None else weights * values).sum(axis=0)
         return outcome._replace(p=statistics.above_zero(outcome.p, sums))
 
-    untested = [
-        why_untested(pair, margins[pair.metric]) if pair.metric in margins else None
-        for pair in pairs
-    ]
+    untested = [why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
     within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
     places = [
         place
@@ -322,22 +359,33 @@ def beside(pair: Pair, margin: Bound, *, below: bool = False) -> Sample:
     return pair.sample._replace(values=sizes - values if below else values + sizes)
 
 
-def why_untested(pair: Pair, margin: Bound) -> str | None:
-    """Return why a margin cannot be tested."""
-    from rankframe._comparison import statistics
-
-    if margin.relative and len(pair.of_baseline):
-        mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
-        if why := no_share_of(mean, margin):
-            return why
-    return _few_differ(pair)
-
-
 def no_share_of(mean: float, margin: Bound) -> str:
     """Return why a share of the baseline is no margin; empty if it is one."""
     if not margin.relative or mean > 0:
         return ""
     return f"margin not tested: {margin} of the baseline's mean, {mean:.3g}, is not above 0"
+
+
+#: With fewer users, resamples are not skewed enough to bound a mean on one side.
+_FEWEST_RESAMPLED = 50
+
+
+def why_untested(pair: Pair, trial: Trial) -> str | None:
+    """Return why a margin is not tested."""
+    from rankframe._comparison import statistics
+
+    if system_pairs.why_undefined(pair.sample.values) is not None:
+        return None
+    users = len(pair.sample.values)
+    if trial.test == "bootstrap" and users < _FEWEST_RESAMPLED:
+        unit = "users" if pair.clusters is None else "clusters"
+        return (
+            f"margin not tested: the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}: take "
+            "test='t'"
+        )
+    margin = trial.margins[pair.metric]
+    mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
+    return no_share_of(mean, margin) or _few_differ(pair)
 
 
 def _few_differ(pair: Pair) -> str | None:
@@ -350,8 +398,6 @@ def _few_differ(pair: Pair) -> str | None:
     from rankframe._comparison import statistics
 
     values = pair.sample.values
-    if system_pairs.why_undefined(values) is not None:
-        return None
     amounts, counts = np.unique(values, return_counts=True)
     alike = counts.max()
     remainder = len(values) - alike
@@ -400,9 +446,22 @@ def detectable(pair: Pair, trial: Trial) -> float:
     return power_statistics.detectable(float(values.std(ddof=1)), number, design)
 
 
-def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
+def with_verdict(
+    table: pl.DataFrame, confidence: float, directions: Mapping[str, bool | None]
+) -> pl.DataFrame:
     """Read the adjusted p-values; the first verdict that holds counts."""
     alpha = 1 - confidence
+    rises = pl.col("difference") > 0
+    higher_is_better = pl.col("metric").replace_strict(
+        directions, default=None, return_dtype=pl.Boolean
+    )
+    change = (
+        pl.when(higher_is_better.is_null())
+        .then(pl.when(rises).then(pl.lit("higher")).otherwise(pl.lit("lower")))
+        .when(rises == higher_is_better)
+        .then(pl.lit("better"))
+        .otherwise(pl.lit("worse"))
+    )
     differs = pl.col("p_adjusted") < alpha
     nowhere = pl.lit(value=False)
     equivalent, not_worse = (
@@ -411,10 +470,8 @@ def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     return table.with_columns(
         pl.when(equivalent)
         .then(pl.lit("equivalent"))
-        .when(differs & (pl.col("difference") > 0))
-        .then(pl.lit("higher"))
-        .when(differs & (pl.col("difference") < 0))
-        .then(pl.lit("lower"))
+        .when(differs & (pl.col("difference") != 0))
+        .then(change)
         .when(not_worse)
         .then(pl.lit("not worse"))
         .when(pl.col("p_adjusted").is_not_null())
@@ -434,7 +491,7 @@ def of_ranks(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-_DIFFERS = ("higher", "lower")
+_DIFFERS = ("better", "worse", "higher", "lower")
 
 
 def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:

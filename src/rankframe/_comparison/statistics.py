@@ -53,23 +53,6 @@ class Joint(NamedTuple):
         return float(stats.studentized_range.sf(distance, systems, self.freedom))  # pyright: ignore
 
 
-class Permuted(NamedTuple):
-    """All pairs of systems at once: shares of the permutations in which they are as far apart."""
-
-    alone: Array
-    among: Array
-    margin: float  # half of a simultaneous interval; infinite for too few resamples, or NaN
-    note: str | None
-
-    def p(self, pair: tuple[int, int]) -> float:
-        """The p-value of a single pair."""
-        return float(self.alone[pair])
-
-    def adjusted(self, pair: tuple[int, int]) -> float:
-        """The p-value of a pair among all pairs."""
-        return float(self.among[pair])
-
-
 class Variance(NamedTuple):
     """A two-way analysis of variance: of systems, of users, and what is left."""
 
@@ -258,8 +241,9 @@ def weighted_mean(values: Array, weights: Array | None) -> Array:
     return np.asarray((weights * values).sum(axis=0) / weights.sum(axis=0), np.float64)
 
 
-def standard_error(values: Array, weights: Array) -> Array:
+def standard_error(values: Array, weights: Array | None) -> Array:
     """SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)², of the weighted mean of a sample of users."""
+    weights = np.ones_like(values) if weights is None else weights
     users, centered = len(values), values - weighted_mean(values, weights)
     spread = ((weights * centered) ** 2).sum(axis=0) / weights.sum(axis=0) ** 2
     return np.asarray(np.sqrt(users / (users - 1) * spread), np.float64)
@@ -377,13 +361,13 @@ def randomization(
     if not exact.all():
         sampled = matrix[:, ~exact]
         as_far = np.zeros(sampled.shape[1], int)
-        for signs in _signs(len(sampled), resampling, advance):
+        for signs in drawn_signs(sampled.shape, resampling, advance):
             as_far += (np.abs(signs @ sampled) >= least[~exact]).sum(axis=0)
         outcome.p[~exact] = (as_far + 1) / (resampling.times + 1)
     return outcome
 
 
-def bootstrap(
+def bootstrap_test(
     sample: Sample,
     confidence: float,
     resampling: Resampling,
@@ -391,10 +375,12 @@ def bootstrap(
     *,
     one_sided: bool = False,
 ) -> Outcome:
-    """Resample users with replacement: BCa interval, and the p-value of Sakai's test.
+    """Resample users with replacement: Sakai's test, and the interval of the means it accepts.
 
     The p-value is the share of resamples, shifted to the mean 0, whose t statistic is as far from
-    0, or if ``one_sided``, as far above 0. Users are drawn with equal probability, then weighted.
+    0, or if ``one_sided``, as far above 0. The interval is mean ± c · error, where c is the
+    distance that fewer than a share of 1 − confidence reach: it excludes 0 where p < 1 −
+    confidence. It is null if too many resamples have no spread, or if there are too few.
     """
     matrix, weights = sample
     outcome = _undefined(matrix)
@@ -403,17 +389,55 @@ def bootstrap(
     values = matrix[:, varied]
     if weights is not None:
         weights = weights[:, varied] / weights[:, varied].mean(axis=0)
-    mean, centered, own, shifts, errors = _resampled(values, weights, resampling, advance)
-    # |shift| / error ≥ |mean| / its error, without the division: a resample may have no variance
-    reached, far = (shifts, mean) if one_sided else (np.abs(shifts), np.abs(mean))
-    size = weighted_mean(np.abs(values), weights)
-    as_far = reached * own >= (far - size * ROUNDING) * errors
+    drawn = _resampled(values, weights, resampling, advance)
+    distances, mean = _t_of(drawn.shifts, drawn.errors) * drawn.own, drawn.mean
+    if not one_sided:
+        distances, mean = np.abs(distances), np.abs(mean)
+    slack = weighted_mean(np.abs(values), weights) * ROUNDING
+    as_far = distances >= mean - slack
     outcome.p[varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
+    possible = np.arange(1, resampling.times + 2) / (resampling.times + 1)
+    most = np.count_nonzero(possible < 1 - confidence) - 1  # resamples as far, where p < α
+    if not one_sided and most >= 0:
+        place = resampling.times - 1 - most
+        margins = np.partition(distances, place, axis=0)[place] + slack
+        margins[np.isinf(margins)] = np.nan
+        # ten digits, as for the studentized interval, unless that contradicts p
+        short = rounded(margins, 1e4 * margins)
+        margins = np.where((short < mean) == (margins < mean), short, margins)
+        outcome.low[varied] = rounded(drawn.mean - margins)
+        outcome.high[varied] = rounded(drawn.mean + margins)
+    return outcome
+
+
+def _t_of(shifts: Array, errors: Array) -> Array:
+    """Divide shifts by errors; a resample without spread is farther than all others."""
+    spread = errors > _SPREAD * np.abs(shifts)
+    t = np.where(shifts < 0, -np.inf, np.inf)
+    np.divide(shifts, errors, out=t, where=spread)
+    return t
+
+
+def bootstrap(
+    sample: Sample, confidence: float, resampling: Resampling, advance: Advance
+) -> Outcome:
+    """Resample users with replacement: the BCa interval, without a p-value.
+
+    Users are drawn with equal probability, then weighted.
+    """
+    matrix, weights = sample
+    outcome = _undefined(matrix)
+    if not (varied := differs(matrix)).any():
+        return outcome
+    values = matrix[:, varied]
+    if weights is not None:
+        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
+    drawn = _resampled(values, weights, resampling, advance)
     tail = (1 - confidence) / 2
-    influences = centered if weights is None else _influences(centered, weights)
+    influences = drawn.centered if weights is None else _influences(drawn.centered, weights)
     for column, place in enumerate(np.flatnonzero(varied)):
-        shift, influence = shifts[:, column], influences[:, column]
-        ends = mean[column] + np.quantile(shift, _bca_tails(tail, shift, influence))
+        shift, influence = drawn.shifts[:, column], influences[:, column]
+        ends = drawn.mean[column] + np.quantile(shift, _bca_tails(tail, shift, influence))
         # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
@@ -434,33 +458,53 @@ def studentized(
     values = matrix[:, varied]
     if weights is not None:
         weights = weights[:, varied] / weights[:, varied].mean(axis=0)
-    mean, _, own, shifts, errors = _resampled(values, weights, resampling, advance)
+    drawn = _resampled(values, weights, resampling, advance)
+    every_t, mean = _t_of(drawn.shifts, drawn.errors), drawn.mean
     tail = (1 - confidence) / 2
     for column, place in enumerate(np.flatnonzero(varied)):
-        shift, error = shifts[:, column], errors[:, column]
-        spread = error > _SPREAD * np.abs(shift)
-        dropped = len(shift) - np.count_nonzero(spread)
+        t = every_t[:, column]
+        spread = np.isfinite(t)
+        dropped = len(t) - np.count_nonzero(spread)
         outcome.dropped[place] = dropped
-        if dropped < len(shift) and dropped <= tail * len(shift):
-            t = np.quantile(shift[spread] / error[spread], [1 - tail, tail])
-            below, above = t * own[0, column]
+        if dropped < len(t) and dropped <= tail * len(t):
+            below, above = np.quantile(t[spread], [1 - tail, tail]) * drawn.own[column]
             # ten digits: the division amplifies the rounding differences of matrix products
             margins = rounded(np.array([below, above]), np.array(1e4 * max(abs(below), abs(above))))
             outcome.low[place], outcome.high[place] = rounded(mean[column] - margins)
     return outcome
 
 
+def widened(sample: Sample, confidence: float, resampling: Resampling, advance: Advance) -> Outcome:
+    """Take the farther of each end of the studentized and Student's interval.
+
+    The studentized one is too short for symmetric values with heavy tails, or is absent.
+    """
+    t, outcome = t_test(sample, confidence), studentized(sample, confidence, resampling, advance)
+    low, high = np.fmin(t.low, outcome.low), np.fmax(t.high, outcome.high)
+    return outcome._replace(low=low, high=high)
+
+
+class _Drawn(NamedTuple):
+    """The mean, the distances from it, its error, and each resample's shift and error."""
+
+    mean: Array
+    centered: Array
+    own: Array
+    shifts: Array
+    errors: Array
+
+
 def _resampled(
     values: Array, weights: Array | None, resampling: Resampling, advance: Advance
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Return the mean, the distances from it, its error, and each resample's shift and error."""
+) -> _Drawn:
+    """Draw the resamples."""
     mean = weighted_mean(values, weights)
     centered = values - mean
     moments = _moments(centered, weights)
     blocks = [_shifts(counts, moments) for counts in counts(len(values), resampling, advance)]
     shifts, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     _, own = _shifts(np.ones((1, len(values))), moments)
-    return mean, centered, own, shifts, errors
+    return _Drawn(mean, centered, own[0], shifts, errors)
 
 
 class _Moments(NamedTuple):
@@ -515,11 +559,23 @@ def _all_sums(column: Array) -> Array:
     return sums
 
 
-def _signs(users: int, resampling: Resampling, advance: Advance) -> Iterator[Array]:
-    """Draw blocks of rows of +1 and −1, one row per resample."""
+def all_signs(shape: tuple[int, ...]) -> Iterator[Array]:
+    """Make blocks of all rows of +1 and −1, for a matrix of few users."""
+    users, first = shape[0], 0
+    for rows in block_sizes(max(shape), 2**users):
+        patterns = np.arange(first, first + rows)[:, None] >> np.arange(users)
+        yield np.asarray(np.where(patterns & 1, -1.0, 1.0), np.float64)
+        first += rows
+
+
+def drawn_signs(
+    shape: tuple[int, ...], resampling: Resampling, advance: Advance
+) -> Iterator[Array]:
+    """Draw blocks of rows of +1 and −1, one row per resample, for a matrix of users."""
     source = np.random.PCG64(resampling.seed)
+    users = shape[0]
     words = -(-users // 64)
-    for rows in block_sizes(users, resampling.times):
+    for rows in block_sizes(max(shape), resampling.times):
         # raw bits are the same on every machine and in every version of numpy
         drawn = source.random_raw(rows * words).astype("<u8").view(np.uint8).reshape(rows, -1)
         bits = np.unpackbits(drawn, axis=1, count=users, bitorder="little")
@@ -649,9 +705,9 @@ def chosen_method(sample: Sample, unit: str = "users", *, may_be_hits: bool) -> 
         return "t", f"Student's t, fewer than {_FEWEST_USERS} {unit}"
     skew = skewness(sample)
     seen = f"{users} {unit}, skewness {round(skew, 2) + 0.0:g}"  # no −0
-    if users >= _MANY_USERS and abs(skew) <= np.sqrt(users) / 10:
+    if not is_skewed(sample) or (users >= _MANY_USERS and abs(skew) <= np.sqrt(users) / 10):
         return "t", f"Student's t, {seen}"
-    return "studentized", f"studentized bootstrap, {seen}"
+    return "auto", f"farther ends of studentized bootstrap and Student's t, {seen}"
 
 
 def skewness(sample: Sample) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, c
 
 import polars as pl
 
-from rankframe._comparison import sentences
+from rankframe._comparison import sentences, trials
 from rankframe._evaluation import (
     evaluation,
     group_means,
@@ -110,17 +110,18 @@ def summarize(
         metrics are 0 for them), ``min``, ``median``, ``max``, with ``total`` its columns, ``std``,
         ``ci_low``, ``ci_high`` and ``note``, which explains why a number is null, and reports how
         many users have no list if they are at least 5%. Counts such as ``num_hits`` are averaged.
+        Intervals end at the metric's range, and ``note`` says that one was cut.
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
         effective number of users. With ``cluster``, it has the number of clusters. With
         ``"studentized"`` and ``"auto"``, ``note`` reports resamples without spread: these have no t
         statistic and are ignored (the interval is null if their share is above (1 − confidence) /
-        2). It also reports fewer than 20 users, or, if a quarter of the users or more share one
-        value such as 0, fewer than 20 users with other values: the interval may then cover less
-        often than stated. With ``cluster``, these counts are of clusters and their means;
-        ``"auto"`` chooses by them, and never chooses ``"wilson"``. For a geometric mean such as
-        ``gmap@10``, ``mean`` is that mean, and its interval is that of the mean of ln(x + ε),
-        transformed back to the scale of the metric (for few users it may end above the metric's
-        greatest value); the other columns describe the users' values x.
+        2; ``"auto"`` then takes Student's). Except for ``"wilson"``, it also reports fewer than 20
+        users, or, if a quarter of the users or more share one value such as 0, fewer than 20 users
+        with other values: the interval may then cover less often than stated. With ``cluster``,
+        these counts are of clusters and their means; ``"auto"`` chooses by them, and never chooses
+        ``"wilson"``. For a geometric mean such as ``gmap@10``, ``mean`` is that mean, and its
+        interval is that of the mean of ln(x + ε), transformed back to the scale of the metric; the
+        other columns describe the users' values x.
 
     Raises
     ------
@@ -133,9 +134,11 @@ def summarize(
     Notes
     -----
     BCa corrects for bias and skewness; the studentized bootstrap has the best coverage for few
-    users with skewed values. ``"auto"`` uses ``"wilson"`` where it applies, ``"t"`` for fewer than
-    5 users, and for at least 200 users if the skewness of their values is at most √users / 10, else
-    ``"studentized"``; ``note`` reports the choice.
+    users with skewed values. ``"auto"`` uses ``"wilson"`` where it applies, and ``"t"`` for fewer
+    than 5 users, where the skewness is within twice its standard error √(6(n − 2)/((n + 1)(n + 3)))
+    of 0, and for at least 200 users if it is at most √users / 10. Else each end is the farther one
+    of ``"studentized"`` and ``"t"``, because the first is too short for symmetric values with heavy
+    tails. ``note`` reports the choice.
 
     B. Efron, *JASA* 82, 1987, for BCa; P. Hall, *Annals of Statistics* 16, 1988, for the
     studentized bootstrap; E. B. Wilson, *JASA* 22, 1927. If all values are 0, or all are 1,
@@ -157,13 +160,13 @@ def summarize(
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
     >>> rf.summarize(run, "rr", truth=truth).select("metric", "users", "mean", "ci_low", "ci_high")
     shape: (1, 5)
-    ┌────────┬───────┬──────────┬───────────┬──────────┐
-    │ metric ┆ users ┆ mean     ┆ ci_low    ┆ ci_high  │
-    │ ---    ┆ ---   ┆ ---      ┆ ---       ┆ ---      │
-    │ str    ┆ i64   ┆ f64      ┆ f64       ┆ f64      │
-    ╞════════╪═══════╪══════════╪═══════════╪══════════╡
-    │ rr     ┆ 3     ┆ 0.583333 ┆ -0.365312 ┆ 1.531979 │
-    └────────┴───────┴──────────┴───────────┴──────────┘
+    ┌────────┬───────┬──────────┬────────┬─────────┐
+    │ metric ┆ users ┆ mean     ┆ ci_low ┆ ci_high │
+    │ ---    ┆ ---   ┆ ---      ┆ ---    ┆ ---     │
+    │ str    ┆ i64   ┆ f64      ┆ f64    ┆ f64     │
+    ╞════════╪═══════╪══════════╪════════╪═════════╡
+    │ rr     ┆ 3     ┆ 0.583333 ┆ 0.0    ┆ 1.0     │
+    └────────┴───────┴──────────┴────────┴─────────┘
     """
     frame, by = run_dicts.as_frame(frame, by)
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
@@ -294,6 +297,7 @@ def _of_all_lists(
         )
         notes = pl.concat_str(notes, missed_notes, separator="; ", ignore_nulls=True)
     rows = rows.with_columns(ci_low=mean - margin, ci_high=mean + margin, note=notes)
+    rows = rows.with_columns(cut_at(ranges_of(of_lists.requested)))
     missing = [name for name in schema if name not in rows.collect_schema()]
     nulls = {name: pl.lit(None, schema[name]) for name in missing}
     return rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
@@ -348,7 +352,7 @@ def _summary_table(
 
     outcome = _intervals(samples, confidence, resampling)
     notes = [
-        [*sample.notes, *_notes_of_resamples(dropped, resampling.times, confidence)]
+        [*sample.notes, *_notes_of_resamples(sample.method, dropped, resampling.times, confidence)]
         for sample, dropped in zip(samples, outcome.dropped, strict=True)
     ]
     summary = summary.with_columns(
@@ -358,6 +362,7 @@ def _summary_table(
     )
     ends = [from_logarithms(name, values.requested) for name in ("ci_low", "ci_high")]
     summary = summary.with_columns(ends).select(*by, *columns)
+    summary = summary.with_columns(cut_at(ranges_of(values.requested)))
     return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
 
 
@@ -399,6 +404,8 @@ def _interval(
         return statistics.wilson(sample, confidence)
     if method == "studentized":
         return statistics.studentized(sample, confidence, resampling, advance)
+    if method == "auto":
+        return statistics.widened(sample, confidence, resampling, advance)
     return statistics.bootstrap(sample, confidence, resampling, advance)
 
 
@@ -454,7 +461,9 @@ def _sampled(
     why = _why_null(metric, of_users, of_sample)
     if of_sample != "wilson" and _why_null(metric, sample, of_sample):
         reasons = []
-    elif method in ("studentized", "auto"):
+    elif (
+        of_group is None or len(sample.values) >= sentences.FEW_CLUSTERS
+    ):  # else that note is there
         reasons += _notes_of_few(sample, of_sample, unit)
     weights_of_notes = None if weights is None else of_users.weights
     counted = notes_of_users(of_users.values, weights_of_notes, returning) + group.lacking
@@ -502,12 +511,12 @@ def _notes_of_few(sample: Sample, method: Method, unit: str) -> list[str]:
     return [f"too few {unit} for a sure interval: {telling:.4g}{what if rest else ''}"]
 
 
-def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[str]:
+def _notes_of_resamples(method: Method, dropped: float, times: int, confidence: float) -> list[str]:
     """Note how many resamples do not count."""
     if not dropped > 0:  # NaN: there are none
         return []
     none = dropped > times * (1 - confidence) / 2 or dropped == times
-    why = "no interval: " if none else ""
+    why = ("Student's t alone: " if method == "auto" else "no interval: ") if none else ""
     return [f"{why}{dropped:,.0f} of {times:,} resamples have no spread"]
 
 
@@ -668,6 +677,51 @@ def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str)
 
     if not len(sample.values) and not np.isnan(column).all():
         user_columns.raise_no_weight(weights, metric)
+
+
+# ------------------------------------------------------------------ ranges of metrics
+
+
+class Range(NamedTuple):
+    """The ends of the interval of a metric, and how a note calls them."""
+
+    least: float
+    greatest: float
+    words: str
+
+
+def ranges_of(requested: Sequence[RequestedMetric]) -> dict[str, Range]:
+    """Return the range of each metric; a sum over users has none."""
+    ranges: dict[str, Range] = {}
+    for metric in requested:
+        traits = labels.traits_of(metric)
+        if metric.over_users.aggregate != "sum":
+            words = f"the metric's range, {traits.least:.10g} to {traits.greatest:.10g}"
+            ranges[metric.name] = Range(float(traits.least), float(traits.greatest), words)
+    return ranges
+
+
+def cut_at(ranges: Mapping[str, Range]) -> list[pl.Expr]:
+    """Cut intervals at the ends of their metric's range, and note this."""
+    metric = pl.col("metric")
+
+    def of_metric(values: dict[str, Any], default: object, dtype: type[pl.DataType]) -> pl.Expr:
+        return metric.replace_strict(values, default=default, return_dtype=dtype)
+
+    least = of_metric({name: end.least for name, end in ranges.items()}, -inf, pl.Float64)
+    most = of_metric({name: end.greatest for name, end in ranges.items()}, inf, pl.Float64)
+    words = of_metric({name: end.words for name, end in ranges.items()}, None, pl.String)
+    low, high = pl.col("ci_low"), pl.col("ci_high")
+    cut = (low < least - trials.NOTHING) | (high > most + trials.NOTHING)
+    said = pl.when(cut).then(pl.format("interval cut at {}", words))
+    return [
+        low.clip(lower_bound=least),
+        high.clip(upper_bound=most),
+        pl.when(cut)
+        .then(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
+        .otherwise("note")
+        .alias("note"),
+    ]
 
 
 # ------------------------------------------------------------------ geometric means

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf, isfinite
 from typing import Any, cast
@@ -37,7 +37,9 @@ def ask(
     per_user: bool = False,
 ) -> Question:
     """Ask for metrics of tables, or, without items and truth, for columns of a table of values."""
-    if truth is not None or not is_of_values(frame, by, settings.columns):
+    if truth is not None or has_items(
+        adapters.column_names(frame, "judged table"), by, settings.columns
+    ):
         return question.ask(frame, metrics, truth, by, settings, per_user=per_user)
     _check_options(settings)
     names = _names(metrics)
@@ -53,13 +55,10 @@ def ask(
     return Question(frame, metrics, None, groups, settings, per_user, columns=columns)
 
 
-def is_of_values(frame: Frame, by: str | Sequence[str], columns: Columns) -> bool:
-    """Whether a frame that has no truth beside it lacks a column of items."""
-    if "item" in columns:
-        return False
-    names = adapters.column_names(frame, "judged table")
+def has_items(names: Collection[str], by: str | Sequence[str], columns: Columns) -> bool:
+    """Whether columns are those of lists; without items and a truth, a table is one of values."""
     plain = "item" in names and column_roles.is_free("item", columns, by)
-    return not (plain or column_roles.fitting("item", columns, by, names))
+    return plain or "item" in columns or bool(column_roles.fitting("item", columns, by, names))
 
 
 def values_of(call: Question) -> Values:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from rankframe._evaluation import evaluation
 from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
@@ -78,7 +77,7 @@ def heatmap(
     if not call.groups:
         msg = "by= is empty, but a heatmap needs segments: name their columns in by="
         raise ValueError(msg)
-    means = call.compute(evaluation.evaluate, *metrics)
+    means = call.means(metrics)
     from rankframe.plot import _pair_pictures
 
     return _pair_pictures.heatmap(means, metrics, call)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import altair as alt
 import polars as pl
 
-from rankframe._comparison import comparison, sentences, trials
+from rankframe._comparison import comparison, pair_tests, sentences, trials
 from rankframe._comparison.trials import Trial
 from rankframe._request.labels import Metric
 from rankframe.plot import _colors, _marks, _panels, _tables
@@ -30,11 +30,12 @@ def compare(
     compared: pl.DataFrame, metrics: Sequence[Metric], call: Call, trial: Trial
 ) -> alt.LayerChart | alt.FacetChart:
     """Draw differences, of many systems without a baseline as one cell per pair."""
-    directions, confidence = _tables.directions(metrics), trial.confidence
+    directions = pair_tests.directions_of(call.requested(metrics))
+    confidence = trial.confidence
     margins = trial._replace(
         margin=comparison.per_metric("margin", trial.margin, [*directions])
     ).margins
-    table = _tables.differences(compared, call.groups, directions, margins)
+    table = _tables.differences(compared, call.groups, margins)
     names = _tables.texts(table["panel"])
     _tables.check_values(table["difference"], ", ".join(names[:3]))
     _tables.check_rows(table, "pairs", "a baseline")
@@ -345,7 +346,7 @@ def heatmap(
     _tables.check_rows(table, "cells", "fewer metrics")
     panels = _tables.texts(table["panel"])
     is_grid = len(panels) > 1 and len(names) == 1
-    averages = _tables.averages_of(metrics)
+    averages = _tables.averages_of(call.requested(metrics))
     words = {", ".join(outer): "panel", inner: "segment", "metric": "metric"}
     words |= {averages[:-1].lower(): "mean", "users": "users", "share of the greatest": "share"}
     drawn = [name for name in segments if name in {*table["segment"]}]

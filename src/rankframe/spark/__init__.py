@@ -34,7 +34,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
-from rankframe._evaluation import evaluation, refusals
+from rankframe._evaluation import evaluation, ready_values, refusals
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options, Settings, Users
@@ -553,6 +553,7 @@ def summarize(
         resamples=resamples,
         seed=seed,
     )
+    _check_lists(frame, truth, by, options)
     question = ask(_NO_TABLE, metrics, None, by, _read_options(options, count_missed=True))
     return _described(frame, truth, question, partitions, describe=describe)
 
@@ -601,8 +602,7 @@ def compare(
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
+        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
         ``"bh"`` (Benjamini and Hochberg), or None.
@@ -652,6 +652,7 @@ def compare(
     )
     frame, by = _as_frame(frame, by)
     groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
+    _check_lists(frame, truth, groups, options)
     question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
     describe = functools.partial(comparison.comparison_of, trial=trial)
     return _described(frame, truth, question, partitions, describe=describe)
@@ -674,6 +675,20 @@ def _as_frame(frame: DataFrame | Mapping[str, DataFrame], by: ByT) -> tuple[Data
     ]
     stacked = functools.reduce(lambda stack, part: stack.union(part), parts)
     return stacked.toDF(run_dicts.MODEL, *names), cast("ByT", run_dicts.with_model(by))
+
+
+def _check_lists(
+    frame: DataFrame, truth: Truth | None, by: str | Sequence[str], options: Options
+) -> None:
+    """Check that a frame has lists: values of users are what Spark has made already."""
+    columns = cast("Columns", options)
+    if truth is None and not ready_values.has_items(getattr(frame, "columns", ()), by, columns):
+        msg = (
+            "a frame without a column of items, and without truth=, is a table of values, one row "
+            "per user, which Spark does not take: collect it, and pass frame.toPandas() to "
+            "rankframe's own function; if it has lists, name the column of their items in item="
+        )
+        raise ValueError(msg)
 
 
 def _with_exclude(columns: Columns, exclude: Truth | None) -> Options:
