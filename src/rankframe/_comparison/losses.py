@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe._comparison import pair_tests, trials
 from rankframe._comparison.system_pairs import Pair, Tested
-from rankframe._comparison.trials import Rule, Trial
+from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 
@@ -39,6 +39,7 @@ def test_losses(
 ) -> list[dict[str, Any]]:
     """Test the loss of each pair whose metric is gated."""
     rows = [_NOTHING | {EVIDENCE: None} if pair.metric in trial.rules else {} for pair in pairs]
+    trial = trial._replace(margin={name: rule.margin for name, rule in trial.rules.items()})
     metrics = {metric.name: metric for metric in requested}
     places = [place for place, row in enumerate(rows) if row]
     of_rules = [(place, trial.rules[pairs[place].metric]) for place in places]
@@ -77,7 +78,7 @@ def _p_above(
     if trial.test in (*trials.OF_TWO_SIDES, *trials.SIMULTANEOUS):
         return np.full(len(of_rules), nan)
     samples = [
-        pairs[place].sample._replace(values=_gain(pairs[place].sample.values, rule) + rule.margin)
+        pair_tests.beside(pairs[place], Bound(rule.margin), below=not rule.higher_is_better)
         for place, rule in of_rules
     ]
     return pair_tests.p_above(samples, trial, advance)
