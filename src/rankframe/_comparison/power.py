@@ -45,6 +45,7 @@ def power(
     power: float = 0.8,
     confidence: float = 0.95,
     difference: Target | Mapping[str, Target] | None = None,
+    comparisons: int = 1,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
@@ -73,11 +74,14 @@ def power(
         The probability of finding a true difference, above 1 − ``confidence``.
     confidence
         1 − α, where α is the probability that a two-sided test finds a difference where there is
-        none. It is not corrected for the number of comparisons.
+        none, in any of the ``comparisons``.
     difference
         The difference to detect, > 0: on the scale of the metric (``0.01``), or relative to the
         mean of the baseline (``"1%"``); one for all metrics, or a mapping such as
         ``{"ndcg@10": "1%"}``.
+    comparisons
+        The number of comparisons m of which the test is one, such as 4 systems · 5 metrics: its
+        level is α / m, so after Holm's correction the power is at least that.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -127,9 +131,13 @@ def power(
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
+    keywords.check_confidence(confidence)
+    number = keywords.whole_number("comparisons", comparisons)
     trial = Trial(baseline, confidence=confidence)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
-    describe = partial(_plan_of, trial=trial, power=power, difference=difference)
+    describe = partial(
+        _plan_of, trial=trial, power=power, difference=difference, comparisons=number
+    )
     return summaries.described(frame, question, describe)
 
 
@@ -145,8 +153,8 @@ def _plan_of(
     trial: Trial,
     power: float,
     difference: Target | Mapping[str, Target] | None,
+    comparisons: int,
 ) -> pl.LazyFrame:
-    keywords.check_confidence(trial.confidence)
     _check_power(power, trial.confidence)
     summaries.check_systems("power", values.by)
     summaries.check_numbers(values)
@@ -166,6 +174,7 @@ def _plan_of(
         trial=trial._replace(confidence=float(trial.confidence)),
         power=float(power),
         wanted=wanted,
+        comparisons=comparisons,
     )
     return values.rows.map_batches(reduce, schema=schema)
 
@@ -210,11 +219,13 @@ def _of_pairs(
     trial: Trial,
     power: float,
     wanted: Mapping[str, _Wanted],
+    comparisons: int,
 ) -> pl.DataFrame:
+    from rankframe._comparison import power_statistics
     from rankframe._comparison.power_statistics import Design
 
     paired = system_pairs.paired_users(rows, values, trial)
-    design = Design(trial.confidence, power)
+    design = Design(power_statistics.of_family(trial.confidence, comparisons), power)
     numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
     return pl.DataFrame(numbers, schema=_MADE).select(
         *paired.pair_keys(values.by[0], paired.pairs), *_MADE
