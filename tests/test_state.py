@@ -127,7 +127,7 @@ COMPARE = {
     "test": st.sampled_from(
         [
             *("t", "wilcoxon", "randomization", "bootstrap", "mcnemar"),
-            *("sequential", "tukey", "randomized_tukey", "x"),
+            *("sequential", "tukey", "max_t", "x"),
         ]
     ),
     "correction": st.sampled_from(["holm", "bonferroni", "bh", None, "x"]),

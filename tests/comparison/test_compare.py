@@ -563,7 +563,7 @@ def test_degenerate_comparisons(case, test):
     assert got["note"] == note
     assert (got["effect_size"] is None) == (note is not None)
     assert (got["ci_low"] is None) == (got["ci_high"] is None) == (note is not None)
-    signs = ("wilcoxon", "randomization", "randomized_tukey")
+    signs = ("wilcoxon", "randomization", "max_t")
     expected = {
         "no user": None,
         "one user": 1.0 if test in signs else None,

@@ -216,7 +216,7 @@ def test_users_in_every_fold_are_one_observation_each(test):
     assert total["mean"].item() == pytest.approx(means.filter(model="m1")["value"].item())
 
 
-@pytest.mark.parametrize("test", ["tukey", "randomized_tukey"])
+@pytest.mark.parametrize("test", ["tukey", "max_t"])
 def test_users_who_return_are_permuted_once(test):
     """The total is the test of the users' means over their folds."""
     systems = sample(5, 24, systems=3)
@@ -244,7 +244,7 @@ def test_users_in_unlike_numbers_of_folds_count_as_often():
     margin = stats.t.ppf(0.975, 2) * error
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((mean - margin, mean + margin))
     assert row["note"] == "3 users in several groups, one observation each"
-    for test in ("wilcoxon", "tukey", "randomized_tukey", "friedman"):
+    for test in ("wilcoxon", "tukey", "friedman"):
         row = rf.compare(table, VALUE, by=BOTH, total=True, test=test).row(-1, named=True)
         assert (row["difference"], row["p_value"]) == (pytest.approx(mean), None)
         assert "no test: it has no weighted form" in row["note"]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
-from user_values import FEW, VALUE, compared, judged, one, sample
+from user_values import FEW, VALUE, compared, judged, sample
 
 import rankframe as rf
 from rankframe._comparison import statistics, system_statistics
@@ -88,126 +88,6 @@ def test_equal_systems_leave_no_residual_whatever_the_digits():
         user = 1 / rng.integers(1, 50, (40, 1)) * rng.choice([1e-6, 1.0, 1e6], (40, 1))
         assert not system_statistics.residuals(np.repeat(user, systems, axis=1)).any()
         assert not system_statistics.residuals(rng.random((40, 1)) + rng.random(systems)).any()
-
-
-# ------------------------------------------------------------------ randomized Tukey
-
-
-def enumerated(values):
-    """Permute each user's values in every way, in fractions of the whole."""
-    systems, users = len(values), len(values[0])
-    rows = [[values[system][user] for system in range(systems)] for user in range(users)]
-
-    def far(table, first, second):
-        return abs(sum(row[first] for row in table) - sum(row[second] for row in table))
-
-    pairs = list(itertools.combinations(range(systems), 2))
-    tables = list(itertools.product(*(list(itertools.permutations(row)) for row in rows)))
-    alone, among = [], []
-    for pair in pairs:
-        least = far(rows, *pair)
-        alone.append(sum(far(table, *pair) >= least for table in tables) / len(tables))
-        widest = sum(max(far(table, *both) for both in pairs) >= least for table in tables)
-        among.append(widest / len(tables))
-    return alone, among
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        [[1, 5, 2, 4], [2, 2, 2, 2], [4, 8, 5, 1]],
-        [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3], [5, 8, 9, 7, 9]],
-        [[1, 2], [3, 1], [7, 2], [2, 2]],
-        [[2, 7, 1, 8, 2, 8], [3, 1, 4, 1, 5, 9]],
-        [[1, 1, 2], [1, 1, 5], [1, 1, 3]],  # two users for whom the systems tie
-    ],
-)
-def test_few_users_are_permuted_in_every_way(values):
-    """Dividing by a power of two keeps the numbers exact, by seven it does not."""
-    alone, among = enumerated(values)
-    for scale in (8, 7):
-        scaled = [[value / scale for value in row] for row in values]
-        got = compared(*scaled, test="randomized_tukey").sort("baseline", "model")
-        assert got["p_value"].to_list() == pytest.approx(alone, abs=1e-12)
-        assert got["p_adjusted"].to_list() == pytest.approx(among, abs=1e-12)
-
-
-def test_randomized_tukey_of_two_systems_is_the_randomization_test():
-    old, new = np.round(sample(23, 11) * 8) / 8
-    ours, plain = (one(old, new, test=test) for test in ("randomized_tukey", "randomization"))
-    assert ours["p_value"] == ours["p_adjusted"] == plain["p_value"]
-
-
-def test_drawn_permutations_come_close_to_all():
-    values = [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3], [5, 8, 9, 7, 9]]
-    matrix = np.array(values, float).T
-    exact = system_statistics.randomized_tukey(
-        matrix, 0.95, statistics.Resampling(6**5, 0), nothing
-    )
-    drawn = system_statistics.randomized_tukey(
-        matrix, 0.95, statistics.Resampling(6**5 - 1, 0), nothing
-    )
-    assert (exact.among != drawn.among).any()
-    assert drawn.among == pytest.approx(exact.among, abs=0.02)
-    assert drawn.alone == pytest.approx(exact.alone, abs=0.02)
-    assert drawn.margin == pytest.approx(exact.margin, abs=0.21)  # one step of 1/5
-
-
-def test_orders_are_all_as_frequent():
-    (orders,) = system_statistics._orders(2, 3, statistics.Resampling(60_000, 5), nothing)
-    assert orders.shape == (60_000, 2, 3)
-    for user in (0, 1):
-        _, counts = np.unique(orders[:, user], axis=0, return_counts=True)
-        assert len(counts) == 6
-        assert stats.chisquare(counts).pvalue > 1e-3
-    pairs = orders[:, 0] * 3 + orders[:, 1]
-    assert stats.chisquare(np.unique(pairs[:, 0], return_counts=True)[1]).pvalue > 1e-3
-
-
-def test_many_users_come_in_blocks_that_change_nothing(monkeypatch):
-    matrix = sample(24, 30, systems=4).T
-    whole = system_statistics.randomized_tukey(matrix, 0.95, statistics.Resampling(500, 3), nothing)
-    monkeypatch.setattr(statistics, "_CELLS", 1000)
-    parts = system_statistics.randomized_tukey(matrix, 0.95, statistics.Resampling(500, 3), nothing)
-    assert (whole.among == parts.among).all()
-    assert (whole.alone == parts.alone).all()
-    assert whole.margin == parts.margin
-
-
-def test_randomized_tukey_comes_close_to_tukey_for_normal_values():
-    values = np.random.default_rng(25).normal(0, 1, (5, 60)) + np.arange(5)[:, None] / 4
-    ours, plain = (compared(*values, test=test) for test in ("randomized_tukey", "tukey"))
-    # the permuted range has the spread of the systems in it, too
-    assert (ours["ci_high"] - ours["ci_low"]).mean() == pytest.approx(
-        (plain["ci_high"] - plain["ci_low"]).mean(), rel=0.1
-    )
-    assert ours["p_adjusted"].to_list() == pytest.approx(plain["p_adjusted"].to_list(), abs=0.08)
-
-
-def test_an_interval_excludes_0_where_p_says_so():
-    for seed in range(20):
-        got = compared(*sample(seed, 15, systems=4, spread=0.4), test="randomized_tukey")
-        for row in got.rows(named=True):
-            outside = row["ci_low"] > 0 or row["ci_high"] < 0
-            assert outside == (row["p_adjusted"] <= 0.05)
-
-
-def test_a_seed_of_permutations_gives_the_same_numbers():
-    values = (np.arange(120) * 79 % 101).reshape(3, 40) / 101
-    first, again, other = (
-        compared(*values, test="randomized_tukey", resamples=FEW, seed=seed) for seed in (1, 1, 2)
-    )
-    assert first.equals(again)
-    assert not first.equals(other)
-    # written down: the numbers are the same on every machine
-    assert first["p_adjusted"].to_list() == [0.985, 0.939, 0.985]
-
-
-def test_too_few_permutations_for_an_interval_are_reported():
-    got = compared(*sample(27, 30, systems=3), test="randomized_tukey", resamples=10)
-    assert got["ci_low"].null_count() == got["ci_high"].null_count() == 3
-    assert set(got["note"]) == {"too few resamples for an interval"}
-    assert got["p_adjusted"].null_count() == 0
 
 
 # ------------------------------------------------------------------ which may be the best
@@ -333,19 +213,6 @@ def test_the_bootstrap_of_the_best_by_loops():
 
 
 # ------------------------------------------------------------------ how often each is wrong
-
-
-def test_equal_systems_are_seldom_separated():
-    """Family-wise: 5 % and two standard errors of a simulation, of values with many ties."""
-    values = np.random.default_rng(30).binomial(3, 0.4, (500, 20, 5)) / 3
-    values += np.random.default_rng(31).binomial(3, 0.5, (500, 20, 1))  # what is the user's own
-    wrong = 0
-    for matrix in values:
-        got = system_statistics.randomized_tukey(
-            matrix, 0.95, statistics.Resampling(199, 0), nothing
-        )
-        wrong += got.among.min() <= 0.05
-    assert 0.02 <= wrong / 500 <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 500)
 
 
 @pytest.mark.thorough

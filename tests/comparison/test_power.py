@@ -173,7 +173,7 @@ def test_compare_has_the_same_detectable_difference():
         options = {"test": test, "confidence": 0.9, "resamples": 20}
         got = rf.compare(judged(*values), VALUE, square, **options)["detectable"]
         assert got.to_list() == pytest.approx(expected.to_list(), rel=1e-9)
-    for test in ("wilcoxon", "tukey", "randomized_tukey", "friedman"):
+    for test in ("wilcoxon", "tukey", "max_t", "friedman"):
         assert rf.compare(judged(*values), VALUE, test=test)["detectable"].null_count() == 3
     # without any difference a test at 1 − 0.15 rejects more often than with power 0.8
     got = rf.compare(judged(*values), VALUE, confidence=0.15)["detectable"]

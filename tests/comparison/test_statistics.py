@@ -192,7 +192,7 @@ def test_drawn_p_values_count_the_observed_one():
 
 
 def test_signs_are_fair_and_differ():
-    blocks = list(st._signs(70, st.Resampling(5000, 0), lambda _: None))
+    blocks = list(st.drawn_signs((70, 1), st.Resampling(5000, 0), lambda _: None))
     signs = np.concatenate(blocks)
     assert signs.shape == (5000, 70)
     assert set(np.unique(signs)) == {-1, 1}

@@ -264,9 +264,7 @@ def test_notes_say_why_there_is_no_interval():
 # ------------------------------------------------------------------ what is refused
 
 
-@pytest.mark.parametrize(
-    "test", ["wilcoxon", "mcnemar", "sequential", "tukey", "randomized_tukey", "friedman"]
-)
+@pytest.mark.parametrize("test", ["wilcoxon", "mcnemar", "sequential", "tukey", "friedman"])
 def test_tests_of_independent_users_refuse_clusters(test):
     with pytest.raises(ValueError, match=f"test='{test}' takes users for independent"):
         table(WHOSE, OLD, NEW).rank.compare(VALUE, cluster="customer", test=test)

@@ -483,7 +483,7 @@ def test_a_user_without_a_value_needs_no_weight():
         run.rank.evaluate("map", truth=TRUTH, users="all", undefined=0.0, weights="impressions")
 
 
-@pytest.mark.parametrize("test", ["wilcoxon", "tukey", "randomized_tukey", "friedman"])
+@pytest.mark.parametrize("test", ["wilcoxon", "tukey", "max_t", "friedman"])
 def test_tests_without_a_weighted_form_refuse(test):
     with pytest.raises(ValueError, match=f"test='{test}' has no weighted form"):
         table(WEIGHTS, VALUES, OTHERS).rank.compare(VALUE, test=test, weights="w")

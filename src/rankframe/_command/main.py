@@ -42,7 +42,7 @@ _MISSED = "num_missed"
 _ENDS = ("_users", "_low", "_high", "_if_none", "_if_all")  # of columns beside a metric
 _OF_ALL_USERS = (trec.RUN_ID, "num_q")  # lines of trec_eval that are no mean over users
 _PATIENCE = 2.0  # seconds until the command shows the elapsed time
-_RESAMPLED = ("randomization", "bootstrap", "randomized_tukey")  # with their own progress bar
+_RESAMPLED = ("randomization", "bootstrap", "max_t")  # with their own progress bar
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

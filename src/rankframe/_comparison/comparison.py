@@ -92,8 +92,7 @@ def compare(
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
+        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
         ``"bh"`` (Benjamini and Hochberg), or None.
@@ -129,7 +128,7 @@ def compare(
         differences), ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower),
         ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
         of the difference ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for
-        ``"tukey"`` and ``"randomized_tukey"``, a confidence sequence for ``"sequential"``, of the
+        ``"max_t"`` and ``"tukey"``, a confidence sequence for ``"sequential"``, of the
         resamples for ``"bootstrap"``, else Student's; cut at the width of the metric's range),
         ``p_adjusted`` and ``verdict``. A print that is too narrow leaves out the columns in the
         middle, and shows the answer.
@@ -156,10 +155,10 @@ def compare(
         for the weighted mean or the clusters.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
-        difference is within ± margin (``p_equivalent`` < α); "higher" or "lower" (``p_adjusted`` <
-        α); "not worse", if it is not worse by the margin (``p_not_worse`` < α); "undecided". It is
-        null where there is no test. "higher" and "lower" refer to the values; the metric declares
-        which of them is worse.
+        difference is within ± margin (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` <
+        α), or, for a metric without a better direction, "higher" or "lower"; "not worse", if it is
+        not worse by the margin (``p_not_worse`` < α); "undecided". It is null where there is no
+        test.
 
         ``p_equivalent`` and ``p_not_worse`` are one-sided, so they decide like an interval of
         confidence 1 − 2α; they are null for a metric without a margin. ``p_not_worse`` is also null
@@ -180,24 +179,34 @@ def compare(
         metric that is not compared, or is combined with a geometric mean or a test that takes no
         margin, or ``primary`` is not a tested metric.
 
-    Notes ----- Choose the test before you see the values: none is chosen from them.
-    ``"randomization"`` flips the signs of the differences: p = (b + 1)/(n + 1) where b of n
-    patterns are at least as extreme as the data, exact if there are at most ``resamples`` patterns.
-    ``"bootstrap"`` takes the t statistic of shifted resamples; its interval contains the
-    differences that it does not reject, so it excludes 0 where ``p_value`` < 1 − ``confidence``.
-    ``"mcnemar"`` is McNemar's exact test, for values that are all 0 or 1, such as hits.
-    ``"sequential"`` is for experiments that are inspected every day while users arrive: its p-value
-    and interval are valid at every look. Tests of all systems at once take the users shared by all:
-    ``"tukey"`` finds honest significant differences; ``"randomized_tukey"`` permutes each user's
-    values over the systems, and compares every difference with the range of the means, exact as
-    above; ``"friedman"`` is Friedman's test, reported in ``note``, with Nemenyi's comparison. With
-    ``"tukey"`` and ``"randomized_tukey"``, ``confidence`` is the probability that all intervals of
-    a metric cover. All metrics and systems share the resamples.
+    Notes
+    -----
+    Choose the test before you see the values: none is chosen from them. ``"randomization"`` flips
+    the signs of the differences: p = (b + 1)/(n + 1) where b of n patterns are at least as extreme
+    as the data, exact if there are at most ``resamples`` patterns. ``"bootstrap"`` takes the t
+    statistic of shifted resamples; its interval contains the differences that it does not reject,
+    so it excludes 0 where ``p_value`` < 1 − ``confidence``. ``"mcnemar"`` is McNemar's exact test,
+    for values that are all 0 or 1, such as hits. ``"sequential"`` is for experiments that are
+    inspected every day while users arrive: its p-value and interval are valid at every look. Tests
+    of all systems at once take the users shared by all: ``"max_t"`` flips the signs of all
+    differences of a user together; ``"tukey"`` finds honest significant differences, and ``note``
+    reports if the largest variance of a pair is over twice the mean one, which it takes for equal;
+    ``"friedman"`` is Friedman's test, reported in ``note``, with Nemenyi's comparison. With
+    ``"max_t"`` and ``"tukey"``, ``confidence`` is the probability that all intervals of a metric
+    cover. All metrics and systems share the resamples.
 
     Without ``baseline``, each system is compared with those before it in sorted order (of an Enum,
     in the order of its categories). A comparison without a p-value does not count in
     ``correction``, and rows of ``total`` do; tests of all systems at once have their own
-    correction, over all pairs for one metric in one segment.
+    correction for one metric in one segment, over all pairs, or for ``"max_t"`` over those of the
+    baseline.
+
+    ``"max_t"`` compares the |t| of each pair with the greatest |t| among this pair and those behind
+    it, in each pattern of signs (step-down; p as for ``"randomization"``). So near copies count
+    almost as one comparison, and variances of pairs may differ. It assumes that differences are
+    symmetric about 0 where systems are equal, as ``"randomization"`` does: rare losses of one
+    system are not. Pairs whose users all differ alike are left out. The intervals are of the
+    greatest |t| of all pairs, so they may contain 0 though ``p_adjusted`` < α.
 
     ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or, with 50 users or more,
     ``"bootstrap"``. If more
@@ -210,9 +219,10 @@ def compare(
     J. Allan and B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar,
     *JMLR* 7, 2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
     *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
-    30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
-    1987, for the two one-sided tests of equivalence. Values that agree to 14 significant digits are
-    equal. If ranks and means have opposite signs, the verdict of a rank test is "undecided".
+    30(1), 2012, for Tukey's test; P. H. Westfall and S. S. Young, *Resampling-Based Multiple
+    Testing*, 1993, for max-t; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987, for the two
+    one-sided tests of equivalence. Values that agree to 14 significant digits are equal. If ranks
+    and means have opposite signs, the verdict of a rank test is "undecided".
 
     ``"wilcoxon"`` tests whether the differences are symmetric about 0, not whether their mean is 0:
     of many users with skewed differences and equal means, it finds most (N. Ihemelandu and M. D.
@@ -364,7 +374,8 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     both = pl.concat(tables).sort(*segments, position, maintain_order=True)
     if trial.test != "randomization":
         return both
-    correct = partial(_correct_together, by=values.by, trial=trial)
+    directions = pair_tests.directions_of([*values.requested, *of_lists.requested])
+    correct = partial(_correct_together, by=values.by, trial=trial, directions=directions)
     return both.map_batches(correct, schema=schema)
 
 
@@ -378,8 +389,8 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
         raise ValueError(msg)
     if values.cluster is not None and test not in trials.CLUSTERED:
         msg = (
-            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization' "
-            "or 'bootstrap'"
+            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization', "
+            "'bootstrap' or 'max_t'"
         )
         raise ValueError(msg)
     keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
@@ -477,14 +488,20 @@ def _difference(result: Swaps) -> float | None:
     return result.system - result.baseline
 
 
-def _correct_together(table: pl.DataFrame, *, by: Sequence[str], trial: Trial) -> pl.DataFrame:
+def _correct_together(
+    table: pl.DataFrame,
+    *,
+    by: Sequence[str],
+    trial: Trial,
+    directions: Mapping[str, bool | None],
+) -> pl.DataFrame:
     """Adjust the p-values of all comparisons of a call."""
     p = table["p_value"].fill_null(nan).to_numpy()
     adjusted = _in_families(p, table["metric"].to_list(), trial)
     table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
     table = pair_tests.of_families(table, trial, "users")  # such metrics take no clusters
     return table.pipe(_apply_gate, by, trial.primary).pipe(
-        pair_tests.with_verdict, trial.confidence
+        pair_tests.with_verdict, trial.confidence, directions
     )
 
 
@@ -609,7 +626,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     paired, matrices = system_pairs.open_matrices(rows, values, trial, complete=joint)
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), trial.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
-    per_matrix = 1 if trial.test == "randomized_tukey" else len(systems)
+    per_matrix = 1 if trial.test == "max_t" else len(systems)
     weighted = values.weights is not None
     bounded = 2 * len(trial.margins) / len(values.requested)
     test = _test_jointly if joint else _test_in_batches
@@ -640,7 +657,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), *hidden)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
-        .pipe(pair_tests.with_verdict, trial.confidence)
+        .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
         .pipe(pair_tests.of_families, trial, trials.NUMBER if is_whole else None)
         .pipe(_with_ratios, values.requested, trial.confidence)
     )

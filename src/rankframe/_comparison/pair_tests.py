@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING, NamedTuple
@@ -173,35 +173,65 @@ _NO_HITS = "no test: users are in several segments, and the mean of their values
 
 def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     from rankframe._comparison import system_statistics
-    from rankframe._comparison.statistics import Joint, Permuted
 
-    test, confidence = trial.test, trial.confidence
+    test = trial.test
+    tested = test_pairs(pairs, trial._replace(test="t"), advance)
+    if test == "max_t":
+        return _flipped(pairs, tested, trial, advance)
     values = _per_observation(matrix)
-    family: Joint | Permuted
     if values is None:
         family = system_statistics.no_joint(matrix.values.shape[1], trials.UNEVEN)
-    elif test == "randomized_tukey":
-        family = system_statistics.randomized_tukey(values, confidence, trial.resampling, advance)
+    elif test == "tukey":
+        family = system_statistics.tukey(values, trial.confidence)
     else:
-        family = (
-            system_statistics.tukey(values, confidence)
-            if test == "tukey"
-            else system_statistics.friedman(values)
-        )
-    tested = test_pairs(pairs, trial._replace(test="t"), advance)
+        family = system_statistics.friedman(values)
     for place, pair in enumerate(pairs):
         systems = pair.system, pair.baseline
         tested.outcome.p[place] = family.p(systems)
         alone = trial.correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
-        if test in trials.SIMULTANEOUS and len(pair.difference):
+        if test == "tukey" and len(pair.difference):
             margin = family.margin if isfinite(family.margin) else nan
             tested.outcome.low[place] = pair.difference.mean() - margin
             tested.outcome.high[place] = pair.difference.mean() + margin
         notes = [note for note in (family.note, tested.notes[place]) if note]
         tested.notes[place] = "; ".join(notes) or None
-        if test == "friedman" and isinstance(family, Joint):
+        if test == "friedman":
             tested.signs[place] = float(family.centers[pair.system] - family.centers[pair.baseline])
+    return tested
+
+
+def _flipped(pairs: Sequence[Pair], tested: Tested, trial: Trial, advance: Advance) -> Tested:
+    """Replace t's numbers by those of flipped signs; pairs without spread are left out."""
+    import numpy as np
+
+    from rankframe._comparison import statistics, system_statistics
+
+    samples = [pair.sample for pair in pairs]
+    varied = [
+        place
+        for place, sample in enumerate(samples)
+        if system_pairs.why_undefined(sample.values) is None
+    ]
+    if not varied:
+        return tested
+    changes = [
+        values if weights is None else values * weights
+        for values, weights in (samples[place] for place in varied)
+    ]
+    flips = system_statistics.max_t(
+        np.column_stack(changes), trial.confidence, trial.resampling, advance
+    )
+    tested.outcome.p[varied] = flips.alone
+    tested.adjusted[varied] = flips.alone if trial.correction is None else flips.adjusted
+    for place in varied:
+        mean = statistics.weighted_mean(*samples[place])
+        margin = flips.reach * statistics.standard_error(*samples[place])
+        ends = np.array([mean - margin, mean + margin]) if isfinite(margin) else np.full(2, nan)
+        low, high = statistics.rounded(ends, np.abs(mean) + margin)
+        tested.outcome.low[place], tested.outcome.high[place] = low, high
+        if flips.note:
+            tested.notes[place] = "; ".join(filter(None, (flips.note, tested.notes[place])))
     return tested
 
 
@@ -398,9 +428,22 @@ def of_families(table: pl.DataFrame, trial: Trial, number: str | None) -> pl.Dat
     return table.with_columns(pl.col("detectable") * pl.Series(ratios, dtype=pl.Float64))
 
 
-def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
+def with_verdict(
+    table: pl.DataFrame, confidence: float, directions: Mapping[str, bool | None]
+) -> pl.DataFrame:
     """Read the adjusted p-values; the first verdict that holds counts."""
     alpha = 1 - confidence
+    rises = pl.col("difference") > 0
+    higher_is_better = pl.col("metric").replace_strict(
+        directions, default=None, return_dtype=pl.Boolean
+    )
+    change = (
+        pl.when(higher_is_better.is_null())
+        .then(pl.when(rises).then(pl.lit("higher")).otherwise(pl.lit("lower")))
+        .when(rises == higher_is_better)
+        .then(pl.lit("better"))
+        .otherwise(pl.lit("worse"))
+    )
     differs = pl.col("p_adjusted") < alpha
     nowhere = pl.lit(value=False)
     equivalent, not_worse = (
@@ -409,10 +452,8 @@ def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     return table.with_columns(
         pl.when(equivalent)
         .then(pl.lit("equivalent"))
-        .when(differs & (pl.col("difference") > 0))
-        .then(pl.lit("higher"))
-        .when(differs & (pl.col("difference") < 0))
-        .then(pl.lit("lower"))
+        .when(differs & (pl.col("difference") != 0))
+        .then(change)
         .when(not_worse)
         .then(pl.lit("not worse"))
         .when(pl.col("p_adjusted").is_not_null())

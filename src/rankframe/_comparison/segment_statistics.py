@@ -74,7 +74,7 @@ def permuted(segments: Sequence[Sample], resampling: Resampling, advance: Advanc
     as_great = total = 0
     for orders in _all_orders(sizes) if exact else _drawn_orders(len(values), resampling):
         f = f_of(orders)
-        as_great += np.count_nonzero(~(f < observed * (1 - _ROUNDING)))
+        as_great += int(np.count_nonzero(~(f < observed * (1 - _ROUNDING))))
         total += len(f)
         advance(0 if exact else len(f))
     p = as_great / total if exact else (as_great + 1) / (total + 1)
@@ -117,7 +117,7 @@ def _f_of_rows(values: Array, weights: Array | None, sizes: Places) -> Array:
     scale = np.abs(values).max() * (1 if weights is None else weights.max())
     squares[squares <= sizes * (_NO_SPREAD * scale) ** 2] = 0
     variances = sizes / (sizes - 1) * squares / totals**2
-    return _welch(means, variances, sizes - 1.0)[0]
+    return _welch(means, np.asarray(variances, np.float64), sizes - 1.0)[0]
 
 
 def _arrangements(sizes: Places) -> int:

@@ -53,23 +53,6 @@ class Joint(NamedTuple):
         return float(stats.studentized_range.sf(distance, systems, self.freedom))  # pyright: ignore
 
 
-class Permuted(NamedTuple):
-    """All pairs of systems at once: shares of the permutations in which they are as far apart."""
-
-    alone: Array
-    among: Array
-    margin: float  # half of a simultaneous interval; infinite for too few resamples, or NaN
-    note: str | None
-
-    def p(self, pair: tuple[int, int]) -> float:
-        """The p-value of a single pair."""
-        return float(self.alone[pair])
-
-    def adjusted(self, pair: tuple[int, int]) -> float:
-        """The p-value of a pair among all pairs."""
-        return float(self.among[pair])
-
-
 class Variance(NamedTuple):
     """A two-way analysis of variance: of systems, of users, and what is left."""
 
@@ -258,8 +241,9 @@ def weighted_mean(values: Array, weights: Array | None) -> Array:
     return np.asarray((weights * values).sum(axis=0) / weights.sum(axis=0), np.float64)
 
 
-def standard_error(values: Array, weights: Array) -> Array:
+def standard_error(values: Array, weights: Array | None) -> Array:
     """SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)², of the weighted mean of a sample of users."""
+    weights = np.ones_like(values) if weights is None else weights
     users, centered = len(values), values - weighted_mean(values, weights)
     spread = ((weights * centered) ** 2).sum(axis=0) / weights.sum(axis=0) ** 2
     return np.asarray(np.sqrt(users / (users - 1) * spread), np.float64)
@@ -377,7 +361,7 @@ def randomization(
     if not exact.all():
         sampled = matrix[:, ~exact]
         as_far = np.zeros(sampled.shape[1], int)
-        for signs in _signs(len(sampled), resampling, advance):
+        for signs in drawn_signs(sampled.shape, resampling, advance):
             as_far += (np.abs(signs @ sampled) >= least[~exact]).sum(axis=0)
         outcome.p[~exact] = (as_far + 1) / (resampling.times + 1)
     return outcome
@@ -575,11 +559,23 @@ def _all_sums(column: Array) -> Array:
     return sums
 
 
-def _signs(users: int, resampling: Resampling, advance: Advance) -> Iterator[Array]:
-    """Draw blocks of rows of +1 and −1, one row per resample."""
+def all_signs(shape: tuple[int, ...]) -> Iterator[Array]:
+    """Make blocks of all rows of +1 and −1, for a matrix of few users."""
+    users, first = shape[0], 0
+    for rows in block_sizes(max(shape), 2**users):
+        patterns = np.arange(first, first + rows)[:, None] >> np.arange(users)
+        yield np.asarray(np.where(patterns & 1, -1.0, 1.0), np.float64)
+        first += rows
+
+
+def drawn_signs(
+    shape: tuple[int, ...], resampling: Resampling, advance: Advance
+) -> Iterator[Array]:
+    """Draw blocks of rows of +1 and −1, one row per resample, for a matrix of users."""
     source = np.random.PCG64(resampling.seed)
+    users = shape[0]
     words = -(-users // 64)
-    for rows in block_sizes(users, resampling.times):
+    for rows in block_sizes(max(shape), resampling.times):
         # raw bits are the same on every machine and in every version of numpy
         drawn = source.random_raw(rows * words).astype("<u8").view(np.uint8).reshape(rows, -1)
         bits = np.unpackbits(drawn, axis=1, count=users, bitorder="little")

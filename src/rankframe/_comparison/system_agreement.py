@@ -189,8 +189,8 @@ def discriminative_power(
         identifies the systems, else the first one.
     test
         A test of ``compare``: tests of a single pair are not corrected, as in the source; tests of
-        all systems at once (``"tukey"``, ``"randomized_tukey"``, ``"friedman"``) are corrected over
-        the pairs of a metric.
+        all systems at once (``"max_t"``, ``"tukey"``, ``"friedman"``) are corrected over the pairs
+        of a metric.
     confidence
         A pair is separated if p is below 1 − confidence.
     curve

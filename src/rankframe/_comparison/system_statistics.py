@@ -1,11 +1,10 @@
-"""Tests many systems at once: a matrix in; ``Joint``, ``Permuted``, ``Variance``, ``Lead`` out."""
+"""Tests many systems at once: a matrix in; ``Joint``, ``Flips``, ``Variance``, ``Lead`` out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
-from itertools import permutations
-from math import ceil, inf, lgamma, log, nan
+from math import ceil, inf, log, log2, nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -16,8 +15,6 @@ from rankframe._comparison.statistics import (
     Array,
     Joint,
     Lead,
-    Permuted,
-    Places,
     Resampling,
     Variance,
 )
@@ -38,7 +35,7 @@ def tukey(matrix: Array, confidence: float) -> Joint:
         return no_joint(systems)
     distance = np.abs(np.subtract.outer(means, means)) / error
     margin = critical(confidence, systems, freedom) * float(error)
-    return Joint(distance, freedom, margin, None, means)
+    return Joint(distance, freedom, margin, note_of_variances(matrix), means)
 
 
 def residuals(matrix: Array) -> Array:
@@ -50,71 +47,73 @@ def residuals(matrix: Array) -> Array:
     return statistics.rounded(centered - of_systems, 10 * size)
 
 
-def randomized_tukey(
-    matrix: Array, confidence: float, resampling: Resampling, advance: Advance
-) -> Permuted:
-    """Permute each user's values over the columns, and count how often the range is as wide.
+#: Beside pairs of one variance, Tukey's intervals of a pair that varies so much more are too short.
+MOST_VARIANCE = 2.0
 
-    The uncorrected p-value of a pair uses its own distance in the same permutations. All
-    permutations are used if there are at most ``resamples``.
+
+def note_of_variances(matrix: Array) -> str | None:
+    """Write that the differences of one pair of systems vary far more than those of the others."""
+    covariance = np.atleast_2d(np.cov(residuals(matrix).T))
+    own = np.diag(covariance)
+    variances = (own[:, None] + own - 2 * covariance)[np.triu_indices(len(own), 1)]
+    ratio = float(variances.max() / variances.mean())
+    if ratio <= MOST_VARIANCE:
+        return None
+    return (
+        f"assumes that all pairs vary alike: the largest variance of a pair is {ratio:.2g} times "
+        "the mean one: take test='max_t'"
+    )
+
+
+class Flips(NamedTuple):
+    """All pairs of systems at once: shares of the patterns of signs that are as extreme."""
+
+    alone: Array
+    adjusted: Array
+    reach: float  # of all intervals, in standard errors; NaN if there are too few patterns
+    note: str | None
+
+
+def max_t(matrix: Array, confidence: float, resampling: Resampling, advance: Advance) -> Flips:
+    """Flip the signs of whole rows, and compare each |t| with the greatest (Westfall and Young).
+
+    One row per user, one column per pair, each with a value that is not 0. Signs do not change
+    Σ d², so |t| grows with z = |Σ d| / √(Σ d²), and t² = z²·(n − 1)/(n − z²). Pairs step down: each
+    is compared with the greatest among itself and those behind it.
     """
-    users, systems = matrix.shape
-    if not users:
-        undefined = np.full((systems, systems), np.nan)
-        return Permuted(undefined, undefined, nan, None)
-    spread = statistics.differences(matrix.max(axis=1), matrix.min(axis=1))
-    centered = (matrix - matrix.mean(axis=1, keepdims=True))[spread > 0]
-    totals = centered.sum(axis=0)
-    least = np.abs(np.subtract.outer(totals, totals)) - statistics.ROUNDING * spread.sum()
-    exact = len(centered) * lgamma(systems + 1) <= log(resampling.times) + 1e-9
-    blocks = [_all_totals(centered)] if exact else _totals(centered, resampling, advance)
-    alone, ranges = np.zeros((systems, systems)), np.zeros(0)
-    for block in blocks:
-        for place, column in enumerate(block.T):
-            alone[place] += (np.abs(block - column[:, None]) >= least[place]).sum(axis=0)
-        ranges = np.concatenate([ranges, np.ptp(block, axis=1)])
-    ranges.sort()
-    among = len(ranges) - np.asarray(np.searchsorted(ranges, least), np.float64)
-    own = 0 if exact else 1  # the observed table counts as one of the permutations
-    reached = ceil(confidence * (len(ranges) + own) - 1e-9)
-    margin = float(ranges[reached - 1]) / users if reached <= len(ranges) else inf
-    few = "too few resamples for an interval" if margin == inf else None
-    if not residuals(matrix).any():
-        margin, few = nan, None
-    number = len(ranges) + own
-    return Permuted((alone + own) / number, (among + own) / number, margin, few)
-
-
-def _all_totals(centered: Array) -> Array:
-    """Return the columns' totals under every permutation within rows."""
-    systems = centered.shape[1]
-    totals = np.zeros((1, systems))
-    if not len(centered):
-        return totals
-    orders = np.array(list(permutations(range(systems))))
-    for row in centered:
-        totals = (totals[:, None] + row[orders]).reshape(-1, systems)
-    return totals
-
-
-def _totals(centered: Array, resampling: Resampling, advance: Advance) -> Iterator[Array]:
-    """Draw permutations within rows, and return blocks of the columns' totals."""
-    users, systems = centered.shape
-    for orders in _orders(users, systems, resampling, advance):
-        yield np.take_along_axis(centered[None], orders, axis=2).sum(axis=1)
-
-
-def _orders(users: int, systems: int, resampling: Resampling, advance: Advance) -> Iterator[Places]:
-    """Draw blocks of random orders of the systems, one per resample and user."""
-    source = np.random.PCG64(resampling.seed)
-    places = np.arange(systems, dtype=np.uint64)
-    low = np.uint64(2 ** (systems - 1).bit_length() - 1)
-    for rows in statistics.block_sizes(users * systems, resampling.times):
-        # raw bits are the same on every machine; the last ones carry the place
-        keys = source.random_raw(rows * users * systems).reshape(rows, users, systems)
-        keys = np.sort((keys & ~low) | places, axis=2)
-        yield (keys & low).astype(np.intp)
-        advance(rows)
+    users, pairs = matrix.shape
+    scaled = matrix / np.abs(matrix).max(axis=0)
+    scaled /= np.sqrt((scaled**2).sum(axis=0))
+    observed = np.abs(scaled.sum(axis=0))
+    order = observed.argsort(kind="stable")
+    scaled = scaled[:, order]
+    least = observed[order] - statistics.ROUNDING * np.abs(scaled).sum(axis=0)
+    moved = scaled[scaled.any(axis=1)]
+    exact = len(moved) <= log2(resampling.times)
+    if exact:
+        scaled, blocks = moved, statistics.all_signs(moved.shape)
+    else:
+        blocks = statistics.drawn_signs(scaled.shape, resampling, advance)
+    alone, among, greatest = np.zeros(pairs), np.zeros(pairs), np.zeros(0)
+    for signs in blocks:
+        z = np.abs(signs @ scaled)
+        alone += (z >= least).sum(axis=0)
+        np.maximum.accumulate(z, axis=1, out=z)
+        among += (z >= least).sum(axis=0)
+        greatest = np.concatenate([greatest, z[:, -1]])
+    own = 0 if exact else 1  # the observed signs count as one of the patterns
+    number = len(greatest) + own
+    among = np.maximum.accumulate(among[::-1])[::-1]
+    p, adjusted = np.empty(pairs), np.empty(pairs)
+    p[order], adjusted[order] = (alone + own) / number, (among + own) / number
+    reached = ceil(confidence * number - 1e-9)
+    if reached > len(greatest):
+        return Flips(p, adjusted, nan, "too few resamples for an interval")
+    z = float(np.sort(greatest)[reached - 1])
+    remaining = users - z * z
+    if remaining < statistics.ROUNDING * users:
+        return Flips(p, adjusted, nan, "too few users for an interval")
+    return Flips(p, adjusted, z * sqrt((users - 1) / remaining), None)
 
 
 def two_way(matrix: Array) -> Variance:

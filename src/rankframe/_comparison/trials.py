@@ -17,18 +17,18 @@ Test: TypeAlias = Literal[
     "mcnemar",
     "sequential",
     "tukey",
-    "randomized_tukey",
+    "max_t",
     "friedman",
 ]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
 Margin: TypeAlias = float | Mapping[str, float]
 
 #: Tests of all systems at once, which have their own correction.
-JOINT_TESTS = ("tukey", "randomized_tukey", "friedman")
+JOINT_TESTS = ("tukey", "max_t", "friedman")
 
 UNWEIGHTED = ("wilcoxon", "mcnemar", "sequential", *JOINT_TESTS)
-CLUSTERED = ("t", "randomization", "bootstrap")
-SIMULTANEOUS = ("tukey", "randomized_tukey")  # their intervals cover all differences at once
+CLUSTERED = ("t", "randomization", "bootstrap", "max_t")
+SIMULTANEOUS = ("tukey", "max_t")  # their intervals cover all differences at once
 OF_MARGIN = ("p_equivalent", "p_not_worse")
 #: The tests of a mean difference: a margin bounds it, and Student's t approximates their power.
 OF_MEANS = ("t", "randomization", "bootstrap")

@@ -278,6 +278,7 @@ _DROPPED = {
         "anova",
     ): "power is of paired tests: for all pairs, give their number as comparisons=",
     ("method", "percentile"): "take 'bootstrap', or 'studentized' for skewed values",
+    ("test", "randomized_tukey"): "take 'max_t', which lets the variances of pairs differ",
 }
 
 
