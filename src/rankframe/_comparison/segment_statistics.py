@@ -54,14 +54,10 @@ def permuted(segments: Sequence[Sample], resampling: Resampling, advance: Advanc
     if len(parts) < 2:
         return Heterogeneity(nan, nan)
     values = np.concatenate([part.values for part in parts])
-    given = [part.weights for part in parts]
+    equal = all(part.weights is None for part in parts)
     weights = np.concatenate(
-        [
-            np.ones(len(part.values)) if w is None else w
-            for part, w in zip(parts, given, strict=True)
-        ]
+        [np.ones(len(part.values)) if part.weights is None else part.weights for part in parts]
     )
-    equal = all(w is None for w in given)
     sizes = np.array([len(part.values) for part in parts])
 
     def f_of(orders: Places) -> Array:
@@ -117,7 +113,7 @@ def _f_of_rows(values: Array, weights: Array | None, sizes: Places) -> Array:
     scale = np.abs(values).max() * (1 if weights is None else weights.max())
     squares[squares <= sizes * (_NO_SPREAD * scale) ** 2] = 0
     variances = sizes / (sizes - 1) * squares / totals**2
-    return _welch(means, np.asarray(variances, np.float64), sizes - 1.0)[0]
+    return _welch(means, np.asarray(variances, np.float64), np.asarray(sizes - 1, np.float64))[0]
 
 
 def _arrangements(sizes: Places) -> int:
