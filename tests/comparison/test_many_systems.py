@@ -562,7 +562,7 @@ def test_a_missing_extra_says_what_to_install(monkeypatch):
 def test_verbs_of_independent_users_take_no_clusters():
     run = pl.DataFrame({"model": ["a", "b"], "user": 1, "item": 7, "rank": [1, 2], "shop": 1})
     truth = pl.DataFrame({"user": [1], "item": [7]})
-    for verb in (rf.power, rf.best_systems, rf.anova):
+    for verb in (rf.best_systems, rf.anova):
         name = verb.__name__
         with pytest.raises(TypeError, match=f"{name} has no cluster=, since it takes users for"):
             verb(run, "rr", truth=truth, cluster="shop")

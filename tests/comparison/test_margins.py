@@ -185,6 +185,38 @@ def test_verdicts_by_precedence():
             assert wide(*near(2, 100, shift), margin=margin, test=test)["verdict"] == verdict
 
 
+def test_a_change_is_better_or_worse_where_the_metric_has_a_direction():
+    """The same change of ranks, in the words of four metrics."""
+    users = range(40)
+    ranks = {"old": [3 + u % 2 for u in users], "new": [1 + u % 3 // 2 for u in users]}
+    runs = {
+        name: pl.DataFrame({"user": users, "item": 7, "rank": of_users})
+        for name, of_users in ranks.items()
+    }
+    truth = pl.DataFrame({"user": users, "item": 7})
+    own = pl.col("rank").min().alias("own")
+    options = {"truth": truth, "baseline": "old"}
+    for test, words in (("t", ("better", "better", "lower")), ("wilcoxon", None)):
+        up, down, none = words or ("ranks higher", "ranks lower", "ranks lower")
+        got = rf.compare(runs, "rr", "mean_hit_rank", own, test=test, **options)
+        assert got["verdict"].to_list() == [up, down, none]
+    back = rf.compare(runs, "rr", "mean_hit_rank", own, truth=truth, baseline="new")
+    assert back["verdict"].to_list() == ["worse", "worse", "higher"]
+
+
+def test_a_metric_of_all_lists_has_its_direction():
+    lists = {"few": [0] * 40, "many": [*range(40)]}
+    runs = {
+        name: pl.DataFrame({"user": range(40), "item": items, "rank": 1})
+        for name, items in lists.items()
+    }
+    items = pl.DataFrame({"item": range(40)})
+    options = {"items": items, "test": "randomization", "resamples": 99, "baseline": "few"}
+    got = rf.compare(runs, "coverage@1", "gini@1", **options)
+    assert got["verdict"].to_list() == ["better", "better"]
+    assert (got["difference"] > 0).to_list() == [True, False]
+
+
 def test_not_worse_and_not_better_either():
     """A gain of 1.5 standard errors with a margin of 1: above −margin, and not below it."""
     values = RUN.rank.per_user("rr", truth=TRUTH, by="model")
@@ -301,7 +333,7 @@ def test_metrics_of_all_lists_have_a_verdict_and_no_margin():
     got = RUN.rank.compare("coverage@1", "rr", margin={"rr": 0.5}, **options)
     assert got["p_equivalent"].is_null().to_list() == [True, False]
     swapped = RUN.rank.compare("coverage@1", test="randomization", resamples=99, **options)
-    assert swapped["verdict"][0] in ("higher", "lower", "undecided")
+    assert swapped["verdict"][0] in ("better", "worse", "undecided")
     assert got["detectable"].is_null().to_list() == [True, False]
     for margin in (0.5, {"coverage@1": 0.5}):
         with pytest.raises(ValueError, match="'coverage@1' is one number of all lists, which has"):

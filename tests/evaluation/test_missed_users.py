@@ -359,7 +359,7 @@ def test_a_new_system_that_misses_most_users_is_not_taken_for_a_bad_one(movielen
     assert (got["users"], got["num_missed"], got["baseline_num_missed"]) == (301, 192, 0)
     assert got["difference"] == pytest.approx(-0.2272, abs=1e-4)
     assert got["p_value"] < 1e-30
-    assert (got["verdict"], got["note"]) == ("lower", "192 of 301 users have no list of knn")
+    assert (got["verdict"], got["note"]) == ("worse", "192 of 301 users have no list of knn")
     served = run.rank.compare("ndcg@10", users="served", **options).row(0, named=True)
     assert (served["users"], served["num_missed"], served["note"]) == (109, 0, None)
     assert served["difference"] == pytest.approx(0.0055, abs=1e-4)

@@ -154,10 +154,10 @@ def compare(
         or the clusters.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
-        difference is within ± margin (``p_equivalent`` < α); "higher" or "lower" (``p_adjusted`` <
-        α); "not worse", if it is not worse by the margin (``p_not_worse`` < α); "undecided". It is
-        null where there is no test. "higher" and "lower" refer to the values; the metric declares
-        which of them is worse.
+        difference is within ± margin (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` <
+        α), or, for a metric without a better direction, "higher" or "lower"; "not worse", if it is
+        not worse by the margin (``p_not_worse`` < α); "undecided". It is null where there is no
+        test.
 
         ``p_equivalent`` and ``p_not_worse`` are one-sided, so they decide like an interval of
         confidence 1 − 2α; they are null for a metric without a margin. ``p_not_worse`` is also null
@@ -373,7 +373,8 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     both = pl.concat(tables).sort(*segments, position, maintain_order=True)
     if trial.test != "randomization":
         return both
-    correct = partial(_correct_together, by=values.by, trial=trial)
+    directions = pair_tests.directions_of([*values.requested, *of_lists.requested])
+    correct = partial(_correct_together, by=values.by, trial=trial, directions=directions)
     return both.map_batches(correct, schema=schema)
 
 
@@ -486,13 +487,19 @@ def _difference(result: Swaps) -> float | None:
     return result.system - result.baseline
 
 
-def _correct_together(table: pl.DataFrame, *, by: Sequence[str], trial: Trial) -> pl.DataFrame:
+def _correct_together(
+    table: pl.DataFrame,
+    *,
+    by: Sequence[str],
+    trial: Trial,
+    directions: Mapping[str, bool | None],
+) -> pl.DataFrame:
     """Adjust the p-values of all comparisons of a call."""
     p = table["p_value"].fill_null(nan).to_numpy()
     adjusted = _in_families(p, table["metric"].to_list(), trial)
     table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
     return table.pipe(_apply_gate, by, trial.primary).pipe(
-        pair_tests.with_verdict, trial.confidence
+        pair_tests.with_verdict, trial.confidence, directions
     )
 
 
@@ -647,7 +654,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), trials.SIGN)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
-        .pipe(pair_tests.with_verdict, trial.confidence)
+        .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
         .pipe(_with_ratios, values.requested, trial.confidence)
     )
     if trial.test in ("wilcoxon", "friedman"):

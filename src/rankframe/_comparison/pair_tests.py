@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING, NamedTuple
@@ -402,9 +402,22 @@ def detectable(pair: Pair, trial: Trial) -> float:
     return power_statistics.detectable(float(values.std(ddof=1)), number, design)
 
 
-def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
+def with_verdict(
+    table: pl.DataFrame, confidence: float, directions: Mapping[str, bool | None]
+) -> pl.DataFrame:
     """Read the adjusted p-values; the first verdict that holds counts."""
     alpha = 1 - confidence
+    rises = pl.col("difference") > 0
+    higher_is_better = pl.col("metric").replace_strict(
+        directions, default=None, return_dtype=pl.Boolean
+    )
+    change = (
+        pl.when(higher_is_better.is_null())
+        .then(pl.when(rises).then(pl.lit("higher")).otherwise(pl.lit("lower")))
+        .when(rises == higher_is_better)
+        .then(pl.lit("better"))
+        .otherwise(pl.lit("worse"))
+    )
     differs = pl.col("p_adjusted") < alpha
     nowhere = pl.lit(value=False)
     equivalent, not_worse = (
@@ -413,10 +426,8 @@ def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     return table.with_columns(
         pl.when(equivalent)
         .then(pl.lit("equivalent"))
-        .when(differs & (pl.col("difference") > 0))
-        .then(pl.lit("higher"))
-        .when(differs & (pl.col("difference") < 0))
-        .then(pl.lit("lower"))
+        .when(differs & (pl.col("difference") != 0))
+        .then(change)
         .when(not_worse)
         .then(pl.lit("not worse"))
         .when(pl.col("p_adjusted").is_not_null())

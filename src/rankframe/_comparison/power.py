@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import inf, isfinite, nan
+from math import ceil, inf, isfinite, nan, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Unpack
 
 import polars as pl
@@ -45,6 +45,7 @@ def power(
     power: float = 0.8,
     confidence: float = 0.95,
     difference: Target | Mapping[str, Target] | None = None,
+    cluster: str | None = None,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
@@ -78,6 +79,9 @@ def power(
         The difference to detect, > 0: on the scale of the metric (``0.01``), or relative to the
         mean of the baseline (``"1%"``); one for all metrics, or a mapping such as
         ``{"ndcg@10": "1%"}``.
+    cluster
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -105,6 +109,10 @@ def power(
     resemble the future ones. J. Cohen, *Statistical Power Analysis*, 1988; T. Sakai, *Information
     Retrieval Journal* 19, 2016.
 
+    With G clusters, the error is that of ``compare``, with G − 1 degrees of freedom; ``needed``
+    users are in clusters of the same mean size, and ``note`` has the design effect: the squared
+    error divided by that of independent users.
+
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
@@ -123,11 +131,10 @@ def power(
     """
     frame, by = run_dicts.as_frame(frame, by)
     keywords.check_dropped("design", options.get("design"))
-    summaries.check_independent("power", options)
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
-    trial = Trial(baseline, confidence=confidence)
+    trial = Trial(baseline, confidence=confidence, cluster=cluster)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     describe = partial(_plan_of, trial=trial, power=power, difference=difference)
     return summaries.described(frame, question, describe)
@@ -221,41 +228,62 @@ def _of_pairs(
     )
 
 
+class _Spread(NamedTuple):
+    """The independent observations of a pair: how many, and the deviation of their mean · √n."""
+
+    number: int
+    deviation: float
+    users: float  # of each
+
+
 def _numbers_of_pair(pair: Pair, wanted: _Wanted | None, design: Design) -> dict[str, Any]:
-    change = pair.difference
-    note = pair.undefined
-    deviation = float(change.std(ddof=1)) if note is None else 0.0 if len(change) > 1 else nan
-    mean = float(pair.of_baseline.mean()) if len(change) else nan
-    return _numbers(len(change), mean, deviation, note, wanted, design)
-
-
-def _numbers(
-    users: int,
-    mean: float,
-    deviation: float,
-    note: str | None,
-    wanted: _Wanted | None,
-    design: Design,
-) -> dict[str, Any]:
     """Return the detectable difference, and the number of users that the target needs."""
     from rankframe._comparison import power_statistics
 
+    change, note = pair.difference, pair.undefined
+    users = len(change)
+    deviation = float(change.std(ddof=1)) if note is None else 0.0 if users > 1 else nan
+    mean = float(pair.of_baseline.mean()) if users else nan
+    spread = _Spread(users, deviation, 1)
+    if pair.clusters is not None and note is None:
+        spread, note, notes = _spread_of_clusters(pair, deviation)
+    else:
+        notes = []
     target, needed = nan, None
     if wanted is not None:
         target = wanted.size * abs(mean) if wanted.relative else wanted.size
     if note is None and target == 0:
         note = "the baseline's mean is 0, so a share of it is not a difference"
     elif note is None and isfinite(target):
-        needed = power_statistics.needed_users(target, deviation, design)
-        if needed is None:
+        observations = power_statistics.needed_users(target, spread.deviation, design)
+        if observations is None:
             note = "more than 10¹⁵ users are needed"
+        else:
+            needed = ceil(observations * spread.users)
     numbers = {
         "baseline_mean": mean,
         "deviation": deviation,
-        "detectable": power_statistics.detectable(deviation, users, design),
+        "detectable": power_statistics.detectable(spread.deviation, spread.number, design),
         "target": target,
     }
     finite_numbers = {
         name: number if isfinite(number) else None for name, number in numbers.items()
     }
-    return {"users": users, **finite_numbers, "needed": needed, "note": note}
+    notes = [*([note] if note else []), *notes]
+    return {"users": users, **finite_numbers, "needed": needed, "note": "; ".join(notes) or None}
+
+
+def _spread_of_clusters(pair: Pair, deviation: float) -> tuple[_Spread, str | None, list[str]]:
+    """Describe clusters as observations, with the reason why they have no test, and their notes."""
+    from rankframe._comparison import sentences, statistics
+    from rankframe._comparison.statistics import Sample
+
+    merged, users = pair.sample, len(pair.difference)
+    number = len(merged.values)
+    notes = sentences.notes_of_clusters(Sample(pair.difference, None), merged)
+    if number < 2 or not merged.values.min() < merged.values.max():
+        return _Spread(number, nan, users / number), notes[-1], notes[:-1]
+    error = float(statistics.standard_error(*merged))
+    effect = users * (error / deviation) ** 2
+    notes.append(f"design effect {effect:.3g}")
+    return _Spread(number, error * sqrt(number), users / number), None, notes

@@ -334,13 +334,13 @@ def best_or_tied(
 
 def _is(directions: Mapping[str, bool | None], what: Literal["better", "worse"]) -> pl.Expr:
     """Whether the verdict of a comparison is in this direction; null without a test."""
-    words = {
-        name: "higher" if higher is (what == "better") else "lower"
+    of_ranks = {
+        name: "ranks higher" if higher is (what == "better") else "ranks lower"
         for name, higher in directions.items()
         if higher is not None
     }
-    word = pl.col("metric").replace_strict(words, default=None, return_dtype=pl.String)
-    return (pl.col("verdict").str.strip_prefix("ranks ") == word).alias(what)
+    ranks = pl.col("metric").replace_strict(of_ranks, default=None, return_dtype=pl.String)
+    return ((pl.col("verdict") == what) | (pl.col("verdict") == ranks)).alias(what)
 
 
 def _of_dependent(values: Values, *, tested: bool) -> str:

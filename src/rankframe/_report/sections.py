@@ -127,7 +127,7 @@ def _mean_cell(
     if numbers.compared is not None and system != numbers.trial.baseline:
         tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
-            said = verdict.read(tested, numbers)
+            said = verdict.said_of(tested)
             star = " *" * ((system, metric) in noted)
             mark = f"{_MARKS.get(said, '·')} {markup.signed(tested['difference'])}{star}"
             kind = f"{kind} {said}" if said in ("better", "worse") else kind
@@ -144,7 +144,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             row = verdict.row_of(table, numbers, system, metric)
             if not row:
                 continue
-            said = verdict.read(row, numbers)
+            said = verdict.said_of(row)
             counts = [row[name] for name in ("wins", "ties", "losses")]
             won = " / ".join(map(markup.number, counts)) if counts[0] is not None else tabular.DASH
             rows.append(
@@ -333,7 +333,7 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
             ]
             rows.append(cells)
             continue
-        said = verdict.read(row, numbers)
+        said = verdict.said_of(row)
         ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
         rows.append(
             [

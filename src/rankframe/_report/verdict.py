@@ -48,13 +48,9 @@ def verdict_of(page: Page) -> str:
 # ------------------------------------------------------------------ the verdict
 
 
-def read(row: Mapping[str, Any], numbers: Numbers) -> str:
-    """Call higher and lower values better or worse if the metric has a better direction."""
-    verdict = row["verdict"] or "no test"
-    direction = numbers.directions.get(row["metric"])
-    if direction is None or verdict not in ("higher", "lower"):
-        return verdict
-    return "better" if (verdict == "higher") is direction else "worse"
+def said_of(row: Mapping[str, Any]) -> str:
+    """Return the verdict of a row."""
+    return row["verdict"] or "no test"
 
 
 def row_of(table: pl.DataFrame, numbers: Numbers, system: object, metric: str) -> dict[str, Any]:
@@ -97,7 +93,7 @@ def _summary(numbers: Numbers) -> Verdict:
     rows = numbers.compared.filter(pl.col("metric") == numbers.decides).to_dicts()
     counts: dict[str, int] = {}
     for row in rows:
-        counts[read(row, numbers)] = counts.get(read(row, numbers), 0) + 1
+        counts[said_of(row)] = counts.get(said_of(row), 0) + 1
     order = (
         "better",
         "higher",
@@ -166,7 +162,7 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
     """Report how a system compares with the baseline, also on the users whom both serve."""
     assert numbers.compared is not None
     row = row_of(numbers.compared, numbers, system, numbers.decides)
-    said = read(row, numbers)
+    said = said_of(row)
     kind = said if said in ("better", "worse") else "open"
     parts = [f"{_claim(row, numbers)}: {_difference(row, numbers, share=True)}."]
     served, turned = _served(numbers, system, said)
@@ -193,7 +189,7 @@ def _claim(row: Mapping[str, Any], numbers: Numbers) -> str:
         "not worse": f"{system} is not worse than {baseline} in {metric} by the margin",
         "undecided": f"No difference between {system} and {baseline} is shown in {metric}",
         "no test": f"{system} and {baseline} are not tested in {metric}",
-    }[read(row, numbers)]
+    }[said_of(row)]
 
 
 def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False) -> str:
@@ -234,7 +230,7 @@ def _served(numbers: Numbers, system: object, said: str) -> tuple[str, bool]:
     whole = row_of(numbers.compared, numbers, system, numbers.decides)
     if not row or row["users"] == whole["users"]:
         return "", False
-    verdict = read(row, numbers)
+    verdict = said_of(row)
     turned = verdict != said
     few = row["users"] > (1 - facts.MATTERS) * whole["users"]
     if few and not turned:
@@ -257,7 +253,7 @@ def _other_verdicts(numbers: Numbers, system: object) -> list[str]:
     for metric in numbers.names:
         row = row_of(numbers.compared, numbers, system, metric)
         if metric != numbers.decides and row:
-            metrics_by_verdict.setdefault(read(row, numbers), []).append(metric)
+            metrics_by_verdict.setdefault(said_of(row), []).append(metric)
     if not metrics_by_verdict:
         return []
     words = [

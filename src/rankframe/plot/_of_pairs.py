@@ -88,10 +88,9 @@ def compare(
     -------
     altair.LayerChart or altair.FacetChart
         One panel per metric and segment, one row per pair, sorted by gain in the first panel,
-        greatest first. Color and shape are the verdict of ``rankframe.compare``, with "better" and
-        "worse" instead of "higher" and "lower" if the metric has a better direction. Except for
-        Tukey's tests, intervals are not corrected, so the interval of an undecided pair may exclude
-        0. A gray band shows the differences within ± ``margin``. The drawn numbers are in
+        greatest first. Color and shape are the verdict of ``rankframe.compare``. Except for Tukey's
+        tests, intervals are not corrected, so the interval of an undecided pair may exclude 0. A
+        gray band shows the differences within ± ``margin``. The drawn numbers are in
         ``chart.data``: ``panel``, ``system``, ``pair``, ``verdict``, the ``margin`` if there is
         one, and the numbers of ``rankframe.compare``. Without a baseline, more than 12 systems are
         drawn as one cell per pair: the row is the system that is better in the first panel,

@@ -33,7 +33,7 @@ def compare(
     directions = pair_tests.directions_of(call.requested(metrics))
     confidence = trial.confidence
     margins = comparison.per_metric("margin", trial.margin, [*directions])
-    table = _tables.differences(compared, call.groups, directions, margins)
+    table = _tables.differences(compared, call.groups, margins)
     names = _tables.texts(table["panel"])
     _tables.check_values(table["difference"], ", ".join(names[:3]))
     _tables.check_rows(table, "pairs", "a baseline")

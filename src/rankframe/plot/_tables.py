@@ -172,17 +172,6 @@ def averages_of(requested: Sequence[RequestedMetric]) -> str:
     return "Means and sums" if len(kinds) > 1 else "Sums" if kinds == {"sum"} else "Means"
 
 
-def verdicts(directions: Mapping[str, bool | None]) -> pl.Expr:
-    """Call higher and lower values better or worse if the metric has a better direction."""
-    verdict = pl.col("verdict").fill_null("undecided")
-    for name, higher_is_better in directions.items():
-        if higher_is_better is not None:
-            ends = ("better", "worse") if higher_is_better else ("worse", "better")
-            judged = pl.col("verdict").replace(["higher", "lower"], ends)
-            verdict = pl.when(metric=name).then(judged.fill_null("undecided")).otherwise(verdict)
-    return verdict
-
-
 def number_of(values: pl.DataFrame, name: str) -> pl.Expr:
     dtype = values.schema[name]
     if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)):
@@ -315,7 +304,6 @@ def _placed(rows: pl.DataFrame, ends: pl.Expr, places: Mapping[str, float]) -> p
 def differences(
     compared: pl.DataFrame,
     groups: Sequence[str],
-    directions: Mapping[str, bool | None],
     margins: Mapping[str, float],
 ) -> pl.DataFrame:
     """Name the pairs, panels and verdicts of a comparison, and the margin if there is one."""
@@ -325,7 +313,7 @@ def differences(
     return compared.select(
         *sentences.system_and_segment(compared, groups),
         pl.format("{} − {}", system, baseline).alias("pair"),
-        verdicts(directions).alias("verdict"),
+        pl.col("verdict").fill_null("undecided"),
         margin.alias("margin"),
         baseline.alias("baseline"),
         pl.exclude(*groups, "baseline", "verdict"),
