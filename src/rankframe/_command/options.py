@@ -219,7 +219,7 @@ _TEST: Mapping[str, Option] = {
     "test": (get_args(Test), "the test"),
     "correction": ((*get_args(Correction), "none"), "the correction for several comparisons"),
     "confidence": ("X", "confidence of the intervals"),
-    "margin": ("X", "the largest difference that does not matter, > 0"),
+    "margin": ("M", "the largest difference that does not matter, > 0, or a share such as 1%%"),
     "primary": ("LABEL", "the metric that decides; others count only where it shows a difference"),
     "resamples": ("N", "number of resamples"),
     "seed": ("N", "seed of the resamples"),
@@ -375,9 +375,15 @@ def _gate(text: str) -> Gate:
     return Gate(match["label"], margin)
 
 
+def _size(text: str) -> float | str:
+    """Read a number, or a share such as ``1%``."""
+    return text if text.endswith("%") else _finite(text)
+
+
 #: What reads the value of an option, by its name in the help.
 _TYPES: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(("X", "G"), _finite),
+    "M": _size,
     **dict.fromkeys(("N", "K"), int),
     "NAME,...": _names,
     "FILE": inputs.input_of,

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
-from rankframe._comparison.trials import Trial
+from rankframe._comparison.trials import Bound, Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
@@ -274,6 +274,26 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     }
 
 
+def relative(pair: Pair, trial: Trial) -> dict[str, float]:
+    """Divide the difference by the mean of the baseline; the interval is Fieller's."""
+    from rankframe._comparison import relative_differences, statistics
+
+    if not len(pair.difference):
+        return dict.fromkeys(trials.RELATIVE, nan)
+    difference, mean = (
+        float(statistics.weighted_mean(values, pair.weights))
+        for values in (pair.difference, pair.of_baseline)
+    )
+    low = high = nan
+    if pair.undefined is None and trial.test != "sequential":
+        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        low, high = relative_differences.paired_interval(
+            pair.sample, baseline.values, trial.confidence
+        )
+    share = difference / mean if mean else nan
+    return dict(zip(trials.RELATIVE, (share, low, high), strict=True))
+
+
 # ------------------------------------------------------------------ verdicts
 
 
@@ -305,7 +325,7 @@ def test_margins(
         sums = (values if weights is None else weights * values).sum(axis=0)
         return outcome._replace(p=statistics.above_zero(outcome.p, sums))
 
-    untested = [_why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
+    untested = [why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
     within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
     places = [
         place
@@ -314,9 +334,9 @@ def test_margins(
     ]
     if not places:
         return within
-    samples = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
-    shifted = [sample._replace(values=sample.values + margin) for sample, margin in samples]
-    shifted += [sample._replace(values=margin - sample.values) for sample, margin in samples]
+    margin_of = [(pairs[place], margins[pairs[place].metric]) for place in places]
+    shifted = [beside(pair, margin) for pair, margin in margin_of]
+    shifted += [beside(pair, margin, below=True) for pair, margin in margin_of]
     above, below = np.split(statistics.in_matrices(shifted, reduce, advance).p, 2)
     within.equivalent[places] = np.maximum(above, below)
     for place, over, under in zip(places, above, below, strict=True):
@@ -326,12 +346,34 @@ def test_margins(
     return within
 
 
+def beside(pair: Pair, margin: Bound, *, below: bool = False) -> Sample:
+    """Return how far each difference is above −margin, or ``below`` margin.
+
+    A relative margin is a share of the baseline's value of the same user or cluster.
+    """
+    values = pair.sample.values
+    sizes = margin.size + 0 * values
+    if margin.relative:
+        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        sizes = margin.size * baseline.values
+    return pair.sample._replace(values=sizes - values if below else values + sizes)
+
+
+def no_share_of(mean: float, margin: Bound) -> str:
+    """Return why a share of the baseline is no margin; empty if it is one."""
+    if not margin.relative or mean > 0:
+        return ""
+    return f"margin not tested: {margin} of the baseline's mean, {mean:.3g}, is not above 0"
+
+
 #: With fewer users, resamples are not skewed enough to bound a mean on one side.
 _FEWEST_RESAMPLED = 50
 
 
-def _why_untested(pair: Pair, trial: Trial) -> str | None:
+def why_untested(pair: Pair, trial: Trial) -> str | None:
     """Return why a margin is not tested."""
+    from rankframe._comparison import statistics
+
     if system_pairs.why_undefined(pair.sample.values) is not None:
         return None
     users = len(pair.sample.values)
@@ -341,7 +383,9 @@ def _why_untested(pair: Pair, trial: Trial) -> str | None:
             f"margin not tested: the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}: take "
             "test='t'"
         )
-    return _few_differ(pair)
+    margin = trial.margins[pair.metric]
+    mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
+    return no_share_of(mean, margin) or _few_differ(pair)
 
 
 def _few_differ(pair: Pair) -> str | None:

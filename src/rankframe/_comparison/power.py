@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import ceil, inf, isfinite, nan, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Unpack
+from math import ceil, isfinite, nan, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs
+from rankframe._comparison import comparison, summaries, system_pairs, trials
 from rankframe._comparison.system_pairs import Pair
-from rankframe._comparison.trials import Trial
+from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
@@ -22,8 +22,6 @@ from rankframe._tables import run_dicts
 if TYPE_CHECKING:
     from rankframe._comparison.power_statistics import Design
 
-#: A number on the scale of the metric, or a share of the baseline's mean such as ``"1%"``.
-Target: TypeAlias = float | str
 
 #: The first column and the last two are the answer, which narrow prints show: add others between.
 _MADE = {
@@ -44,7 +42,7 @@ def power(
     baseline: object = None,
     power: float = 0.8,
     confidence: float = 0.95,
-    difference: Target | Mapping[str, Target] | None = None,
+    difference: Size | Mapping[str, Size] | None = None,
     cluster: str | None = None,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
@@ -140,18 +138,11 @@ def power(
     return summaries.described(frame, question, describe)
 
 
-class _Wanted(NamedTuple):
-    """A difference to detect."""
-
-    size: float
-    relative: bool
-
-
 def _plan_of(
     values: Values,
     trial: Trial,
     power: float,
-    difference: Target | Mapping[str, Target] | None,
+    difference: Size | Mapping[str, Size] | None,
 ) -> pl.LazyFrame:
     keywords.check_confidence(trial.confidence)
     _check_power(power, trial.confidence)
@@ -189,22 +180,16 @@ def _check_power(power: object, confidence: float) -> None:
         raise ValueError(msg)
 
 
-def _read_wanted(name: str, value: object) -> _Wanted:
+def _read_wanted(name: str, value: Size) -> Bound:
     """Read a difference: a number, or a percentage."""
-    size, relative = value, False
-    if isinstance(value, str) and value.strip().endswith("%"):
-        relative = True
-        try:
-            size = float(value.strip()[:-1]) / 100
-        except ValueError:
-            size = nan
-    if not (keywords.is_number(size) and 0 < size < inf):
+    bound = trials.bound_of(value)
+    if bound is None or bound.size <= 0:
         msg = (
             f"difference of {name!r} must be a finite number > 0, or a share of the baseline's "
             f"mean such as '1%', not {value!r}"
         )
         raise ValueError(msg)
-    return _Wanted(float(size), relative)
+    return bound
 
 
 # ------------------------------------------------------------------ one row per user → per pair
@@ -216,7 +201,7 @@ def _of_pairs(
     values: Values,
     trial: Trial,
     power: float,
-    wanted: Mapping[str, _Wanted],
+    wanted: Mapping[str, Bound],
 ) -> pl.DataFrame:
     from rankframe._comparison.power_statistics import Design
 
@@ -236,7 +221,7 @@ class _Spread(NamedTuple):
     users: float  # of each
 
 
-def _numbers_of_pair(pair: Pair, wanted: _Wanted | None, design: Design) -> dict[str, Any]:
+def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[str, Any]:
     """Return the detectable difference, and the number of users that the target needs."""
     from rankframe._comparison import power_statistics
 
