@@ -60,6 +60,7 @@ class Variance(NamedTuple):
     freedom: Array
     mean_square: Array
     f: Array
+    epsilon: Array  # of systems, the share of both degrees of freedom that p has
     p: Array
 
 
