@@ -445,3 +445,35 @@ def test_auto_gives_no_reason_for_an_interval_that_is_null():
         got["note"].item()
         == "2 clusters, too few for a sure interval; every cluster has the same mean"
     )
+
+
+# ------------------------------------------------------------------ plans
+
+
+def test_a_plan_counts_clusters():
+    rng = np.random.default_rng(3)
+    alone = [list(rng.random(30)), list(rng.random(30))]
+    options = {"baseline": "m0", "difference": 0.1}
+    plain = table([*range(30)], *alone).rank.power(VALUE, **options).row(0, named=True)
+    # four users of one value: only the number of customers tells
+    same = table(
+        [n // 4 for n in range(120)], *([v for v in of_each for _ in range(4)] for of_each in alone)
+    )
+    got = same.rank.power(VALUE, cluster="customer", **options).row(0, named=True)
+    assert got["users"] == 120
+    assert got["detectable"] == pytest.approx(plain["detectable"])
+    assert got["needed"] == 4 * plain["needed"]
+    effect = 4 * 119 / 120 * 30 / 29
+    assert got["note"] == f"30 clusters; design effect {effect:.3g}"
+    single = (
+        same.with_columns(alone="user")
+        .rank.power(VALUE, cluster="alone", **options)
+        .row(0, named=True)
+    )
+    free = same.rank.power(VALUE, **options).row(0, named=True)
+    assert {**single, "note": None} == free
+    compared = same.rank.compare(VALUE, baseline="m0", cluster="customer")
+    assert compared["detectable"].item() == pytest.approx(got["detectable"])
+    one = same.with_columns(customer=1)
+    with pytest.raises(rf.RankingDataError, match="only one cluster"):
+        one.rank.power(VALUE, cluster="customer", **options)
