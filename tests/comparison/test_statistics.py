@@ -134,6 +134,7 @@ def test_summaries_are_numpys_and_scipys(method):
         "mean": values.mean(),
         "std": values.std(ddof=1),
         "min": values.min(),
+        "p10": np.quantile(values, 0.1),
         "median": np.median(values),
         "max": values.max(),
     }.items():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trials
+from rankframe._comparison import cautions, pair_tests, sentences, summaries, system_pairs, trials
 from rankframe._comparison.pair_tests import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
@@ -289,6 +289,7 @@ def compare(
     )
     frame, by = run_dicts.as_frame(frame, by)
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    trial = trial._replace(hint=cautions.clusters_in(question))
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
@@ -625,7 +626,6 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), trial.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
     per_matrix = 1 if trial.test == "max_t" else len(systems)
-    weighted = values.weights is not None
     bounded = 2 * len(trial.margins) / len(values.requested)
     test = _test_jointly if joint else _test_in_batches
     places: list[Place] = []
@@ -636,7 +636,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         for pairs, tested in test(matrices, systems, values.weights, trial, advance):
             within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
-            numbers += _numbers_of(pairs, tested, within, trial, paired.systems, weighted=weighted)
+            numbers += _numbers_of(pairs, tested, within, trial, paired.systems, values)
     table = pl.DataFrame(numbers, schema={**_COMPARISON, trials.SIGN: pl.Float64})
     metrics = [place.metric for place in places]
 
@@ -714,15 +714,17 @@ def _numbers_of(
     within: Within,
     trial: Trial,
     systems: pl.Series,
-    *,
-    weighted: bool,
+    values: Values,
 ) -> Iterator[dict[str, Any]]:
     """Describe each pair, with the numbers of its tests."""
+    metrics = {metric.name: metric for metric in values.requested}
     for place, pair in enumerate(pairs):
-        note = with_notes(tested.notes[place], pair, weighted=weighted)
-        lacking = notes_of_lists(pair, systems)
+        numbers = pair_tests.numbers(pair)
+        note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
+        notes = [note, *notes_of_lists(pair, systems), within.untested[place]]
+        notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric]), trial.hint]
         yield {
-            **pair_tests.numbers(pair),
+            **numbers,
             "ci_low": tested.outcome.low[place],
             "ci_high": tested.outcome.high[place],
             "p_value": tested.outcome.p[place],
@@ -730,7 +732,7 @@ def _numbers_of(
             "detectable": pair_tests.detectable(pair, trial),
             "p_equivalent": within.equivalent[place],
             "p_not_worse": within.not_worse[place],
-            "note": "; ".join(filter(None, (note, *lacking, within.untested[place]))) or None,
+            "note": "; ".join(filter(None, notes)) or None,
             trials.SIGN: tested.signs[place],
         }
 

@@ -61,6 +61,7 @@ class Trial(NamedTuple):
     cluster: str | None = None
     total: bool = False
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
+    hint: str | None = None  # a column that may be the clusters
     implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
 
     @property
