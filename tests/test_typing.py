@@ -113,7 +113,7 @@ def refused(df: pl.DataFrame) -> None:
     rf.best_systems(df, "ap", method="hsu")  # type: ignore[arg-type]
     rf.agreement(df, 10)  # type: ignore[arg-type]
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
-    rf.compare(df, "ap", margin="1%")  # type: ignore[arg-type]
+    rf.compare(df, "ap", margin=b"1%")  # type: ignore[arg-type]
     rf.diagnose(df, 10)  # type: ignore[call-arg]
     rf.parts.sums(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.parts.combine([df], duplicates="first")  # type: ignore[arg-type]

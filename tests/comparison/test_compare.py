@@ -18,8 +18,9 @@ import rankframe as rf
 from rankframe._comparison.summaries import check_packages
 
 COMPARISON = """metric model baseline difference users num_left_out num_missed baseline_num_missed
-    mean baseline_mean p_value effect_size wins ties losses detectable note ci_low ci_high
-    p_adjusted verdict""".split()
+    mean baseline_mean relative relative_low relative_high p_value effect_size wins ties losses
+    detectable note ci_low ci_high p_adjusted verdict""".split()
+NO_PAIR = "no user has a value in both: paired=False compares different users"
 SUMMARY = "metric users undefined mean num_missed min median max std ci_low ci_high note".split()
 DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
     precision recall attainable_precision attainable_recall""".split()
@@ -216,7 +217,7 @@ def test_a_segment_without_users_says_so():
     got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh")
     assert got.select("day", "users", "note").rows() == [
         (1, 5, "2 of 5 users have no list of old; 2 of 5 users have no list of new"),
-        (2, 0, "no user has a value in both"),
+        (2, 0, NO_PAIR),
     ]
     told = ("difference", "mean", "baseline_mean", "ci_low", "p_adjusted", "verdict")
     counts = ("num_missed", "baseline_num_missed", "wins", "ties", "losses", "num_left_out")
@@ -542,7 +543,7 @@ def test_another_seed_gives_other_numbers():
 
 
 DEGENERATE = {
-    "no user": ([1.0, None], [None, 2.0], "no user has a value in both"),
+    "no user": ([1.0, None], [None, 2.0], NO_PAIR),
     "one user": ([1.0], [2.0], "one user"),
     "two users": ([1.0, 2.0], [2.0, 5.0], None),
     "all ties": ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], "no user differs"),

@@ -40,7 +40,8 @@ def cautions_of(
         notes.append(f"{users} users, too few for a sure test")
     higher_is_better = traits_of(metric).higher_is_better is not False
     notes += _contrary_signs(pair, numbers["difference"], higher_is_better=higher_is_better)
-    without_margin = metric.name not in trial.margins and metric.over_users.epsilon is None
+    bounded = metric.name in trial.margins or metric.name in trial.rules
+    without_margin = not bounded and metric.over_users.epsilon is None
     small = users >= MANY_USERS and abs(numbers["effect_size"]) < SMALL_EFFECT
     if small and without_margin and trial.test in trials.OF_MARGINS:
         effect = f"{numbers['effect_size']:.2g} standard deviations"

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import inf, nan
+from math import nan
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 import polars as pl
 
-from rankframe._comparison import cautions, pair_tests, sentences, summaries, system_pairs, trials
+from rankframe._comparison import (
+    cautions,
+    losses,
+    pair_tests,
+    sentences,
+    summaries,
+    system_pairs,
+    trials,
+    unpaired,
+)
 from rankframe._comparison.pair_tests import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
-from rankframe._comparison.trials import Correction, Margin, Test, Trial
+from rankframe._comparison.trials import Correction, Margin, Size, Test, Trial
 from rankframe._evaluation import ready_values, system_metrics
 from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._evaluation.values import Values
@@ -33,8 +42,10 @@ if TYPE_CHECKING:
 #: The first column and the last four are the answer, which narrow prints show: add others between.
 _COMPARISON = {
     "difference": pl.Float64,
-    **dict.fromkeys(("users", "num_left_out", "num_missed", "baseline_num_missed"), pl.Int64),
-    **dict.fromkeys(("mean", "baseline_mean", "p_value", "effect_size"), pl.Float64),
+    **dict.fromkeys(("users", "baseline_users", "num_left_out", "num_missed"), pl.Int64),
+    "baseline_num_missed": pl.Int64,
+    **dict.fromkeys(("mean", "baseline_mean", *trials.RELATIVE), pl.Float64),
+    **dict.fromkeys(("p_value", "effect_size"), pl.Float64),
     **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
     **dict.fromkeys(("detectable", "p_equivalent", "p_not_worse"), pl.Float64),
     "note": pl.String,
@@ -62,6 +73,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
+    paired: bool = True,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
@@ -99,9 +111,9 @@ def compare(
     confidence
         The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
+        A difference too small to matter, > 0, on the scale of the metric, or a share of the
+        baseline's values such as ``"1%"``: one for all metrics, or a mapping such as
+        ``{"ndcg@10": 0.01, "mrr": "2%"}``; metrics missing from the mapping have no margin.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
@@ -112,6 +124,9 @@ def compare(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -124,8 +139,10 @@ def compare(
         the other columns describe these users), ``num_left_out`` (users with a value in one of the
         two groups who are not in the other), ``num_missed`` and ``baseline_num_missed`` (how many
         of ``users`` have no list of the system, and of the baseline), ``mean``, ``baseline_mean``,
-        ``p_value``, ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the
-        differences), ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower),
+        ``relative`` (difference / baseline_mean, 0.02 for +2%) with its interval ``relative_low``
+        to ``relative_high``, ``p_value``, ``effect_size`` (Cohen's d of paired data: mean /
+        standard deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is
+        higher, equal, lower),
         ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
         of the difference ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for
         ``"max_t"`` and ``"tukey"``, a confidence sequence for ``"sequential"``, of the
@@ -141,17 +158,29 @@ def compare(
         uncounted, means, interval, p-value and effect size are weighted, and ``note`` reports the
         effective number of users. With ``cluster``, ``note`` reports the number of clusters.
 
+        With ``paired=False``, ``users`` and ``num_missed`` are of the system, ``baseline_users``
+        (one more column) and ``baseline_num_missed`` of the baseline, ``num_left_out`` is 0, and
+        ``note`` has the number of users in both. ``effect_size`` is the difference / √((s² +
+        s′²)/2), and ``wins``, ``ties`` and ``losses`` are null.
+
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         reports the ratio (mean + ε) / (baseline_mean + ε) and its interval; ``ci_low`` and
         ``ci_high`` apply the ends of that interval to the baseline: (baseline_mean + ε) · (ratio −
         1).
 
-        ``detectable`` is the smallest true difference that this number of users detects with power
-        0.8: a difference of this size is found 8 times in 10, a smaller one less often. It is
-        computed for the paired t test at this confidence, without correction (see ``power``), and
-        is null for ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"``, tests of all systems at once
-        and geometric means. With ``weights`` or ``cluster``, it is computed for the weighted mean
-        or the clusters.
+        The interval of ``relative`` is Fieller's: it has the shares e for which Student's t of
+        new − (1 + e) · old, per user, has p > 1 − ``confidence``, uncorrected. It is null where the
+        same test finds no difference of the baseline's mean from 0, where all users differ by the
+        same amount, for ``"sequential"`` (it is valid at one look), and, as ``relative`` itself,
+        for geometric means.
+
+        ``detectable`` is the smallest true difference that these users detect with power 0.8 or
+        more: the verdict finds a difference of this size at least 8 times in 10. It is computed for
+        the paired t test at the level α / m of one of the m comparisons that ``correction`` adjusts
+        together (see ``power``); with ``primary``, separately for that metric, and without its
+        effect on the others. It is null for ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"``, tests
+        of all systems at once and geometric means. With ``weights`` or ``cluster``, it is computed
+        for the weighted mean or the clusters.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
         difference is within ± margin (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` <
@@ -174,9 +203,9 @@ def compare(
         If ``baseline`` is in two columns of ``by``, a metric such as ``num_users`` is neither a
         value per user nor a geometric mean, ``weights`` or ``cluster`` are combined with
         ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a
-        geometric mean is combined with ``"mcnemar"``, ``margin`` is not a number > 0, names a
-        metric that is not compared, or is combined with a geometric mean or a test that takes no
-        margin, or ``primary`` is not a tested metric.
+        geometric mean is combined with ``"mcnemar"``, ``margin`` is neither a number > 0 nor a
+        percentage, names a metric that is not compared, or is combined with a geometric mean or a
+        test that takes no margin, or ``primary`` is not a tested metric.
 
     Notes
     -----
@@ -208,7 +237,8 @@ def compare(
     greatest |t| of all pairs, so they may contain 0 though ``p_adjusted`` < α.
 
     ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or, with 50 users or more,
-    ``"bootstrap"``. If more
+    ``"bootstrap"``. A margin of ``"1%"`` tests whether the mean of new − 0.99 · old, per user, is
+    above 0, and that of new − 1.01 · old below 0; the mean of the baseline must be above 0. If more
     than half of the users change by the same amount, such as 0, and fewer than 20 change by other
     amounts, the margin is not tested, and ``note`` reports this.
 
@@ -220,8 +250,9 @@ def compare(
     *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
     30(1), 2012, for Tukey's test; P. H. Westfall and S. S. Young, *Resampling-Based Multiple
     Testing*, 1993, for max-t; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987, for the two
-    one-sided tests of equivalence. Values that agree to 14 significant digits are equal. If ranks
-    and means have opposite signs, the verdict of a rank test is "undecided".
+    one-sided tests of equivalence; E. C. Fieller, *J. Royal Statistical Society B* 16, 1954, for
+    relative differences. Values that agree to 14 significant digits are equal. If ranks and means
+    have opposite signs, the verdict of a rank test is "undecided".
 
     ``"wilcoxon"`` tests whether the differences are symmetric about 0, not whether their mean is 0:
     of many users with skewed differences and equal means, it finds most (N. Ihemelandu and M. D.
@@ -241,10 +272,10 @@ def compare(
     wealth is the mean over the stakes c = 0.96/2^j, j = 0…7, and both directions of Π (1 ± c·d),
     and p = min(1, 1/wealth). Under equal means, the probability that p < α at any look is at most
     α: exactly, for each distribution and any number of users, whatever their order in a table. The
-    interval has the means whose wealth, for d/2 + ½ against the mean's, is below 1/α. For nDCG it
-    is about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from 1,000
-    on. A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²), in
-    standard deviations of the differences, ρ = 0.1: exact for normal differences and asymptotic for
+    interval has the means m that the same stakes on (1 + d)/2 against (1 + m)/2 do not reject. For
+    nDCG it is about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from
+    1,000 on. A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²),
+    in standard deviations of the differences, ρ = 0.1: exact for normal differences, asymptotic for
     others, so it does not decide before 20 users differ. Its interval is tightest near 900 users,
     1.55 times as wide as Student's; fewer than 27 users have none at confidence 0.95. Each look
     must include all users of earlier looks, and a user's value may not change between looks; new
@@ -253,6 +284,13 @@ def compare(
     Statistics* 41, 1970; R. Johari, L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al.,
     *Annals of Statistics* 52, 2024; H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the
     unknown variance.
+
+    With ``paired=False``, the variance of the difference is SE² + SE′² − 2r · SE · SE′ · n″/√(n ·
+    n′), for n and n′ users of whom n″ are in both with the correlation r; the degrees of freedom
+    are n″ − 1 + (γ − n″ + 1)(n + n′ − 2n″)/(n + n′), where γ is Welch's. Without common users, this
+    is Welch's t; if all are common, it is the paired t. A margin is not tested if more than half of
+    a group's users have the same value, and fewer than 20 have others. B. Derrick et al., *J.
+    Modern Applied Statistical Methods* 16(1), 2017.
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
@@ -285,7 +323,17 @@ def compare(
     └───────┴────────────┴──────────┘
     """
     trial = Trial(
-        baseline, test, correction, confidence, margin, primary, resamples, seed, cluster, total
+        baseline,
+        test,
+        correction,
+        confidence,
+        margin,
+        primary,
+        resamples,
+        seed,
+        cluster,
+        total,
+        paired,
     )
     frame, by = run_dicts.as_frame(frame, by)
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
@@ -352,7 +400,7 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     """Plan a comparison of values per user."""
     trial = _read_trial(trial, values, verb)
     types = summaries.result_schema(
-        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON}
+        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON, **losses.COLUMNS}
     )
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_columns(trial)]
@@ -403,6 +451,7 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
     summaries.check_total(values, total=trial.total, least=2)
     margins = _read_margins(trial.margin, values, test)
     _check_primary(trial.primary, values, test)
+    _check_paired(trial, values)
     return trial._replace(
         confidence=float(trial.confidence),
         margin=margins,
@@ -412,9 +461,26 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
     )
 
 
+def _check_paired(trial: Trial, values: Values) -> None:
+    """Check that groups of different users are compared by their means."""
+    keywords.check_flag("paired", trial.paired)
+    if trial.paired:
+        return
+    if trial.test != "t":
+        msg = f"paired=False takes Welch's t test: test={trial.test!r} is of paired values"
+        raise ValueError(msg)
+    if values.of_lists is not None:
+        name = values.of_lists.requested[0].name
+        msg = f"paired=False: metric {name!r} is one number of all lists: name metrics per user"
+        raise ValueError(msg)
+
+
 def _columns(trial: Trial) -> list[str]:
     """Name the columns of a comparison after those of the pair."""
-    return [name for name in _COMPARISON if trial.margins or name not in trials.OF_MARGIN]
+    left_out = [] if trial.margins else [*trials.OF_MARGIN]
+    left_out += ["baseline_users"] if trial.paired else []
+    names = [name for name in _COMPARISON if name not in left_out]
+    return [*names, *(losses.COLUMNS if trial.rules else ())]
 
 
 def _list_comparison_table(
@@ -457,7 +523,10 @@ def _list_comparison_table(
                         "baseline_num_missed": 0,
                         "mean": result.system,
                         "baseline_mean": result.baseline,
-                        "difference": _difference(result),
+                        "difference": (change := _difference(result)),
+                        "relative": change / result.baseline
+                        if change is not None and result.baseline
+                        else None,
                         "p_value": result.p if times and result.metric not in moving else None,
                         "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
                     }
@@ -499,6 +568,7 @@ def _correct_together(
     p = table["p_value"].fill_null(nan).to_numpy()
     adjusted = _in_families(p, table["metric"].to_list(), trial)
     table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
+    table = pair_tests.of_families(table, trial, "users")  # such metrics take no clusters
     return table.pipe(_apply_gate, by, trial.primary).pipe(
         pair_tests.with_verdict, trial.confidence, directions
     )
@@ -564,7 +634,7 @@ def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, float]:
+def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, Size]:
     if margin is None:
         return {}
     if test not in trials.OF_MARGINS:
@@ -580,8 +650,12 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
     }
     margins = per_metric("margin", margin, [*names, *lists])
     for name, value in margins.items():
-        if not (keywords.is_number(value) and 0 < value < inf):
-            msg = f"margin of {name!r} must be a finite number > 0, not {value!r}"
+        bound = trials.bound_of(value)
+        if bound is None or bound.size <= 0:
+            msg = (
+                f"margin of {name!r} must be a finite number > 0, or a share of the baseline's "
+                f"values such as '1%', not {value!r}"
+            )
             raise ValueError(msg)
         if name in geometric:
             msg = (
@@ -595,7 +669,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
                 f"the others, such as margin={{{names[0] if names else 'ndcg@10'!r}: {value!r}}}"
             )
             raise ValueError(msg)
-    return {name: float(value) for name, value in margins.items()}
+    return margins
 
 
 def _check_primary(primary: str | None, values: Values, test: Test) -> None:
@@ -633,11 +707,18 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     with statistics.progress(
         round(trial.resamples * number * per_matrix * (1 + bounded))
     ) as advance:
+        if not trial.paired:
+            for place, row in unpaired.rows_of(matrices, systems, values, trial, paired.systems):
+                places.append(place)
+                numbers.append(row)
         for pairs, tested in test(matrices, systems, values.weights, trial, advance):
             within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
-            numbers += _numbers_of(pairs, tested, within, trial, paired.systems, values)
-    table = pl.DataFrame(numbers, schema={**_COMPARISON, trials.SIGN: pl.Float64})
+            of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
+            described = _numbers_of(pairs, tested, within, trial, paired.systems, values)
+            numbers += [row | more for row, more in zip(described, of_gates, strict=True)]
+    hidden = {**losses.COLUMNS, trials.SIGN: pl.Float64, trials.NUMBER: pl.Int64}
+    table = pl.DataFrame(numbers, schema={**_COMPARISON, **hidden})
     metrics = [place.metric for place in places]
 
     def adjusted(name: str) -> pl.Series:
@@ -651,17 +732,18 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table["p_adjusted"] if joint else adjusted("p_adjusted"),
     )
     table = (
-        table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), trials.SIGN)
+        table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), *hidden)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
         .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
+        .pipe(pair_tests.of_families, trial, trials.NUMBER if is_whole else None)
         .pipe(_with_ratios, values.requested, trial.confidence)
     )
     if trial.test in ("wilcoxon", "friedman"):
         table = pair_tests.unless_contrary(table)
     if trial.test == "wilcoxon":
         table = pair_tests.of_ranks(table)
-    return table.with_columns(summaries.cut_at(_widths_of(values.requested))).drop(trials.SIGN)
+    return table.with_columns(summaries.cut_at(_widths_of(values.requested))).drop(hidden)
 
 
 def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Range]:
@@ -708,6 +790,9 @@ def _test_jointly(
         yield pairs, pair_tests.test_jointly(matrix, pairs, trial, advance)
 
 
+_ADVICE = f"{trials.NO_PAIR}: paired=False compares different users"
+
+
 def _numbers_of(
     pairs: Sequence[Pair],
     tested: Tested,
@@ -721,10 +806,13 @@ def _numbers_of(
     for place, pair in enumerate(pairs):
         numbers = pair_tests.numbers(pair)
         note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
+        if note is not None and trial.test == "t":
+            note = note.replace(trials.NO_PAIR, _ADVICE)
         notes = [note, *notes_of_lists(pair, systems), within.untested[place]]
         notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric]), trial.hint]
         yield {
             **numbers,
+            **pair_tests.relative(pair, trial),
             "ci_low": tested.outcome.low[place],
             "ci_high": tested.outcome.high[place],
             "p_value": tested.outcome.p[place],
@@ -734,6 +822,7 @@ def _numbers_of(
             "p_not_worse": within.not_worse[place],
             "note": "; ".join(filter(None, notes)) or None,
             trials.SIGN: tested.signs[place],
+            trials.NUMBER: len(pair.sample.values),
         }
 
 
@@ -754,7 +843,10 @@ def _with_ratios(
     ]
     return table.with_columns(
         pl.Series("note", notes, pl.String),
-        pl.when(~of_logarithms).then("detectable").alias("detectable"),
+        *(
+            pl.when(~of_logarithms).then(name).alias(name)
+            for name in ("detectable", *trials.RELATIVE)
+        ),
         *(summaries.from_logarithms(name, requested) for name in ("mean", "baseline_mean")),
         *(
             pl.when(of_logarithms).then(change).otherwise(name).alias(name)

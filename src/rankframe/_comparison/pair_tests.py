@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
-from rankframe._comparison.trials import Trial
+from rankframe._comparison.trials import Bound, Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
@@ -274,6 +274,26 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     }
 
 
+def relative(pair: Pair, trial: Trial) -> dict[str, float]:
+    """Divide the difference by the mean of the baseline; the interval is Fieller's."""
+    from rankframe._comparison import relative_differences, statistics
+
+    if not len(pair.difference):
+        return dict.fromkeys(trials.RELATIVE, nan)
+    difference, mean = (
+        float(statistics.weighted_mean(values, pair.weights))
+        for values in (pair.difference, pair.of_baseline)
+    )
+    low = high = nan
+    if pair.undefined is None and trial.test != "sequential":
+        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        low, high = relative_differences.paired_interval(
+            pair.sample, baseline.values, trial.confidence
+        )
+    share = difference / mean if mean else nan
+    return dict(zip(trials.RELATIVE, (share, low, high), strict=True))
+
+
 # ------------------------------------------------------------------ verdicts
 
 
@@ -291,9 +311,31 @@ def test_margins(
     """Test whether differences are above −margin, and whether they are below margin."""
     import numpy as np
 
-    from rankframe._comparison import statistics
-
     margins, directions = trial.margins, directions_of(requested)
+    untested = [why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
+    within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
+    places = [
+        place
+        for place, pair in enumerate(pairs)
+        if pair.metric in margins and untested[place] is None
+    ]
+    if not places:
+        return within
+    margin_of = [(pairs[place], margins[pairs[place].metric]) for place in places]
+    shifted = [beside(pair, margin) for pair, margin in margin_of]
+    shifted += [beside(pair, margin, below=True) for pair, margin in margin_of]
+    above, below = np.split(p_above(shifted, trial, advance), 2)
+    within.equivalent[places] = np.maximum(above, below)
+    for place, over, under in zip(places, above, below, strict=True):
+        higher_is_better = directions[pairs[place].metric]
+        if higher_is_better is not None:
+            within.not_worse[place] = over if higher_is_better else under
+    return within
+
+
+def p_above(samples: Sequence[Sample], trial: Trial, advance: Advance) -> Array:
+    """Test whether the mean of each sample is above 0: one-sided p-values."""
+    from rankframe._comparison import statistics
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
         if trial.test == "bootstrap":
@@ -305,33 +347,37 @@ def test_margins(
         sums = (values if weights is None else weights * values).sum(axis=0)
         return outcome._replace(p=statistics.above_zero(outcome.p, sums))
 
-    untested = [_why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
-    within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
-    places = [
-        place
-        for place, pair in enumerate(pairs)
-        if pair.metric in margins and untested[place] is None
-    ]
-    if not places:
-        return within
-    samples = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
-    shifted = [sample._replace(values=sample.values + margin) for sample, margin in samples]
-    shifted += [sample._replace(values=margin - sample.values) for sample, margin in samples]
-    above, below = np.split(statistics.in_matrices(shifted, reduce, advance).p, 2)
-    within.equivalent[places] = np.maximum(above, below)
-    for place, over, under in zip(places, above, below, strict=True):
-        higher_is_better = directions[pairs[place].metric]
-        if higher_is_better is not None:
-            within.not_worse[place] = over if higher_is_better else under
-    return within
+    return statistics.in_matrices(samples, reduce, advance).p
+
+
+def beside(pair: Pair, margin: Bound, *, below: bool = False) -> Sample:
+    """Return how far each difference is above −margin, or ``below`` margin.
+
+    A relative margin is a share of the baseline's value of the same user or cluster.
+    """
+    values = pair.sample.values
+    sizes = margin.size + 0 * values
+    if margin.relative:
+        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        sizes = margin.size * baseline.values
+    return pair.sample._replace(values=sizes - values if below else values + sizes)
+
+
+def no_share_of(mean: float, margin: Bound) -> str:
+    """Return why a share of the baseline is no margin; empty if it is one."""
+    if not margin.relative or mean > 0:
+        return ""
+    return f"margin not tested: {margin} of the baseline's mean, {mean:.3g}, is not above 0"
 
 
 #: With fewer users, resamples are not skewed enough to bound a mean on one side.
 _FEWEST_RESAMPLED = 50
 
 
-def _why_untested(pair: Pair, trial: Trial) -> str | None:
+def why_untested(pair: Pair, trial: Trial) -> str | None:
     """Return why a margin is not tested."""
+    from rankframe._comparison import statistics
+
     if system_pairs.why_undefined(pair.sample.values) is not None:
         return None
     users = len(pair.sample.values)
@@ -341,7 +387,9 @@ def _why_untested(pair: Pair, trial: Trial) -> str | None:
             f"margin not tested: the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}: take "
             "test='t'"
         )
-    return _few_differ(pair)
+    margin = trial.margins[pair.metric]
+    mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
+    return no_share_of(mean, margin) or _few_differ(pair)
 
 
 def _few_differ(pair: Pair) -> str | None:
@@ -387,7 +435,7 @@ def widths_of(requested: Sequence[RequestedMetric]) -> dict[str, float]:
 
 
 def detectable(pair: Pair, trial: Trial) -> float:
-    """Return the smallest true difference that the users or clusters of a pair detect."""
+    """Return the smallest true difference that the observations detect, of a single comparison."""
     from rankframe._comparison import power_statistics, statistics
     from rankframe._comparison.power_statistics import Design
 
@@ -400,6 +448,32 @@ def detectable(pair: Pair, trial: Trial) -> float:
             float(statistics.standard_error(values, weights)), number, design
         )
     return power_statistics.detectable(float(values.std(ddof=1)), number, design)
+
+
+def of_families(table: pl.DataFrame, trial: Trial, number: str | None) -> pl.DataFrame:
+    """Take ``detectable`` at the level of one of all comparisons that are corrected together.
+
+    ``number`` is the column with the number of independent observations; None: leave it for later.
+    """
+    from rankframe._comparison import power_statistics
+    from rankframe._comparison.power_statistics import Design
+
+    if number is None or trial.correction is None or not table["detectable"].count():
+        return table
+    family = pl.col("metric").eq_missing(pl.lit(trial.primary, pl.String))
+    sizes = table.select(pl.col("p_value").count().over(family))["p_value"]
+    alone = Design(trial.confidence, trials.POWER)
+
+    def ratio(users: int, comparisons: int) -> float:
+        level = power_statistics.of_family(trial.confidence, max(1, comparisons))
+        of_one = power_statistics.least_distance(users, alone)
+        return power_statistics.least_distance(users, Design(level, trials.POWER)) / of_one
+
+    ratios = [
+        None if value is None else ratio(users, size)
+        for value, users, size in zip(table["detectable"], table[number], sizes, strict=True)
+    ]
+    return table.with_columns(pl.col("detectable") * pl.Series(ratios, dtype=pl.Float64))
 
 
 def with_verdict(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import ceil, inf, isfinite, nan, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Unpack
+from math import ceil, isfinite, nan, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs
+from rankframe._comparison import comparison, summaries, system_pairs, trials
 from rankframe._comparison.system_pairs import Pair
-from rankframe._comparison.trials import Trial
+from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
@@ -22,8 +22,6 @@ from rankframe._tables import run_dicts
 if TYPE_CHECKING:
     from rankframe._comparison.power_statistics import Design
 
-#: A number on the scale of the metric, or a share of the baseline's mean such as ``"1%"``.
-Target: TypeAlias = float | str
 
 #: The first column and the last two are the answer, which narrow prints show: add others between.
 _MADE = {
@@ -44,7 +42,8 @@ def power(
     baseline: object = None,
     power: float = 0.8,
     confidence: float = 0.95,
-    difference: Target | Mapping[str, Target] | None = None,
+    difference: Size | Mapping[str, Size] | None = None,
+    comparisons: int = 1,
     cluster: str | None = None,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
@@ -74,11 +73,14 @@ def power(
         The probability of finding a true difference, above 1 − ``confidence``.
     confidence
         1 − α, where α is the probability that a two-sided test finds a difference where there is
-        none. It is not corrected for the number of comparisons.
+        none, in any of the ``comparisons``.
     difference
         The difference to detect, > 0: on the scale of the metric (``0.01``), or relative to the
         mean of the baseline (``"1%"``); one for all metrics, or a mapping such as
         ``{"ndcg@10": "1%"}``.
+    comparisons
+        The number of comparisons m of which the test is one, such as 4 systems · 5 metrics: its
+        level is α / m, so after Holm's correction the power is at least that.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
@@ -134,26 +136,23 @@ def power(
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
+    keywords.check_confidence(confidence)
+    number = keywords.whole_number("comparisons", comparisons)
     trial = Trial(baseline, confidence=confidence, cluster=cluster)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
-    describe = partial(_plan_of, trial=trial, power=power, difference=difference)
+    describe = partial(
+        _plan_of, trial=trial, power=power, difference=difference, comparisons=number
+    )
     return summaries.described(frame, question, describe)
-
-
-class _Wanted(NamedTuple):
-    """A difference to detect."""
-
-    size: float
-    relative: bool
 
 
 def _plan_of(
     values: Values,
     trial: Trial,
     power: float,
-    difference: Target | Mapping[str, Target] | None,
+    difference: Size | Mapping[str, Size] | None,
+    comparisons: int,
 ) -> pl.LazyFrame:
-    keywords.check_confidence(trial.confidence)
     _check_power(power, trial.confidence)
     summaries.check_systems("power", values.by)
     summaries.check_numbers(values)
@@ -173,6 +172,7 @@ def _plan_of(
         trial=trial._replace(confidence=float(trial.confidence)),
         power=float(power),
         wanted=wanted,
+        comparisons=comparisons,
     )
     return values.rows.map_batches(reduce, schema=schema)
 
@@ -189,22 +189,16 @@ def _check_power(power: object, confidence: float) -> None:
         raise ValueError(msg)
 
 
-def _read_wanted(name: str, value: object) -> _Wanted:
+def _read_wanted(name: str, value: Size) -> Bound:
     """Read a difference: a number, or a percentage."""
-    size, relative = value, False
-    if isinstance(value, str) and value.strip().endswith("%"):
-        relative = True
-        try:
-            size = float(value.strip()[:-1]) / 100
-        except ValueError:
-            size = nan
-    if not (keywords.is_number(size) and 0 < size < inf):
+    bound = trials.bound_of(value)
+    if bound is None or bound.size <= 0:
         msg = (
             f"difference of {name!r} must be a finite number > 0, or a share of the baseline's "
             f"mean such as '1%', not {value!r}"
         )
         raise ValueError(msg)
-    return _Wanted(float(size), relative)
+    return bound
 
 
 # ------------------------------------------------------------------ one row per user → per pair
@@ -216,12 +210,14 @@ def _of_pairs(
     values: Values,
     trial: Trial,
     power: float,
-    wanted: Mapping[str, _Wanted],
+    wanted: Mapping[str, Bound],
+    comparisons: int,
 ) -> pl.DataFrame:
+    from rankframe._comparison import power_statistics
     from rankframe._comparison.power_statistics import Design
 
     paired = system_pairs.paired_users(rows, values, trial)
-    design = Design(trial.confidence, power)
+    design = Design(power_statistics.of_family(trial.confidence, comparisons), power)
     numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
     return pl.DataFrame(numbers, schema=_MADE).select(
         *paired.pair_keys(values.by[0], paired.pairs), *_MADE
@@ -236,7 +232,7 @@ class _Spread(NamedTuple):
     users: float  # of each
 
 
-def _numbers_of_pair(pair: Pair, wanted: _Wanted | None, design: Design) -> dict[str, Any]:
+def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[str, Any]:
     """Return the detectable difference, and the number of users that the target needs."""
     from rankframe._comparison import power_statistics
 

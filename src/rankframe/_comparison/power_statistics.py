@@ -26,12 +26,17 @@ class Design(NamedTuple):
     power: float
 
 
+def of_family(confidence: float, comparisons: int) -> float:
+    """Divide the level by the number of comparisons, of which Holm's first step has as many."""
+    return 1 - (1 - confidence) / comparisons
+
+
 def detectable(deviation: float, users: int, design: Design) -> float:
     """Return the smallest true difference detected with this power; NaN if there is none."""
     return nan if users < 2 else detectable_at(deviation / sqrt(users), users, design)
 
 
-def detectable_at(error: float, users: int, design: Design) -> float:
+def detectable_at(error: float, users: float, design: Design) -> float:
     """Return the same for means with this standard error."""
     if users < 2 or not error > 0 or design.power <= 1 - design.confidence:
         return nan
@@ -61,7 +66,7 @@ def needed_users(difference: float, deviation: float, design: Design) -> int | N
 
 
 @cache
-def least_distance(users: int, design: Design) -> float:
+def least_distance(users: float, design: Design) -> float:
     """Return the distance detected with this power; it decreases slightly with more users."""
 
     def surplus(distance: float) -> float:
@@ -75,7 +80,7 @@ def least_distance(users: int, design: Design) -> float:
     return float(optimize.brentq(surplus, low, high, xtol=1e-12))
 
 
-def power_of(distance: float, users: int, design: Design) -> float:
+def power_of(distance: float, users: float, design: Design) -> float:
     """Return the probability that a distance is detected."""
     limit, freedom = _limit(users, design), users - 1
     if distance > _FAR:
@@ -85,6 +90,6 @@ def power_of(distance: float, users: int, design: Design) -> float:
 
 
 @cache
-def _limit(users: int, design: Design) -> float:
+def _limit(users: float, design: Design) -> float:
     """Return the critical value of F."""
     return float(stats.f.isf(1 - design.confidence, 1, users - 1))

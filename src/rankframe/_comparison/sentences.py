@@ -69,7 +69,8 @@ def tested_in_words(trial: Trial, compared: pl.DataFrame) -> str:
     """Name the test and the correction of a comparison, or why nothing is tested."""
     if why := untested(compared):
         return f"not tested: {why}"
-    return f"{TESTS[trial.test]}, p {correction_in_words(trial, compared)}"
+    test = TESTS[trial.test] if trial.paired else "Welch's t test"
+    return f"{test}, p {correction_in_words(trial, compared)}"
 
 
 def untested(compared: pl.DataFrame) -> str:

@@ -107,10 +107,11 @@ def summarize(
         One row per group and metric: by…, ``metric``, ``users`` (the number that ``users=``
         selects), ``undefined`` (the number of those whose value is null; the other columns leave
         them out), ``mean``, ``num_missed`` (how many of ``users`` have no list, so that most
-        metrics are 0 for them), ``min``, ``p10`` (a tenth of the values are lower), ``median``, ``max``, with ``total`` its columns, ``std``,
-        ``ci_low``, ``ci_high`` and ``note``, which explains why a number is null, and reports how
-        many users have no list if they are at least 5%. Counts such as ``num_hits`` are averaged.
-        Intervals end at the metric's range, and ``note`` says that one was cut.
+        metrics are 0 for them), ``min``, ``p10`` (a tenth of the values are lower), ``median``,
+        ``max``, with ``total`` its columns, ``std``, ``ci_low``, ``ci_high`` and ``note``, which
+        explains why a number is null, and reports how many users have no list if they are at least
+        5%. Counts such as ``num_hits`` are averaged. Intervals end at the metric's range, and
+        ``note`` says that one was cut.
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
         effective number of users. With ``cluster``, it has the number of clusters. With
         ``"studentized"`` and ``"auto"``, ``note`` reports resamples without spread: these have no t
@@ -312,7 +313,7 @@ def _columns(*, total: bool) -> dict[str, Any]:
     return {**first, **_VOTES, **last}
 
 
-class _Sampled(NamedTuple):
+class Sampled(NamedTuple):
     """The values of a metric in a group, the method of its interval, and its notes."""
 
     sample: Sample
@@ -339,17 +340,7 @@ def _summary_table(
     by, columns = values.by, _columns(total=total)
     if not values.requested:
         return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **columns})
-    rows = rows.sort(*by, values.user)
-    samples = _samples(rows, values, by, method, pooled=False)
-    summary = _describe(rows, values, by)
-    if total:
-        whole = group_means.total_by(by)
-        samples += _samples(rows, values, whole, method, pooled=True)
-        totals = _describe(rows, values, whole).join(
-            _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
-        )
-        summary = pl.concat([summary, totals], how="diagonal")
-
+    samples, summary = sampled(rows, values, method, total=total)
     outcome = _intervals(samples, confidence, resampling)
     notes = [
         [*sample.notes, *_notes_of_resamples(sample.method, dropped, resampling.times, confidence)]
@@ -366,7 +357,25 @@ def _summary_table(
     return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
 
 
-def _intervals(samples: Sequence[_Sampled], confidence: float, resampling: Resampling) -> Outcome:
+def sampled(
+    rows: pl.DataFrame, values: Values, method: Method, *, total: bool
+) -> tuple[list[Sampled], pl.DataFrame]:
+    """Take the values of each group and metric, and describe them in a row each."""
+    by = values.by
+    rows = rows.sort(*by, values.user)
+    samples = _samples(rows, values, by, method, pooled=False)
+    summary = _describe(rows, values, by)
+    if total:
+        whole = group_means.total_by(by)
+        samples += _samples(rows, values, whole, method, pooled=True)
+        totals = _describe(rows, values, whole).join(
+            _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
+        )
+        summary = pl.concat([summary, totals], how="diagonal")
+    return samples, summary
+
+
+def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resampling) -> Outcome:
     """Compute all intervals of one method together."""
     import numpy as np
 
@@ -421,7 +430,7 @@ class _Group(NamedTuple):
 
 def _samples(
     rows: pl.DataFrame, values: Values, by: Sequence[str], method: Method, *, pooled: bool
-) -> list[_Sampled]:
+) -> list[Sampled]:
     """Take the values of each group and metric, and note why a number is null."""
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
     return [
@@ -445,7 +454,7 @@ def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:
 
 def _sampled(
     group: _Group, metric: RequestedMetric, method: Method, weights: str | None
-) -> _Sampled:
+) -> Sampled:
     from rankframe._comparison import statistics
 
     unit = "users" if group.clusters is None else "clusters"
@@ -471,7 +480,7 @@ def _sampled(
         sample = sample._replace(values=column[:0], weights=None)
     elif of_group is not None:
         counted += sentences.notes_of_clusters(of_users, sample)
-    return _Sampled(sample, of_sample, [*why, *counted, *reasons])
+    return Sampled(sample, of_sample, [*why, *counted, *reasons])
 
 
 def _method_of(
@@ -706,7 +715,9 @@ def cut_at(ranges: Mapping[str, Range]) -> list[pl.Expr]:
     """Cut intervals at the ends of their metric's range, and note this."""
     metric = pl.col("metric")
 
-    def of_metric(values: dict[str, Any], default: object, dtype: type[pl.DataType]) -> pl.Expr:
+    def of_metric(
+        values: dict[str, Any], default: float | None, dtype: type[pl.DataType]
+    ) -> pl.Expr:
         return metric.replace_strict(values, default=default, return_dtype=dtype)
 
     least = of_metric({name: end.least for name, end in ranges.items()}, -inf, pl.Float64)

@@ -193,14 +193,15 @@ def _claim(row: Mapping[str, Any], numbers: Numbers) -> str:
 
 
 def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False) -> str:
-    base = row["baseline_mean"]
-    of_base = ""
-    if share and base and row["difference"] is not None:
-        part = row["difference"] / abs(base)
-        of_base = f" ({'+' if part > 0 else ''}{markup.percent(part)})"
+    of_base = of_ends = ""
+    if share and row["relative"] is not None and row["baseline_mean"] > 0:
+        of_base = f" ({_signed_percent(row['relative'])})"
+        if row["relative_low"] is not None:
+            ends_of_base = map(_signed_percent, (row["relative_low"], row["relative_high"]))
+            of_ends = f" ({' to '.join(ends_of_base)})"
     parts = [f"{markup.signed(row['difference'])}{of_base}"]
     if ends := markup.interval(row["ci_low"], row["ci_high"], sign=True):
-        parts.append(f"{100 * numbers.trial.confidence:.10g}% interval {ends}")
+        parts.append(f"{100 * numbers.trial.confidence:.10g}% interval {ends}{of_ends}")
     if row["p_adjusted"] is not None:
         p = "corrected p" if _is_corrected(numbers) else "p"
         overruled = row["p_value"] < 1 - numbers.trial.confidence <= row["p_adjusted"]
@@ -209,6 +210,10 @@ def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False
     elif row["note"]:
         parts.append(row["note"].partition("; primary metric: ")[0])
     return ", ".join(parts)
+
+
+def _signed_percent(share: float) -> str:
+    return f"{'+' if share > 0 else ''}{markup.percent(share)}"
 
 
 def _wins(row: Mapping[str, Any]) -> list[str]:

@@ -32,7 +32,9 @@ def compare(
     """Draw differences, of many systems without a baseline as one cell per pair."""
     directions = pair_tests.directions_of(call.requested(metrics))
     confidence = trial.confidence
-    margins = comparison.per_metric("margin", trial.margin, [*directions])
+    margins = trial._replace(
+        margin=comparison.per_metric("margin", trial.margin, [*directions])
+    ).margins
     table = _tables.differences(compared, call.groups, margins)
     names = _tables.texts(table["panel"])
     _tables.check_values(table["difference"], ", ".join(names[:3]))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import polars as pl
 
 from rankframe._comparison import comparison, sentences, summaries
+from rankframe._comparison.trials import Bound
 from rankframe._evaluation import evaluation, ready_values, row_verbs
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
@@ -304,11 +305,19 @@ def _placed(rows: pl.DataFrame, ends: pl.Expr, places: Mapping[str, float]) -> p
 def differences(
     compared: pl.DataFrame,
     groups: Sequence[str],
-    margins: Mapping[str, float],
+    margins: Mapping[str, Bound],
 ) -> pl.DataFrame:
     """Name the pairs, panels and verdicts of a comparison, and the margin if there is one."""
     system, baseline = (sentences.text_of(compared, [name]) for name in (groups[0], "baseline"))
-    margin = pl.col("metric").replace_strict(margins, default=None, return_dtype=pl.Float64)
+    sizes, shares = (
+        {name: bound.size for name, bound in margins.items() if bound.relative == relative}
+        for relative in (False, True)
+    )
+    size, share = (
+        pl.col("metric").replace_strict(values, default=None, return_dtype=pl.Float64)
+        for values in (sizes, shares)
+    )
+    margin = pl.coalesce(size, share * pl.col("baseline_mean"))
     left_out = () if margins else ("margin", "p_equivalent", "p_not_worse")
     return compared.select(
         *sentences.system_and_segment(compared, groups),
@@ -361,6 +370,9 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
         "ci_high": -pl.col("ci_low"),
         "effect_size": -pl.col("effect_size"),
         "p_not_worse": pl.lit(None, pl.Float64),
+        "relative": pl.when(pl.col("relative") > -1).then(_inverted("relative")),
+        "relative_low": pl.when(pl.col("relative_low") > -1).then(_inverted("relative_high")),
+        "relative_high": pl.when(pl.col("relative_low") > -1).then(_inverted("relative_low")),
     }
     sides = {"wins": "losses", "mean": "baseline_mean", "num_missed": "baseline_num_missed"}
     sides |= {twin: name for name, twin in sides.items()}
@@ -377,6 +389,11 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
     return table.with_columns(
         pl.format("{} − {}", "system", "baseline").alias("pair"), graded.alias("depth")
     )
+
+
+def _inverted(relative: str) -> pl.Expr:
+    """Take the difference from the other system: 1 / (1 + e) − 1."""
+    return -pl.col(relative) / (1 + pl.col(relative))
 
 
 def means_by_segment(

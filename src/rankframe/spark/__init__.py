@@ -609,9 +609,9 @@ def compare(
     confidence
         The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
+        A difference too small to matter, > 0, on the scale of the metric, or a share of the
+        baseline's values such as ``"1%"``: one for all metrics, or a mapping such as
+        ``{"ndcg@10": 0.01, "mrr": "2%"}``; metrics missing from the mapping have no margin.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
