@@ -166,12 +166,13 @@ def test_each_metric_may_have_its_difference():
 def test_compare_has_the_same_detectable_difference():
     values = sample(7, 60, systems=3)
     square = (VALUE**2).alias("square")
-    expected = rf.power(judged(*values), VALUE, square, confidence=0.9)["detectable"]
+    options = {"confidence": 0.9, "comparisons": 6}
+    expected = rf.power(judged(*values), VALUE, square, **options)["detectable"]
     assert expected.null_count() == 0
     for test in ("t", "randomization", "bootstrap"):
         options = {"test": test, "confidence": 0.9, "resamples": 20}
         got = rf.compare(judged(*values), VALUE, square, **options)["detectable"]
-        assert got.to_list() == expected.to_list()
+        assert got.to_list() == pytest.approx(expected.to_list(), rel=1e-9)
     for test in ("wilcoxon", "tukey", "max_t", "friedman"):
         assert rf.compare(judged(*values), VALUE, test=test)["detectable"].null_count() == 3
     # without any difference a test at 1 − 0.15 rejects more often than with power 0.8
@@ -285,3 +286,105 @@ def test_bad_data():
         RUN.rank.power("coverage@1", truth=TRUTH, items=TRUTH.select("item").unique())
     with pytest.raises(TypeError, match="unknown argument 'basline'"):
         asked([1.0], [2.0], basline="m0")
+
+
+# ------------------------------------------------------------------ beside a corrected verdict
+
+
+def noncentral(distance, users, level):
+    """The power of the two-sided t test at this level."""
+    limit = stats.t.isf(level / 2, users - 1)
+    return stats.nct.sf(limit, users - 1, distance) + stats.nct.cdf(-limit, users - 1, distance)
+
+
+@pytest.mark.parametrize("comparisons", [1, 5, 20])
+def test_power_is_of_one_of_many_comparisons(comparisons):
+    old, new = sample(1, 30)
+    row = asked(old, new, comparisons=comparisons, difference=0.3).row(0, named=True)
+    deviation = (new - old).std(ddof=1)
+    level = 0.05 / comparisons
+    assert noncentral(row["detectable"] / deviation * sqrt(30), 30, level) == pytest.approx(0.8)
+    found = [
+        noncentral(0.3 / deviation * sqrt(n), n, level) for n in (row["needed"] - 1, row["needed"])
+    ]
+    assert found[0] < 0.8 <= found[1]
+    with pytest.raises(ValueError, match="comparisons must be an integer ≥ 1, not 0"):
+        asked(old, new, comparisons=0)
+
+
+def test_detectable_is_of_the_comparisons_that_are_corrected_together():
+    table = judged(*sample(2, 40, systems=4)).with_columns(
+        country=pl.when(pl.col("user") < 14).then(1).otherwise(2)
+    )
+    metrics = [VALUE.alias("x"), (VALUE**2).alias("y")]
+
+    def levels(**options):
+        """The level of each row at which its difference is detected 8 times in 10."""
+        got = rf.compare(table, *metrics, **options)
+        plain = rf.compare(table, *metrics, **{**options, "correction": None, "primary": None})
+        ratios = (got["detectable"] / plain["detectable"]).to_list()
+        users = got["users"].to_list()
+        grid = {
+            n: power_statistics.least_distance(n, power_statistics.Design(0.95, 0.8)) for n in users
+        }
+        return [
+            0.05
+            / next(
+                m for m in range(1, 99) if abs(noncentral(r * grid[n], n, 0.05 / m) - 0.8) < 1e-6
+            )
+            for r, n in zip(ratios, users, strict=True)
+        ]
+
+    for correction in ("holm", "bonferroni", "bh"):
+        assert levels(correction=correction) == [0.05 / 12] * 12
+    assert levels(correction=None) == [0.05] * 12
+    assert levels(baseline="m0") == [0.05 / 6] * 6
+    assert levels(baseline="m0", by=["model", "country"], total=True) == [0.05 / 18] * 18
+    assert levels(baseline="m0", primary="x") == [0.05 / 3] * 6
+    pair = table.filter(pl.col("model").is_in(["m0", "m1"]))
+    alone = rf.compare(pair, *metrics, baseline="m0", primary="x")
+    plain = rf.compare(pair, *metrics, baseline="m0", correction=None)
+    assert alone["detectable"].equals(plain["detectable"])  # each family has one comparison
+    same = pl.concat([pair, pair.filter(model="m0").with_columns(model=pl.lit("m2"))])
+    untested = rf.compare(same, VALUE, baseline="m0")
+    assert untested["p_value"].is_null().to_list() == [False, True]
+    assert untested["detectable"][0] == pytest.approx(plain["detectable"][0])
+
+
+def test_detectable_counts_clusters_and_numbers_of_all_lists():
+    table = judged(*sample(3, 40, systems=3)).with_columns(customer=pl.col("user") // 4)
+    got = rf.compare(table, VALUE, baseline="m0", cluster="customer")
+    plain = rf.compare(table, VALUE, baseline="m0", cluster="customer", correction=None)
+    one, two = (
+        power_statistics.least_distance(10, power_statistics.Design(c, 0.8)) for c in (0.95, 0.975)
+    )
+    assert (got["detectable"] / plain["detectable"]).to_list() == pytest.approx([two / one] * 2)
+    options = {"truth": TRUTH, "test": "randomization", "baseline": "old", "resamples": 99}
+    options["items"] = pl.DataFrame({"item": [7, 8, 9]})
+    run = RUN.with_columns(item=7 + (pl.col("user") * pl.col("rank")) % 3)
+    got = run.rank.compare("rr", "gini@2", **options)
+    plain = run.rank.compare("rr", "gini@2", correction=None, **options)
+    assert got["p_value"].null_count() == 0
+    one, two = (
+        power_statistics.least_distance(4, power_statistics.Design(c, 0.8)) for c in (0.95, 0.975)
+    )
+    assert got["detectable"][0] / plain["detectable"][0] == pytest.approx(two / one)
+
+
+@pytest.mark.parametrize("comparisons", [5, 20])
+def test_the_corrected_verdict_finds_what_is_detectable_8_times_in_10(comparisons):
+    """One true difference among systems that are equal: at the level of a single test, .59, .41."""
+    rng = np.random.default_rng(comparisons)
+    users, runs = 40, 1500
+    level = power_statistics.of_family(0.95, comparisons)
+    found = {}
+    for name, confidence in (("now", level), ("alone", 0.95)):
+        design = power_statistics.Design(confidence, 0.8)
+        shift = power_statistics.detectable(1.0, users, design)
+        change = rng.normal(0, 1, (users, runs * comparisons))
+        change[:, :runs] += shift
+        p = statistics.t_test(statistics.Sample(change), 0.95).p.reshape(comparisons, runs).T
+        adjusted = np.array([statistics.corrected(row, "holm")[0] for row in p])
+        found[name] = np.mean(adjusted < 0.05)
+    assert found["now"] >= 0.75
+    assert found["alone"] < 0.65

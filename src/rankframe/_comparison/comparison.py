@@ -165,12 +165,13 @@ def compare(
         same amount, for ``"sequential"`` (it is valid at one look), and, as ``relative`` itself,
         for geometric means.
 
-        ``detectable`` is the smallest true difference that this number of users detects with power
-        0.8: a difference of this size is found 8 times in 10, a smaller one less often. It is
-        computed for the paired t test at this confidence, without correction (see ``power``), and
-        is null for ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"``, tests of all systems at once
-        and geometric means. With ``weights`` or ``cluster``, it is computed for the weighted mean
-        or the clusters.
+        ``detectable`` is the smallest true difference that these users detect with power 0.8 or
+        more: the verdict finds a difference of this size at least 8 times in 10. It is computed for
+        the paired t test at the level α / m of one of the m comparisons that ``correction`` adjusts
+        together (see ``power``); with ``primary``, separately for that metric, and without its
+        effect on the others. It is null for ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"``, tests
+        of all systems at once and geometric means. With ``weights`` or ``cluster``, it is computed
+        for the weighted mean or the clusters.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
         difference is within ± margin (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` <
@@ -556,6 +557,7 @@ def _correct_together(
     p = table["p_value"].fill_null(nan).to_numpy()
     adjusted = _in_families(p, table["metric"].to_list(), trial)
     table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
+    table = pair_tests.of_families(table, trial, "users")  # such metrics take no clusters
     return table.pipe(_apply_gate, by, trial.primary).pipe(
         pair_tests.with_verdict, trial.confidence, directions
     )
@@ -703,7 +705,8 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
             within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
             numbers += _numbers_of(pairs, tested, within, trial, paired.systems, weighted=weighted)
-    table = pl.DataFrame(numbers, schema={**_COMPARISON, trials.SIGN: pl.Float64})
+    hidden = {trials.SIGN: pl.Float64, trials.NUMBER: pl.Int64}
+    table = pl.DataFrame(numbers, schema={**_COMPARISON, **hidden})
     metrics = [place.metric for place in places]
 
     def adjusted(name: str) -> pl.Series:
@@ -717,17 +720,18 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table["p_adjusted"] if joint else adjusted("p_adjusted"),
     )
     table = (
-        table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), trials.SIGN)
+        table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), *hidden)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
         .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
+        .pipe(pair_tests.of_families, trial, trials.NUMBER if is_whole else None)
         .pipe(_with_ratios, values.requested, trial.confidence)
     )
     if trial.test in ("wilcoxon", "friedman"):
         table = pair_tests.unless_contrary(table)
     if trial.test == "wilcoxon":
         table = pair_tests.of_ranks(table)
-    return table.with_columns(summaries.cut_at(_widths_of(values.requested))).drop(trials.SIGN)
+    return table.with_columns(summaries.cut_at(_widths_of(values.requested))).drop(hidden)
 
 
 def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Range]:
@@ -804,6 +808,7 @@ def _numbers_of(
             "p_not_worse": within.not_worse[place],
             "note": "; ".join(filter(None, (note, *lacking, within.untested[place]))) or None,
             trials.SIGN: tested.signs[place],
+            trials.NUMBER: len(pair.sample.values),
         }
 
 

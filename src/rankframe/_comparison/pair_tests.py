@@ -431,7 +431,7 @@ def widths_of(requested: Sequence[RequestedMetric]) -> dict[str, float]:
 
 
 def detectable(pair: Pair, trial: Trial) -> float:
-    """Return the smallest true difference that the users or clusters of a pair detect."""
+    """Return the smallest true difference that the observations detect, of a single comparison."""
     from rankframe._comparison import power_statistics, statistics
     from rankframe._comparison.power_statistics import Design
 
@@ -444,6 +444,32 @@ def detectable(pair: Pair, trial: Trial) -> float:
             float(statistics.standard_error(values, weights)), number, design
         )
     return power_statistics.detectable(float(values.std(ddof=1)), number, design)
+
+
+def of_families(table: pl.DataFrame, trial: Trial, number: str | None) -> pl.DataFrame:
+    """Take ``detectable`` at the level of one of all comparisons that are corrected together.
+
+    ``number`` is the column with the number of independent observations; None: leave it for later.
+    """
+    from rankframe._comparison import power_statistics
+    from rankframe._comparison.power_statistics import Design
+
+    if number is None or trial.correction is None or not table["detectable"].count():
+        return table
+    family = pl.col("metric").eq_missing(pl.lit(trial.primary, pl.String))
+    sizes = table.select(pl.col("p_value").count().over(family))["p_value"]
+    alone = Design(trial.confidence, trials.POWER)
+
+    def ratio(users: int, comparisons: int) -> float:
+        level = power_statistics.of_family(trial.confidence, max(1, comparisons))
+        of_one = power_statistics.least_distance(users, alone)
+        return power_statistics.least_distance(users, Design(level, trials.POWER)) / of_one
+
+    ratios = [
+        None if value is None else ratio(users, size)
+        for value, users, size in zip(table["detectable"], table[number], sizes, strict=True)
+    ]
+    return table.with_columns(pl.col("detectable") * pl.Series(ratios, dtype=pl.Float64))
 
 
 def with_verdict(

@@ -43,6 +43,7 @@ def power(
     power: float = 0.8,
     confidence: float = 0.95,
     difference: Size | Mapping[str, Size] | None = None,
+    comparisons: int = 1,
     cluster: str | None = None,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
@@ -72,11 +73,14 @@ def power(
         The probability of finding a true difference, above 1 − ``confidence``.
     confidence
         1 − α, where α is the probability that a two-sided test finds a difference where there is
-        none. It is not corrected for the number of comparisons.
+        none, in any of the ``comparisons``.
     difference
         The difference to detect, > 0: on the scale of the metric (``0.01``), or relative to the
         mean of the baseline (``"1%"``); one for all metrics, or a mapping such as
         ``{"ndcg@10": "1%"}``.
+    comparisons
+        The number of comparisons m of which the test is one, such as 4 systems · 5 metrics: its
+        level is α / m, so after Holm's correction the power is at least that.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
@@ -132,9 +136,13 @@ def power(
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
+    keywords.check_confidence(confidence)
+    number = keywords.whole_number("comparisons", comparisons)
     trial = Trial(baseline, confidence=confidence, cluster=cluster)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
-    describe = partial(_plan_of, trial=trial, power=power, difference=difference)
+    describe = partial(
+        _plan_of, trial=trial, power=power, difference=difference, comparisons=number
+    )
     return summaries.described(frame, question, describe)
 
 
@@ -143,8 +151,8 @@ def _plan_of(
     trial: Trial,
     power: float,
     difference: Size | Mapping[str, Size] | None,
+    comparisons: int,
 ) -> pl.LazyFrame:
-    keywords.check_confidence(trial.confidence)
     _check_power(power, trial.confidence)
     summaries.check_systems("power", values.by)
     summaries.check_numbers(values)
@@ -164,6 +172,7 @@ def _plan_of(
         trial=trial._replace(confidence=float(trial.confidence)),
         power=float(power),
         wanted=wanted,
+        comparisons=comparisons,
     )
     return values.rows.map_batches(reduce, schema=schema)
 
@@ -202,11 +211,13 @@ def _of_pairs(
     trial: Trial,
     power: float,
     wanted: Mapping[str, Bound],
+    comparisons: int,
 ) -> pl.DataFrame:
+    from rankframe._comparison import power_statistics
     from rankframe._comparison.power_statistics import Design
 
     paired = system_pairs.paired_users(rows, values, trial)
-    design = Design(trial.confidence, power)
+    design = Design(power_statistics.of_family(trial.confidence, comparisons), power)
     numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
     return pl.DataFrame(numbers, schema=_MADE).select(
         *paired.pair_keys(values.by[0], paired.pairs), *_MADE

@@ -26,6 +26,11 @@ class Design(NamedTuple):
     power: float
 
 
+def of_family(confidence: float, comparisons: int) -> float:
+    """Divide the level by the number of comparisons, of which Holm's first step has as many."""
+    return 1 - (1 - confidence) / comparisons
+
+
 def detectable(deviation: float, users: int, design: Design) -> float:
     """Return the smallest true difference detected with this power; NaN if there is none."""
     return nan if users < 2 else detectable_at(deviation / sqrt(users), users, design)

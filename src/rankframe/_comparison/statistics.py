@@ -60,6 +60,7 @@ class Variance(NamedTuple):
     freedom: Array
     mean_square: Array
     f: Array
+    epsilon: Array  # of systems, the share of both degrees of freedom that p has
     p: Array
 
 
@@ -764,35 +765,6 @@ def estimate(sample: Sample) -> Estimate:
     if weights is None:
         return Estimate(mean, float(values.var(ddof=1) / number), number - 1)
     return Estimate(mean, float(standard_error(values, weights) ** 2), number - 1)
-
-
-class Heterogeneity(NamedTuple):
-    """Welch's F test."""
-
-    f: float
-    p: float
-
-
-def heterogeneity(estimates: Sequence[Estimate]) -> Heterogeneity:
-    """Welch's analysis of variance: are the means of independent groups equal? (Welch 1951).
-
-    A group without a variance is left out.
-    """
-    groups = [group for group in estimates if group.variance > 0]
-    number = len(groups)
-    if number < 2:
-        return Heterogeneity(np.nan, np.nan)
-    means, variances, freedom = (
-        np.array(column, np.float64) for column in zip(*groups, strict=True)
-    )
-    weights = variances.min() / variances
-    share = weights / weights.sum()
-    between = (share * (means - (share * means).sum()) ** 2 / variances.min()).sum()
-    between *= weights.sum() / (number - 1)
-    lacking = ((1 - share) ** 2 / freedom).sum()
-    f = between / (1 + 2 * (number - 2) / (number**2 - 1) * lacking)
-    p = float(stats.f.sf(f, number - 1, (number**2 - 1) / (3 * lacking)))  # pyright: ignore
-    return Heterogeneity(float(f), p)
 
 
 class Contrast(NamedTuple):

@@ -705,7 +705,9 @@ def cut_at(ranges: Mapping[str, Range]) -> list[pl.Expr]:
     """Cut intervals at the ends of their metric's range, and note this."""
     metric = pl.col("metric")
 
-    def of_metric(values: dict[str, Any], default: float | str, dtype: type[pl.DataType]) -> pl.Expr:
+    def of_metric(
+        values: dict[str, Any], default: float | None, dtype: type[pl.DataType]
+    ) -> pl.Expr:
         return metric.replace_strict(values, default=default, return_dtype=dtype)
 
     least = of_metric({name: end.least for name, end in ranges.items()}, -inf, pl.Float64)

@@ -53,7 +53,9 @@ MOST_VARIANCE = 2.0
 
 def note_of_variances(matrix: Array) -> str | None:
     """Write that the differences of one pair of systems vary far more than those of the others."""
-    covariance = np.atleast_2d(np.cov(residuals(matrix).T))
+    if len(matrix) < 2 or not (left := residuals(matrix)).any():
+        return None
+    covariance = np.cov(left.T)
     own = np.diag(covariance)
     variances = (own[:, None] + own - 2 * covariance)[np.triu_indices(len(own), 1)]
     ratio = float(variances.max() / variances.mean())
@@ -123,11 +125,12 @@ def two_way(matrix: Array) -> Variance:
         return Variance(*(np.full(3, np.nan) for _ in Variance._fields))
     middle = np.asarray(matrix.mean())
     of_systems, of_users = matrix.mean(axis=0), matrix.mean(axis=1)
+    left = residuals(matrix)
     squares = np.array(
         [
             users * (statistics.differences(of_systems, middle) ** 2).sum(),
             systems * (statistics.differences(of_users, middle) ** 2).sum(),
-            (residuals(matrix) ** 2).sum(),
+            (left**2).sum(),
         ]
     )
     freedom = np.array([systems - 1.0, users - 1.0, (systems - 1.0) * (users - 1.0)])
@@ -135,22 +138,52 @@ def two_way(matrix: Array) -> Variance:
     error = mean_square[2]
     f = mean_square / error if error > 0 else np.full(3, np.nan)
     f[2] = np.nan
-    p = np.asarray(stats.f.sf(f, freedom, freedom[2]), np.float64)
-    return Variance(squares, freedom, mean_square, f, p)
+    epsilon = np.array([_epsilon(left), np.nan, np.nan])
+    shares = np.nan_to_num(epsilon, nan=1.0)
+    p = np.asarray(stats.f.sf(f, shares * freedom, shares * freedom[2]), np.float64)
+    return Variance(squares, freedom, mean_square, f, epsilon, p)
+
+
+def _epsilon(left: Array) -> float:
+    """Greenhouse and Geisser's ε = (tr S)² / ((m − 1) · Σ S²), S the covariance of residuals.
+
+    It is 1 where all pairs of systems vary alike, and at least 1/(m − 1).
+    """
+    products = left.T @ left
+    squares = (products**2).sum()
+    if not squares > 0:
+        return nan
+    return min(1.0, float(np.trace(products) ** 2 / (len(products) - 1) / squares))
 
 
 def lead(matrix: Array, confidence: float) -> Lead:
     """Hsu's multiple comparisons with the best, the greatest mean; the users are blocks."""
     users, systems = matrix.shape
     if users < 2 or not (left := residuals(matrix)).any():
-        return _no_lead(matrix)
+        return no_lead(matrix)
     freedom = (users - 1) * (systems - 1)
     error = float(np.sqrt(2 * (left**2).sum() / freedom / users))
     means = np.asarray(matrix.mean(axis=0), np.float64)
     behind = -_ahead(means) / error
     p = np.array([dunnett(float(distance), systems - 1, freedom) for distance in behind])
     limit = _dunnett_critical(confidence, systems - 1, freedom)
-    return _constrained(means, np.full_like(means, limit * error), p, confidence)
+    return _constrained(means, np.full((systems, 1), limit * error), p, confidence)
+
+
+def lead_by_pairs(means: Array, errors: Array, freedom: int, confidence: float) -> Lead:
+    """Compare each system with all others by t, each pair with its own standard error.
+
+    Bonferroni's correction is for the other systems. A pair whose error is NaN is left out: how far
+    it is apart by chance has no limit.
+    """
+    rivals = len(means) - 1
+    distance = (means - means[:, None]) / errors
+    tails = np.asarray(stats.t.sf(distance, freedom), np.float64)
+    least = np.nan_to_num(tails, nan=inf).min(axis=1)
+    p = np.where(least < inf, np.minimum(rivals * least, 1), nan)
+    limit = float(stats.t.isf((1 - confidence) / rivals, freedom))
+    width = np.nan_to_num(limit * errors, nan=inf)
+    return _constrained(means, width, p, confidence)
 
 
 def lead_by_bootstrap(
@@ -159,7 +192,7 @@ def lead_by_bootstrap(
     """Compare with the best by resampling users; the differences may have unequal variances."""
     users, systems = matrix.shape
     if users < 2 or not residuals(matrix).any():
-        return _no_lead(matrix)
+        return no_lead(matrix)
     means = np.asarray(matrix.mean(axis=0), np.float64)
     blocks = [
         counts @ (matrix - means) / users
@@ -177,7 +210,7 @@ def lead_by_bootstrap(
         least = behind[place] - statistics.ROUNDING * size
         p[place] = (times - np.searchsorted(excess, least) + 1) / (times + 1)
         width[place] = excess[reached - 1] if reached <= times else inf
-    return _constrained(means, width, p, confidence)
+    return _constrained(means, width[:, None], p, confidence)
 
 
 def _ahead(means: Array) -> Array:
@@ -190,16 +223,16 @@ def _ahead(means: Array) -> Array:
 def _constrained(means: Array, width: Array, p: Array, confidence: float) -> Lead:
     """Make the intervals of Edwards and Hsu: an interval that excludes a system ends at 0.
 
-    ``width`` is how far the others exceed the best system by chance.
+    ``width`` is how far the others, in columns, exceed the best system, in rows, by chance.
     """
-    ahead = _ahead(means)
+    ahead, others = _ahead(means), ~np.eye(len(means), dtype=bool)
+    apart = means[:, None] - means
     excluded = (p <= 1 - confidence) & (ahead < 0)
-    high = np.where(excluded, 0, np.maximum(ahead + width, 0))
-    low = np.zeros(len(means))
-    for place, mean in enumerate(means):
-        rivals = np.flatnonzero(~excluded & (np.arange(len(means)) != place))
-        if len(rivals):
-            low[place] = min(0.0, float((mean - means[rivals] - width[rivals]).min()))
+    highest = np.where(others, apart + width, inf).min(axis=1)
+    high = np.where(excluded, 0, np.maximum(highest, 0))
+    lowest = np.where(others & ~excluded, apart - width.T, inf).min(axis=1)
+    low = np.minimum(lowest, 0)
+    low, high = (np.where(np.isinf(ends), nan, ends) for ends in (low, high))
     size = np.asarray(np.abs(means).max())
     return Lead(
         statistics.rounded(ahead, size),
@@ -210,7 +243,8 @@ def _constrained(means: Array, width: Array, p: Array, confidence: float) -> Lea
     )
 
 
-def _no_lead(matrix: Array) -> Lead:
+def no_lead(matrix: Array) -> Lead:
+    """Return means without a comparison."""
     users, systems = matrix.shape
     undefined = np.full(systems, np.nan)
     ahead = _ahead(matrix.mean(axis=0)) if users else undefined

@@ -47,6 +47,7 @@ ALL_DIFFER_ALIKE = "every user differs by the same amount"
 ONE_USER = "one user"
 RESAMPLING = ("randomization", "bootstrap")
 SIGN = "__rankframe_sign"  # of the effect that a test of ranks finds
+NUMBER = "__rankframe_number"  # of independent observations: users or clusters
 POWER = 0.8  # of the column ``detectable``
 #: How the readings of users without a list begin.
 NO_LIST = "no list"
