@@ -38,10 +38,10 @@ class _Group(Protocol):
 
 
 class Gate(NamedTuple):
-    """A metric that must not be worse by more than a margin."""
+    """A metric, and the accepted loss or the bound of its mean."""
 
     label: str
-    margin: float
+    amount: float
 
 
 def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
@@ -191,8 +191,8 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
     for option, help_of in {
         "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin; "
         "repeat for more",
-        "--fail-unless-not-worse": "the same, but fail also if the test is "
-        "undecided; repeat for more",
+        "--fail-unless-not-worse": "fail unless a loss of the margin, > 0, is excluded; repeat "
+        "for more",
     }.items():
         gate.add_argument(
             option,
@@ -201,6 +201,16 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
             default=[],
             metavar="LABEL[:MARGIN]",
             help=help_of,
+        )
+    for option, side in {"--fail-below": "below", "--fail-above": "above"}.items():
+        gate.add_argument(
+            option,
+            type=_floor,
+            action="append",
+            default=[],
+            metavar="LABEL:X",
+            help=f"fail if the whole interval of a system's mean is {side} X, which may be the "
+            "only run; repeat for more",
         )
     _add(_add_conventions(pairs), _JUDGED_ONLY)
     _add_output(pairs)
@@ -363,16 +373,28 @@ def _finite(text: str) -> float:
     return number
 
 
+_AMOUNT = re.compile(r"(?P<label>.+):(?P<amount>[^:()@]*)")
+
+
 def _gate(text: str) -> Gate:
     """Read ``ndcg@10:0.01``; a colon inside parentheses belongs to the label."""
-    match = re.fullmatch(r"(?P<label>.+):(?P<margin>[^:()@]*)", text)
+    match = _AMOUNT.fullmatch(text)
     if match is None:
         return Gate(text, 0.0)
-    margin = _finite(match["margin"])
+    margin = _finite(match["amount"])
     if margin < 0:
         msg = f"{text!r}: the margin must be ≥ 0"
         raise argparse.ArgumentTypeError(msg)
     return Gate(match["label"], margin)
+
+
+def _floor(text: str) -> Gate:
+    """Read ``recall@3:0.9``."""
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        msg = f"{text!r}: name the bound after a colon, as in recall@3:0.9"
+        raise argparse.ArgumentTypeError(msg)
+    return Gate(match["label"], _finite(match["amount"]))
 
 
 def _size(text: str) -> float | str:

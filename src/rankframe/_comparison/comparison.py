@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trials, unpaired
+from rankframe._comparison import (
+    losses,
+    pair_tests,
+    sentences,
+    summaries,
+    system_pairs,
+    trials,
+    unpaired,
+)
 from rankframe._comparison.pair_tests import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Correction, Margin, Size, Test, Trial
@@ -390,7 +398,7 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     """Plan a comparison of values per user."""
     trial = _read_trial(trial, values, verb)
     types = summaries.result_schema(
-        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON}
+        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON, **losses.COLUMNS}
     )
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_columns(trial)]
@@ -469,7 +477,8 @@ def _columns(trial: Trial) -> list[str]:
     """Name the columns of a comparison after those of the pair."""
     left_out = [] if trial.margins else [*trials.OF_MARGIN]
     left_out += ["baseline_users"] if trial.paired else []
-    return [name for name in _COMPARISON if name not in left_out]
+    names = [name for name in _COMPARISON if name not in left_out]
+    return [*names, *(losses.COLUMNS if trial.rules else ())]
 
 
 def _list_comparison_table(
@@ -704,9 +713,12 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         for pairs, tested in test(matrices, systems, values.weights, trial, advance):
             within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
-            numbers += _numbers_of(pairs, tested, within, trial, paired.systems, weighted=weighted)
+            of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
+            described = _numbers_of(pairs, tested, within, trial, paired.systems, weighted=weighted)
+            numbers += [row | more for row, more in zip(described, of_gates, strict=True)]
     hidden = {trials.SIGN: pl.Float64, trials.NUMBER: pl.Int64}
-    table = pl.DataFrame(numbers, schema={**_COMPARISON, **hidden})
+    schema = {**_COMPARISON, **losses.COLUMNS, **hidden}
+    table = pl.DataFrame(numbers, schema=schema)
     metrics = [place.metric for place in places]
 
     def adjusted(name: str) -> pl.Series:

@@ -311,20 +311,7 @@ def test_margins(
     """Test whether differences are above −margin, and whether they are below margin."""
     import numpy as np
 
-    from rankframe._comparison import statistics
-
     margins, directions = trial.margins, directions_of(requested)
-
-    def reduce(sample: Sample, advance: Advance) -> Outcome:
-        if trial.test == "bootstrap":
-            return statistics.bootstrap_test(
-                sample, 0.95, trial.resampling, advance, one_sided=True
-            )
-        outcome = statistics.t_test(sample, 0.95)
-        values, weights = sample
-        sums = (values if weights is None else weights * values).sum(axis=0)
-        return outcome._replace(p=statistics.above_zero(outcome.p, sums))
-
     untested = [why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
     within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
     places = [
@@ -337,13 +324,30 @@ def test_margins(
     margin_of = [(pairs[place], margins[pairs[place].metric]) for place in places]
     shifted = [beside(pair, margin) for pair, margin in margin_of]
     shifted += [beside(pair, margin, below=True) for pair, margin in margin_of]
-    above, below = np.split(statistics.in_matrices(shifted, reduce, advance).p, 2)
+    above, below = np.split(p_above(shifted, trial, advance), 2)
     within.equivalent[places] = np.maximum(above, below)
     for place, over, under in zip(places, above, below, strict=True):
         higher_is_better = directions[pairs[place].metric]
         if higher_is_better is not None:
             within.not_worse[place] = over if higher_is_better else under
     return within
+
+
+def p_above(samples: Sequence[Sample], trial: Trial, advance: Advance) -> Array:
+    """Test whether the mean of each sample is above 0: one-sided p-values."""
+    from rankframe._comparison import statistics
+
+    def reduce(sample: Sample, advance: Advance) -> Outcome:
+        if trial.test == "bootstrap":
+            return statistics.bootstrap_test(
+                sample, 0.95, trial.resampling, advance, one_sided=True
+            )
+        outcome = statistics.t_test(sample, 0.95)
+        values, weights = sample
+        sums = (values if weights is None else weights * values).sum(axis=0)
+        return outcome._replace(p=statistics.above_zero(outcome.p, sums))
+
+    return statistics.in_matrices(samples, reduce, advance).p
 
 
 def beside(pair: Pair, margin: Bound, *, below: bool = False) -> Sample:

@@ -661,6 +661,42 @@ def _score_interval(share: Array, users: int, confidence: float) -> tuple[Array,
     return np.where(share == 0, 0.0, low), np.where(share == 1, 1.0, high)
 
 
+class Below(NamedTuple):
+    """How many of a sample are below an amount that most reach."""
+
+    lower: float
+    number: float
+
+    def least_mean(self, amount: float, least: float, tail: float) -> float:
+        """Bound the mean from below, if no value is below ``least``.
+
+        It is least + (1 − u)·(amount − least), and u is Clopper–Pearson's upper limit of the share
+        below the amount: too high with a probability of at most ``tail``.
+        """
+        most = 1.0
+        if self.lower < self.number:
+            limit = stats.beta.ppf(1 - tail, self.lower + 1, self.number - self.lower)  # pyright: ignore
+            most = float(limit)
+        return least + (1 - most) * (amount - least)
+
+    def p_above(self, mean: float, amount: float, least: float) -> float:
+        """Test whether the mean is above another: p < tail exactly where its bound is above."""
+        if self.lower >= self.number or not least < amount:
+            return 0.0 if mean < least else 1.0
+        share = (amount - mean) / (amount - least)
+        return float(stats.beta.sf(share, self.lower + 1, self.number - self.lower))  # pyright: ignore
+
+
+def below(sample: Sample, amount: float) -> Below:
+    """Count the values below an amount; with weights, their share of the effective number."""
+    values, weights = sample
+    lower = values < amount
+    if weights is None or lower.all():
+        return Below(int(lower.sum()), len(values))
+    number = effective_size(weights)
+    return Below(number * float(weights[lower].sum() / weights.sum()), number)
+
+
 def mcnemar(system: Array, baseline: Array, confidence: float) -> tuple[float, float, float]:
     """McNemar's exact test of paired hits, and Newcombe's interval of their difference.
 

@@ -312,7 +312,7 @@ def _columns(*, total: bool) -> dict[str, Any]:
     return {**first, **_VOTES, **last}
 
 
-class _Sampled(NamedTuple):
+class Sampled(NamedTuple):
     """The values of a metric in a group, the method of its interval, and its notes."""
 
     sample: Sample
@@ -339,17 +339,7 @@ def _summary_table(
     by, columns = values.by, _columns(total=total)
     if not values.requested:
         return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **columns})
-    rows = rows.sort(*by, values.user)
-    samples = _samples(rows, values, by, method, pooled=False)
-    summary = _describe(rows, values, by)
-    if total:
-        whole = group_means.total_by(by)
-        samples += _samples(rows, values, whole, method, pooled=True)
-        totals = _describe(rows, values, whole).join(
-            _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
-        )
-        summary = pl.concat([summary, totals], how="diagonal")
-
+    samples, summary = sampled(rows, values, method, total=total)
     outcome = _intervals(samples, confidence, resampling)
     notes = [
         [*sample.notes, *_notes_of_resamples(sample.method, dropped, resampling.times, confidence)]
@@ -366,7 +356,25 @@ def _summary_table(
     return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
 
 
-def _intervals(samples: Sequence[_Sampled], confidence: float, resampling: Resampling) -> Outcome:
+def sampled(
+    rows: pl.DataFrame, values: Values, method: Method, *, total: bool
+) -> tuple[list[Sampled], pl.DataFrame]:
+    """Take the values of each group and metric, and describe them in a row each."""
+    by = values.by
+    rows = rows.sort(*by, values.user)
+    samples = _samples(rows, values, by, method, pooled=False)
+    summary = _describe(rows, values, by)
+    if total:
+        whole = group_means.total_by(by)
+        samples += _samples(rows, values, whole, method, pooled=True)
+        totals = _describe(rows, values, whole).join(
+            _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
+        )
+        summary = pl.concat([summary, totals], how="diagonal")
+    return samples, summary
+
+
+def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resampling) -> Outcome:
     """Compute all intervals of one method together."""
     import numpy as np
 
@@ -421,7 +429,7 @@ class _Group(NamedTuple):
 
 def _samples(
     rows: pl.DataFrame, values: Values, by: Sequence[str], method: Method, *, pooled: bool
-) -> list[_Sampled]:
+) -> list[Sampled]:
     """Take the values of each group and metric, and note why a number is null."""
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
     return [
@@ -445,7 +453,7 @@ def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:
 
 def _sampled(
     group: _Group, metric: RequestedMetric, method: Method, weights: str | None
-) -> _Sampled:
+) -> Sampled:
     from rankframe._comparison import statistics
 
     unit = "users" if group.clusters is None else "clusters"
@@ -471,7 +479,7 @@ def _sampled(
         sample = sample._replace(values=column[:0], weights=None)
     elif of_group is not None:
         counted += sentences.notes_of_clusters(of_users, sample)
-    return _Sampled(sample, of_sample, [*why, *counted, *reasons])
+    return Sampled(sample, of_sample, [*why, *counted, *reasons])
 
 
 def _method_of(

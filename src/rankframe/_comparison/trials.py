@@ -40,6 +40,8 @@ OF_MARGIN = ("p_equivalent", "p_not_worse")
 OF_MEANS = ("t", "randomization", "bootstrap")
 #: Tests that take a margin: flipped signs test symmetry about it, not the mean.
 OF_MARGINS = ("t", "bootstrap")
+#: Tests with intervals of their own for a single pair; the other ones have Student's.
+OF_TWO_SIDES = ("mcnemar", "sequential")
 #: Why there is no interval though the differences are known.
 NOBODY_DIFFERS = "no user differs"
 NO_PAIR = "no user has a value in both"
@@ -52,6 +54,19 @@ POWER = 0.8  # of the column ``detectable``
 #: How the readings of users without a list begin.
 NO_LIST = "no list"
 NOTHING = 1e-12  # what a change of 0 may be after rounding
+
+
+class Rule(NamedTuple):
+    """The rule of a gated metric: the accepted loss, and whether it must be excluded."""
+
+    margin: float
+    strict: bool
+    higher_is_better: bool
+
+    @property
+    def bound(self) -> float:
+        """The difference that the margin accepts."""
+        return (-self.margin if self.higher_is_better else self.margin) + 0.0
 
 
 class Bound(NamedTuple):
@@ -92,6 +107,7 @@ class Trial(NamedTuple):
     paired: bool = True
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
     implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
+    rules: Mapping[str, Rule] = {}  # of a gate, by metric
 
     @property
     def margins(self) -> Mapping[str, Bound]:
