@@ -143,7 +143,9 @@ def summarize(
 
     B. Efron, *JASA* 82, 1987, for BCa; P. Hall, *Annals of Statistics* 16, 1988, for the
     studentized bootstrap; E. B. Wilson, *JASA* 22, 1927. If all values are 0, or all are 1,
-    ``"auto"`` takes ``"wilson"`` only for booleans and for metrics that range from 0 to 1.
+    ``"auto"`` takes ``"wilson"`` only for booleans and for metrics that range from 0 to 1. Wilson's
+    interval covers 95% on average over rates, at a rate of 0.02 at least 92%, and least, 84 to 86%,
+    near a rate of 0.2 / users.
 
     With weights w, SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)² over the n users of weight > 0, and t
     has n − 1 degrees of freedom; the bootstrap draws users with equal probability, then weights
@@ -692,6 +694,9 @@ def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str)
 # ------------------------------------------------------------------ ranges of metrics
 
 
+CUT = "interval cut at"
+
+
 class Range(NamedTuple):
     """The ends of the interval of a metric, and how a note calls them."""
 
@@ -725,7 +730,7 @@ def cut_at(ranges: Mapping[str, Range]) -> list[pl.Expr]:
     words = of_metric({name: end.words for name, end in ranges.items()}, None, pl.String)
     low, high = pl.col("ci_low"), pl.col("ci_high")
     cut = (low < least - trials.NOTHING) | (high > most + trials.NOTHING)
-    said = pl.when(cut).then(pl.format("interval cut at {}", words))
+    said = pl.when(cut).then(pl.format(CUT + " {}", words))
     return [
         low.clip(lower_bound=least),
         high.clip(upper_bound=most),
