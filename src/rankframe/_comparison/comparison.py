@@ -202,10 +202,10 @@ def compare(
     ValueError
         If ``baseline`` is in two columns of ``by``, a metric such as ``num_users`` is neither a
         value per user nor a geometric mean, ``weights`` or ``cluster`` are combined with
-        ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a
-        geometric mean is combined with ``"mcnemar"``, ``margin`` is neither a number > 0 nor a
-        percentage, names a metric that is not compared, or is combined with a geometric mean or a
-        test that takes no margin, or ``primary`` is not a tested metric.
+        ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once (but
+        ``"max_t"`` takes clusters), a geometric mean is combined with ``"mcnemar"``, ``margin`` is
+        neither a number > 0 nor a percentage, names a metric that is not compared, or is combined
+        with a geometric mean or a test that takes no margin, or ``primary`` is not a tested metric.
 
     Notes
     -----
@@ -302,10 +302,10 @@ def compare(
     With clusters, means, ``users``, ``effect_size``, wins, ties and losses still refer to users.
     The standard error is robust to dependence within G clusters (CR1): SE² = G/(G − 1) · Σ u² / (Σ
     w)², where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the
-    bootstrap draws whole clusters, and ``"randomization"`` flips all differences of a cluster
-    together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20
-    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t); with
-    fewer clusters, or one with most of the users, they are too short.
+    bootstrap draws whole clusters, and ``"randomization"`` and ``"max_t"`` flip all differences of
+    a cluster together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated
+    with 20 clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t); with fewer
+    clusters, or one with most of the users, they are too short.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
@@ -504,8 +504,9 @@ def _may_be_hits(sample: Sample, metric: RequestedMetric, *, boolean: bool) -> b
     """Whether a metric whose values here are 0 and 1 can have no other value."""
     if boolean or not metric.per_user:
         return boolean
-    if entry := labels.entry_of(metric.expr):
-        return entry.value_range == (0, 1)
+    _, least, greatest = labels.traits_of(metric)
+    if isfinite(greatest - least):
+        return (least, greatest) == (0, 1)
     return len(sample.values) > 0 and bool(sample.values.min() < sample.values.max())
 
 
