@@ -173,7 +173,7 @@ def test_pandas_returns_pandas():
         (["rr"], {"at_most": "x"}, "at_most of 'rr' must be a finite number, not 'x'"),
         (["rr"], {"at_least": {"ap": 0.1}}, "at_least names 'ap'; the metrics are 'rr'"),
         (["rr", "ap"], {"baseline": None, "at_least": {"ap": 0}}, "metric 'rr': it has no floor"),
-        (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, not -0.1"),
+        (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, or a share"),
         (["rr"], {"margin": {"ap": 0.1}}, "margin names 'ap'; the metrics are 'rr'"),
         (["num_relevant"], {}, "metric 'num_relevant': neither direction is declared better"),
         ([pl.col("rank").min().alias("x")], {}, "metric 'x': neither direction is declared better"),

@@ -56,19 +56,6 @@ NO_LIST = "no list"
 NOTHING = 1e-12  # what a change of 0 may be after rounding
 
 
-class Rule(NamedTuple):
-    """The rule of a gated metric: the accepted loss, and whether it must be excluded."""
-
-    margin: float
-    strict: bool
-    higher_is_better: bool
-
-    @property
-    def bound(self) -> float:
-        """The difference that the margin accepts."""
-        return (-self.margin if self.higher_is_better else self.margin) + 0.0
-
-
 class Bound(NamedTuple):
     """A size as a number: on the scale of the metric, or as a share of the baseline's values."""
 
@@ -89,6 +76,25 @@ def bound_of(size: object) -> Bound | None:
         except ValueError:
             return None
     return Bound(float(size), relative) if keywords.is_number(size) and isfinite(size) else None
+
+
+class Rule(NamedTuple):
+    """The rule of a gated metric: the accepted loss, and whether it must be excluded."""
+
+    margin: float
+    strict: bool
+    higher_is_better: bool
+    relative: bool = False  # the margin is a share of the baseline's values
+
+    @property
+    def tolerance(self) -> Bound:
+        """The margin as a size."""
+        return Bound(self.margin, self.relative)
+
+    @property
+    def bound(self) -> float:
+        """The difference that the margin accepts; of a relative margin, as a share."""
+        return (-self.margin if self.higher_is_better else self.margin) + 0.0
 
 
 class Trial(NamedTuple):
