@@ -107,7 +107,7 @@ class Trial(NamedTuple):
     paired: bool = True
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
     implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
-    rules: Mapping[str, Rule] = {}  # of a gate, by metric
+    rules: Mapping[str, Rule] = MappingProxyType({})  # of a gate, by metric
 
     @property
     def margins(self) -> Mapping[str, Bound]:
