@@ -228,3 +228,45 @@ def test_equal_means_are_rejected_in_5_percent(shared):
         both = overlapping_samples.overlap(st.Sample(new), st.Sample(old), places[::-1])
         found.append(both.p() < 0.05)
     assert np.mean(found) == pytest.approx(0.05, abs=0.02)
+
+
+def lists():
+    """Two weeks with 60 users each, 20 of them in both, and lists of five items."""
+    rng = np.random.default_rng(1)
+    users = [*range(60), *range(40, 100)]
+    truth = pl.DataFrame({"week": ["w41"] * 60 + ["w42"] * 60, "user": users})
+    truth = truth.with_columns(item=pl.Series(rng.integers(0, 7, 120)))
+    run = truth.drop("item").join(pl.DataFrame({"item": range(5)}), how="cross")
+    return run.with_columns(rank=pl.col("item") + 1), truth
+
+
+def test_report_table_and_chart_take_it_and_leave_out_what_is_paired():
+    run, truth = lists()
+    options = {"truth": truth, "by": "week", "baseline": "w41", "paired": False}
+    row = rf.compare(run, "rr", **options).row(0, named=True)
+    report = rf.report(run, "rr", **options)
+    assert f"{row['difference']:+.4f}".replace("-", "−") in report.verdict
+    assert "20 in both" in report.html()
+    assert "its value is higher for" not in report.verdict
+    assert "By precision" not in report.verdict
+    assert "whom both serve" not in report.html()
+    table = rf.table(run, "rr", **options)
+    assert "Welch's t test, p < 0.05" in table.note
+    chart = rf.plot.compare(run, "rr", margin="5%", **options)
+    drawn = chart.data.row(0, named=True)
+    assert drawn["margin"] == pytest.approx(0.05 * row["baseline_mean"])
+    assert "Welch's t test" in str(chart.to_dict())
+
+
+def test_the_better_of_many_weeks_is_the_row_of_the_chart():
+    """15 weeks of different numbers of users: where pairs turn, both numbers do."""
+    rng = np.random.default_rng(1)
+    table = pl.concat(
+        pl.DataFrame({"week": f"w{week:02}", "user": np.arange(20 + week), "x": 0.1 * week})
+        for week in range(15)
+    ).with_columns(x=pl.col("x") + pl.Series(rng.normal(0, 0.1, 405)))
+    data = rf.plot.compare(table, "x", by="week", paired=False).data
+    for side, number in (("system", "users"), ("baseline", "baseline_users")):
+        assert (data[number] == 20 + data[side].str.slice(1).cast(pl.Int64)).all()
+    assert (data["relative_low"] < data["relative"]).all()
+    assert (data["relative"] < data["relative_high"]).all()

@@ -716,7 +716,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
             of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
             described = _numbers_of(pairs, tested, within, trial, paired.systems, weighted=weighted)
             numbers += [row | more for row, more in zip(described, of_gates, strict=True)]
-    hidden = {trials.SIGN: pl.Float64, trials.NUMBER: pl.Int64}
+    hidden = dict.fromkeys((trials.SIGN, trials.NUMBER), pl.Float64)
     schema = {**_COMPARISON, **losses.COLUMNS, **hidden}
     table = pl.DataFrame(numbers, schema=schema)
     metrics = [place.metric for place in places]

@@ -147,6 +147,7 @@ def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
         "p_adjusted": p,
         "ci_low": low,
         "ci_high": high,
+        trials.NUMBER: overlap.freedom() + 1,
         "detectable": power_statistics.detectable_at(
             overlap.error(), overlap.freedom() + 1, design
         ),

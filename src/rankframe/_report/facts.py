@@ -168,6 +168,7 @@ def numbers_of(call: ReportCall) -> Numbers:
     shown = others if len(others) <= _SHOWN_ALL else [chosen]
     if others:
         compared = _compared(values.only(names), call.trial)
+    if others and call.trial.paired:
         if any(counts["num_missed"]):
             served_rows = _of_served(rows, of_users, call.by)
             served = _compared(values.only(of_users, served_rows), call.trial)
