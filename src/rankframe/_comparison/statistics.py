@@ -643,7 +643,12 @@ def are_hits(values: Array) -> bool:
 
 
 def wilson(sample: Sample, confidence: float) -> Outcome:
-    """Wilson's interval of a share of users, without a weighted form."""
+    """Wilson's interval of a share of users, without a weighted form.
+
+    Over rates up to ½, it covers .95 on average, at rate .02 .92 or more with 10 to 200 users, and
+    least, .84 to .86, for rates near 0.2 / users. Agresti and Coull's covers .925 or more, but
+    is 7 to 15 % wider at rate .02, where it covers .98.
+    """
     outcome = _undefined(sample.values)
     if len(sample.values):
         shares_of_hits = sample.values.mean(axis=0)
