@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Unpack
 import polars as pl
 
 from rankframe._comparison import (
+    cautions,
     comparison,
     floors,
     losses,
@@ -205,6 +206,7 @@ def gate(
         )
         raise ValueError(msg)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    trial = trial._replace(hint=cautions.clusters_in(question))
     bounds = _Bounds(margin, at_least, at_most, strict)
     describe = partial(_decisions, trial=trial, bounds=bounds)
     return summaries.described(frame, question, describe)

@@ -257,7 +257,7 @@ def _marked(
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
         return result.with_columns(better=False, **nothing).select(*keys, *_SCHEMA)
     verdicts = tested.select(
-        *keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested)
+        *keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested, intervals=False)
     )
     joined = result.join(
         verdicts,
@@ -269,11 +269,19 @@ def _marked(
     return joined.with_columns(pl.col("better").fill_null(value=False)).select(*keys, *_SCHEMA)
 
 
-def unsaid(tested: pl.DataFrame) -> pl.Series:
-    """Return the notes of a comparison, without the parts that the line below the table has."""
+def unsaid(tested: pl.DataFrame, *, intervals: bool = True) -> pl.Series:
+    """Return the notes of a comparison, without the parts that the line below the table has.
+
+    Without ``intervals``, the table shows none, and a note that one was cut is left out.
+    """
     why = sentences.untested(tested)
     notes = [
-        [part for part in (note or "").split("; ") if part != why and not _SAID.match(part)]
+        [
+            part
+            for part in (note or "").split("; ")
+            if part != why and not _SAID.match(part)
+            if intervals or not part.startswith(summaries.CUT)
+        ]
         for note in tested["note"]
     ]
     return pl.Series("note", ["; ".join(parts) or None for parts in notes], pl.String)
