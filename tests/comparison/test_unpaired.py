@@ -270,3 +270,31 @@ def test_the_better_of_many_weeks_is_the_row_of_the_chart():
         assert (data[number] == 20 + data[side].str.slice(1).cast(pl.Int64)).all()
     assert (data["relative_low"] < data["relative"]).all()
     assert (data["relative"] < data["relative_high"]).all()
+
+
+def test_a_gate_decides_by_welchs_interval():
+    old, new = drawn(300, 200)
+    table = weeks(old + 0.2, new)
+    options = {"by": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
+    row = compared(table)
+    for name, loss in (("margin", "ci"), ("%", "relative")):
+        for strict, end in ((True, "low"), (False, "high")):
+            edge = -row[f"{loss}_{end}"]
+            for size, passed in ((edge - 1e-7, False), (edge + 1e-7, True)):
+                margin = size if name == "margin" else f"{100 * size:.12f}%"
+                decision = rf.gate(table, "x", margin=margin, strict=strict, **options)
+                assert decision["passed"].item() is passed
+    alone = rf.gate(
+        table.filter((pl.col("week") == "w41") | (pl.col("user") == 300)), "x", **options
+    )
+    assert alone["passed"].item() is False
+    assert alone["why"].item().startswith("no interval: one user of w42")
+
+
+def test_a_strict_gate_of_rare_values_is_undecided():
+    old, new = np.zeros(300), np.zeros(300)
+    old[:3] = 1
+    options = {"by": "week", "baseline": "w41", "higher_is_better": {"x": True}}
+    row = rf.gate(weeks(old, new), "x", margin=0.05, strict=True, paired=False, **options)
+    assert row["passed"].item() is False
+    assert row["why"].item().startswith("undecided: margin not tested: 300 of 300 values of w42")

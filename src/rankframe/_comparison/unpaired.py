@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, sentences, summaries, trials
+from rankframe._comparison import losses, pair_tests, sentences, summaries, trials
 from rankframe._comparison.system_pairs import Matrix, Place
-from rankframe._comparison.trials import Bound, Trial
+from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._tables import column_roles
@@ -69,6 +69,8 @@ def _row(
             numbers |= _within(overlap, margin, higher_is_better=higher_is_better)
         elif margin is not None:
             notes.append(untested)
+    if rule := trial.rules.get(place.metric):
+        numbers |= _of_gate(overlap, rule, groups, of_groups)
     return {**numbers, "note": "; ".join(notes)}
 
 
@@ -163,6 +165,22 @@ def _within(overlap: Overlap, margin: Bound, *, higher_is_better: bool | None) -
     if higher_is_better is not None:
         numbers["p_not_worse"] = above if higher_is_better else below
     return numbers
+
+
+def _of_gate(
+    overlap: Overlap | None, rule: Rule, groups: Sequence[Group], names: Sequence[object]
+) -> dict[str, Any]:
+    """Test whether the system is beyond the bound of a gate, and whether it is within."""
+    if overlap is None:
+        return {}
+    margin = rule.tolerance
+    p = _within(overlap, margin, higher_is_better=rule.higher_is_better)["p_not_worse"]
+    untested = _untested(groups, names, margin) if rule.strict else ""
+    return {
+        losses.P_BEYOND: 1 - p,
+        losses.P_WITHIN: nan if untested else p,
+        losses.EVIDENCE: untested or None,
+    }
 
 
 def _overlap(system: Group, baseline: Group) -> Overlap | None:
