@@ -237,7 +237,7 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
     if not row or not row["users"]:
         return []
-    much = f" more than {markup.number(row['more_than'])}" if row["more_than"] else ""
+    much = f" more than {row['more_than']:.4g}" if row["more_than"] else ""
     ends = f"{markup.percent(row['share_low'])} to {markup.percent(row['share_high'])}"
     line = f"{markup.percent(row['share'])} of users ({ends}) lose{much}"
     if row["worst_mean"] is not None:
