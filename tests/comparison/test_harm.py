@@ -121,3 +121,21 @@ def test_wrong_calls_are_reported():
     ):
         with pytest.raises((TypeError, ValueError), match=text):
             rf.harm(table, "v", **UP | options)
+
+
+def test_the_report_says_who_is_harmed():
+    users = range(120)
+    ranks = {"old": [1] * 120, "new": [2 if u < 12 else 1 for u in users]}
+    runs = {
+        name: pl.DataFrame({"user": users, "item": 7, "rank": of_users})
+        for name, of_users in ranks.items()
+    }
+    truth = pl.DataFrame({"user": users, "item": 7}).with_columns(pl.lit(1.0).alias("w"))
+    made = rf.report(runs, "rr", "ndcg@5", truth=truth, baseline="old", resamples=99)
+    row = made.tables["harm"].row(0, named=True)
+    assert (row["metric"], row["more_than"], row["share"]) == ("rr", 0.1, 0.1)
+    assert row["worst_mean"] == -0.5
+    text = "10% of users (5% to 17%) lose more than 0.1; the worst 5% of differences have the mean"
+    assert f"{text} −0.5000 (−0.5000 to −0.5000)." in made.verdict
+    weighted = rf.report(runs, "rr", truth=truth, baseline="old", weights="w")
+    assert "harm" not in weighted.tables

@@ -139,8 +139,8 @@ def plan_of(
     amounts = _amounts(values, more_than)
     directions = {metric.name: labels.direction_of(metric) for metric in values.requested}
     model, *segments = values.by
-    made = {"metric": pl.String, "baseline": None, **COLUMNS}
-    types = summaries.result_schema("harm", values, made)
+    columns = {"metric": pl.String, "baseline": None, **COLUMNS}
+    types = summaries.result_schema("harm", values, columns)
     order = [*segments, "metric", model, "baseline", *COLUMNS]
     schema = {name: types[model if name == "baseline" else name] for name in order}
     reduce = partial(
