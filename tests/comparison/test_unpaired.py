@@ -72,7 +72,7 @@ def test_a_worked_example_of_four_users_two_of_them_common():
     freedom = 1 + (welch - 1) * 2 / 6
     p = 2 * stats.t.sf((3 - 7 / 3) / np.sqrt(variance), freedom)
     assert row["p_value"] == pytest.approx(p, rel=1e-12)
-    assert row["note"] == "3 users of w42, 3 of w41, 2 in both"
+    assert row["note"] == "3 users of w42, 3 of w41, 2 in both; 3 users, too few for a sure test"
 
 
 def test_order_of_users_and_ids_do_not_matter():
@@ -185,6 +185,17 @@ def test_what_cannot_be_tested_has_a_reason():
         row = compared(weeks(old, new, shared).with_columns(pl.col("x").fill_nan(None)))
         assert row["note"].startswith(reason)
         assert row["p_value"] is row["ci_low"] is row["detectable"] is row["verdict"] is None
+
+
+def test_many_users_with_a_small_effect_need_a_margin():
+    """10,000 users a week, means apart by .01 deviations."""
+    values = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000)
+    table = weeks(values, values + 0.01)
+    caution = "no margin was given: of 10,000 users, the effect is 0.01 standard deviations"
+    assert caution in compared(table)["note"]
+    assert caution not in compared(table, margin=0.1)["note"]
+    fewer = table.filter((pl.col("week") == "w41") | (pl.col("user") > 10_000))
+    assert caution not in compared(fewer)["note"]
 
 
 def test_a_margin_of_rare_values_is_not_tested():

@@ -35,18 +35,36 @@ def cautions_of(
     if pair.undefined is not None:
         return []
     users = len(pair.difference)
-    notes: list[str] = []
-    if users < FEWEST_USERS and pair.clusters is None:
-        notes.append(f"{users} users, too few for a sure test")
     higher_is_better = traits_of(metric).higher_is_better is not False
-    notes += _contrary_signs(pair, numbers["difference"], higher_is_better=higher_is_better)
+    return [
+        *_few(users, clustered=pair.clusters is not None),
+        *_contrary_signs(pair, numbers["difference"], higher_is_better=higher_is_better),
+        *_small(users, numbers["effect_size"], trial, metric),
+    ]
+
+
+def cautions_of_groups(
+    users: int, effect_size: float, trial: Trial, metric: RequestedMetric
+) -> list[str]:
+    """Write what to doubt in the numbers of two groups of different users, by the smaller one."""
+    few = _few(users, clustered=trial.cluster is not None)
+    return [*few, *_small(users, effect_size, trial, metric)]
+
+
+def _few(users: int, *, clustered: bool) -> list[str]:
+    few = users < FEWEST_USERS and not clustered
+    return [f"{users} users, too few for a sure test"] if few else []
+
+
+def _small(users: int, effect_size: float, trial: Trial, metric: RequestedMetric) -> list[str]:
+    """Write that many users find an effect that rarely matters, if no margin was given."""
     bounded = metric.name in trial.margins or metric.name in trial.rules
-    without_margin = not bounded and metric.over_users.epsilon is None
-    small = users >= MANY_USERS and abs(numbers["effect_size"]) < SMALL_EFFECT
-    if small and without_margin and trial.test in trials.OF_MARGINS:
-        effect = f"{numbers['effect_size']:.2g} standard deviations"
-        notes.append(f"no margin was given: of {users:,} users, the effect is {effect}")
-    return notes
+    if bounded or metric.over_users.epsilon is not None or trial.test not in trials.OF_MARGINS:
+        return []
+    if users < MANY_USERS or not abs(effect_size) < SMALL_EFFECT:
+        return []
+    effect = f"{effect_size:.2g} standard deviations"
+    return [f"no margin was given: of {users:,} users, the effect is {effect}"]
 
 
 def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool) -> list[str]:

@@ -119,7 +119,7 @@ class Trial(NamedTuple):
     @property
     def margins(self) -> Mapping[str, Bound]:
         """The margin of each metric that has one, once the options are read."""
-        margins = self.margin if isinstance(self.margin, Mapping) else {}
+        margins: Mapping[str, Size] = self.margin if isinstance(self.margin, Mapping) else {}
         return {name: bound for name, size in margins.items() if (bound := bound_of(size))}
 
     @property
