@@ -184,6 +184,12 @@ def test_wilson_takes_hits_of_a_metric_and_booleans():
     )
 
 
+def test_auto_takes_wilson_for_a_column_of_hits_without_a_hit():
+    found = rf.summarize(pl.DataFrame({"user": range(50), "hit@1": 0.0}), "hit@1", method="auto")
+    high = stats.binomtest(0, 50).proportion_ci(method="wilson").high
+    assert found.select("ci_low", "ci_high").row(0) == pytest.approx((0, high))
+
+
 def test_wilson_refuses_what_is_not_a_hit():
     with pytest.raises(
         rf.RankingDataError,

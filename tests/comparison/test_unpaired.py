@@ -72,7 +72,7 @@ def test_a_worked_example_of_four_users_two_of_them_common():
     freedom = 1 + (welch - 1) * 2 / 6
     p = 2 * stats.t.sf((3 - 7 / 3) / np.sqrt(variance), freedom)
     assert row["p_value"] == pytest.approx(p, rel=1e-12)
-    assert row["note"] == "3 users of w42, 3 of w41, 2 in both"
+    assert row["note"] == "3 users of w42, 3 of w41, 2 in both; 3 users, too few for a sure test"
 
 
 def test_order_of_users_and_ids_do_not_matter():
@@ -187,6 +187,17 @@ def test_what_cannot_be_tested_has_a_reason():
         assert row["p_value"] is row["ci_low"] is row["detectable"] is row["verdict"] is None
 
 
+def test_many_users_with_a_small_effect_need_a_margin():
+    """10,000 users a week, means apart by .01 deviations."""
+    values = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000)
+    table = weeks(values, values + 0.01)
+    caution = "no margin was given: of 10,000 users, the effect is 0.01 standard deviations"
+    assert caution in compared(table)["note"]
+    assert caution not in compared(table, margin=0.1)["note"]
+    fewer = table.filter((pl.col("week") == "w41") | (pl.col("user") > 10_000))
+    assert caution not in compared(fewer)["note"]
+
+
 def test_a_margin_of_rare_values_is_not_tested():
     old, new = np.zeros(300), np.zeros(300)
     old[:3] = 1
@@ -270,3 +281,31 @@ def test_the_better_of_many_weeks_is_the_row_of_the_chart():
         assert (data[number] == 20 + data[side].str.slice(1).cast(pl.Int64)).all()
     assert (data["relative_low"] < data["relative"]).all()
     assert (data["relative"] < data["relative_high"]).all()
+
+
+def test_a_gate_decides_by_welchs_interval():
+    old, new = drawn(300, 200)
+    table = weeks(old + 0.2, new)
+    options = {"by": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
+    row = compared(table)
+    for name, loss in (("margin", "ci"), ("%", "relative")):
+        for strict, end in ((True, "low"), (False, "high")):
+            edge = -row[f"{loss}_{end}"]
+            for size, passed in ((edge - 1e-7, False), (edge + 1e-7, True)):
+                margin = size if name == "margin" else f"{100 * size:.12f}%"
+                decision = rf.gate(table, "x", margin=margin, strict=strict, **options)
+                assert decision["passed"].item() is passed
+    alone = rf.gate(
+        table.filter((pl.col("week") == "w41") | (pl.col("user") == 300)), "x", **options
+    )
+    assert alone["passed"].item() is False
+    assert alone["why"].item().startswith("no interval: one user of w42")
+
+
+def test_a_strict_gate_of_rare_values_is_undecided():
+    old, new = np.zeros(300), np.zeros(300)
+    old[:3] = 1
+    options = {"by": "week", "baseline": "w41", "higher_is_better": {"x": True}}
+    row = rf.gate(weeks(old, new), "x", margin=0.05, strict=True, paired=False, **options)
+    assert row["passed"].item() is False
+    assert row["why"].item().startswith("undecided: margin not tested: 300 of 300 values of w42")

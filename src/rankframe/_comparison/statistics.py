@@ -438,7 +438,7 @@ def bootstrap(
     influences = drawn.centered if weights is None else _influences(drawn.centered, weights)
     for column, place in enumerate(np.flatnonzero(varied)):
         shift, influence = drawn.shifts[:, column], influences[:, column]
-        ends = drawn.mean[column] + np.quantile(shift, _bca_tails(tail, shift, influence))
+        ends = drawn.mean[column] + np.quantile(shift, bca_tails(tail, shift, influence))
         # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
@@ -603,7 +603,7 @@ def block_sizes(users: int, times: int) -> Iterator[int]:
         yield min(rows, times - start)
 
 
-def _bca_tails(tail: float, shifts: Array, centered: Array) -> Array:
+def bca_tails(tail: float, shifts: Array, centered: Array) -> Array:
     """Correct the tails for bias and for acceleration, here the skewness (Efron 1987)."""
     slack = ROUNDING * np.abs(centered).mean()
     below = ((shifts < -slack).mean() + (shifts <= slack).mean()) / 2

@@ -37,8 +37,8 @@ class Report:
     tables
         The frames behind the page, of the caller's kind of frame: ``means``, ``comparison``,
         ``comparison served`` (users whom both systems serve), ``cut-offs``, ``diagnosis``,
-        ``distribution``, ``segments: …``, ``health`` and ``sources``, as far as the report has
-        them.
+        ``harm``, ``distribution``, ``segments: …``, ``health`` and ``sources``, as far as the
+        report has them.
     charts
         The Altair charts of the page by name.
     """
@@ -319,6 +319,7 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         "comparison served": numbers.served,
         "cut-offs": numbers.cuts,
         "diagnosis": numbers.diagnosis,
+        "harm": numbers.harm,
         "distribution": numbers.spread,
         **{f"segments: {name}": table for name, table in numbers.segments.items()},
         "health": numbers.health,
