@@ -131,7 +131,7 @@ OF_THEIR_OWN = {
         "trec.write_run",
     ],
     "**options": ["parts.sums parts.values", "parts.facts", OF_VALUES],  # of a part, of the whole
-    "*metrics": ["agreement plot.agreement", "gate", "harm", "listed", "relevant", "report"],
+    "*metrics": ["agreement plot.agreement", "gate harm", "listed", "relevant", "report"],
     "baseline": [
         "diagnose gate harm plot.change",  # it is required
         "lists",

@@ -62,7 +62,7 @@ def gate(
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or expressions such as ``rf.ndcg_at(10)``, of metrics with a
-        direction: higher is better, or lower is. Floors need no direction.
+        direction: higher is better, or lower is.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -78,7 +78,8 @@ def gate(
         0.01}``; metrics missing from the mapping have 0, or are not compared if they have a floor.
     at_least
         A floor: the least accepted mean of every system, the baseline included, such as 0.9, or a
-        mapping such as ``{"recall@3": 0.9}``. Floors need no baseline, and no column of systems.
+        mapping such as ``{"recall@3": 0.9}``. Floors need no baseline, no
+        column of systems, and no direction.
     at_most
         The greatest accepted mean, likewise.
     strict
