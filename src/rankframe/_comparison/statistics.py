@@ -341,7 +341,7 @@ def _signed_rank_p(column: Array) -> float:
         return float(stats.wilcoxon(column, method="exact").pvalue)
     ranks = stats.rankdata(sizes)
     distance = abs(signed_ranks(column)) / np.sqrt((ranks**2).sum())
-    return float(2 * stats.norm.sf(distance))
+    return float(2 * stats.norm.sf(distance))  # pyright: ignore
 
 
 def randomization(
