@@ -158,6 +158,11 @@ def compare(
         uncounted, means, interval, p-value and effect size are weighted, and ``note`` reports the
         effective number of users. With ``cluster``, ``note`` reports the number of clusters.
 
+        ``note`` also says what to doubt: fewer than 5 users; that most users change against the
+        mean (by the sign test, p < 0.05); that there is no margin, for 10,000 users or more and
+        an effect size below 0.02; and which column of a truth in memory may be the clusters: it has
+        one value per user, and between 10 values and half as many as users.
+
         With ``paired=False``, ``users`` and ``num_missed`` are of the system, ``baseline_users``
         (one more column) and ``baseline_num_missed`` of the baseline, ``num_left_out`` is 0, and
         ``note`` has the number of users in both. ``effect_size`` is the difference / √((s² +
