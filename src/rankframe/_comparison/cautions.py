@@ -113,7 +113,9 @@ def clusters_in(question: Question) -> str | None:
 def _groups(frame: pl.DataFrame, user: str, name: str) -> bool:
     """Whether a column has few values, one per user, each of several users."""
     dtype = frame.schema[name]
-    if not (dtype.is_integer() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Date)):
+    if not (
+        dtype.is_integer() or isinstance(dtype, pl.String | pl.Categorical | pl.Enum | pl.Date)
+    ):
         return False
     if _varies(frame.head(_FIRST_ROWS), user, name) or frame[name].null_count():
         return False
