@@ -127,32 +127,3 @@ def test_joint_tests_have_as_many_false_positives_as_said(test):
     limit = system_statistics.critical(0.95, 3, got[0].freedom)
 
     assert 0.035 <= np.mean([joint.distance.max() >= limit for joint in got]) <= 0.065
-
-
-@pytest.mark.parametrize(
-    ("draw", "mean", "least"),
-    [
-        (lambda rng, size: rng.exponential(1, size), 1.0, 0.91),
-        # differences of near copies: symmetric, with many zeros and heavy tails
-        (
-            lambda rng, size: (
-                (rng.random(size) < 0.55) * rng.normal(0, 0.1, size) * rng.lognormal(0, 0.7, size)
-            ),
-            0.0,
-            0.95,
-        ),
-    ],
-)
-def test_auto_covers_no_less_often_than_t(draw, mean, least):
-    matrix = draw(np.random.default_rng(6), (20, 1500))
-    t, wide = outcomes("t", matrix), outcomes("widened", matrix)
-    takes_t = [
-        statistics.chosen_method(statistics.Sample(column), may_be_hits=False)[0] == "t"
-        for column in matrix.T
-    ]
-    ends = (
-        np.where(takes_t, one, other) for one, other in ((t.low, wide.low), (t.high, wide.high))
-    )
-    automatic = covered(t._replace(**dict(zip(("low", "high"), ends, strict=True))), mean)
-    assert automatic >= max(covered(t, mean), least)
-    assert automatic >= covered(outcomes("studentized", matrix), mean) - 0.02

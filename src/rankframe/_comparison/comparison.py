@@ -812,7 +812,7 @@ def _numbers_of(
     for place, pair in enumerate(pairs):
         numbers = pair_tests.numbers(pair)
         note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
-        if note is not None and trial.test == "t":
+        if note is not None:
             note = note.replace(trials.NO_PAIR, _ADVICE)
         notes = [note, *notes_of_lists(pair, systems), within.untested[place]]
         notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric]), trial.hint]
