@@ -623,7 +623,7 @@ def test_hits_that_do_not_differ_have_an_interval():
 def test_hits_of_no_shared_user():
     table = users_of([1.0, None], [None, 0.0])
     got = rf.compare_values(table, "x", test="mcnemar").row(0, named=True)
-    assert got["note"] == "no user has a value in both"
+    assert got["note"] == "no user has a value in both: paired=False compares different users"
     assert got["p_value"] is None
     assert got["ci_low"] is None
 

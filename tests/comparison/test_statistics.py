@@ -233,8 +233,9 @@ def test_tukey_is_the_two_way_analysis_of_statsmodels():
         assert row["difference"] - row["ci_low"] == pytest.approx(margin, abs=1e-9)
 
 
-def test_tukey_of_two_systems_is_the_paired_t():
-    old, new = sample(9, 25)
+@pytest.mark.parametrize("users", [2, 25])
+def test_tukey_of_two_systems_is_the_paired_t(users):
+    old, new = sample(9, users)
     tukey, plain = (one(old, new, test=test) for test in ("tukey", "t"))
     for name in ("p_value", "p_adjusted", "ci_low", "ci_high"):
         assert tukey[name] == pytest.approx(plain[name], abs=1e-7)
