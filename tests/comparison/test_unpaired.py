@@ -309,3 +309,11 @@ def test_a_strict_gate_of_rare_values_is_undecided():
     row = rf.gate(weeks(old, new), "x", margin=0.05, strict=True, paired=False, **options)
     assert row["passed"].item() is False
     assert row["why"].item().startswith("undecided: margin not tested: 300 of 300 values of w42")
+
+
+def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
+    hits = {"w1": [1.0, 0.0] * 15, "w2": [0.0] * 20}
+    weeks = [pl.DataFrame({"week": week, "value": values}) for week, values in hits.items()]
+    frame = pl.concat(weeks).with_row_index("user")
+    row = rf.compare(frame, "value", by="week", baseline="w1", paired=False).row(0, named=True)
+    assert [row[name] for name in ("relative", "relative_low", "relative_high")] == [-1, -1, -1]
