@@ -46,7 +46,7 @@ def zero_inflated(share: float) -> Level:
 
 
 def hits(rate: float) -> Level:
-    """Hits of users; Wilson's interval has a coverage of 0.905 at the least."""
+    """Hits of users; at these rates, Wilson's interval is to cover 0.905 at the least."""
 
     def draw(rng: np.random.Generator, size: tuple[int, int]) -> Array:
         return (rng.random(size) < rate).astype(np.float64)

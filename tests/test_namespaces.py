@@ -41,6 +41,7 @@ VERBS += [
     "report",
     "table",
     "gate",
+    "harm",
 ]
 
 

@@ -116,7 +116,7 @@ def test_each_parameter_is_documented_by_its_own_name(name):
 
 #: What takes a table of values, too.
 OF_VALUES = (
-    "anova best_systems compare compare_segments discriminative_power gate power summarize "
+    "anova best_systems compare compare_segments discriminative_power gate harm power summarize "
     "plot.compare plot.critical_difference plot.heatmap plot.trade_off plot.users"
 )
 #: Functions whose parameter differs from that of the same name elsewhere: each text is a group of
@@ -131,9 +131,9 @@ OF_THEIR_OWN = {
         "trec.write_run",
     ],
     "**options": ["parts.sums parts.values", "parts.facts", OF_VALUES],  # of a part, of the whole
-    "*metrics": ["agreement plot.agreement", "gate", "listed", "relevant", "report"],
+    "*metrics": ["agreement plot.agreement", "gate harm", "listed", "relevant", "report"],
     "baseline": [
-        "diagnose gate plot.change",  # it is required
+        "diagnose gate harm plot.change",  # it is required
         "lists",
         "report",
         "table",
@@ -141,7 +141,7 @@ OF_THEIR_OWN = {
     "bins": ["plot.users"],  # of a histogram
     "by": [
         # the systems, and where they are sought; a chart may have a single one
-        "compare compare_segments diagnose gate power table plot.change plot.compare",
+        "compare compare_segments diagnose gate harm power table plot.change plot.compare",
         "agreement anova best_systems discriminative_power letters plot.agreement "
         "plot.critical_difference spark.compare",
         "plot.at_k plot.lorenz plot.shares plot.trade_off plot.users",

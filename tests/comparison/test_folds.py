@@ -243,7 +243,8 @@ def test_users_in_unlike_numbers_of_folds_count_as_often():
     assert row["p_value"] == pytest.approx(2 * stats.t.sf(mean / error, 2))
     margin = stats.t.ppf(0.975, 2) * error
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((mean - margin, mean + margin))
-    assert row["note"] == "3 users in several groups, one observation each"
+    few = "3 users, too few for a sure test"
+    assert row["note"] == f"3 users in several groups, one observation each; {few}"
     for test in ("wilcoxon", "tukey", "friedman"):
         row = rf.compare(table, VALUE, by=BOTH, total=True, test=test).row(-1, named=True)
         assert (row["difference"], row["p_value"]) == (pytest.approx(mean), None)
@@ -328,7 +329,7 @@ def test_mean_and_deviation_over_folds():
     assert got.select("model", "fold").rows() == [
         (m, f) for m in ("m0", "m1") for f in (0, 1, 2, None)
     ]
-    assert got.columns[10:13] == ["groups", "groups_mean", "groups_std"]
+    assert got.columns[11:14] == ["groups", "groups_mean", "groups_std"]
     plain = table.rank.summarize(VALUE, by=BOTH)
     assert got.drop_nulls("fold").select(plain.columns).equals(plain)
     for model in ("m0", "m1"):

@@ -132,10 +132,10 @@ def test_a_segment_without_users_does_not_hide_the_others():
 
 
 def test_a_gate_counts_users_in_one_group_only():
-    runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 4)}
+    runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 5)}
     frame = rf.gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
     assert frame.select("users", "num_left_out", "note").rows() == [
-        (4, 36, "36 of 40 users are left out: they are in one group only")
+        (5, 35, "35 of 40 users are left out: they are in one group only")
     ]
 
 
@@ -173,7 +173,7 @@ def test_pandas_returns_pandas():
         (["rr"], {"at_most": "x"}, "at_most of 'rr' must be a finite number, not 'x'"),
         (["rr"], {"at_least": {"ap": 0.1}}, "at_least names 'ap'; the metrics are 'rr'"),
         (["rr", "ap"], {"baseline": None, "at_least": {"ap": 0}}, "metric 'rr': it has no floor"),
-        (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, not -0.1"),
+        (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, or a share"),
         (["rr"], {"margin": {"ap": 0.1}}, "margin names 'ap'; the metrics are 'rr'"),
         (["num_relevant"], {}, "metric 'num_relevant': neither direction is declared better"),
         ([pl.col("rank").min().alias("x")], {}, "metric 'x': neither direction is declared better"),
@@ -554,6 +554,32 @@ def test_the_margin_of_verdicts_is_not_that_of_the_gate(folder, capsys):
     assert "(margin 0 of the gate, not --margin 0.05, difference " in capsys.readouterr().err
     assert main([*command.split()[:-1], "rr:0.05"]) == 0
     assert "(margin 0.05, difference " in capsys.readouterr().err
+
+
+def test_floors_of_the_command(folder, capsys):
+    assert main("compare worse.csv truth.csv --fail-below rr:0.9 --json".split()) == 1
+    out, err = capsys.readouterr()
+    (row,) = json.loads(out)
+    assert (row["metric"], row["at_least"], row["passed"]) == ("rr", 0.9, False)
+    assert err.startswith("rankframe: gate failed: rr: too low: interval below 0.9 (mean 0.3367, ")
+    both = "compare old.csv like.csv truth.csv --fail-if-worse rr:0.2 --fail-above hit@1:0.9"
+    assert main([*both.split(), "--json"]) == 0
+    out, err = capsys.readouterr()
+    rows = [(row["metric"], row["model"], row["margin"], row["at_most"]) for row in json.loads(out)]
+    compared = [("rr", "like", 0.2, None), ("hit@1", "like", None, None)]
+    assert rows == [*compared, ("hit@1", "old", None, 0.9), ("hit@1", "like", None, 0.9)]
+    assert "gate passed: hit@1 of old: low enough: interval below 0.9 (mean 0.6" in err
+    assert main(both.split()) == 0
+    assert "at_most" not in capsys.readouterr().out
+
+
+def test_errors_of_strict_gates_name_options(folder, capsys):
+    assert main("compare old.csv like.csv truth.csv --fail-unless-not-worse rr".split()) == 2
+    assert capsys.readouterr().err == (
+        "rankframe: error: --fail-unless-not-worse: metric 'rr' has the margin 0, with which a "
+        "system that equals the baseline passes in 2.5% of cases only: name the accepted loss "
+        "after a colon, such as :0.01; --fail-below needs none\n"
+    )
 
 
 def test_a_set_gates_what_has_a_direction(folder, capsys):

@@ -184,6 +184,12 @@ def test_wilson_takes_hits_of_a_metric_and_booleans():
     )
 
 
+def test_auto_takes_wilson_for_a_column_of_hits_without_a_hit():
+    found = rf.summarize(pl.DataFrame({"user": range(50), "hit@1": 0.0}), "hit@1", method="auto")
+    high = stats.binomtest(0, 50).proportion_ci(method="wilson").high
+    assert found.select("ci_low", "ci_high").row(0) == pytest.approx((0, high))
+
+
 def test_wilson_refuses_what_is_not_a_hit():
     with pytest.raises(
         rf.RankingDataError,
@@ -376,6 +382,36 @@ def test_the_methods_have_names():
         summary([0.1, 0.2], "percentile")
 
 
+@pytest.mark.parametrize(
+    ("draw", "mean", "least"),
+    [
+        (lambda rng, size: rng.exponential(1, size), 1.0, 0.91),
+        # differences of near copies: symmetric, with many zeros and heavy tails
+        (
+            lambda rng, size: (
+                (rng.random(size) < 0.55) * rng.normal(0, 0.1, size) * rng.lognormal(0, 0.7, size)
+            ),
+            0.0,
+            0.95,
+        ),
+    ],
+)
+def test_auto_covers_no_less_often_than_t(draw, mean, least):
+    matrix = draw(np.random.default_rng(6), (20, 1500))
+    drawn = 0.95, st.Resampling(1000, 0), lambda _: None
+    t, wide = st.t_test(st.Sample(matrix), 0.95), st.widened(st.Sample(matrix), *drawn)
+    takes_t = [
+        st.chosen_method(st.Sample(column), may_be_hits=False)[0] == "t" for column in matrix.T
+    ]
+    ends = (
+        np.where(takes_t, one, other) for one, other in ((t.low, wide.low), (t.high, wide.high))
+    )
+    low, high = ends
+    automatic = ((low <= mean) & (mean <= high)).mean()
+    assert automatic >= ((t.low <= mean) & (mean <= t.high)).mean()
+    assert automatic >= least
+
+
 # ------------------------------------------------------------------ the range of a metric
 
 
@@ -416,7 +452,7 @@ def test_intervals_of_differences_end_at_the_width_and_p_values_stay():
     values = rf.per_user(run, "hit@1", truth=truth, by="model").rename({"hit@1": "x"})
     plain = rf.compare_values(values, "x", baseline="a").row(0, named=True)
     assert plain["ci_high"] > 1
-    assert plain["note"] is None
+    assert "interval cut" not in plain["note"]
     cut = rf.compare(run, "hit@1", truth=truth, baseline="a").row(0, named=True)
     for name in ("p_value", "p_adjusted", "ci_low", "verdict", "difference"):
         assert cut[name] == plain[name]
@@ -587,7 +623,7 @@ def test_hits_that_do_not_differ_have_an_interval():
 def test_hits_of_no_shared_user():
     table = users_of([1.0, None], [None, 0.0])
     got = rf.compare_values(table, "x", test="mcnemar").row(0, named=True)
-    assert got["note"] == "no user has a value in both"
+    assert got["note"] == "no user has a value in both: paired=False compares different users"
     assert got["p_value"] is None
     assert got["ci_low"] is None
 

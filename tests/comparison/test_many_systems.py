@@ -562,10 +562,22 @@ def test_a_missing_extra_says_what_to_install(monkeypatch):
 def test_verbs_of_independent_users_take_no_clusters():
     run = pl.DataFrame({"model": ["a", "b"], "user": 1, "item": 7, "rank": [1, 2], "shop": 1})
     truth = pl.DataFrame({"user": [1], "item": [7]})
-    for verb in (rf.best_systems, rf.anova):
-        name = verb.__name__
-        with pytest.raises(TypeError, match=f"{name} has no cluster=, since it takes users for"):
-            verb(run, "rr", truth=truth, cluster="shop")
+    with pytest.raises(TypeError, match="anova has no cluster=, since it takes users for"):
+        rf.anova(run, "rr", truth=truth, cluster="shop")
+    with pytest.raises(ValueError, match="method='mcb' takes users for independent: with cluster="):
+        rf.best_systems(run, "rr", truth=truth, cluster="shop", method="mcb")
+
+
+def test_the_best_of_clusters_has_the_errors_of_compare():
+    customer = np.arange(40) // 4
+    shared = np.random.default_rng(0).gamma(2, 1, (3, 10))[:, customer]
+    table = judged(*(sample(36, 40, systems=3) + shared)).with_columns(customer=pl.col("user") // 4)
+    got = rf.best_systems(table, VALUE, cluster="customer")
+    assert got["note"].to_list() == ["10 clusters"] * 3
+    options = {"cluster": "customer", "baseline": got["model"][0], "correction": None}
+    p = rf.compare(table, VALUE, **options).sort("difference")["p_value"]
+    assert got["p_value"][2] == pytest.approx(min(1, p[0]), rel=1e-9)  # 2 rivals, half of two sides
+    assert (got["p_value"] > rf.best_systems(table, VALUE)["p_value"])[2]
 
 
 def test_frames_of_another_kind_are_named():

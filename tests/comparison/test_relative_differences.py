@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
+from rankframe._command.main import main
 from rankframe._comparison import trials
 
 
@@ -173,3 +174,91 @@ def test_a_wrong_margin_raises(margin):
 
 def test_a_bound_is_written_as_it_was_read():
     assert [str(trials.bound_of(size)) for size in ("1%", " 2.5 %", 0.01)] == ["1%", "2.5%", "0.01"]
+
+
+# ------------------------------------------------------------------ gates
+
+
+def gated(old, new, higher_is_better=True, **options):
+    options = {"higher_is_better": {"x": higher_is_better}, "baseline": "old"} | options
+    return rf.gate(table_of(old, new), "x", **options).row(0, named=True)
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_gate_decides_at_the_ends_of_the_relative_interval(strict, higher_is_better):
+    """Strict passes from the near end on, the default mode from the far end on."""
+    old, new = drawn(users=200, change=-0.08 if higher_is_better else 0.08)
+    row = compared(old, new)
+    edge = 100 * abs(row["relative_low" if strict == higher_is_better else "relative_high"])
+    for share, passed in ((edge - 1e-6, False), (edge + 1e-6, True)):
+        options = {"margin": f"{share:.9f}%", "strict": strict}
+        decision = gated(old, new, higher_is_better, **options)
+        assert decision["passed"] is passed
+        assert decision["margin"] == pytest.approx(share / 100 * old.mean())
+        assert decision["why"].endswith("%") or "% in interval" in decision["why"]
+
+
+def test_a_gate_without_a_share_of_the_baseline_fails_and_says_why():
+    old, new = drawn()
+    for shift, reason in ((old.mean() - 0.01, "may be 0"), (1, "is not above 0")):
+        for strict in (False, True):
+            row = gated(old - shift, new - shift, margin="5%", strict=strict)
+            assert row["passed"] is False
+            assert row["why"].startswith("no interval: the baseline's mean")
+            assert reason in row["why"]
+
+
+def test_a_copy_passes_and_a_strict_gate_needs_users_who_could_differ():
+    """The bound of 0 losers of n users is 1 − .0125^(1/n), to be below 2 % of all 1."""
+    ones = np.ones(400)
+    frames = {users: np.ones(users) for users in (200, 219, 220, 400)}
+    for users, values in frames.items():
+        row = gated(values, values, margin="2%", strict=True, limits={"x": (0, 1)})
+        assert row["passed"] is (1 - 0.0125 ** (1 / users) < 0.02)
+    assert gated(ones, ones, margin="2%")["passed"] is True
+    lost = ones - 0.5
+    assert gated(ones, lost, margin="2%")["passed"] is False
+
+
+def test_a_hit_system_that_is_worse_by_exactly_the_share_seldom_passes():
+    """It loses each of 80 % hits with probability 5 % and gains none: at most 2.5 % of 400 runs."""
+    rng = np.random.default_rng(3)
+    passed = 0
+    frames = []
+    for _ in range(400):
+        old = (rng.random(100) < 0.8).astype(float)
+        frames.append(table_of(old, old * (rng.random(100) >= 0.05)))
+    table = pl.concat(frame.with_columns(run=pl.lit(run)) for run, frame in enumerate(frames))
+    decided = rf.gate(
+        table,
+        "x",
+        by=["model", "run"],
+        baseline="old",
+        margin="5%",
+        strict=True,
+        higher_is_better={"x": True},
+        limits={"x": (0, 1)},
+    )
+    passed = decided["passed"].mean()
+    assert passed <= 0.025
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "mcnemar", "max_t"])
+def test_a_share_of_the_baseline_takes_the_t_test_in_gates(test):
+    with pytest.raises(ValueError, match="margin='1%': a share of the baseline takes test='t'"):
+        gated(np.array([0.0, 1, 1]), np.array([1.0, 1, 0]), margin="1%", test=test)
+
+
+def test_the_command_takes_a_share(tmp_path, capsys):
+    rng = np.random.default_rng(4)
+    for name, ranks in (("old", rng.integers(1, 5, 60)), ("new", rng.integers(4, 9, 60))):
+        run = pl.DataFrame({"user": range(60), "item": 7, "rank": ranks})
+        run.write_csv(tmp_path / f"{name}.csv")
+    pl.DataFrame({"user": range(60), "item": 7}).write_csv(tmp_path / "truth.csv")
+    files = [str(tmp_path / f"{name}.csv") for name in ("old", "new", "truth")]
+    assert main(["compare", *files, "-m", "rr", "--fail-if-worse", "rr:1%"]) == 1
+    assert "worse: interval below -1%" in capsys.readouterr().err
+    assert main(["compare", *files, "-m", "rr", "--fail-if-worse", "rr:95%", "--margin", "5%"]) == 0
+    with pytest.raises(SystemExit):
+        main(["compare", *files, "--fail-if-worse", "rr:-1%"])

@@ -27,7 +27,7 @@ def test_paired_t_is_scipys(users):
     assert got["difference"] == pytest.approx((new - old).mean(), abs=1e-12)
     assert got["effect_size"] == pytest.approx((new - old).mean() / (new - old).std(ddof=1))
     assert (got["wins"], got["losses"]) == ((new > old).sum(), (new < old).sum())
-    assert got["note"] is None
+    assert got["note"] == (f"{users} users, too few for a sure test" if users < 5 else None)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.1, 1e-7, 1 / 3])
@@ -134,6 +134,7 @@ def test_summaries_are_numpys_and_scipys(method):
         "mean": values.mean(),
         "std": values.std(ddof=1),
         "min": values.min(),
+        "p10": np.quantile(values, 0.1),
         "median": np.median(values),
         "max": values.max(),
     }.items():
@@ -232,8 +233,9 @@ def test_tukey_is_the_two_way_analysis_of_statsmodels():
         assert row["difference"] - row["ci_low"] == pytest.approx(margin, abs=1e-9)
 
 
-def test_tukey_of_two_systems_is_the_paired_t():
-    old, new = sample(9, 25)
+@pytest.mark.parametrize("users", [2, 25])
+def test_tukey_of_two_systems_is_the_paired_t(users):
+    old, new = sample(9, users)
     tukey, plain = (one(old, new, test=test) for test in ("tukey", "t"))
     for name in ("p_value", "p_adjusted", "ci_low", "ci_high"):
         assert tukey[name] == pytest.approx(plain[name], abs=1e-7)

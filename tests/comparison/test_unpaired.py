@@ -72,7 +72,7 @@ def test_a_worked_example_of_four_users_two_of_them_common():
     freedom = 1 + (welch - 1) * 2 / 6
     p = 2 * stats.t.sf((3 - 7 / 3) / np.sqrt(variance), freedom)
     assert row["p_value"] == pytest.approx(p, rel=1e-12)
-    assert row["note"] == "3 users of w42, 3 of w41, 2 in both"
+    assert row["note"] == "3 users of w42, 3 of w41, 2 in both; 3 users, too few for a sure test"
 
 
 def test_order_of_users_and_ids_do_not_matter():
@@ -187,6 +187,17 @@ def test_what_cannot_be_tested_has_a_reason():
         assert row["p_value"] is row["ci_low"] is row["detectable"] is row["verdict"] is None
 
 
+def test_many_users_with_a_small_effect_need_a_margin():
+    """10,000 users a week, means apart by .01 deviations."""
+    values = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000)
+    table = weeks(values, values + 0.01)
+    caution = "no margin was given: of 10,000 users, the effect is 0.01 standard deviations"
+    assert caution in compared(table)["note"]
+    assert caution not in compared(table, margin=0.1)["note"]
+    fewer = table.filter((pl.col("week") == "w41") | (pl.col("user") > 10_000))
+    assert caution not in compared(fewer)["note"]
+
+
 def test_a_margin_of_rare_values_is_not_tested():
     old, new = np.zeros(300), np.zeros(300)
     old[:3] = 1
@@ -228,3 +239,81 @@ def test_equal_means_are_rejected_in_5_percent(shared):
         both = overlapping_samples.overlap(st.Sample(new), st.Sample(old), places[::-1])
         found.append(both.p() < 0.05)
     assert np.mean(found) == pytest.approx(0.05, abs=0.02)
+
+
+def lists():
+    """Two weeks with 60 users each, 20 of them in both, and lists of five items."""
+    rng = np.random.default_rng(1)
+    users = [*range(60), *range(40, 100)]
+    truth = pl.DataFrame({"week": ["w41"] * 60 + ["w42"] * 60, "user": users})
+    truth = truth.with_columns(item=pl.Series(rng.integers(0, 7, 120)))
+    run = truth.drop("item").join(pl.DataFrame({"item": range(5)}), how="cross")
+    return run.with_columns(rank=pl.col("item") + 1), truth
+
+
+def test_report_table_and_chart_take_it_and_leave_out_what_is_paired():
+    run, truth = lists()
+    options = {"truth": truth, "by": "week", "baseline": "w41", "paired": False}
+    row = rf.compare(run, "rr", **options).row(0, named=True)
+    report = rf.report(run, "rr", **options)
+    assert f"{row['difference']:+.4f}".replace("-", "−") in report.verdict
+    assert "20 in both" in report.html()
+    assert "its value is higher for" not in report.verdict
+    assert "By precision" not in report.verdict
+    assert "whom both serve" not in report.html()
+    table = rf.table(run, "rr", **options)
+    assert "Welch's t test, p < 0.05" in table.note
+    chart = rf.plot.compare(run, "rr", margin="5%", **options)
+    drawn = chart.data.row(0, named=True)
+    assert drawn["margin"] == pytest.approx(0.05 * row["baseline_mean"])
+    assert "Welch's t test" in str(chart.to_dict())
+
+
+def test_the_better_of_many_weeks_is_the_row_of_the_chart():
+    """15 weeks of different numbers of users: where pairs turn, both numbers do."""
+    rng = np.random.default_rng(1)
+    table = pl.concat(
+        pl.DataFrame({"week": f"w{week:02}", "user": np.arange(20 + week), "x": 0.1 * week})
+        for week in range(15)
+    ).with_columns(x=pl.col("x") + pl.Series(rng.normal(0, 0.1, 405)))
+    data = rf.plot.compare(table, "x", by="week", paired=False).data
+    for side, number in (("system", "users"), ("baseline", "baseline_users")):
+        assert (data[number] == 20 + data[side].str.slice(1).cast(pl.Int64)).all()
+    assert (data["relative_low"] < data["relative"]).all()
+    assert (data["relative"] < data["relative_high"]).all()
+
+
+def test_a_gate_decides_by_welchs_interval():
+    old, new = drawn(300, 200)
+    table = weeks(old + 0.2, new)
+    options = {"by": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
+    row = compared(table)
+    for name, loss in (("margin", "ci"), ("%", "relative")):
+        for strict, end in ((True, "low"), (False, "high")):
+            edge = -row[f"{loss}_{end}"]
+            for size, passed in ((edge - 1e-7, False), (edge + 1e-7, True)):
+                margin = size if name == "margin" else f"{100 * size:.12f}%"
+                decision = rf.gate(table, "x", margin=margin, strict=strict, **options)
+                assert decision["passed"].item() is passed
+    alone = rf.gate(
+        table.filter((pl.col("week") == "w41") | (pl.col("user") == 300)), "x", **options
+    )
+    assert alone["passed"].item() is False
+    assert alone["why"].item().startswith("no interval: one user of w42")
+
+
+def test_a_strict_gate_of_rare_values_is_undecided():
+    old, new = np.zeros(300), np.zeros(300)
+    old[:3] = 1
+    options = {"by": "week", "baseline": "w41", "higher_is_better": {"x": True}}
+    row = rf.gate(weeks(old, new), "x", margin=0.05, strict=True, paired=False, **options)
+    assert row["passed"].item() is False
+    assert row["why"].item().startswith("undecided: margin not tested: 300 of 300 values of w42")
+
+
+def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
+    hits = {"w1": [1.0, 0.0] * 15, "w2": [0.0] * 20}
+    weeks = [pl.DataFrame({"week": week, "value": values}) for week, values in hits.items()]
+    frame = pl.concat(weeks).with_row_index("user")
+    row = rf.compare(frame, "value", by="week", baseline="w1", paired=False).row(0, named=True)
+    assert [row[name] for name in ("relative", "relative_low", "relative_high")] == [-1, -1, -1]

@@ -81,6 +81,7 @@ def test_the_t_of_clusters_is_the_formula_by_hand(weighted):
 def test_the_description_of_users_does_not_change():
     judged = table(WHOSE, OLD, NEW)
     told = ["p_value", "p_adjusted", "ci_low", "ci_high", "note", "detectable"]
+    told += ["relative_low", "relative_high"]
     got, plain = judged.rank.compare(VALUE, cluster="customer"), judged.rank.compare(VALUE)
     assert got.drop(told).equals(plain.drop(told))
     assert got.schema == plain.schema

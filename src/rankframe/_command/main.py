@@ -21,7 +21,7 @@ from rankframe._command import config_file, files, inputs, options, reference, t
 from rankframe._command.files import Tables
 from rankframe._command.inputs import Input
 from rankframe._command.options import Gate, Run
-from rankframe._comparison import floors, gate, pair_tests, sentences
+from rankframe._comparison import floors, gate, pair_tests, sentences, trials
 from rankframe._comparison.comparison import compare
 from rankframe._comparison.floors import Floor
 from rankframe._comparison.trials import Rule, Trial
@@ -513,8 +513,9 @@ def _why(row: Mapping[str, Any], arguments: argparse.Namespace, by: Sequence[str
     numbers: list[str] = []
     if margin is not None:
         numbers = [f"margin {margin:g}"]
-        if arguments.margin is not None and arguments.margin != margin:
-            numbers[0] += f" of the gate, not --margin {arguments.margin:g}"
+        other = trials.bound_of(arguments.margin)
+        if other is not None and not other.relative and other.size != margin:
+            numbers[0] += f" of the gate, not --margin {other}"
     number = "mean" if margin is None else "difference"
     if row[number] is not None:
         numbers.append(f"{number} {row[number]:.4f}")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs
-from rankframe._comparison.trials import Correction, Test, Trial
+from rankframe._comparison import trials
+from rankframe._comparison.trials import Correction, Size, Test, Trial
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
@@ -42,7 +43,7 @@ class Gate(NamedTuple):
     """A metric, and the accepted loss or the bound of its mean."""
 
     label: str
-    amount: float
+    amount: Size
 
 
 def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
@@ -198,8 +199,8 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
     gate = pairs.add_argument_group(
         "gate",
         "The exit code is 1 if a system fails, and 2 if a gate has no interval, such as without "
-        "users; one line on standard error explains why. The margin is the accepted loss "
-        "(default: 0).",
+        "users; one line on standard error explains why. The margin is the accepted loss, or a "
+        "share of the baseline such as 1%% (default: 0).",
     )
     for option, help_of in {
         "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin; "
@@ -401,12 +402,12 @@ _AMOUNT = re.compile(r"(?P<label>.+):(?P<amount>[^:()@]*)")
 
 
 def _gate(text: str) -> Gate:
-    """Read ``ndcg@10:0.01``; a colon inside parentheses belongs to the label."""
+    """Read ``ndcg@10:0.01`` or ``ndcg@10:1%``; a colon inside parentheses belongs to the label."""
     match = _AMOUNT.fullmatch(text)
     if match is None:
         return Gate(text, 0.0)
-    margin = _finite(match["amount"])
-    if margin < 0:
+    margin = _size(match["amount"])
+    if (bound := trials.bound_of(margin)) is None or bound.size < 0:
         msg = f"{text!r}: the margin must be ≥ 0"
         raise argparse.ArgumentTypeError(msg)
     return Gate(match["label"], margin)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 import polars as pl
 
 from rankframe._comparison import (
+    cautions,
     losses,
     pair_tests,
     sentences,
@@ -157,6 +158,11 @@ def compare(
         uncounted, means, interval, p-value and effect size are weighted, and ``note`` reports the
         effective number of users. With ``cluster``, ``note`` reports the number of clusters.
 
+        ``note`` also says what to doubt: fewer than 5 users; that most users change against the
+        mean (by the sign test, p < 0.05); that there is no margin, for 10,000 users or more and
+        an effect size below 0.02; and which column of a truth in memory may be the clusters: it has
+        one value per user, and between 10 values and half as many as users.
+
         With ``paired=False``, ``users`` and ``num_missed`` are of the system, ``baseline_users``
         (one more column) and ``baseline_num_missed`` of the baseline, ``num_left_out`` is 0, and
         ``note`` has the number of users in both. ``effect_size`` is the difference / √((s² +
@@ -201,10 +207,10 @@ def compare(
     ValueError
         If ``baseline`` is in two columns of ``by``, a metric such as ``num_users`` is neither a
         value per user nor a geometric mean, ``weights`` or ``cluster`` are combined with
-        ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a
-        geometric mean is combined with ``"mcnemar"``, ``margin`` is neither a number > 0 nor a
-        percentage, names a metric that is not compared, or is combined with a geometric mean or a
-        test that takes no margin, or ``primary`` is not a tested metric.
+        ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once (but
+        ``"max_t"`` takes clusters), a geometric mean is combined with ``"mcnemar"``, ``margin`` is
+        neither a number > 0 nor a percentage, names a metric that is not compared, or is combined
+        with a geometric mean or a test that takes no margin, or ``primary`` is not a tested metric.
 
     Notes
     -----
@@ -301,10 +307,10 @@ def compare(
     With clusters, means, ``users``, ``effect_size``, wins, ties and losses still refer to users.
     The standard error is robust to dependence within G clusters (CR1): SE² = G/(G − 1) · Σ u² / (Σ
     w)², where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the
-    bootstrap draws whole clusters, and ``"randomization"`` flips all differences of a cluster
-    together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20
-    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t); with
-    fewer clusters, or one with most of the users, they are too short.
+    bootstrap draws whole clusters, and ``"randomization"`` and ``"max_t"`` flip all differences of
+    a cluster together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated
+    with 20 clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t); with fewer
+    clusters, or one with most of the users, they are too short.
 
     Examples
     --------
@@ -336,6 +342,7 @@ def compare(
     )
     frame, by = run_dicts.as_frame(frame, by)
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    trial = trial._replace(hint=cautions.clusters_in(question))
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
@@ -698,7 +705,6 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), trial.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
     per_matrix = 1 if trial.test == "max_t" else len(systems)
-    weighted = values.weights is not None
     bounded = 2 * len(trial.margins) / len(values.requested)
     test = _test_jointly if joint else _test_in_batches
     places: list[Place] = []
@@ -714,9 +720,9 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
             within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
             of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
-            described = _numbers_of(pairs, tested, within, trial, paired.systems, weighted=weighted)
+            described = _numbers_of(pairs, tested, within, trial, paired.systems, values)
             numbers += [row | more for row, more in zip(described, of_gates, strict=True)]
-    hidden = {trials.SIGN: pl.Float64, trials.NUMBER: pl.Int64}
+    hidden = dict.fromkeys((trials.SIGN, trials.NUMBER), pl.Float64)
     schema = {**_COMPARISON, **losses.COLUMNS, **hidden}
     table = pl.DataFrame(numbers, schema=schema)
     metrics = [place.metric for place in places]
@@ -799,17 +805,19 @@ def _numbers_of(
     within: Within,
     trial: Trial,
     systems: pl.Series,
-    *,
-    weighted: bool,
+    values: Values,
 ) -> Iterator[dict[str, Any]]:
     """Describe each pair, with the numbers of its tests."""
+    metrics = {metric.name: metric for metric in values.requested}
     for place, pair in enumerate(pairs):
-        note = with_notes(tested.notes[place], pair, weighted=weighted)
-        if note is not None and trial.test == "t":
+        numbers = pair_tests.numbers(pair)
+        note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
+        if note is not None:
             note = note.replace(trials.NO_PAIR, _ADVICE)
-        lacking = notes_of_lists(pair, systems)
+        notes = [note, *notes_of_lists(pair, systems), within.untested[place]]
+        notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric]), trial.hint]
         yield {
-            **pair_tests.numbers(pair),
+            **numbers,
             **pair_tests.relative(pair, trial),
             "ci_low": tested.outcome.low[place],
             "ci_high": tested.outcome.high[place],
@@ -818,7 +826,7 @@ def _numbers_of(
             "detectable": pair_tests.detectable(pair, trial),
             "p_equivalent": within.equivalent[place],
             "p_not_worse": within.not_worse[place],
-            "note": "; ".join(filter(None, (note, *lacking, within.untested[place]))) or None,
+            "note": "; ".join(filter(None, notes)) or None,
             trials.SIGN: tested.signs[place],
             trials.NUMBER: len(pair.sample.values),
         }

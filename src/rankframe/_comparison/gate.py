@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import inf, isnan, nan
+from math import isnan, nan
 from typing import Any, NamedTuple, Unpack
 
 import polars as pl
 
 from rankframe._comparison import (
+    cautions,
     comparison,
     floors,
     losses,
@@ -18,7 +19,7 @@ from rankframe._comparison import (
     trials,
 )
 from rankframe._comparison.floors import Floor
-from rankframe._comparison.trials import Correction, Margin, Rule, Test, Trial
+from rankframe._comparison.trials import Correction, Margin, Rule, Size, Test, Trial
 from rankframe._evaluation import system_metrics
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels, parameters
@@ -36,8 +37,8 @@ def gate(
     by: str | Sequence[str] | None = None,
     baseline: object = None,
     margin: Margin = 0.0,
-    at_least: Margin | None = None,
-    at_most: Margin | None = None,
+    at_least: float | Mapping[str, float] | None = None,
+    at_most: float | Mapping[str, float] | None = None,
     strict: bool = False,
     total: bool = False,
     test: Test = "t",
@@ -46,6 +47,7 @@ def gate(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
+    paired: bool = True,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
@@ -60,7 +62,7 @@ def gate(
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or expressions such as ``rf.ndcg_at(10)``, of metrics with a
-        direction: higher is better, or lower is. Floors need no direction.
+        direction: higher is better, or lower is.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -71,12 +73,13 @@ def gate(
     baseline
         The system that the others are compared with.
     margin
-        The accepted loss, ≥ 0, on the scale of the metric: one number for all metrics, or a mapping
-        such as ``{"ndcg@10": 0.01}``; metrics missing from the mapping have 0, or are not compared
-        if they have a floor.
+        The accepted loss, ≥ 0, on the scale of the metric, or a share of the baseline's values such
+        as ``"1%"`` (with ``test="t"``): one for all metrics, or a mapping such as ``{"ndcg@10":
+        0.01}``; metrics missing from the mapping have 0, or are not compared if they have a floor.
     at_least
         A floor: the least accepted mean of every system, the baseline included, such as 0.9, or a
-        mapping such as ``{"recall@3": 0.9}``. Floors need no baseline, and no column of systems.
+        mapping such as ``{"recall@3": 0.9}``. Floors need no baseline, no
+        column of systems, and no direction.
     at_most
         The greatest accepted mean, likewise.
     strict
@@ -100,6 +103,9 @@ def gate(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -146,6 +152,12 @@ def gate(
     a finite range is then undecided. With weights, and clusters of unequal sizes, shares are
     weighted, and the effective number of users counts (Korn and Graubard).
 
+    A margin of ``"1%"`` is tested as in ``compare``: by new − 0.99 · old per user, or by the
+    interval of the relative difference, whose bound ``why`` names; the column ``margin`` has the
+    share of the baseline's mean. If this mean may be 0, there is no interval. Where the share of
+    users who lose decides, the baseline's mean has its lower bound, and each of the two half of the
+    probability.
+
     If all users differ by the same amount, such as 0, there is no spread: by default, the interval
     is that amount. Means without spread have exact intervals of the same kind: of n users with the
     value x, at most the share u = 1 − ((1 − confidence)/2)^(1/n) may have less, so the mean is at
@@ -183,7 +195,8 @@ def gate(
     └──────┴────────┴────────────────────────────┘
     """
     trial = Trial(
-        baseline, test, correction, confidence, None, None, resamples, seed, cluster, total
+        *(baseline, test, correction, confidence, None, None, resamples, seed, cluster, total),
+        paired=paired,
     )
     keywords.check_flag("strict", strict)
     frame, by = run_dicts.as_frame(frame, by)
@@ -194,6 +207,7 @@ def gate(
         )
         raise ValueError(msg)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    trial = trial._replace(hint=cautions.clusters_in(question))
     bounds = _Bounds(margin, at_least, at_most, strict)
     describe = partial(_decisions, trial=trial, bounds=bounds)
     return summaries.described(frame, question, describe)
@@ -203,8 +217,8 @@ class _Bounds(NamedTuple):
     """The bounds of a gate, as they were passed."""
 
     margin: Margin
-    at_least: Margin | None
-    at_most: Margin | None
+    at_least: float | Mapping[str, float] | None
+    at_most: float | Mapping[str, float] | None
     strict: bool
 
 
@@ -264,14 +278,18 @@ def compare_and_decide(
 
 
 def rules_of(
-    requested: Sequence[RequestedMetric], margins: Mapping[str, float], *, strict: Sequence[str]
+    requested: Sequence[RequestedMetric], margins: Mapping[str, Size], *, strict: Sequence[str]
 ) -> dict[str, Rule]:
     """Read the rule of each metric; one that is not in ``margins`` has the margin 0."""
     rules: dict[str, Rule] = {}
     for metric in requested:
         margin = margins.get(metric.name, 0.0)
-        if not (keywords.is_number(margin) and 0 <= margin < inf):
-            msg = f"margin of {metric.name!r} must be a finite number ≥ 0, not {margin!r}"
+        bound = trials.bound_of(margin)
+        if bound is None or bound.size < 0:
+            msg = (
+                f"margin of {metric.name!r} must be a finite number ≥ 0, or a share of the "
+                f"baseline's values such as '1%', not {margin!r}"
+            )
             raise ValueError(msg)
         if system_metrics.is_of_all(metric):
             msg = (
@@ -280,14 +298,16 @@ def rules_of(
             )
             raise ValueError(msg)
         higher_is_better = labels.direction_of(metric)
-        if margin and metric.over_users.epsilon is not None:
+        if bound.size and metric.over_users.epsilon is not None:
             msg = (
                 f"margin: metric {metric.name!r} is a geometric mean, whose ratio is tested: set 0"
             )
             raise ValueError(msg)
-        rules[metric.name] = Rule(float(margin), metric.name in strict, higher_is_better)
-        if rules[metric.name].strict:
-            _check_strict(metric, margin)
+        if metric.name in strict:
+            _check_strict(metric, bound.size)
+        rules[metric.name] = Rule(
+            bound.size, metric.name in strict, higher_is_better, bound.relative
+        )
     return rules
 
 
@@ -335,6 +355,10 @@ def decisions_of(
 def _check_test(trial: Trial) -> None:
     """Check that the test decides by a margin, if there is one."""
     test, rules = trial.test, trial.rules
+    if test != "t" and (shares := [rule for rule in rules.values() if rule.relative]):
+        share = trials.Bound(shares[0].margin, relative=True)
+        msg = f"margin={str(share)!r}: a share of the baseline takes test='t', not {test!r}"
+        raise ValueError(msg)
     if test not in trials.OF_MARGINS and any(rule.strict for rule in rules.values()):
         msg = (
             f"strict: a margin bounds a difference of means, and test={test!r} takes no margin: "
@@ -359,6 +383,7 @@ class Case(NamedTuple):
     higher_is_better: bool
     strict: bool
     words: tuple[str, str]
+    relative: bool = False  # the bound and the interval are shares
 
 
 def _with_decisions(
@@ -377,6 +402,9 @@ def _with_decisions(
         elif rule := trial.rules.get(row["metric"]):
             cases.append(_of_rule(row, rule))
             margins[place] = rule.margin
+            if rule.relative:
+                mean = row["baseline_mean"]
+                margins[place] = rule.margin * mean if mean is not None and mean > 0 else None
         else:
             continue
         places.append(place)
@@ -392,7 +420,23 @@ def _with_decisions(
 
 
 def _of_rule(row: Mapping[str, Any], rule: Rule) -> Case:
-    return Case(row, rule.bound, rule.higher_is_better, rule.strict, ("worse", "not worse"))
+    if rule.relative:
+        row = {**row, **_shares(row)}
+    words = "worse", "not worse"
+    return Case(row, rule.bound, rule.higher_is_better, rule.strict, words, rule.relative)
+
+
+def _shares(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the interval as shares of the baseline's mean; null if this may be 0."""
+    mean, low = row["baseline_mean"], row["relative_low"]
+    if mean is None or (row["ci_low"] is None and row[losses.LOW] is None):
+        return {}
+    if mean > 0 and low is not None:
+        return {"ci_low": low, "ci_high": row["relative_high"]}
+    if mean > 0 and row[losses.LOW] is not None:
+        return {"ci_low": row[losses.LOW] / mean, "ci_high": row[losses.HIGH] / mean}
+    why = f"the baseline's mean, {mean:.3g}, " + ("may be 0" if mean > 0 else "is not above 0")
+    return {"ci_low": None, "ci_high": None, losses.P_WITHIN: None, "note": why}
 
 
 def _of_floor(row: Mapping[str, Any], *, strict: bool) -> Case:
@@ -460,7 +504,10 @@ def _without_interval(case: Case) -> str:
 
 def _of_interval(case: Case) -> tuple[bool, bool, str]:
     """Return whether the interval is wholly beyond the bound, whether it is within, and say it."""
-    low, high, bound = case.row["ci_low"], case.row["ci_high"], parameters.as_text(case.bound)
+    low, high = case.row["ci_low"], case.row["ci_high"]
+    bound = parameters.as_text(case.bound)
+    if case.relative:
+        bound = str(trials.Bound(case.bound, relative=True))
     if low is None or high is None:
         return False, False, ""
     if case.higher_is_better:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, trials
+from rankframe._comparison import pair_tests, system_pairs, trials
 from rankframe._comparison.system_pairs import Pair, Tested
-from rankframe._comparison.trials import Bound, Rule, Trial
+from rankframe._comparison.trials import Rule, Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Advance, Array, Below
+    from rankframe._comparison.statistics import Advance, Array, Below, Sample
 
 #: One-sided p-values: that the system is beyond the bound of a gate, and that it is within; what
 #: decides instead of a test; and an interval, if the test has none.
@@ -66,7 +66,8 @@ def _gain(values: Array, rule: Rule) -> Array:
 
 def _is_beyond(pair: Pair, rule: Rule) -> bool:
     """Return whether users who all differ by the same amount lose more than the margin."""
-    return bool(_gain(pair.difference, rule)[0] < -rule.margin)
+    margin = rule.margin * (float(pair.of_baseline.mean()) if rule.relative else 1)
+    return bool(_gain(pair.difference, rule)[0] < -margin)
 
 
 def _p_above(
@@ -78,7 +79,7 @@ def _p_above(
     if trial.test in (*trials.OF_TWO_SIDES, *trials.SIMULTANEOUS):
         return np.full(len(of_rules), nan)
     samples = [
-        pair_tests.beside(pairs[place], Bound(rule.margin), below=not rule.higher_is_better)
+        pair_tests.beside(pairs[place], rule.tolerance, below=not rule.higher_is_better)
         for place, rule in of_rules
     ]
     return pair_tests.p_above(samples, trial, advance)
@@ -110,7 +111,12 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
             "finite range, which would bound the loss"
         )
         return {P_WITHIN: nan, EVIDENCE: why}
-    tail = (1 - trial.confidence) / 2
+    tail, margin = (1 - trial.confidence) / 2, rule.margin
+    parts = 1
+    if rule.relative:  # one half of the tail is for the share of losers, one for the baseline
+        parts, tail = 2, tail / 2
+        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        margin *= max(_least_mean(baseline, tail), 0.0)
     lost, gained = (
         statistics.below(pair.sample._replace(values=values), 0.0) for values in (gain, -gain)
     )
@@ -118,11 +124,24 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
     losers = int((gain < 0).sum())
     verb = "loses" if losers == 1 else "lose"
     return {
-        P_WITHIN: lost.p_above(-rule.margin, 0.0, -width),
+        P_WITHIN: min(parts * lost.p_above(-margin, 0.0, -width), 1.0),
         LOW: low if rule.higher_is_better else -high,
         HIGH: high if rule.higher_is_better else -low,
         EVIDENCE: f"{losers:,} of {number:,} {unit} {verb}, so the mean loss is at most {-low:.4g}",
     }
+
+
+def _least_mean(sample: Sample, tail: float) -> float:
+    """Bound a mean from below by Student's t; without spread, it is that of all."""
+    from rankframe._comparison import statistics
+
+    estimate = statistics.estimate(sample)
+    if not estimate.variance > 0:
+        return estimate.mean
+    column = statistics.Sample(
+        sample.values[:, None], None if sample.weights is None else sample.weights[:, None]
+    )
+    return float(statistics.t_test(column, 1 - 2 * tail).low[0])
 
 
 def _end(lost: Below, width: float, tail: float) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs
+from rankframe._comparison import comparison, sentences, summaries, system_pairs
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
@@ -143,6 +143,7 @@ def best_systems(
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    cluster: str | None = None,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
@@ -177,6 +178,9 @@ def best_systems(
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
+    cluster
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -194,7 +198,8 @@ def best_systems(
     Raises
     ------
     ValueError
-        If a metric has no better direction.
+        If a metric has no better direction, or ``cluster`` is given with another method than
+        ``"pairs"``.
 
     Notes
     -----
@@ -227,7 +232,10 @@ def best_systems(
     keywords.check_choice("method", method, get_args(BestMethod))
     keywords.check_confidence(confidence)
     resampling = summaries.read_resampling(resamples, seed)
-    question = _ask("best_systems", frame, metrics, truth, by, options)
+    if cluster is not None and method != "pairs":
+        msg = f"method={method!r} takes users for independent: with cluster=, take 'pairs'"
+        raise ValueError(msg)
+    question = _ask("best_systems", frame, metrics, truth, by, options, cluster)
     lowest = _lowest_is_best(question.requested)
 
     def describe(matrix: Matrix) -> _Columns:
@@ -371,11 +379,13 @@ def _ask(
     truth: Frame | None,
     by: str | Sequence[str] | None,
     options: Options,
+    cluster: str | None = None,
 ) -> Question:
     summaries.check_packages()
     summaries.check_unweighted(verb, options)
     summaries.check_independent(verb, options)
-    question = comparison.ask_systems(frame, metrics, truth, by, options, Trial(), per_user=True)
+    trial = Trial(cluster=cluster)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     summaries.check_systems(verb, question.by)
     return question
 
@@ -448,8 +458,10 @@ def _lead_by_pairs(matrix: Matrix, sign: float, confidence: float) -> tuple[Lead
     freedom = len(varied[0].sample.values) - 1
     lead = system_statistics.lead_by_pairs(means, errors, freedom, confidence)
     alike = len(pairs) - len(varied)
-    note = f"{alike} of {len(pairs)} pairs left out: all users differ alike" if alike else None
-    return lead, note
+    notes = [f"{alike} of {len(pairs)} pairs left out: all users differ alike"] if alike else []
+    if (pair := varied[0]).clusters is not None:
+        notes += sentences.notes_of_clusters(statistics.Sample(pair.difference), pair.sample)
+    return lead, "; ".join(notes) or None
 
 
 def _leads(matrix: Array, sign: float, lead: Lead, note: str | None) -> _Columns:

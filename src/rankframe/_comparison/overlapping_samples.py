@@ -40,7 +40,9 @@ class Overlap(NamedTuple):
             variance**2 / (number - 1)
             for variance, number in zip((first, second), self.numbers, strict=True)
         ]
-        welch, common = (first + second) ** 2 / sum(parts), self.common
+        common, welch = self.common, float(self.numbers[1] - 1)  # the limit, of −100 %
+        if first + second > 0:
+            welch = (first + second) ** 2 / sum(parts)
         alone = sum(self.numbers) - 2 * common
         return common - 1 + (welch - common + 1) * alone / sum(self.numbers)
 

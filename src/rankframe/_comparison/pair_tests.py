@@ -464,7 +464,7 @@ def of_families(table: pl.DataFrame, trial: Trial, number: str | None) -> pl.Dat
     sizes = table.select(pl.col("p_value").count().over(family))["p_value"]
     alone = Design(trial.confidence, trials.POWER)
 
-    def ratio(users: int, comparisons: int) -> float:
+    def ratio(users: float, comparisons: int) -> float:
         level = power_statistics.of_family(trial.confidence, max(1, comparisons))
         of_one = power_statistics.least_distance(users, alone)
         return power_statistics.least_distance(users, Design(level, trials.POWER)) / of_one

@@ -69,8 +69,12 @@ def tested_in_words(trial: Trial, compared: pl.DataFrame) -> str:
     """Name the test and the correction of a comparison, or why nothing is tested."""
     if why := untested(compared):
         return f"not tested: {why}"
-    test = TESTS[trial.test] if trial.paired else "Welch's t test"
-    return f"{test}, p {correction_in_words(trial, compared)}"
+    return f"{test_in_words(trial)}, p {correction_in_words(trial, compared)}"
+
+
+def test_in_words(trial: Trial) -> str:
+    """Name the test of a comparison."""
+    return TESTS[trial.test] if trial.paired else "Welch's t test"
 
 
 def untested(compared: pl.DataFrame) -> str:

@@ -341,7 +341,7 @@ def _signed_rank_p(column: Array) -> float:
         return float(stats.wilcoxon(column, method="exact").pvalue)
     ranks = stats.rankdata(sizes)
     distance = abs(signed_ranks(column)) / np.sqrt((ranks**2).sum())
-    return float(2 * stats.norm.sf(distance))
+    return float(2 * stats.norm.sf(distance))  # pyright: ignore
 
 
 def randomization(
@@ -438,7 +438,7 @@ def bootstrap(
     influences = drawn.centered if weights is None else _influences(drawn.centered, weights)
     for column, place in enumerate(np.flatnonzero(varied)):
         shift, influence = drawn.shifts[:, column], influences[:, column]
-        ends = drawn.mean[column] + np.quantile(shift, _bca_tails(tail, shift, influence))
+        ends = drawn.mean[column] + np.quantile(shift, bca_tails(tail, shift, influence))
         # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
@@ -603,7 +603,7 @@ def block_sizes(users: int, times: int) -> Iterator[int]:
         yield min(rows, times - start)
 
 
-def _bca_tails(tail: float, shifts: Array, centered: Array) -> Array:
+def bca_tails(tail: float, shifts: Array, centered: Array) -> Array:
     """Correct the tails for bias and for acceleration, here the skewness (Efron 1987)."""
     slack = ROUNDING * np.abs(centered).mean()
     below = ((shifts < -slack).mean() + (shifts <= slack).mean()) / 2
@@ -643,7 +643,12 @@ def are_hits(values: Array) -> bool:
 
 
 def wilson(sample: Sample, confidence: float) -> Outcome:
-    """Wilson's interval of a share of users, without a weighted form."""
+    """Wilson's interval of a share of users, without a weighted form.
+
+    Over rates up to ½, it covers .95 on average, at rate .02 .92 or more with 10 to 200 users, and
+    least, .84 to .86, for rates near 0.2 / users. Agresti and Coull's covers .925 or more, but
+    is 7 to 15 % wider at rate .02, where it covers .98.
+    """
     outcome = _undefined(sample.values)
     if len(sample.values):
         shares_of_hits = sample.values.mean(axis=0)

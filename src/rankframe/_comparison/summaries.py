@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
@@ -41,7 +41,7 @@ _SUMMARY = {
     **dict.fromkeys(("users", "undefined"), pl.Int64),
     "mean": pl.Float64,
     "num_missed": pl.Int64,
-    **dict.fromkeys(("min", "median", "max", "std", "ci_low", "ci_high"), pl.Float64),
+    **dict.fromkeys(("min", "p10", "median", "max", "std", "ci_low", "ci_high"), pl.Float64),
     "note": pl.String,
 }
 #: Columns of a row of totals: one vote per group.
@@ -107,10 +107,11 @@ def summarize(
         One row per group and metric: by…, ``metric``, ``users`` (the number that ``users=``
         selects), ``undefined`` (the number of those whose value is null; the other columns leave
         them out), ``mean``, ``num_missed`` (how many of ``users`` have no list, so that most
-        metrics are 0 for them), ``min``, ``median``, ``max``, with ``total`` its columns, ``std``,
-        ``ci_low``, ``ci_high`` and ``note``, which explains why a number is null, and reports how
-        many users have no list if they are at least 5%. Counts such as ``num_hits`` are averaged.
-        Intervals end at the metric's range, and ``note`` says that one was cut.
+        metrics are 0 for them), ``min``, ``p10`` (a tenth of the values are lower), ``median``,
+        ``max``, with ``total`` its columns, ``std``, ``ci_low``, ``ci_high`` and ``note``, which
+        explains why a number is null, and reports how many users have no list if they are at least
+        5%. Counts such as ``num_hits`` are averaged. Intervals end at the metric's range, and
+        ``note`` says that one was cut.
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
         effective number of users. With ``cluster``, it has the number of clusters. With
         ``"studentized"`` and ``"auto"``, ``note`` reports resamples without spread: these have no t
@@ -142,7 +143,9 @@ def summarize(
 
     B. Efron, *JASA* 82, 1987, for BCa; P. Hall, *Annals of Statistics* 16, 1988, for the
     studentized bootstrap; E. B. Wilson, *JASA* 22, 1927. If all values are 0, or all are 1,
-    ``"auto"`` takes ``"wilson"`` only for booleans and for metrics that range from 0 to 1.
+    ``"auto"`` takes ``"wilson"`` only for booleans and for metrics that range from 0 to 1. Wilson's
+    interval covers 95% on average over rates, at a rate of 0.02 at least 92%, and least, 84 to 86%,
+    near a rate of 0.2 / users.
 
     With weights w, SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)² over the n users of weight > 0, and t
     has n − 1 degrees of freedom; the bootstrap draws users with equal probability, then weights
@@ -501,8 +504,9 @@ def _may_be_hits(sample: Sample, metric: RequestedMetric, *, boolean: bool) -> b
     """Whether a metric whose values here are 0 and 1 can have no other value."""
     if boolean or not metric.per_user:
         return boolean
-    if entry := labels.entry_of(metric.expr):
-        return entry.value_range == (0, 1)
+    _, least, greatest = labels.traits_of(metric)
+    if isfinite(greatest - least):
+        return (least, greatest) == (0, 1)
     return len(sample.values) > 0 and bool(sample.values.min() < sample.values.max())
 
 
@@ -592,6 +596,7 @@ def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.E
         mean.alias("mean"),
         (_deviation(value) if weighted else value.std()).alias("std"),
         value.min().alias("min"),
+        value.quantile(0.1, "linear").alias("p10"),
         value.median().alias("median"),
         value.max().alias("max"),
     ]
@@ -690,6 +695,9 @@ def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str)
 # ------------------------------------------------------------------ ranges of metrics
 
 
+CUT = "interval cut at"
+
+
 class Range(NamedTuple):
     """The ends of the interval of a metric, and how a note calls them."""
 
@@ -723,7 +731,7 @@ def cut_at(ranges: Mapping[str, Range]) -> list[pl.Expr]:
     words = of_metric({name: end.words for name, end in ranges.items()}, None, pl.String)
     low, high = pl.col("ci_low"), pl.col("ci_high")
     cut = (low < least - trials.NOTHING) | (high > most + trials.NOTHING)
-    said = pl.when(cut).then(pl.format("interval cut at {}", words))
+    said = pl.when(cut).then(pl.format(CUT + " {}", words))
     return [
         low.clip(lower_bound=least),
         high.clip(upper_bound=most),

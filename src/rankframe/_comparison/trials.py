@@ -56,19 +56,6 @@ NO_LIST = "no list"
 NOTHING = 1e-12  # what a change of 0 may be after rounding
 
 
-class Rule(NamedTuple):
-    """The rule of a gated metric: the accepted loss, and whether it must be excluded."""
-
-    margin: float
-    strict: bool
-    higher_is_better: bool
-
-    @property
-    def bound(self) -> float:
-        """The difference that the margin accepts."""
-        return (-self.margin if self.higher_is_better else self.margin) + 0.0
-
-
 class Bound(NamedTuple):
     """A size as a number: on the scale of the metric, or as a share of the baseline's values."""
 
@@ -91,6 +78,25 @@ def bound_of(size: object) -> Bound | None:
     return Bound(float(size), relative) if keywords.is_number(size) and isfinite(size) else None
 
 
+class Rule(NamedTuple):
+    """The rule of a gated metric: the accepted loss, and whether it must be excluded."""
+
+    margin: float
+    strict: bool
+    higher_is_better: bool
+    relative: bool = False  # the margin is a share of the baseline's values
+
+    @property
+    def tolerance(self) -> Bound:
+        """The margin as a size."""
+        return Bound(self.margin, self.relative)
+
+    @property
+    def bound(self) -> float:
+        """The difference that the margin accepts; of a relative margin, as a share."""
+        return (-self.margin if self.higher_is_better else self.margin) + 0.0
+
+
 class Trial(NamedTuple):
     """The options of a comparison; verbs that take them have the same defaults."""
 
@@ -106,13 +112,14 @@ class Trial(NamedTuple):
     total: bool = False
     paired: bool = True
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
+    hint: str | None = None  # a column that may be the clusters
     implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
-    rules: Mapping[str, Rule] = {}  # of a gate, by metric
+    rules: Mapping[str, Rule] = MappingProxyType({})  # of a gate, by metric
 
     @property
     def margins(self) -> Mapping[str, Bound]:
         """The margin of each metric that has one, once the options are read."""
-        margins = self.margin if isinstance(self.margin, Mapping) else {}
+        margins: Mapping[str, Size] = self.margin if isinstance(self.margin, Mapping) else {}
         return {name: bound for name, size in margins.items() if (bound := bound_of(size))}
 
     @property

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, sentences, summaries, trials
+from rankframe._comparison import cautions, losses, pair_tests, sentences, summaries, trials
 from rankframe._comparison.system_pairs import Matrix, Place
-from rankframe._comparison.trials import Bound, Trial
+from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
+from rankframe._request import labels
+from rankframe._request.labels import RequestedMetric
 from rankframe._tables import column_roles
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def rows_of(
     names: pl.Series,
 ) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Describe and test each pair of systems."""
-    directions = pair_tests.directions_of(values.requested)
+    metrics = {metric.name: metric for metric in values.requested}
     for matrix in matrices:
         groups: dict[int, Group] = {}
         for pair in systems:
@@ -48,7 +50,7 @@ def rows_of(
                     groups[column] = _group_of(matrix, column, values.weights)
             place = Place(matrix.segment, matrix.metric, *pair)
             both = groups[pair[0]], groups[pair[1]]
-            yield place, _row(place, both, trial, names, higher_is_better=directions[place.metric])
+            yield place, _row(place, both, trial, names, metrics[place.metric])
 
 
 def _row(
@@ -56,8 +58,7 @@ def _row(
     groups: tuple[Group, Group],
     trial: Trial,
     names: pl.Series,
-    *,
-    higher_is_better: bool | None,
+    metric: RequestedMetric,
 ) -> dict[str, Any]:
     overlap, margin = _overlap(*groups), trial.margins.get(place.metric)
     of_groups = [names[place.system], names[place.baseline]]
@@ -65,11 +66,16 @@ def _row(
     numbers: dict[str, Any] = {**_numbers(*groups), "p_value": nan, "p_adjusted": nan}
     if overlap is not None:
         numbers |= _tests(overlap, trial)
-        if margin is not None and not (untested := _untested(groups, of_groups, margin)):
+        users = min(len(group.users.values) for group in groups)
+        notes += cautions.cautions_of_groups(users, numbers["effect_size"], trial, metric)
+        untested = "" if margin is None else _untested(groups, of_groups, margin)
+        if margin is not None and not untested:
+            higher_is_better = labels.traits_of(metric).higher_is_better
             numbers |= _within(overlap, margin, higher_is_better=higher_is_better)
-        elif margin is not None:
-            notes.append(untested)
-    return {**numbers, "note": "; ".join(notes)}
+        notes.append(untested)
+    if rule := trial.rules.get(place.metric):
+        numbers |= _of_gate(overlap, rule, groups, of_groups)
+    return {**numbers, "note": "; ".join(filter(None, (*notes, trial.hint)))}
 
 
 def _group_of(matrix: Matrix, column: int, weights_name: str | None) -> Group:
@@ -147,6 +153,7 @@ def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
         "p_adjusted": p,
         "ci_low": low,
         "ci_high": high,
+        trials.NUMBER: overlap.freedom() + 1,
         "detectable": power_statistics.detectable_at(
             overlap.error(), overlap.freedom() + 1, design
         ),
@@ -162,6 +169,22 @@ def _within(overlap: Overlap, margin: Bound, *, higher_is_better: bool | None) -
     if higher_is_better is not None:
         numbers["p_not_worse"] = above if higher_is_better else below
     return numbers
+
+
+def _of_gate(
+    overlap: Overlap | None, rule: Rule, groups: Sequence[Group], names: Sequence[object]
+) -> dict[str, Any]:
+    """Test whether the system is beyond the bound of a gate, and whether it is within."""
+    if overlap is None:
+        return {}
+    margin = rule.tolerance
+    p = _within(overlap, margin, higher_is_better=rule.higher_is_better)["p_not_worse"]
+    untested = _untested(groups, names, margin) if rule.strict else ""
+    return {
+        losses.P_BEYOND: 1 - p,
+        losses.P_WITHIN: nan if untested else p,
+        losses.EVIDENCE: untested or None,
+    }
 
 
 def _overlap(system: Group, baseline: Group) -> Overlap | None:

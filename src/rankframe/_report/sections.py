@@ -14,8 +14,10 @@ from rankframe._report.markup import Figure, Group, Lists, Page, Section
 from rankframe._report.tabular import Cell, Grid
 from rankframe.plot import _colors
 
-_MARKS = {"better": "▲", "worse": "▼", "higher": "▲", "lower": "▼"}
-_MARKS |= {"ranks higher": "▲", "ranks lower": "▼"}
+_MARKS = {
+    **dict.fromkeys(("better", "higher", "ranks higher"), "▲"),
+    **dict.fromkeys(("worse", "lower", "ranks lower"), "▼"),
+}
 _MOST_ROWS = 40  # of a table on the page
 
 

@@ -168,7 +168,12 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
     served, turned = _served(numbers, system, said)
     corrected = "" if _several(numbers) else _corrected(numbers)
     lines = [f"{line}." for line in [corrected] if line]
-    lines += [*_wins(row), *_other_verdicts(numbers, system), *_by_relevant(numbers, system, said)]
+    lines += [
+        *_wins(row),
+        *_harm(numbers, system),
+        *_other_verdicts(numbers, system),
+        *_by_relevant(numbers, system, said),
+    ]
     if served and not turned:
         lines = [served, *lines]
     return Verdict(kind, " ".join(parts), lines, served if turned else "")
@@ -225,6 +230,23 @@ def _wins(row: Mapping[str, Any]) -> list[str]:
             f"lower for {row['losses']:,} and equal for {row['ties']:,}."
         )
     ]
+
+
+def _harm(numbers: Numbers, system: object) -> list[str]:
+    """Write how many users lose much, and how much the worst of them lose."""
+    row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
+    if not row or not row["users"]:
+        return []
+    much = f" more than {row['more_than']:.4g}" if row["more_than"] else ""
+    ends = f"{markup.percent(row['share_low'])} to {markup.percent(row['share_high'])}"
+    line = f"{markup.percent(row['share'])} of users ({ends}) lose{much}"
+    if row["worst_mean"] is not None:
+        worst = markup.interval(row["worst_low"], row["worst_high"], sign=True)
+        line += (
+            f"; the worst 5% of differences have the mean {markup.signed(row['worst_mean'])}"
+            f"{f' ({worst})' if worst else ''}"
+        )
+    return [f"{line}."]
 
 
 def _served(numbers: Numbers, system: object, said: str) -> tuple[str, bool]:

@@ -33,6 +33,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
+    paired: bool = True,
     **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
     """
@@ -80,6 +81,9 @@ def compare(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -105,7 +109,10 @@ def compare(
     >>> chart.data.select("pair", "verdict").rows()
     [('new − old', 'undecided')]
     """
-    trial = Trial(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster)
+    trial = Trial(
+        *(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster),
+        paired=paired,
+    )
     call = _tables.read_call(frame, truth, by, options, baseline)
     values = call.values(metrics, cluster=cluster)
     compared = comparison.comparison_of(values, trial).collect()

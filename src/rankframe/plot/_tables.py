@@ -375,6 +375,8 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
         "relative_high": pl.when(pl.col("relative_low") > -1).then(_inverted("relative_low")),
     }
     sides = {"wins": "losses", "mean": "baseline_mean", "num_missed": "baseline_num_missed"}
+    if "baseline_users" in table.columns:
+        sides["users"] = "baseline_users"
     sides |= {twin: name for name, twin in sides.items()}
     values |= {name: pl.col(twin) for name, twin in sides.items()}
     table = table.with_columns(

@@ -573,6 +573,7 @@ def compare(
     primary: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
+    paired: bool = True,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -619,6 +620,9 @@ def compare(
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.
@@ -648,7 +652,9 @@ def compare(
     +------+-----+----------+----+----+------+
     """
     trial = Trial(
-        baseline, test, correction, confidence, margin, primary, resamples, seed, total=total
+        *(baseline, test, correction, confidence, margin, primary, resamples, seed),
+        total=total,
+        paired=paired,
     )
     frame, by = _as_frame(frame, by)
     groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
