@@ -3,6 +3,7 @@
 import hashlib
 import json
 
+import numpy
 import polars as pl
 import pytest
 from two_models import RUN, TRUTH, A
@@ -82,6 +83,19 @@ def test_conventions_change_with_a_convention_and_with_nothing_else():
     others.append(conventions(*renamed, user="uid"))
     others.append(rf.provenance(RUN, "mrr", truth=TRUTH)["conventions"])
     assert len({plain, *others}) == len(others) + 1
+
+
+@pytest.mark.parametrize("kind", ["float", "float64"])
+def test_an_integer_and_the_same_float_are_one_convention(kind):
+    """The command reads 1 as 1.0, and numbers may come from NumPy."""
+    numbers = {"relevant_at": 1, "undefined": 0}
+    as_floats = {name: getattr(numpy, kind, float)(x) for name, x in numbers.items()}
+    defaults = [{"ndcg": {"base": base}} for base in (2, 2.0)]
+    of_integers, of_floats = (
+        rf.provenance(A, "ndcg@5", truth=TRUTH, depth=5, defaults=own, **options)
+        for own, options in zip(defaults, (numbers, as_floats), strict=True)
+    )
+    assert json.dumps(of_floats) == json.dumps(of_integers)
 
 
 def test_conventions_are_those_of_every_version():

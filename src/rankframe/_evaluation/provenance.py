@@ -15,13 +15,16 @@ from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import readers, run_dicts
+from rankframe._tables import readers, rules, run_dicts
 from rankframe._tables.table import Table, Tables
+from rankframe.errors import RankingDataError
 
+#: The column of a log or table of values that says how its numbers were made.
+COLUMN = "conventions"
 _ROLES = ("user", "item", "rank", "score", "relevance", "subtopic")
 #: Options of ``Settings`` that are no conventions of a metric, or are shown elsewhere.
 _ELSEWHERE = (
-    *("columns", "defaults", *keywords.INPUTS),
+    *("columns", "defaults", *keywords.INPUTS, "higher_is_better", "limits"),
     *("bounds", "scenarios", "count_users", "count_missed", "cluster"),
 )
 
@@ -95,25 +98,38 @@ def provenance(
     keywords.check_flag("total", total)
     keywords.check_flag("count_users", count_users)
     keywords.check_flag("checksums", checksums)
-    frame, by = run_dicts.as_frame(frame, by)
-    question = ask(frame, metrics, truth, by, keywords.read_options(options))
-    tables = readers.read_tables(question)
-    conventions = {
-        "metrics": labels.spelled_out(metrics, defaults=question.settings.defaults),
-        "options": _options(question.settings, has_truth=tables.has_truth),
-        "columns": _columns(tables),
-    }
-    text = json.dumps(_without_defaults(conventions), sort_keys=True)
-    every_table = {table.name.removesuffix("="): table for table in _all(tables)}
+    tables, conventions, digits = _conventions(frame, metrics, truth, by, options)
+    every = {table.name.removesuffix("="): table for table in _all(tables)}
+    counts = pl.collect_all([table.frame.select(pl.len()) for table in every.values()])
     described: dict[str, Any] = {
         "rankframe": version("rankframe"),
         **conventions,
-        "rows": {name: _rows(table) for name, table in every_table.items()},
-        "conventions": hashlib.sha256(text.encode()).hexdigest()[:8],
+        "rows": {name: count.item() for name, count in zip(every, counts, strict=True)},
+        "conventions": digits,
     }
     if checksums:
         described["checksums"] = {table.name: checksum(table)[1] for table in tables.both}
     return described
+
+
+def conventions_of(frame: Frame, *metrics: Metric, **call: Any) -> str:
+    """Return the conventions of a call alone; no row is counted."""
+    truth, by = call.pop("truth", None), call.pop("by", ())
+    return _conventions(frame, metrics, truth, by, call)[2]
+
+
+def raise_if_mixed(rows: pl.DataFrame, table: str, keys: Sequence[str]) -> None:
+    """Raise if rows of one trend or comparison have different conventions."""
+    if COLUMN not in rows.columns or COLUMN in keys or rows[COLUMN].n_unique() < 2:
+        return
+    first = rows.unique(COLUMN, keep="first", maintain_order=True).select(COLUMN, *keys).head(2)
+    one, other = map(rules.format_row, first.iter_slices(1))
+    msg = (
+        f"{table}, column {COLUMN!r}: the rows differ in how they were made: {one}, but {other}: "
+        "keep rows of one value, compute the others again, or name the column in by=; the files of "
+        "rf.provenance show what changed"
+    )
+    raise RankingDataError(msg)
 
 
 def checksum(table: Table) -> tuple[int, str]:
@@ -129,9 +145,29 @@ def checksum(table: Table) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
+def _conventions(
+    frame: Frame | Mapping[str, Frame],
+    metrics: Sequence[Metric],
+    truth: Frame | None,
+    by: str | Sequence[str],
+    options: Options,
+) -> tuple[Tables, dict[str, Any], str]:
+    """Read the tables of a call; describe its metrics, options and columns, and hash them."""
+    frame, by = run_dicts.as_frame(frame, by)
+    question = ask(frame, metrics, truth, by, keywords.read_options(options))
+    tables = readers.read_tables(question)
+    conventions = {
+        "metrics": labels.spelled_out(metrics, defaults=question.settings.defaults),
+        "options": _options(question.settings, has_truth=tables.has_truth),
+        "columns": _columns(tables),
+    }
+    text = json.dumps(_without_defaults(conventions), sort_keys=True)
+    return tables, conventions, hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
 def _options(settings: Settings, *, has_truth: bool) -> dict[str, Any]:
     names = [f.name for f in fields(Settings) if f.name not in _ELSEWHERE]
-    options = {name: getattr(settings, name) for name in names}
+    options = {name: keywords.plain_number(getattr(settings, name)) for name in names}
     options["users"] = settings.users or ("truth" if has_truth else "run")
     return {**options, "tables": sorted(settings.inputs)}
 
@@ -163,8 +199,3 @@ def _without_defaults(conventions: Mapping[str, Any]) -> dict[str, Any]:
 
 def _all(tables: Tables) -> list[Table]:
     return [*tables.both, *tables.beside.values()]
-
-
-def _rows(table: Table) -> int:
-    number: int = table.frame.select(pl.len()).collect().item()
-    return number

@@ -25,7 +25,7 @@ from typing import (
 
 import polars as pl
 
-from rankframe._request import parameters, registry
+from rankframe._request import keywords, parameters, registry
 from rankframe._request.keywords import Defaults
 from rankframe._request.parameters import Gain
 
@@ -894,7 +894,8 @@ def _spelled_out(metric: Metric, defaults: Defaults) -> str:
     if (level := _level(parsed)) is not None:
         options["rel"] = level
     k = options.pop("k", None)
-    written = [f"{name}={parameters.as_text(x)}" for name, x in options.items() if x is not None]
+    options = {name: keywords.plain_number(x) for name, x in options.items() if x is not None}
+    written = [f"{name}={parameters.as_text(x)}" for name, x in options.items()]
     label = f"{parsed.entry.label}({', '.join(written)})" if written else parsed.entry.plain
     return label + (f"@{k}" if k else "")
 
