@@ -72,7 +72,7 @@ def test_conventions_change_with_a_convention_and_with_nothing_else():
     same = [
         conventions(users="truth"),
         conventions(relevance="relevance"),
-        conventions(total=False, count_users=True),
+        conventions(total=True, count_users=True, bounds=True, scenarios=True),
         conventions(RUN.head(5), TRUTH.reverse()),
         conventions(RUN.lazy(), TRUTH.lazy()),
         conventions(RUN.to_pandas(), TRUTH.to_pandas()),
@@ -126,3 +126,31 @@ def test_a_fault_of_the_call_is_the_error_of_evaluate():
         rf.provenance(A, "nddcg", truth=TRUTH)
     with pytest.raises(RankingDataError, match="no column 'user'"):
         rf.provenance(A.drop("user"), "rr", truth=TRUTH)
+
+
+VALUES = pl.DataFrame(
+    {
+        "day": [1, 1, 2, 2],
+        "user": [1, 2, 1, 2],
+        "ndcg@10": [0.1, 0.2, 0.3, 0.5],
+        "conventions": ["adea965d", "adea965d", "9d978661", "9d978661"],
+    }
+)
+
+
+@pytest.mark.parametrize("kind", ["eager", "lazy"])
+@pytest.mark.parametrize("verb", [rf.summarize, rf.compare])
+def test_values_of_several_conventions_are_no_trend(verb, kind):
+    values = VALUES.lazy() if kind == "lazy" else VALUES
+    with pytest.raises(RankingDataError) as error:
+        verb(values, "ndcg@10", by="day").lazy().collect()
+    text = str(error.value)
+    assert "conventions='adea965d', day=1, user=1, but conventions='9d978661', day=2" in text
+    same = values.with_columns(conventions=pl.lit("adea965d"))
+    plain = verb(VALUES.drop("conventions"), "ndcg@10", by="day")
+    assert verb(same, "ndcg@10", by="day").lazy().collect().equals(plain)
+
+
+def test_the_column_of_conventions_may_split_the_rows():
+    by = ["conventions", "day"]
+    assert rf.summarize(VALUES, "ndcg@10", by=by)["mean"].to_list() == pytest.approx([0.4, 0.15])

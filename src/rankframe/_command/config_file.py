@@ -5,23 +5,34 @@ is data: it holds no expression, module, variable or command of a shell.
 """
 
 import argparse
+import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple, cast
 
 from rankframe._command import inputs, options
 from rankframe._command.inputs import Input
+from rankframe._request import keywords
 
-_OWN = ("run", "truth", "metrics", "gates", "report", "out")
+_OWN = ("run", "truth", "metrics", "gates", "report")
 _GATE = ("metric", "baseline", "margin", "strict", "at_least", "at_most")
 _FLOORS = {"at_least": "--fail-below", "at_most": "--fail-above"}
 #: Options of a command that keys replace, or that are for a person who looks at a terminal.
 _NO_KEYS = (
-    *("help", "metric", "fail_if_worse", "fail_unless_not_worse", "fail_below", "fail_above"),
-    *("json", "wide", "print", "q", "o"),
+    *("help", "metrics", "fail_if_worse", "fail_unless_not_worse", "fail_below", "fail_above"),
+    *("json", "wide", "form", "queries"),
 )
+#: The keys that add each command.
+_ADDED_BY = {
+    "evaluate": "no baseline and gates",
+    "compare": "baseline or gates",
+    "report": "report",
+}
+_SHARE = re.compile(r"\d+(\.\d+)?%")
+_RUN_NAME = re.compile(r"(?!-)[^=/\\*?\[]+")  # neither an option nor a path
 
 
 class Key(NamedTuple):
@@ -38,6 +49,13 @@ class Key(NamedTuple):
         return str(self.value)
 
     @property
+    def size(self) -> str:
+        """A number, or a share such as 1%."""
+        is_share = isinstance(self.value, str) and _SHARE.fullmatch(self.value)
+        self.check(self.is_number or is_share, "a number, or a share such as '1%'")
+        return str(self.value)
+
+    @property
     def flag(self) -> bool:
         """True or false."""
         self.check(isinstance(self.value, bool), "true or false")
@@ -45,8 +63,8 @@ class Key(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        """Whether the value is a number: in Python, true and false are integers."""
-        return isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        """Whether the value is a finite number; in TOML, true and false are none."""
+        return keywords.is_number(self.value) and isfinite(self.value)
 
     @property
     def items(self) -> list["Key"]:
@@ -60,7 +78,8 @@ class Key(NamedTuple):
     @property
     def output(self) -> str:
         """The path of a file; relative ones start at the folder of the configuration."""
-        return self.text if "://" in self.text else str(self.folder / self.text)
+        path = self.text if "://" in self.text else str(self.folder / self.text)
+        return f"./{path}" if path.startswith("-") else path  # neither an option nor a stream
 
     @property
     def input(self) -> str:
@@ -104,48 +123,55 @@ def command_lines(path: Path) -> list[list[str]]:
         raise ValueError(msg) from None
     command = "compare" if "gates" in values or "baseline" in values else "evaluate"
     commands = [command, *(["report"] if "report" in values else [])]
-    actions = {command: _actions(command) for command in commands}
+    actions = {command: _actions(command) for command in _ADDED_BY}
     names = dict.fromkeys([*_OWN, *(name for of_one in actions.values() for name in of_one)])
     keys = Key("", values, path.parent).table(names)
+    used = {*_OWN, *(name for command in commands for name in actions[command])}
+    if unused := [name for name in keys if name not in used]:
+        needs = next(_ADDED_BY[name] for name in actions if unused[0] in actions[name])
+        msg = f"{unused[0]}: nothing here reads it: it needs {needs}"
+        raise ValueError(msg)
     for name in ("run", "truth"):
         if name not in keys and (name == "run" or command == "compare" or "report" in keys):
             msg = f"{name}: missing: name its file, as in {name} = '{name}.parquet'"
             raise ValueError(msg)
     tables = [*_runs(keys["run"])] + ([keys["truth"].input] if "truth" in keys else [])
     labels = keys["metrics"].items if "metrics" in keys else []
-    metrics = [word for key in labels for word in ("--metric", key.text)]
-    outputs = {command: keys.get("out"), "report": keys.get("report")}
+    shared = [*tables, *(f"--metric={key.text}" for key in labels)]
     lines: list[list[str]] = []
     for name in commands:
-        line = [name, *tables, *metrics]
-        line += [*_gates(keys)] if name == "compare" else []
+        line = [name, *shared, *(_gates(keys) if name == "compare" else [])]
         for option, action in actions[name].items():
             line += _words(action, keys[option]) if option in keys else []
-        out = outputs[name]
-        lines.append(line if out is None else [*line, "--out", out.output])
+        lines.append(line)
+    if "report" in keys:
+        lines[-1].append(f"--out={keys['report'].output}")
     return lines
 
 
 def _actions(command: str) -> dict[str, argparse.Action]:
-    """Return the options of a command that have a key, by its name."""
+    """Return the options of a command that have a key, by their names in Python."""
     parser = options.parser_of_command(command)
-    named = {
-        action.option_strings[-1].lstrip("-").replace("-", "_"): action
+    left_out = (*_NO_KEYS, *_OWN, *(["out"] if command == "report" else []))
+    return {
+        action.dest: action
         for action in parser._actions  # argparse has no public list
-        if action.option_strings
+        if action.option_strings and action.dest not in left_out
     }
-    return {name: named[name] for name in named if name not in (*_NO_KEYS, *_OWN)}
 
 
 def _words(action: argparse.Action, key: Key) -> Iterator[str]:
-    """Write an option as a command line does."""
+    """Write an option as a command line does: name and value in one word."""
     option = action.option_strings[-1]
     if action.nargs == 0:
         yield from [option] if key.flag else []
         return
     for item in key.items if isinstance(action.default, list) else [key]:
         _check_value(action, item)
-        yield from (option, item.input if action.type is inputs.input_of else item.text)
+        value = item.text
+        if action.type in (inputs.input_of, inputs.output_of):
+            value = item.input if action.type is inputs.input_of else item.output
+        yield f"{option}={value}"
 
 
 def _check_value(action: argparse.Action, key: Key) -> None:
@@ -157,6 +183,8 @@ def _check_value(action: argparse.Action, key: Key) -> None:
         key.check(key.is_number and isinstance(key.value, int), "an integer")
     elif kind in ("X", "G"):
         key.check(key.is_number, "a number")
+    elif kind == "M":
+        key.check(key.size, "a size")
     elif kind != "SYSTEM":
         key.check(isinstance(key.value, str), "a text")
 
@@ -165,6 +193,9 @@ def _runs(key: Key) -> Iterator[str]:
     """Write the runs: a file, several, or a table of files by name."""
     if isinstance(key.value, Mapping):
         for name, run in key.table().items():
+            if not _RUN_NAME.fullmatch(name):
+                msg = f"{run.path}: a name of a run has none of = / * ? [, and no - as its first"
+                raise ValueError(msg)
             yield f"{name}={run.input}"
     else:
         for run in key.items:
@@ -181,20 +212,20 @@ def _gates(keys: Mapping[str, Key]) -> Iterator[str]:
             raise ValueError(msg)
         label, floors = own["metric"].text, [name for name in _FLOORS if name in own]
         for name in floors:
-            yield from (_FLOORS[name], f"{label}:{own[name].text}")
+            own[name].check(own[name].is_number, "a number")
+            yield f"{_FLOORS[name]}={label}:{own[name].text}"
         strict = "strict" in own and own["strict"].flag
         if not floors or "margin" in own or "baseline" in own:
-            margin = own["margin"].text if "margin" in own else "0"
+            margin = own["margin"].size if "margin" in own else "0"
             option = "--fail-unless-not-worse" if strict else "--fail-if-worse"
-            yield from (option, f"{label}:{margin}")
+            yield f"{option}={label}:{margin}"
         elif strict:
             msg = f"{own['strict'].path}: a floor of the command is not strict: leave it out"
             raise ValueError(msg)
-        if other := own.get("baseline"):
-            if baseline is None:
-                yield from ("--baseline", other.text)
-            elif baseline.text != other.text:
-                msg = f"{other.path}: {other.text!r}, but {baseline.path} is {baseline.text!r}: "
-                msg += "the gates of one file have one baseline"
-                raise ValueError(msg)
-            baseline = other
+        if (other := own.get("baseline")) and baseline is None:
+            yield f"--baseline={other.text}"
+        elif other and other.text != baseline.text:
+            msg = f"{other.path}: {other.text!r}, but {baseline.path} is {baseline.text!r}: "
+            msg += "the gates of one file have one baseline"
+            raise ValueError(msg)
+        baseline = baseline or other

@@ -157,6 +157,7 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add_ranking(_add_conventions(ask))
     _add_unjudged(ask)
     output = _add_output(ask)
+    _add_provenance(output)
     output.add_argument(
         "--print",
         dest="form",
@@ -227,7 +228,7 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
             "only run; repeat for more",
         )
     _add(_add_conventions(pairs), _JUDGED_ONLY)
-    _add_output(pairs)
+    _add_provenance(_add_output(pairs))
     _add_files(pairs)
 
 
@@ -511,6 +512,15 @@ def _add_output(ask: argparse.ArgumentParser) -> _Group:
         },
     )
     return group
+
+
+def _add_provenance(output: _Group) -> None:
+    output.add_argument(
+        "--provenance",
+        type=inputs.output_of,
+        metavar="FILE",
+        help="write how the numbers were made as a .json file: rf.provenance",
+    )
 
 
 def _add_files(

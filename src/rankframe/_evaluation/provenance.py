@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import polars as pl
 
@@ -36,6 +36,8 @@ def provenance(
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
+    bounds: bool = False,
+    scenarios: bool = False,
     count_users: bool = False,
     checksums: bool = False,
     **options: Unpack[Options],
@@ -58,6 +60,13 @@ def provenance(
     total
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
+        can have if any items of the list that are unjudged (or have a negative grade) are judged,
+        with any grade up to the highest of the truth.
+    scenarios
+        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
+        varies are judged not relevant, and if all have the highest grade of the truth.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
@@ -78,8 +87,8 @@ def provenance(
 
     Notes
     -----
-    ``total`` and ``count_users`` are accepted, so that a call takes the keywords of ``evaluate``;
-    they are no conventions.
+    ``total``, ``bounds``, ``scenarios`` and ``count_users`` are accepted, so that a call takes the
+    keywords of ``evaluate``. They add rows and columns, and are no conventions.
 
     Store ``conventions`` beside each number that is compared over time: numbers of different
     conventions are no trend. It is a hash (SHA-256, cut), so two calls may share it with
@@ -95,9 +104,9 @@ def provenance(
     """
     from importlib.metadata import version
 
-    keywords.check_flag("total", total)
-    keywords.check_flag("count_users", count_users)
-    keywords.check_flag("checksums", checksums)
+    columns = {"total": total, "bounds": bounds, "scenarios": scenarios, "count_users": count_users}
+    for name, flag in {**columns, "checksums": checksums}.items():
+        keywords.check_flag(name, flag)
     tables, conventions, digits = _conventions(frame, metrics, truth, by, options)
     every = {table.name.removesuffix("="): table for table in _all(tables)}
     counts = pl.collect_all([table.frame.select(pl.len()) for table in every.values()])
@@ -114,8 +123,9 @@ def provenance(
 
 def conventions_of(frame: Frame, *metrics: Metric, **call: Any) -> str:
     """Return the conventions of a call alone; no row is counted."""
+    call = {name: value for name, value in call.items() if name not in ("bounds", "scenarios")}
     truth, by = call.pop("truth", None), call.pop("by", ())
-    return _conventions(frame, metrics, truth, by, call)[2]
+    return _conventions(frame, metrics, truth, by, cast("Options", call))[2]
 
 
 def raise_if_mixed(rows: pl.DataFrame, table: str, keys: Sequence[str]) -> None:
