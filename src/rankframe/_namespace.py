@@ -61,6 +61,7 @@ CHARTS = {
     "lorenz": "plot._of_exposure",
     "critical_difference": "plot._of_pairs",
     "agreement": "plot._of_pairs",
+    "trend": "plot._of_days",
 }
 
 

@@ -633,7 +633,7 @@ def _check_output(
 def _provenance(
     arguments: argparse.Namespace, run: pl.LazyFrame, names: Sequence[str], call: Mapping[str, Any]
 ) -> str | None:
-    """Return the conventions of rows for a program; write the whole provenance if requested."""
+    """Return the conventions for rows of --json; write the whole provenance if requested."""
     names = [name for name in names if name != trec.RUN_ID]
     if arguments.provenance is not None:
         made = provenance.provenance(run, *names, **call)
@@ -646,13 +646,14 @@ def _delivered(
     result: pl.DataFrame, arguments: argparse.Namespace, conventions: str | None = None
 ) -> bool:
     """Write the result, or print it for a program, if requested; return whether it was."""
+    if conventions is not None:
+        result = result.with_columns(pl.lit(conventions).alias(provenance.COLUMN))
     if arguments.out is inputs.STDOUT:
         text_tables.print_data(result.write_csv())
     elif arguments.out is not None:
         text_tables.write(result, arguments.out)
     if arguments.json:
-        made = {} if conventions is None else {provenance.COLUMN: pl.lit(conventions)}
-        text_tables.print_json(result.with_columns(**made))
+        text_tables.print_json(result)
     return arguments.json or arguments.out is not None
 
 
@@ -709,11 +710,11 @@ def _run(arguments: argparse.Namespace) -> int:
 #: The function of each command; ``options`` has its options.
 _COMMANDS: Mapping[str, Run] = {
     "demo": _demo,
-    "run": _run,
     "metrics": _metrics,
     "evaluate": _evaluate,
     "check": _check,
     "health": _health,
     "compare": _compare,
     "report": _report,
+    "run": _run,
 }

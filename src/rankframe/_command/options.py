@@ -336,11 +336,6 @@ _REPORT = (
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[str, Any]]] = {
     "demo": ("show a small example", _add_no_options, {}),
     "metrics": ("list the metrics, or explain one", _add_metrics, {}),
-    "run": (
-        "run what a configuration file describes",
-        _add_run,
-        {"usage": "rankframe run FILE.toml [--dry]", "description": _RUN},
-    ),
     "evaluate": (
         "evaluate runs against their truth",
         _add_evaluate,
@@ -380,6 +375,11 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[
             "usage": "rankframe report RUN [RUN ...] TRUTH -o report.html [-m LABEL ...] [options]",
             "description": _REPORT + _FILES,
         },
+    ),
+    "run": (
+        "run what a configuration file describes",
+        _add_run,
+        {"usage": "rankframe run FILE.toml [--dry]", "description": _RUN},
     ),
 }
 
