@@ -140,7 +140,7 @@ def test_the_signature_of_a_verb_is_that_of_its_function(verb):
 
 def test_every_chart_is_a_method_signed_as_its_function():
     charts = ["at_k", "precision_recall", "users", "compare", "change", "heatmap"]
-    charts += ["shares", "trade_off", "lorenz", "critical_difference", "agreement"]
+    charts += ["shares", "trade_off", "lorenz", "critical_difference", "agreement", "trend"]
     made_here = {
         name
         for name, value in vars(rf.plot).items()
