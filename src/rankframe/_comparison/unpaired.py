@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,9 @@ from rankframe._tables import column_roles
 if TYPE_CHECKING:
     from rankframe._comparison.overlapping_samples import Overlap
     from rankframe._comparison.statistics import Places, Sample
+
+
+_NO_SPREAD = "no spread: every user has the same value or difference"
 
 
 class Group(NamedTuple):
@@ -74,7 +77,7 @@ def _row(
             numbers |= _within(overlap, margin, higher_is_better=higher_is_better)
         notes.append(untested)
     if rule := trial.rules.get(place.metric):
-        numbers |= _of_gate(overlap, rule, groups, of_groups)
+        numbers |= _of_gate(overlap, rule, groups, of_groups) or _of_copy(groups, numbers)
     return {**numbers, "note": "; ".join(filter(None, (*notes, trial.hint)))}
 
 
@@ -187,6 +190,14 @@ def _of_gate(
     }
 
 
+def _of_copy(groups: Sequence[Group], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the difference of two groups without spread for sure, as that of paired values."""
+    if min(len(group.units.values) for group in groups) < 2:
+        return {}
+    ends = dict.fromkeys((losses.LOW, losses.HIGH), numbers["difference"])
+    return {**ends, losses.EVIDENCE: _NO_SPREAD}
+
+
 def _overlap(system: Group, baseline: Group) -> Overlap | None:
     import numpy as np
 
@@ -227,7 +238,7 @@ def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | 
             for name, number in zip(of_names, numbers, strict=True)
             if number < 2
         ]
-        notes.append("; ".join(few) or "no spread: every user has the same value or difference")
+        notes.append("; ".join(few) or _NO_SPREAD)
     common = len(np.intersect1d(groups[0].of_users, groups[1].of_users))
     notes.append(
         f"{sentences.users(pl.Series(numbers[:1]))} of {of_names[0]}, {numbers[1]:,} of "
