@@ -54,12 +54,12 @@ def tests(before: Array, now: Array, common: int) -> tuple[Array, Array, Array]:
     users = before.shape[1]
     first, second = (x.var(axis=1, ddof=1) / users for x in (now, before))
     difference = now.mean(axis=1) - before.mean(axis=1)
-    one, other = (x - x.mean(axis=1, keepdims=True) for x in (now[:, :common], before[:, -common:]))
-    r = (one * other).sum(axis=1) / np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
+    new, old = (x - x.mean(axis=1, keepdims=True) for x in (now, before))
+    covariance = (new[:, :common] * old[:, -common:]).sum(axis=1) / (users * (users - 1))
     welch = (first + second) ** 2 / (first**2 + second**2) * (users - 1)
     alone = 1 - common / users
     freedom = common - 1 + (welch - common + 1) * alone
-    variance = first + second - 2 * r * np.sqrt(first * second) * common / users
+    variance = first + second - 2 * covariance
     p_overlap = 2 * stats.t.sf(np.abs(difference) / np.sqrt(variance), freedom)
     p_welch = 2 * stats.t.sf(np.abs(difference) / np.sqrt(first + second), welch)
     return p_overlap, p_welch, difference
