@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -52,7 +53,8 @@ class Printer(NamedTuple):
             case Cast(value, _):
                 return self.nullable(value)
             case Over(Call(name, inputs, _), _, _):
-                return name not in _NEVER_NULL and any(map(self.nullable, inputs))
+                never = name in _NEVER_NULL
+                return name == "shift" or (not never and any(map(self.nullable, inputs)))
             case Call("when", (_, *values), _):
                 return any(map(self.nullable, values))
             case Call("coalesce", inputs, _):
@@ -122,8 +124,7 @@ class Printer(NamedTuple):
             return self._written(value)  # where it matters, a division casts it
         if dtype == "int" and before == "float":  # CAST would round in most of them
             whole = f"CASE WHEN {self.sql(value, 6)} < 0 THEN CEIL({self.sql(value)}) "
-            whole += f"ELSE FLOOR({self.sql(value)}) END"
-            return f"CAST({whole} AS {self.dialect.types[1]})", _ATOM
+            return f"{whole}ELSE FLOOR({self.sql(value)}) END", _ATOM
         if dtype == "bool":
             return f"{self.sql(value, 5)} <> 0", _COMPARISON
         return f"CAST({self.sql(value)} AS {self.dialect.types[dtype == 'int']})", _ATOM
@@ -142,11 +143,11 @@ class Printer(NamedTuple):
         """Write a value of which a mean or a division is taken."""
         if self.dtype(value) == "bool":
             return f"CAST({self._as_number(value)} AS {self.dialect.types[0]})"
-        if self._is_double(value):
+        if self.is_double(value):
             return self.sql(value, 6)
         return f"CAST({self.sql(value)} AS {self.dialect.types[0]})"
 
-    def _is_double(self, value: Node) -> bool:
+    def is_double(self, value: Node) -> bool:
         """Whether a value is a double in SQL, too: whole numbers are written without a point."""
         match value:
             case Column(name):
@@ -154,17 +155,31 @@ class Printer(NamedTuple):
             case Literal(number):
                 return isinstance(number, float) and self._written(value)[0].startswith("CAST")
             case Cast(inner, "float"):
-                return self.dtype(inner) != "bool" and self._is_double(inner)
+                return self.dtype(inner) != "bool" and self.is_double(inner)
             case Call("when" | "coalesce", inputs, _):
-                return any(map(self._is_double, inputs[value.name == "when" :]))
+                values = inputs[value.name == "when" :]
+                known = [node for node in values if not isinstance(node, Literal)]
+                return all(map(self.is_double, known)) and any(map(self.is_double, values))
             case Call("plus" | "minus" | "times" | "negate" | "sum" | "max" | "min", inputs, _):
-                return any(map(self._is_double, inputs))
+                return any(map(self.is_double, inputs))
             case Call(name, _, _):
                 return name in _FLOATING
             case Over(inner, _, _):
-                return self._is_double(inner)
+                return self.is_double(inner)
             case _:
                 return False
+
+    def branch(self, value: Node, *, double: bool) -> str:
+        """Write what stands for a value; beside doubles, a whole number has a point.
+
+        SQLite has a type for each value, and would divide whole numbers as integers.
+        """
+        text = self.sql(value)
+        return f"{text}.0" if double and re.fullmatch(r"-?\d+", text) else text
+
+    def column(self, value: Node) -> str:
+        """Write a value as a column, of which the type says what it is."""
+        return self.number(value) if self.dtype(value) == "float" else self.sql(value)
 
     def aggregate(self, node: Call) -> str:
         """Write an aggregate of a group that has rows."""
@@ -180,9 +195,12 @@ class Printer(NamedTuple):
                 return f"MIN(CASE WHEN {self._not(value)} THEN 0 ELSE 1 END) = 1"
             if node.name != "count":
                 text = self._as_number(value)
+        elif self.dtype(value) == "float" and not self.is_double(value):
+            text = self.number(value)
         match node.name:
             case "sum":
-                return f"COALESCE(SUM({text}), 0)" if nullable else f"SUM({text})"
+                none = self.branch(Literal(0), double=self.dtype(value) == "float")
+                return f"COALESCE(SUM({text}), {none})" if nullable else f"SUM({text})"
             case "mean":
                 return f"AVG({self.number(value)})"
             case "n_unique":
@@ -211,8 +229,8 @@ class Printer(NamedTuple):
                 number, above = self.sql(factor, 5), f"{over[:-1]} {down} 1 PRECEDING)"
                 logs = f"SUM(CASE WHEN {number} <= 0 THEN NULL ELSE LN({number}) END) {above}"
                 zeros = f"MAX(CASE WHEN {number} <= 0 THEN 1 ELSE 0 END) {above}"
-                product = f"COALESCE(EXP({logs}), 1)"
-                return f"CASE WHEN {zeros} = 1 THEN 0 ELSE {product} END", _ATOM
+                product = f"COALESCE(EXP({logs}), 1.0)"
+                return f"CASE WHEN {zeros} = 1 THEN 0.0 ELSE {product} END", _ATOM
             case Call("shift", (number, by), _):
                 assert isinstance(by, Literal) and isinstance(by.value, int)
                 lag = "LAG" if by.value > 0 else "LEAD"
@@ -236,7 +254,8 @@ class Printer(NamedTuple):
     def _aggregate_over(self, value: Call, over: str) -> tuple[str, int]:
         text = self.aggregate(value)
         if text.startswith("COALESCE("):
-            return f"COALESCE({text[9:-4]} {over}, 0)", _ATOM
+            total, _, none = text[9:-1].rpartition(", ")
+            return f"COALESCE({total} {over}, {none})", _ATOM
         if text.endswith(" = 1"):
             return f"{text[:-4]} {over} = 1", _COMPARISON
         return f"{text} {over}", _ATOM
@@ -275,7 +294,6 @@ _OPERATORS = {
 _PLAIN = {
     "abs": "ABS",
     "ceil": "CEIL",
-    "coalesce": "COALESCE",
     "exp": "EXP",
     "floor": "FLOOR",
     "power": "POWER",
@@ -296,10 +314,16 @@ _NEVER_NULL = {
 
 def _when(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
     condition, value, otherwise = inputs
-    text = f"CASE WHEN {printer.sql(condition)} THEN {printer.sql(value)}"
+    double = printer.is_double(Call("when", inputs))
+    text = f"CASE WHEN {printer.sql(condition)} THEN {printer.branch(value, double=double)}"
     if otherwise != Literal(None):
-        text += f" ELSE {printer.sql(otherwise)}"
+        text += f" ELSE {printer.branch(otherwise, double=double)}"
     return f"{text} END", _ATOM
+
+
+def _coalesce(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
+    double = printer.is_double(Call("coalesce", inputs))
+    return f"COALESCE({', '.join(printer.branch(node, double=double) for node in inputs)})", _ATOM
 
 
 def _divide(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
@@ -382,6 +406,7 @@ def _is_finite(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
 
 
 _WRITERS: Mapping[str, Callable[[Printer, tuple[Node, ...]], tuple[str, int]]] = {
+    "coalesce": _coalesce,
     "divide": _divide,
     "greatest": _extreme("greatest"),
     "is_finite": _is_finite,

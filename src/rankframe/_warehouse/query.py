@@ -19,7 +19,7 @@ from rankframe._tables import judgment, readers
 from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe._vocabulary.trees import AGGREGATES, Call, Node
-from rankframe._warehouse import dialects, scopes, tables
+from rankframe._warehouse import dialects, headers, scopes, tables
 from rankframe._warehouse.dialects import Dialect, DialectName
 from rankframe._warehouse.printing import Known, Printer
 from rankframe._warehouse.scopes import Values
@@ -46,7 +46,94 @@ def sql(
     exclude: TableName | None = None,
     **columns: Unpack[Columns],
 ) -> str:
-    """Write it."""
+    """
+    Write the call of ``evaluate`` or ``per_user`` as one SELECT, to run where the tables are.
+
+    Parameters
+    ----------
+    *metrics
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+    run, truth, exclude
+        The names of the tables: dotted paths such as ``"analytics.recs"``, whose parts are quoted;
+        tuples of parts; or one Jinja expression, ``'{{ ref("recs") }}'``. ``exclude`` has the rows
+        to remove from the lists. Without a truth (None), metrics of lists alone remain.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    dialect
+        The SQL of DuckDB, Spark and Databricks, Postgres, SQLite, BigQuery or Snowflake.
+    per_user
+        One row per user, as ``per_user`` returns, instead of means.
+    names
+        The columns of metrics: ``"label"``, or ``"snake"``, such as ndcg_at_10, which is the
+        default in BigQuery, where a name cannot have an @.
+    schema
+        The columns of the tables by ``"run"``, ``"truth"`` and ``"exclude"``: a frame, of which
+        only the types count, a schema, or a dict of types. By default the run has its keys, item
+        and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
+    users
+        Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from
+        the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
+        run and one in the truth; ``"served"``, with a row in the truth and a list of every system
+        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no
+        truth.
+    undefined
+        The value where a metric (a number or a boolean) is undefined, for example for a user
+        without a relevant item or, if the metric reads the list, without a list. By default null,
+        which a mean leaves out.
+    relevant_at
+        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
+        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
+        its own.
+    gains_from
+        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
+        metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
+        default every grade > 0 has a gain.
+    judged_only
+        Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
+        the ranks (trec_eval ``-J``).
+    depth
+        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+        ``-M``).
+    defaults
+        Parameters for labels that leave them out, for example
+        ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, if they have other names. With ``score=``, ranks are made from it.
+
+    Returns
+    -------
+    str
+        One SELECT with the columns of ``evaluate``, by…, users and metrics, in any order of rows.
+        The comment above it tells what it assumes of the tables; ``sql_check`` looks for rows that
+        break this.
+
+    Raises
+    ------
+    ValueError
+        If a metric has no form in SQL; the message names the reason, and what works instead.
+
+    Notes
+    -----
+    Values differ from those of ``evaluate`` in the last digits: sums are taken in another order.
+    Each metric is translated from its own expression, and so are expressions of your own.
+
+    Examples
+    --------
+    >>> query = rf.sql("ndcg@10", "map", run="recs", truth="labels", by="model")
+    >>> print(query[query.index("SELECT\\n  g.") :].strip())
+    SELECT
+      g."model",
+      COALESCE(m."users", 0) AS "users",
+      m."ndcg@10",
+      m."map"
+    FROM every_group AS g
+    LEFT JOIN means AS m ON m."model" = g."model"
+    """
+    call = {name: value for name, value in locals().items() if name not in ("metrics", "columns")}
+    defaults_of_call = inspect.signature(sql).parameters
+    call = {n: v for n, v in call.items() if v != defaults_of_call[n].default} | columns
     groups = keywords.group_names(by)
     paths = {"run": run, "truth": truth, "exclude": exclude}
     named = {name: path for name, path in paths.items() if path is not None}
@@ -65,7 +152,9 @@ def sql(
     )
     question = ask(frames["run"], metrics, frames.get("truth"), groups, settings, per_user=per_user)
     query = _Query(question, written, {n: written.table(path) for n, path in named.items()})
-    return query.text(_output_names(question, names, written))
+    output_names = _output_names(question, names, written)
+    text = query.text(output_names)
+    return headers.header(question, query.judged.tables, call, output_names) + text
 
 
 def _output_names(
@@ -119,7 +208,6 @@ class _Query:
         per_user, types = self._users(every, spine, names)
         groups = bool(self.sources.lacking)
         ctes = [*self.sources.ctes(groups=groups), *(c for v in every for c in v.ctes), *ctes]
-        ctes = list({cte.name: cte for cte in ctes}.values())
         if self.question.per_user:
             final = per_user
         else:
@@ -145,8 +233,7 @@ class _Query:
             # in "judged", hits are counted, not taken from the order of the rows
             rows = Rows(judged, frame, frame, "judged", frame)
             reading = registry.reading_of({n for m in metrics for n in m.reads})
-            same = [key for key in list(by_rows)[:number] if key[0] == reading.scope]
-            suffix = f"_{number + 1}" if same else ""
+            suffix = f"_{number + 1}" if number else ""
             try:
                 every.append(scopes.values_of(self.sources, rows, reading, metrics, suffix))
             except ValueError:

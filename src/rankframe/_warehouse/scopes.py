@@ -58,7 +58,7 @@ class _Scope:
         self.forms: dict[str, Node | SumOver] = {}
         # by table and text: how each sum is written there, and where it is read
         self.sums: dict[tuple[str, str], tuple[Known, Known]] = {}
-        self.lengths: dict[str, str] = {}
+        self.lengths: list[str] = []  # the lengths of lists that are read here
         self.truth = self.hits = self._steps_of_truth()
 
     # -------------------------------------------------------------- the rows
@@ -90,6 +90,7 @@ class _Scope:
             sources.item,
             base,
             known,
+            frozenset(map(Column, sources.lacking)),
             facts,
         )
 
@@ -130,7 +131,7 @@ class _Scope:
             sources.item,
             f"  SELECT\n    {', '.join(columns)}\n{base}",
             ChainMap(known, truth.known),  # columns may be added to the truth
-            truth.facts,
+            facts=truth.facts,
         )
 
     def _steps_of_lists(self) -> Steps:
@@ -222,7 +223,7 @@ class _Scope:
                 msg = f"it reads 'listed' and {name!r}, a column of fewer rows"
                 raise ValueError(msg)
             self._made(form, home)
-            home.add(name, form)
+            home.add(name, form, of_all=True)
 
     def _refuse_unknown(self, name: str) -> None:
         msg = f"it reads the column {name!r}, which schema= does not name"
@@ -239,22 +240,28 @@ class _Scope:
             self._made(node, self.hits)
         for node in others:
             self._made(node, other)
-        value = other.ready(value)
         if any(isinstance(node, Over) for node in trees.every_node(value)):
             other.add(f"{name} step", value)
             value = Column(f"{name} step")
-        prefixed = {n: k._replace(sql=f"o.{k.sql}") for n, k in other.known.items()}
-        prefixed |= {f"{OWN}{n}": k._replace(sql=f"a.{k.sql}") for n, k in self.hits.known.items()}
+        prefixed = {n: self._of("o", k) for n, k in other.known.items()}
+        prefixed |= {f"{OWN}{n}": self._of("a", k) for n, k in self.hits.known.items()}
         printer = Printer(self.dialect, prefixed)
         condition = "" if where is None else printer.sql(self._plain(where, printer), 2)
-        text = printer.sql(simplified(value, printer, {}))
-        absent = None if form.absent is None else self.dialect.literal(form.absent)
+        value = simplified(value, printer, self.truth.facts)
+        text = printer.column(value)
+        none, double = Literal(form.absent), printer.dtype(value) == "float"
+        absent = None if form.absent is None else printer.branch(none, double=double)
         self.hits.add_sum(
             name,
             Sum("", other.name, other.keys, text, condition, absent),
             own if of_truth else [*own, *others],
             printer.dtype(value),
         )
+
+    def _of(self, table: str, known: Known) -> Known:
+        """Read a column of this table; what is the same for all rows has no column."""
+        is_name = known.sql.startswith(self.dialect.quote)
+        return known._replace(sql=f"{table}.{known.sql}") if is_name else known
 
     def _plain(self, where: object, printer: Printer) -> Node:
         return simplified(trees.read(where), printer, {})  # type: ignore[arg-type]
@@ -282,9 +289,11 @@ class _Scope:
             if not isinstance(form, SumOver):
                 self._note_lengths(form)
             elif form.rows == "list" and name not in self.lengths:
-                printer = Printer(self.dialect, {"rank": Known(self.dialect.name_of("rank"), "int", nullable=False)})
-                total = printer.aggregate(Call("sum", (trees.read(form.value),)))
-                self.lengths[name] = "COUNT(*)" if form.value.meta.is_literal() else total
+                rank = Known(self.dialect.name_of("rank"), "int", nullable=False)
+                printer = Printer(self.dialect, {"rank": rank})
+                total = simplified(Call("sum", (trees.read(form.value),)), printer, {})
+                self.lengths.append(name)
+                self.sources.lengths[self._word(name)] = printer.sql(total)
 
     def _word(self, name: str) -> str:
         return self.dialect.name_of(name.replace("(", "_").replace(")", ""))
@@ -303,34 +312,35 @@ class _Scope:
         return trees.rebuilt(node, tuple(map(self._reduced, trees.inputs_of(node))))
 
     def _sum(self, node: Call) -> Node:
+        """Choose the rows of an aggregate: those of the truth alone, or with ranks."""
         names = trees.columns_of(node)
-        groups = not self.sources.lacking or {*names}.isdisjoint(self.sources.lacking)
-        of_hits = any(map(self._needs_rank, names)) or self.listed or not groups
+        groups = not {*names}.isdisjoint(self.sources.lacking)
+        of_hits = any(map(self._needs_rank, names)) or self.listed or groups
         home = self.hits if of_hits else self.truth
-        self._made(Call("", tuple(map(Column, [n for n in names if not self._is_of_list(n)]))), home)
-        of_lists = {name: Known(self._length_of(name), "int", nullable=False) for name in self.lengths}
+        self._made(Call("", tuple(Column(n) for n in names if not self._is_of_list(n))), home)
+        return self._sum_of(home, node)
+
+    def _sum_of(self, home: Steps, node: Node) -> Node:
+        if not isinstance(node, Call):
+            return node
+        if node.name not in AGGREGATES:  # what a sum became
+            return trees.rebuilt(node, tuple(self._sum_of(home, n) for n in node.inputs))
+        of_lists = {n: Known(self._length_of(n), "int", nullable=False) for n in self.lengths}
         printer = Printer(self.dialect, {**of_lists, **home.known})
         plain = simplified(node, printer, home.facts)
-        if not trees.columns_of(plain):
-            if plain == Literal(value=True):
-                return plain
-            if plain != Call("len", ()):
-                msg = "it reduces a constant"
-                raise ValueError(msg)
-        if isinstance(plain, Call) and all(map(self._is_of_list, trees.columns_of(plain))):
-            if plain.name in ("max", "min", "mean"):
+        if not isinstance(plain, Call) or plain.name not in AGGREGATES:
+            return self._sum_of(home, plain)
+        names, of_truth = trees.columns_of(plain), home is self.truth and not self.listed
+        if plain.name in ("any", "max", "min", "mean"):  # of one value, where there are rows
+            constant = of_truth and isinstance(plain.inputs[0], Literal)
+            if constant or (names and all(map(self._is_of_list, names))):
                 return plain.inputs[0]
-        plain = self._flat_inside(plain, home)
-        text = home.printer.aggregate(plain)
-        table = "h" if home is self.hits else "s"
+        inputs = tuple(home.in_column(home.ready(below)) for below in plain.inputs)
+        plain = Call(plain.name, inputs, plain.option)
+        text, table = home.printer.aggregate(plain), "s" if of_truth else "h"
         if (table, text) not in self.sums:
             self.sums[table, text] = self._named(table, plain, home)
         return Column(f"{table} {text}")
-
-    def _flat_inside(self, node: Node, home: Steps) -> Call:
-        assert isinstance(node, Call)
-        inputs = tuple(home._in_column(home.ready(below)) for below in node.inputs)
-        return Call(node.name, inputs, node.option)
 
     def _named(self, table: str, node: Call, home: Steps) -> tuple[Known, Known]:
         """Name a sum after what it reads, and tell what it is for a user without rows."""
@@ -353,7 +363,8 @@ class _Scope:
         absent["all"] = "TRUE"
         if node.name not in absent:
             return there, read._replace(nullable=True)
-        return there, read._replace(sql=f"COALESCE({read.sql}, {absent[node.name]})")
+        none = absent[node.name] + ".0" * (there.dtype == "float")
+        return there, read._replace(sql=f"COALESCE({read.sql}, {none})")
 
     def _written(self, reduced: Mapping[str, Node]) -> Values:
         """Write rows, sums and values."""
@@ -368,8 +379,6 @@ class _Scope:
         for table, home in parts:
             ctes += home.ctes()
             ctes.append(self._sums_of(table, home))
-        if self.lengths:
-            ctes.insert(0, self._list_lengths())
         columns: list[str] = []
         types: dict[str, str] = {}
         for name, node in reduced.items():
@@ -418,13 +427,6 @@ class _Scope:
             body += f"\n  WHERE {graded or self.dialect.name_of('relevance') + ' > 0'}"
         comment = "sums of the truth, one row per user" if table == "s" else "sums of the lists"
         return Cte(f"{home.name}_sums", comment, f"{body}\n  GROUP BY {', '.join(keys)}")
-
-    def _list_lengths(self) -> Cte:
-        keys = self.dialect.names_of(self.sources.keys)
-        columns = [f"{text} AS {self._word(name)}" for name, text in self.lengths.items()]
-        body = "  SELECT\n    " + ",\n    ".join([*keys, *columns])
-        body += f"\n  FROM {self.sources.cut}\n  GROUP BY {', '.join(keys)}"
-        return Cte(self.sources.name("list_lengths"), "how many items each list has", body)
 
     # -------------------------------------------------------------- which join
 

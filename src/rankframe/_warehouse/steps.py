@@ -43,6 +43,7 @@ class Steps:
     item: str
     base: str  # the first SELECT
     known: MutableMapping[str, Known]
+    groups: frozenset[Node] = frozenset()  # of lists, all of which have these rows
     facts: dict[Node, Node] = field(default_factory=dict[Node, Node])
     step_of: dict[str, int] = field(default_factory=dict[str, int])
     columns: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
@@ -54,9 +55,12 @@ class Steps:
         """Print what reads these rows."""
         return Printer(self.dialect, self.known)
 
-    def add(self, name: str, node: Node) -> None:
-        """Derive a column, unless it is the same for all rows."""
-        node = self.ready(node)
+    def add(self, name: str, node: Node, *, of_all: bool = False) -> None:
+        """Derive a column, unless it is the same for all rows.
+
+        An aggregate in it is one of each list, or ``of_all`` rows.
+        """
+        node = self.ready(node, of_all=of_all)
         if isinstance(node, Literal | Column):  # no column of its own
             self.facts[Column(name)] = node
             self.known[name] = Known(self.printer.sql(node), self.printer.dtype(node))
@@ -67,7 +71,7 @@ class Steps:
             self.printer.nullable(node),
         )
         step = self._after(node)
-        self.columns.setdefault(step, []).append(f"{self.printer.sql(node)} AS {known.sql}")
+        self.columns.setdefault(step, []).append(f"{self.printer.column(node)} AS {known.sql}")
         self.known[name], self.step_of[name] = known, step
 
     def add_sum(self, column: str, total: Sum, reads: Collection[Node], dtype: str) -> None:
@@ -77,9 +81,10 @@ class Steps:
         self.sums.setdefault(step, []).append(total._replace(column=known.sql))
         self.known[column], self.step_of[column] = known, step
 
-    def ready(self, node: Node) -> Node:
+    def ready(self, node: Node, *, of_all: bool = False) -> Node:
         """Simplify a node on these rows, and put windows inside windows into columns."""
-        return self._flat(simplified(node, self.printer, self.facts))
+        keys = () if of_all else tuple(map(Column, self.keys))
+        return self._flat(simplified(node, self.printer, self.facts), keys)
 
     def ctes(self) -> list[Cte]:
         """Write all steps; the last one has the name of the rows."""
@@ -91,7 +96,7 @@ class Steps:
                 bodies.append((f"  SELECT\n    *,\n{listed}\n  FROM {{before}}", ""))
             if sums := self.sums.get(step):
                 bodies.append((self._joined(sums), ""))
-        names = [f"{self.name}_{place}" for place in range(1, len(bodies))]
+        names = [f"{self.name}_step_{place}" for place in range(1, len(bodies))]
         ctes: list[Cte] = []
         for place, (body, _) in enumerate(bodies):
             name = [*names, self.name][place]
@@ -133,39 +138,41 @@ class Steps:
             word += "_"
         return word
 
-    def _flat(self, node: Node) -> Node:
+    def _flat(self, node: Node, rest: tuple[Node, ...]) -> Node:
+        """Put a window around what needs other rows: where none is named, those of ``rest``."""
         if isinstance(node, Over):
-            order = tuple(map(self._flat, node.order))
-            return self._pushed(node.value, self._own_keys(node.keys), order)
+            order = tuple(self._flat(below, rest) for below in node.order)
+            return self._pushed(node.value, self._own_keys(node.keys), order, rest)
         if isinstance(node, Call) and node.name in AGGREGATES | {"rank", "is_duplicated"}:
-            keys = tuple(map(Column, self.keys))
-            return self._pushed(node, keys, ())
+            return self._pushed(node, rest, (), rest)
         if isinstance(node, Call) and node.name in WINDOWED:
             msg = f"it has {node.name!r} in no order: add .over(…, order_by=…)"
             raise ValueError(msg)
-        return trees.rebuilt(node, tuple(map(self._flat, trees.inputs_of(node))))
+        inputs = tuple(self._flat(below, rest) for below in trees.inputs_of(node))
+        return trees.rebuilt(node, inputs)
 
     def _own_keys(self, keys: tuple[Node, ...]) -> tuple[Node, ...]:
         """Leave out the groups that these rows do not have yet, since all have the same rows."""
         lists = {Column(name) for name in self.keys}
-        return tuple(key for key in keys if key in lists or self._has(key))
+        return tuple(key for key in keys if key in lists or key not in self.groups)
 
-    def _has(self, key: Node) -> bool:
-        return isinstance(key, Column) and key.name in self.known
-
-    def _pushed(self, node: Node, keys: tuple[Node, ...], order: tuple[Node, ...]) -> Node:
-        """Put a window around the functions that need other rows."""
+    def _pushed(
+        self, node: Node, keys: tuple[Node, ...], order: tuple[Node, ...], rest: tuple[Node, ...]
+    ) -> Node:
+        """Move a window down to the functions that need other rows."""
         if isinstance(node, Call) and node.name in AGGREGATES | WINDOWED:
-            inputs = tuple(self._in_column(self._flat(below)) for below in node.inputs)
+            inputs = tuple(self.in_column(self._flat(below, rest)) for below in node.inputs)
             if node.name == "is_duplicated":
                 keys = ()
             return Over(Call(node.name, inputs, node.option), keys, order)
         if isinstance(node, Over):
-            return self._flat(node)
-        inputs = tuple(self._pushed(below, keys, order) for below in trees.inputs_of(node))
+            return self._flat(node, rest)
+        inputs = tuple(
+            self._pushed(below, keys, order, rest) for below in trees.inputs_of(node)
+        )
         return trees.rebuilt(node, inputs)
 
-    def _in_column(self, node: Node) -> Node:
+    def in_column(self, node: Node) -> Node:
         """Put what has a window into a column of its own."""
         if not any(isinstance(below, Over) for below in trees.every_node(node)):
             return node
@@ -186,6 +193,8 @@ def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node
         if isinstance(node.value.value, bool) and node.dtype != "bool":
             return Literal(int(node.value.value))
         return node.value if node.value.value is None else node
+    if isinstance(node, Cast) and printer.dtype(node.value) == node.dtype:
+        return node.value
     if not isinstance(node, Call):
         return node
     return _simplified_call(node, printer)
@@ -206,8 +215,8 @@ def _simplified_call(node: Call, printer: Printer) -> Node:
             return value
         case Call("sum", (Literal(1),)):
             return Call("len", ())
-        case Call("any", (Literal(True),)):
-            return Literal(value=True)
+        case Call("sum", (Literal(float() | int() as number),)):
+            return Call("times", (Call("len", ()), Literal(number)))
         case Call("cum_sum", (Literal(1),)):
             return Call("place", ())
         case _:

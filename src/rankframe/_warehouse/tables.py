@@ -34,6 +34,8 @@ def empty_frames(
     named: Collection[str],
     by: Sequence[str],
     columns: Columns,
+    *,
+    rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
 ) -> dict[str, pl.LazyFrame]:
     """Make an empty frame of each table, with the columns that it is said to have."""
     schema = {} if schema is None else schema
@@ -44,7 +46,7 @@ def empty_frames(
     role = cast("Mapping[str, str]", columns)
     ids = {role.get(name, name): pl.String() for name in ("user", "item")}
     placing = "score" if "score" in columns else "rank"
-    number = pl.Float64() if placing == "score" else pl.Int64()
+    number = pl.Float64() if placing == "score" else rank
     default: dict[str, Mapping[str, Any]] = {
         "run": {**dict.fromkeys(by, pl.String()), **ids, role.get(placing, placing): number},
         "truth": {**ids, role.get("relevance", "relevance"): pl.Float64()},
@@ -79,6 +81,7 @@ class Sources:
     def __post_init__(self) -> None:
         words = {word.lower() for path in self.paths.values() for word in re.findall(r"\w+", path)}
         self._taken = words
+        self.lengths: dict[str, str] = {}  # columns of the lengths of lists, as scopes need them
         run, truth = self.tables.run, self.tables.truth
         self.keys, self.item = run.keys, run.item
         self.truth_keys = run.keys if truth is None else truth.keys
@@ -132,6 +135,12 @@ class Sources:
             ctes += self._without_excluded(last)
         if self.settings.cuts_lists:
             ctes.append(self._cut())
+        if self.lengths:
+            keys = self.dialect.names_of(self.keys)
+            columns = [*keys, *(f"{text} AS {name}" for name, text in self.lengths.items())]
+            body = "  SELECT\n    " + ",\n    ".join(columns)
+            body += f"\n  FROM {self.cut}\n  GROUP BY {', '.join(keys)}"
+            ctes.append(Cte(self.name("list_lengths"), "how many items each list has", body))
         return ctes
 
     def _lists(self) -> Cte:
