@@ -27,7 +27,6 @@ import polars as pl
 
 from rankframe._request import parameters, registry
 from rankframe._request.keywords import Defaults
-from rankframe._request.parameters import Gain
 
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]

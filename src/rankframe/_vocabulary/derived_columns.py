@@ -20,7 +20,6 @@ from rankframe._vocabulary import steps, terms
 from rankframe._vocabulary.scope_rows import Rows
 
 
-
 def _own(name: str) -> pl.Expr:
     """A column of the row for which a sum over rows is taken."""
     return pl.col(f"{OWN}{name}")
@@ -91,8 +90,6 @@ def returned_ideal_rank(rows: Rows, gain: str) -> pl.Expr:
         return _ideal_position(terms.is_listed, gain, rows.keys)
     returned = pl.when(terms.is_graded & terms.is_listed).then(terms.relevance)
     return terms.count(returned.rank("ordinal", descending=True).over(rows.keys))
-
-
 
 
 def _place_by_grade(keys: Sequence[str]) -> pl.Expr:
@@ -402,9 +399,7 @@ def _kept_on(text: str, gains: pl.Expr) -> pl.Expr:
     return 1 - gain_functions.usefulness(top) / needed
 
 
-@registry.joined_column(
-    form=_eager, parameter=_goals_and_top, default="1;top", down_to_rank=True
-)
+@registry.joined_column(form=_eager, parameter=_goals_and_top, default="1;top", down_to_rank=True)
 def eagerness(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """INST's Π (1 − gain / need) over the items above; of 2 goals and a highest grade of 4:
     eagerness(2;4).

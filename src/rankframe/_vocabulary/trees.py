@@ -154,6 +154,10 @@ _AGGREGATES = {
     "NUnique": "n_unique",
     "Sum": "sum",
 }
+#: Nodes of which only some options are read.
+_CAST, _LITERAL, _OVER, _RANK, _SHIFT, _SUM = (
+    *("Cast", "Literal", "Over", "Rank", "ShiftAndFill", "CumSum"),
+)
 _TYPES = {"Boolean": "bool", "Float32": "float", "Float64": "float"}
 _RANKS = {"Dense": "dense", "Min": "min", "Ordinal": "ordinal"}
 
@@ -163,7 +167,8 @@ def _read(tree: Any) -> Node:
     reader = _READERS.get(kind)
     if reader is None:
         raise _unknown(kind)
-    return reader(value)
+    node: Node = reader(value)
+    return node
 
 
 def _only(tree: Any) -> tuple[str, Any]:
@@ -175,14 +180,15 @@ def _only(tree: Any) -> tuple[str, Any]:
     raise _unknown(str(cast("object", tree))[:40])
 
 
-def _unknown(kind: str) -> UnknownNodeError:
-    return UnknownNodeError(f"it has a node {kind!r}, which is not read")
+def _unknown(kind: str, option: object = None) -> UnknownNodeError:
+    name = kind if option is None else f"{kind}({option})"
+    return UnknownNodeError(f"it has a node {name!r}, which is not read")
 
 
 def _literal(value: Any) -> Node:
     of, scalar = _only(value)
     if of not in ("Dyn", "Scalar"):
-        raise _unknown(f"Literal({of})")
+        raise _unknown(_LITERAL, of)
     dtype, number = _only(scalar)
     if dtype == "Null":
         return Literal(None)
@@ -190,14 +196,14 @@ def _literal(value: Any) -> Node:
         return Literal(float("nan"))
     if isinstance(number, bool | int | float | str) and dtype not in ("Date", "Datetime", "Time"):
         return Literal(number)
-    raise _unknown(f"Literal({dtype})")
+    raise _unknown(_LITERAL, dtype)
 
 
 def _cast(value: Any) -> Node:
     _, dtype = _only(value["dtype"])
     dtype, _ = _only(dtype)
     if dtype not in _TYPES and "Int" not in dtype:
-        raise _unknown(f"Cast({dtype})")
+        raise _unknown(_CAST, dtype)
     return Cast(_read(value["expr"]), _TYPES.get(dtype, "int"))
 
 
@@ -256,7 +262,8 @@ def _function(value: Any) -> Node:
         return Call(_FUNCTIONS[kind], nodes)
     if kind not in _WITH_OPTIONS:
         raise _unknown(kind)
-    return _WITH_OPTIONS[kind](nodes, option)
+    node: Node = _WITH_OPTIONS[kind](nodes, option)
+    return node
 
 
 def _product_above(inputs: Any) -> Node:
@@ -266,7 +273,7 @@ def _product_above(inputs: Any) -> Node:
         function = product.get("Function", {"function": ""})
         if function["function"] == {"CumProd": {"reverse": False}}:
             return Call("product_above", (_read(function["input"][0]),))
-    raise _unknown("ShiftAndFill")
+    raise _unknown(_SHIFT)
 
 
 def _clip(nodes: tuple[Node, ...], option: Any) -> Node:
@@ -286,13 +293,13 @@ def _power(nodes: tuple[Node, ...], option: Any) -> Node:
 def _rank(nodes: tuple[Node, ...], option: Any) -> Node:
     method, falls = option["options"]["method"], option["options"]["descending"]
     if method not in _RANKS:
-        raise _unknown(f"Rank({method})")
+        raise _unknown(_RANK, method)
     return Call("rank", nodes, (_RANKS[method], falls))
 
 
 def _cumulated(nodes: tuple[Node, ...], option: Any) -> Node:
     if option["reverse"]:
-        raise _unknown("CumSum(reverse)")
+        raise _unknown(_SUM, "reverse")
     return Call("cum_sum", nodes)
 
 
@@ -342,7 +349,7 @@ _WITH_OPTIONS: Mapping[str, Any] = {
 def _over(value: Any) -> Node:
     order = value["order_by"]
     if order and (order[1]["descending"] or value["mapping"] != "GroupsToRows"):
-        raise _unknown("Over(descending)")
+        raise _unknown(_OVER, order[1])
     keys = tuple(map(_read, value["partition_by"]))
     return Over(_read(value["function"]), keys, (_read(order[0]),) if order else ())
 

@@ -16,7 +16,7 @@ from rankframe._tables.table import Table
 from rankframe._vocabulary import trees
 from rankframe._warehouse import dialects, headers, tables
 from rankframe._warehouse.dialects import Dialect, DialectName
-from rankframe._warehouse.printing import Known
+from rankframe._warehouse.printing import ColumnText
 from rankframe._warehouse.steps import Steps
 from rankframe._warehouse.tables import TableName, TableSchema
 
@@ -73,15 +73,13 @@ def sql_check(
     return f"{head}SELECT {names}\nFROM (\n{every}\n) AS broken\nWHERE {count} > 0\n"
 
 
-def _of_rows(
-    table: Table, path: str, metrics: Sequence[Metric], dialect: Dialect
-) -> Iterator[str]:
+def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialect) -> Iterator[str]:
     """Count the rows that break each rule of the library."""
-    known = {
-        name: Known(dialect.name_of(name), tables.type_of(dtype))
+    dictionary = {
+        name: ColumnText(dialect.name_of(name), tables.type_of(dtype))
         for name, dtype in table.schema.items()
     }
-    rows = Steps("rows", "", dialect, table.keys, table.item, "", known)
+    rows = Steps("rows", "", dialect, table.keys, table.item, "", dictionary)
     every = [*rules.row_rules(table), *rules.table_rules(table), *_of_gains(table, metrics)]
     for rule in every:
         broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
@@ -104,9 +102,9 @@ def _of_gains(table: Table, metrics: Sequence[Metric]) -> Iterator[Rule]:
     for metric in labels.parse_metrics(metrics, per_user=False) if metrics else ():
         gain = labels.option_of(metric.expr, "gain")
         if gain is not None and not isinstance(gain, str):
-            known = pl.any_horizontal(*(grade == level for level in gain))
+            dictionary = pl.any_horizontal(*(grade == level for level in gain))
             text = f"a grade without a gain in {parameters.as_text(gain)}: give each a finite gain"
-            yield Rule(table.name, table.relevance, text, (grade > 0) & ~known)
+            yield Rule(table.name, table.relevance, text, (grade > 0) & ~dictionary)
         most = labels.option_of(metric.expr, "max_grade")
         if most is not None:
             text = f"a grade above max_grade={parameters.as_text(most)}: use one that none exceeds"

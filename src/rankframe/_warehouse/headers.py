@@ -20,7 +20,7 @@ def comments(lines: Iterable[str]) -> str:
 def plain(value: object) -> str:
     """Show a text of the caller's only if it cannot end a comment, nor be read by Jinja."""
     text = repr(value)
-    return text if re.fullmatch(r"['\w.,:;=()\[\]@+* -]*", text, re.ASCII) else "…"
+    return text if re.fullmatch(r"['\w.,:;=()\[\]@+* -]*", text, re.ASCII) else "'…'"
 
 
 def header(
@@ -34,7 +34,8 @@ def header(
     if tables.lacking:
         lines.append("  every group of the run has the whole truth")
     lines.append("Metrics:")
-    lines += [f"  {plain(names[m.name])}: {_definition(m.name)}" for m in question.requested]
+    for metric in question.requested:
+        lines.append(f"  {plain(names[metric.name])[1:-1]}: {_definition(metric.name)}")
     return comments(lines)
 
 

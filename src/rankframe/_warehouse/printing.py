@@ -10,8 +10,8 @@ from rankframe._vocabulary.trees import AGGREGATES, Call, Cast, Column, Literal,
 from rankframe._warehouse.dialects import Dialect
 
 
-class Known(NamedTuple):
-    """How a column is written, and what is known of its values."""
+class ColumnText(NamedTuple):
+    """How a column is written, and what is sure of its values."""
 
     sql: str
     dtype: str  # int, float, bool, or other
@@ -19,10 +19,10 @@ class Known(NamedTuple):
 
 
 class Printer(NamedTuple):
-    """Prints trees whose columns are known."""
+    """Prints trees whose columns are in a dictionary."""
 
     dialect: Dialect
-    columns: Mapping[str, Known]
+    columns: Mapping[str, ColumnText]
 
     def sql(self, node: Node, above: int = 0) -> str:
         """Write a node, in parentheses where what is above binds more strongly."""
@@ -158,8 +158,8 @@ class Printer(NamedTuple):
                 return self.dtype(inner) != "bool" and self.is_double(inner)
             case Call("when" | "coalesce", inputs, _):
                 values = inputs[value.name == "when" :]
-                known = [node for node in values if not isinstance(node, Literal)]
-                return all(map(self.is_double, known)) and any(map(self.is_double, values))
+                dictionary = [node for node in values if not isinstance(node, Literal)]
+                return all(map(self.is_double, dictionary)) and any(map(self.is_double, values))
             case Call("plus" | "minus" | "times" | "negate" | "sum" | "max" | "min", inputs, _):
                 return any(map(self.is_double, inputs))
             case Call(name, _, _):
@@ -226,13 +226,14 @@ class Printer(NamedTuple):
             case Call("place", _, _):
                 return f"ROW_NUMBER() {over}", _ATOM
             case Call("product_above", (factor,), _):
-                number, above = self.sql(factor, 5), f"{over[:-1]} {down} 1 PRECEDING)"
-                logs = f"SUM(CASE WHEN {number} <= 0 THEN NULL ELSE LN({number}) END) {above}"
-                zeros = f"MAX(CASE WHEN {number} <= 0 THEN 1 ELSE 0 END) {above}"
+                text, above = self.sql(factor, 5), f"{over[:-1]} {down} 1 PRECEDING)"
+                logs = f"SUM(CASE WHEN {text} <= 0 THEN NULL ELSE LN({text}) END) {above}"
+                zeros = f"MAX(CASE WHEN {text} <= 0 THEN 1 ELSE 0 END) {above}"
                 product = f"COALESCE(EXP({logs}), 1.0)"
                 return f"CASE WHEN {zeros} = 1 THEN 0.0 ELSE {product} END", _ATOM
             case Call("shift", (number, by), _):
-                assert isinstance(by, Literal) and isinstance(by.value, int)
+                assert isinstance(by, Literal)
+                assert isinstance(by.value, int)
                 lag = "LAG" if by.value > 0 else "LEAD"
                 return f"{lag}({self.sql(number)}, {abs(by.value)}) {over}", _ATOM
             case Call("rank", (number,), (method, falls)):
@@ -243,8 +244,8 @@ class Printer(NamedTuple):
                     ranked = f"CASE WHEN {self.sql(number, 5)} IS NOT NULL THEN {ranked} END"
                 return ranked, _ATOM
             case Call("is_duplicated", columns, _):
-                within = f"PARTITION BY {', '.join(map(self.sql, columns))}"
-                return f"COUNT(*) OVER ({within}) > 1", _COMPARISON
+                equal = f"PARTITION BY {', '.join(map(self.sql, columns))}"
+                return f"COUNT(*) OVER ({equal}) > 1", _COMPARISON
             case Call(name, _, _) if name in AGGREGATES - {"n_unique"} and not order:
                 return self._aggregate_over(value, over)
             case Call(name, _, _):

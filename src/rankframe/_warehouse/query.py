@@ -18,10 +18,9 @@ from rankframe._request.question import Question, ask
 from rankframe._tables import judgment, readers
 from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
-from rankframe._vocabulary.trees import AGGREGATES, Call, Node
 from rankframe._warehouse import dialects, headers, scopes, tables
 from rankframe._warehouse.dialects import Dialect, DialectName
-from rankframe._warehouse.printing import Known, Printer
+from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.scopes import Values
 from rankframe._warehouse.steps import Cte
 from rankframe._warehouse.tables import Sources, TableName, TableSchema
@@ -46,7 +45,7 @@ def sql(
     exclude: TableName | None = None,
     **columns: Unpack[Columns],
 ) -> str:
-    """
+    r"""
     Write the call of ``evaluate`` or ``per_user`` as one SELECT, to run where the tables are.
 
     Parameters
@@ -122,7 +121,7 @@ def sql(
     Examples
     --------
     >>> query = rf.sql("ndcg@10", "map", run="recs", truth="labels", by="model")
-    >>> print(query[query.index("SELECT\\n  g.") :].strip())
+    >>> print(query[query.index("SELECT\n  g.") :].strip())
     SELECT
       g."model",
       COALESCE(m."users", 0) AS "users",
@@ -131,9 +130,9 @@ def sql(
     FROM every_group AS g
     LEFT JOIN means AS m ON m."model" = g."model"
     """
-    call = {name: value for name, value in locals().items() if name not in ("metrics", "columns")}
-    defaults_of_call = inspect.signature(sql).parameters
-    call = {n: v for n, v in call.items() if v != defaults_of_call[n].default} | columns
+    plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
+    call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
+    call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
     groups = keywords.group_names(by)
     paths = {"run": run, "truth": truth, "exclude": exclude}
     named = {name: path for name, path in paths.items() if path is not None}
@@ -238,9 +237,9 @@ class _Query:
                 every.append(scopes.values_of(self.sources, rows, reading, metrics, suffix))
             except ValueError:
                 for metric in metrics:  # find the one that cannot be said
-                    one = registry.reading_of(metric.reads)
+                    alone = registry.reading_of(metric.reads)
                     try:
-                        scopes.values_of(self.sources, rows, one, [metric], suffix)
+                        scopes.values_of(self.sources, rows, alone, [metric], suffix)
                     except ValueError as error:
                         raise refused(metric.name, str(error)) from None
                 raise
@@ -264,12 +263,10 @@ class _Query:
         where = f"\n    WHERE {relevance} > 0" if users == "truth" else ""
         own = ", ".join(self.dialect.names_of(sources.truth_keys))
         crossed = f" CROSS JOIN {sources.name('all_groups')} AS g" if sources.lacking else ""
-        groups = [f"g.{name}" for name in self.dialect.names_of(sources.lacking)]
         tables = {name: "g" if name in sources.lacking else "t" for name in sources.keys}
         listed = ", ".join(f"{tables[n]}.{self.dialect.name_of(n)}" for n in sources.keys)
         judged = f"  SELECT {listed}\n  FROM (\n    SELECT DISTINCT {own} FROM "
         judged += f"{sources.name('judgments')}{where}\n  ) AS t{crossed}"
-        del groups
         if users in ("truth", "judged"):
             return judged
         if users == "all":
@@ -286,19 +283,23 @@ class _Query:
         sources, quoted = self.sources, self.dialect.name_of
         system = user_choice.system_of(self.judged.tables.run.by)
         own = [name for name in sources.keys if name != system]
-        keys = ", ".join(self.dialect.names_of(sources.keys))
-        lists = f"SELECT DISTINCT {keys} FROM {sources.cut}"
-        on = " AND ".join(f"l.{quoted(n)} = {places[n]}" for n in own)
+        lists = (
+            f"SELECT DISTINCT {', '.join(self.dialect.names_of(sources.keys))} FROM {sources.cut}"
+        )
+        keys = ", ".join(self.dialect.names_of(own))
+        on = " AND ".join(f"l.{quoted(name)} = {places[name]}" for name in own)
+        served = f"    SELECT {keys}, COUNT(*) AS n FROM ({lists}) AS d GROUP BY {keys}"
+        joined = f"\n  JOIN (\n{served}\n  ) AS l ON {on}"
         if system is None:
-            return f"\n  WHERE EXISTS (SELECT 1 FROM {sources.cut} AS l WHERE {on})"
+            return joined
         of_groups = sources.lacking if system in sources.lacking else sources.keys[:-1]
-        rest = [name for name in of_groups if name != system]
-        groups = self._groups(of_groups)
-        number = f"SELECT COUNT(DISTINCT y.{quoted(system)}) FROM ({groups}) AS y"
-        if rest:
-            number += " WHERE " + " AND ".join(f"y.{quoted(n)} = {places[n]}" for n in rest)
-        count = f"SELECT COUNT(*) FROM ({lists}) AS l WHERE {on}"
-        return f"\n  WHERE ({count}) = ({number})"
+        rest = self.dialect.names_of(name for name in of_groups if name != system)
+        number = f"COUNT(DISTINCT {quoted(system)}) AS n FROM ({self._groups(of_groups)}) AS e"
+        if not rest:
+            return f"{joined}\n  CROSS JOIN (SELECT {number}) AS y\n  WHERE l.n = y.n"
+        on = " AND ".join(f"y.{quoted(n)} = {places[n]}" for n in of_groups if n != system)
+        systems = f"SELECT {', '.join(rest)}, {number} GROUP BY {', '.join(rest)}"
+        return f"{joined}\n  JOIN (\n    {systems}\n  ) AS y ON {on}\n  WHERE l.n = y.n"
 
     def _groups(self, names: Sequence[str]) -> str:
         """Select each group of the run and the truth once."""
@@ -306,58 +307,54 @@ class _Query:
         sources = self.sources
         if {*names} <= {*sources.lacking}:
             return f"SELECT DISTINCT {columns} FROM {sources.name('all_groups')}"
-        truth = [name for name in names if name not in sources.lacking]
         if not sources.tables.has_truth:
             return f"SELECT DISTINCT {columns} FROM {sources.lists}"
         crossed = f" CROSS JOIN {sources.name('all_groups')}" if sources.lacking else ""
-        del truth
         both = f"SELECT {columns} FROM {sources.lists} UNION ALL "
         both += f"SELECT {columns} FROM {sources.name('judgments')}{crossed}"
         return f"SELECT DISTINCT {columns} FROM ({both}) AS b"
 
     def _users(
         self, every: Sequence[Values], spine: str, names: Mapping[str, str]
-    ) -> tuple[str, dict[str, Known]]:
+    ) -> tuple[str, dict[str, ColumnText]]:
         """Join the values of all scopes, for the users who count."""
         quoted, keys = self.dialect.name_of, self.sources.keys
         home = {name: f"v{n}" for n, values in enumerate(every, 1) for name in values.types}
         types = {name: dtype for values in every for name, dtype in values.types.items()}
         first = home[next(iter(every[0].types))] if spine == every[0].name else "u"
         columns = [f"{first}.{quoted(name)}" for name in keys]
-        known: dict[str, Known] = {}
+        dictionary: dict[str, ColumnText] = {}
         for metric in self.question.requested:
             name, dtype = metric.name, types[metric.name]
             text = f"{home[name]}.{quoted(name)}"
-            known[name] = Known(quoted(names[name]), dtype)
+            dictionary[name] = ColumnText(quoted(names[name]), dtype)
             if self.settings.undefined is not None and dtype in ("int", "float", "bool"):
                 fill = self.dialect.literal(float(self.settings.undefined))
                 if dtype == "bool":
                     text = f"CASE WHEN {text} THEN 1 WHEN NOT {text} THEN 0 END"
                     text = f"CAST({text} AS {self.dialect.types[0]})"
-                    known[name] = Known(quoted(names[name]), "float")
+                    dictionary[name] = ColumnText(quoted(names[name]), "float")
                 text = f"COALESCE({text}, {fill})"
             columns.append(f"{text} AS {quoted(names[name])}")
         body = "SELECT\n  " + ",\n  ".join(columns) + f"\nFROM {spine} AS {first}"
         for number, values in enumerate(every, 1):
             if values.name != spine:
-                on = " AND ".join(
-                    f"v{number}.{quoted(n)} = {first}.{quoted(n)}" for n in keys
-                )
+                on = " AND ".join(f"v{number}.{quoted(n)} = {first}.{quoted(n)}" for n in keys)
                 body += f"\nLEFT JOIN {values.name} AS v{number} ON {on}"
-        return body, known
+        return body, dictionary
 
     def _means(
-        self, names: Mapping[str, str], known: Mapping[str, Known]
+        self, names: Mapping[str, str], dictionary: Mapping[str, ColumnText]
     ) -> tuple[str, list[Cte]]:
         """Reduce the values of users to one row per group."""
         quoted, sources = self.dialect.name_of, self.sources
         by = sources.keys[:-1]
-        printer = Printer(self.dialect, known)
+        printer = Printer(self.dialect, dictionary)
         users = quoted("users")
         columns = [f"COUNT(*) AS {users}"]
         for metric in self.question.requested:
-            node = trees.read(metric.over_users(pl.col(metric.name)))
-            columns.append(f"{_mean(node, printer)} AS {quoted(names[metric.name])}")
+            mean = printer.sql(trees.read(metric.over_users(pl.col(metric.name))))
+            columns.append(f"{mean} AS {quoted(names[metric.name])}")
         per_user = sources.name("per_user")
         if not by:
             listed = ",\n  ".join(columns)
@@ -370,16 +367,11 @@ class _Query:
             Cte(means, "means over users", body),
             Cte(groups, "also groups in which no user counts", f"  {self._groups(by)}"),
         ]
-        listed = [f"g.{key}" for key in keys] + [f"COALESCE(m.{users}, 0) AS {users}"]
-        listed += [f"m.{quoted(names[m.name])}" for m in self.question.requested]
+        final = [f"g.{key}" for key in keys] + [f"COALESCE(m.{users}, 0) AS {users}"]
+        final += [f"m.{quoted(names[m.name])}" for m in self.question.requested]
         on = " AND ".join(f"m.{key} = g.{key}" for key in keys)
-        final = "SELECT\n  " + ",\n  ".join(listed) + f"\nFROM {groups} AS g\n"
-        return f"{final}LEFT JOIN {means} AS m ON {on}", ctes
-
-
-def _mean(node: Node, printer: Printer) -> str:
-    """Write an aggregate over users, which may have values that are all null, or no rows."""
-    return printer.sql(node)
+        text = "SELECT\n  " + ",\n  ".join(final) + f"\nFROM {groups} AS g\n"
+        return f"{text}LEFT JOIN {means} AS m ON {on}", ctes
 
 
 def _indented(text: str) -> str:
@@ -410,8 +402,10 @@ _NEAREST = {
 
 def refused(name: str, reason: str) -> ValueError:
     """Make the error of a metric that SQL cannot say."""
-    entry = labels.look_up(name)
-    near = None if entry is None else _NEAREST.get(entry.entry.plain)
+    parsed = labels.look_up(name)
+    near = None if parsed is None else _NEAREST.get(parsed.entry.plain)
+    if parsed is not None and near is not None and parsed.parts["k"]:
+        near += f"@{parsed.parts['k']}"
     instead = "" if near is None else f"the nearest label is {near!r}; "
     msg = f"metric {name!r} has no form in SQL: {reason}; {instead}rf.evaluate computes it"
     return ValueError(msg)

@@ -11,20 +11,22 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rankframe._request import labels, registry
+from rankframe._request import registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import OWN, Reading, SumOver
-from rankframe._vocabulary import scope_rows, trees
+from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe._vocabulary.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
 from rankframe._warehouse.dialects import Dialect
-from rankframe._warehouse.printing import Known, Printer
+from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.steps import Cte, Steps, Sum, simplified
 from rankframe._warehouse.tables import Sources
 
 _GRADED = Call("greater", (Column("relevance"), Literal(0)))
 _BELOW_0 = Call("less", (Column("relevance"), Literal(0)))
-_HAS_ROWS = {Call("greater", (Column("s COUNT(*)"), Literal(0))): Literal(value=True)}
+_HAS_ROWS: Mapping[Node, Node] = {
+    Call("greater", (Column("s COUNT(*)"), Literal(0))): Literal(value=True)
+}
 _NULL, _ZERO, _OTHER = "null", "zero", "other"
 
 
@@ -57,7 +59,7 @@ class _Scope:
         self.listed = reading.scope == "listed"
         self.forms: dict[str, Node | SumOver] = {}
         # by table and text: how each sum is written there, and where it is read
-        self.sums: dict[tuple[str, str], tuple[Known, Known]] = {}
+        self.sums: dict[tuple[str, str], tuple[ColumnText, ColumnText]] = {}
         self.lengths: list[str] = []  # the lengths of lists that are read here
         self.truth = self.hits = self._steps_of_truth()
 
@@ -80,8 +82,8 @@ class _Scope:
         columns = ",\n    ".join([*names, gain, *own])
         base = f"  SELECT\n    {columns}\n  FROM {sources.name('judgments')}"
         base += f"\n  WHERE {relevance} > 0" if self.graded else ""
-        known = sources.known([*sources.truth_keys, sources.item, *sources.own_of_truth])
-        known["relevance"] = Known(relevance, "float", nullable=False)
+        dictionary = sources.dictionary([*sources.truth_keys, sources.item, *sources.own_of_truth])
+        dictionary["relevance"] = ColumnText(relevance, "float", nullable=False)
         return Steps(
             sources.name(f"{'relevant' if self.graded else 'judged'}{self.suffix}"),
             "items of grade > 0" if self.graded else "all judged items",
@@ -89,7 +91,7 @@ class _Scope:
             sources.truth_keys,
             sources.item,
             base,
-            known,
+            dictionary,
             frozenset(map(Column, sources.lacking)),
             facts,
         )
@@ -103,23 +105,23 @@ class _Scope:
         sources, truth = self.sources, self.truth
         quoted, lists, rows = self.dialect.name_of, sources.cut, truth.name
         row = [*sources.keys, sources.item]
-        source = {name: "t" if name in truth.known else "g" for name in row}
+        source = {name: "t" if name in truth.dictionary else "g" for name in row}
         listed = [*(["rank"]), *sources.own_of_run]
         if only_hits:
-            source = {name: "t" if name in truth.known else "l" for name in row}
-            shared = [name for name in row if name in truth.known]
+            source = {name: "t" if name in truth.dictionary else "l" for name in row}
+            shared = [name for name in row if name in truth.dictionary]
             base = f"  FROM {rows} AS t\n  JOIN {lists} AS l ON {self._on('l', 't', shared)}"
         else:
             groups = f" CROSS JOIN {sources.name('all_groups')} AS g" if sources.lacking else ""
             on = " AND ".join(f"l.{quoted(n)} = {source[n]}.{quoted(n)}" for n in row)
             base = f"  FROM {rows} AS t{groups}\n  LEFT JOIN {lists} AS l ON {on}"
-        known = sources.known([*row, *sources.own_of_run])
-        known["rank"] = Known(quoted("rank"), "int", nullable=not only_hits)
-        groups = [f"l.{quoted(n)}" if only_hits else f"g.{quoted(n)}" for n in sources.lacking]
-        columns = [*groups, "t.*", *(f"l.{quoted(name)}" for name in listed)]
+        dictionary = sources.dictionary([*row, *sources.own_of_run])
+        dictionary["rank"] = ColumnText(quoted("rank"), "int", nullable=not only_hits)
+        of_groups = [f"{'l' if only_hits else 'g'}.{quoted(n)}" for n in sources.lacking]
+        columns = [*of_groups, "t.*", *(f"l.{quoted(name)}" for name in listed)]
         for name in self.lengths:
             columns.append(f"{self._length_of(name)} AS {self._word(name)}")
-            known[name] = Known(self._word(name), "int", nullable=False)
+            dictionary[name] = ColumnText(self._word(name), "int", nullable=False)
         if self.lengths:
             on = " AND ".join(f"n.{quoted(k)} = {source[k]}.{quoted(k)}" for k in sources.keys)
             base += f"\n  LEFT JOIN {sources.name('list_lengths')} AS n ON {on}"
@@ -130,7 +132,7 @@ class _Scope:
             sources.keys,
             sources.item,
             f"  SELECT\n    {', '.join(columns)}\n{base}",
-            ChainMap(known, truth.known),  # columns may be added to the truth
+            ChainMap(dictionary, truth.dictionary),  # columns may be added to the truth
             facts=truth.facts,
         )
 
@@ -139,11 +141,11 @@ class _Scope:
         sources, quoted = self.sources, self.dialect.name_of
         row = [*sources.keys, sources.item]
         columns = [*row, "rank", *sources.own_of_run]
-        known = sources.known([*row, *sources.own_of_run])
-        known["rank"] = Known(quoted("rank"), "int")
+        dictionary = sources.dictionary([*row, *sources.own_of_run])
+        dictionary["rank"] = ColumnText(quoted("rank"), "int")
         base = ", ".join(self.dialect.names_of(columns)) + f"\n  FROM {sources.cut}"
         if self.reading.lists_alone and not sources.own_of_truth:
-            known["rank"] = Known(quoted("rank"), "int", nullable=False)
+            dictionary["rank"] = ColumnText(quoted("rank"), "int", nullable=False)
         else:
             truth = self.dialect.names_of([*sources.truth_keys, sources.item])
             groups = self.dialect.names_of(sources.lacking)
@@ -155,8 +157,8 @@ class _Scope:
             base = ", ".join([*ids, *own, *(f"t.{name}" for name in wanted)])
             base += f"\n  FROM {sources.cut} AS l\n  FULL JOIN (\n    {source}\n    FROM "
             base += f"{sources.name('judgments')}{crossed}\n  ) AS t ON {self._on('l', 't', row)}"
-            known |= sources.known(sources.own_of_truth)
-            known["relevance"] = Known(quoted("relevance"), "float")
+            dictionary |= sources.dictionary(sources.own_of_truth)
+            dictionary["relevance"] = ColumnText(quoted("relevance"), "float")
         return Steps(
             sources.name(f"listed{self.suffix}"),
             "the whole lists",
@@ -164,7 +166,7 @@ class _Scope:
             sources.keys,
             sources.item,
             f"  SELECT {base}",
-            known,
+            dictionary,
         )
 
     def _on(self, left: str, right: str, names: Sequence[str]) -> str:
@@ -209,7 +211,7 @@ class _Scope:
         """Derive the columns that a node reads."""
         for name in trees.columns_of(node):
             home = steps if self._needs_rank(name) else self.truth
-            if name in home.known or name in steps.known:
+            if name in home.dictionary or name in steps.dictionary:
                 continue
             if name in self.sources.lacking:  # a window over all groups
                 continue
@@ -243,8 +245,8 @@ class _Scope:
         if any(isinstance(node, Over) for node in trees.every_node(value)):
             other.add(f"{name} step", value)
             value = Column(f"{name} step")
-        prefixed = {n: self._of("o", k) for n, k in other.known.items()}
-        prefixed |= {f"{OWN}{n}": self._of("a", k) for n, k in self.hits.known.items()}
+        prefixed = {n: self._of("o", k) for n, k in other.dictionary.items()}
+        prefixed |= {f"{OWN}{n}": self._of("a", k) for n, k in self.hits.dictionary.items()}
         printer = Printer(self.dialect, prefixed)
         condition = "" if where is None else printer.sql(self._plain(where, printer), 2)
         value = simplified(value, printer, self.truth.facts)
@@ -258,10 +260,10 @@ class _Scope:
             printer.dtype(value),
         )
 
-    def _of(self, table: str, known: Known) -> Known:
+    def _of(self, table: str, dictionary: ColumnText) -> ColumnText:
         """Read a column of this table; what is the same for all rows has no column."""
-        is_name = known.sql.startswith(self.dialect.quote)
-        return known._replace(sql=f"{table}.{known.sql}") if is_name else known
+        is_name = dictionary.sql.startswith(self.dialect.quote)
+        return dictionary._replace(sql=f"{table}.{dictionary.sql}") if is_name else dictionary
 
     def _plain(self, where: object, printer: Printer) -> Node:
         return simplified(trees.read(where), printer, {})  # type: ignore[arg-type]
@@ -289,7 +291,7 @@ class _Scope:
             if not isinstance(form, SumOver):
                 self._note_lengths(form)
             elif form.rows == "list" and name not in self.lengths:
-                rank = Known(self.dialect.name_of("rank"), "int", nullable=False)
+                rank = ColumnText(self.dialect.name_of("rank"), "int", nullable=False)
                 printer = Printer(self.dialect, {"rank": rank})
                 total = simplified(Call("sum", (trees.read(form.value),)), printer, {})
                 self.lengths.append(name)
@@ -305,10 +307,9 @@ class _Scope:
         """Put each aggregate into a column of sums."""
         if isinstance(node, Call) and node.name in AGGREGATES:
             return self._sum(node)
-        if isinstance(node, Column | Over):
-            what = node.name if isinstance(node, Column) else "a window"
-            msg = f"it reads {what!r} outside an aggregate, so a user has several values"
-            raise ValueError(msg)
+        if isinstance(node, Column):
+            msg = f"it reads {node.name!r} outside an aggregate, so a user has several values"
+            raise ValueError(msg)  # noqa: TRY004  (of the expression, not of an argument)
         return trees.rebuilt(node, tuple(map(self._reduced, trees.inputs_of(node))))
 
     def _sum(self, node: Call) -> Node:
@@ -325,8 +326,8 @@ class _Scope:
             return node
         if node.name not in AGGREGATES:  # what a sum became
             return trees.rebuilt(node, tuple(self._sum_of(home, n) for n in node.inputs))
-        of_lists = {n: Known(self._length_of(n), "int", nullable=False) for n in self.lengths}
-        printer = Printer(self.dialect, {**of_lists, **home.known})
+        of_lists = {n: ColumnText(self._length_of(n), "int", nullable=False) for n in self.lengths}
+        printer = Printer(self.dialect, {**of_lists, **home.dictionary})
         plain = simplified(node, printer, home.facts)
         if not isinstance(plain, Call) or plain.name not in AGGREGATES:
             return self._sum_of(home, plain)
@@ -335,16 +336,16 @@ class _Scope:
             constant = of_truth and isinstance(plain.inputs[0], Literal)
             if constant or (names and all(map(self._is_of_list, names))):
                 return plain.inputs[0]
-        inputs = tuple(home.in_column(home.ready(below)) for below in plain.inputs)
-        plain = Call(plain.name, inputs, plain.option)
-        text, table = home.printer.aggregate(plain), "s" if of_truth else "h"
+        inputs = tuple(home.in_column(home.ready(n)) for n in trees.inputs_of(plain))
+        total = Call(plain.name, inputs, plain.option)
+        text, table = home.printer.aggregate(total), "s" if of_truth else "h"
         if (table, text) not in self.sums:
-            self.sums[table, text] = self._named(table, plain, home)
+            self.sums[table, text] = self._named(table, total, home)
         return Column(f"{table} {text}")
 
-    def _named(self, table: str, node: Call, home: Steps) -> tuple[Known, Known]:
+    def _named(self, table: str, node: Call, home: Steps) -> tuple[ColumnText, ColumnText]:
         """Name a sum after what it reads, and tell what it is for a user without rows."""
-        words = [home.known[name].sql[1:-1] for name in trees.columns_of(node)]
+        words = [home.dictionary[name].sql[1:-1] for name in trees.columns_of(node)]
         cuts = [below.inputs[1] for below in trees.every_node(node) if _is_cut(below)]
         words += [f"to_{cut.value}" for cut in cuts if isinstance(cut, Literal)]
         stem = "_".join(dict.fromkeys([node.name, *words])) if words else "num_rows"
@@ -355,7 +356,7 @@ class _Scope:
             number += 1
             name = f"{stem}_{number}"
         printer = home.printer
-        there = Known(self.dialect.name_of(name), printer.dtype(node), printer.nullable(node))
+        there = ColumnText(self.dialect.name_of(name), printer.dtype(node), printer.nullable(node))
         read = there._replace(sql=f"{table}.{there.sql}")
         if table == "s":
             return there, read
@@ -369,9 +370,11 @@ class _Scope:
     def _written(self, reduced: Mapping[str, Node]) -> Values:
         """Write rows, sums and values."""
         sources, quoted = self.sources, self.dialect.name_of
-        known = {f"{table} {text}": read for (table, text), (_, read) in self.sums.items()}
-        known |= {name: Known(self._length_of(name), "int", nullable=False) for name in self.lengths}
-        printer = Printer(self.dialect, known)
+        dictionary = {f"{table} {text}": read for (table, text), (_, read) in self.sums.items()}
+        dictionary |= {
+            name: ColumnText(self._length_of(name), "int", nullable=False) for name in self.lengths
+        }
+        printer = Printer(self.dialect, dictionary)
         ctes: list[Cte] = []
         parts = [("s", self.truth)] if not self.listed else []
         if any(table == "h" for table, _ in self.sums):
@@ -385,7 +388,7 @@ class _Scope:
             node = simplified(node, printer, _HAS_ROWS)
             types[name] = printer.dtype(node)
             columns.append(f"{self._typed(node, printer)} AS {quoted(name)}")
-        source, tables = self._source_of_values(ctes)
+        source, tables = self._source_of_values()
         keys = [f"{tables[name]}.{quoted(name)}" for name in sources.keys]
         body = "  SELECT\n    " + ",\n    ".join([*keys, *columns]) + f"\n  {source}"
         for table, home in parts:
@@ -408,12 +411,14 @@ class _Scope:
             return f"CAST({printer.sql(node)} AS {self.dialect.types[1]})"
         return printer.sql(node)
 
-    def _source_of_values(self, ctes: list[Cte]) -> tuple[str, dict[str, str]]:
+    def _source_of_values(self) -> tuple[str, dict[str, str]]:
         """Name the rows that have all users of the scope, and the table that has each key."""
         sources = self.sources
         if self.listed:
             keys = ", ".join(self.dialect.names_of(sources.keys))
-            return f"FROM (SELECT DISTINCT {keys} FROM {sources.lists}) AS s", dict.fromkeys(sources.keys, "s")
+            return f"FROM (SELECT DISTINCT {keys} FROM {sources.lists}) AS s", dict.fromkeys(
+                sources.keys, "s"
+            )
         crossed = f" CROSS JOIN {sources.name('all_groups')} AS g" if sources.lacking else ""
         tables = {name: "g" if name in sources.lacking else "s" for name in sources.keys}
         return f"FROM {self.truth.name}_sums AS s{crossed}", tables
@@ -468,11 +473,13 @@ class _Scope:
                 chosen = values[1] if _OTHER in values[0] else set[str]()
                 return chosen | (values[2] if values[0] & {_NULL, _ZERO} else set[str]())
             case "is_not_null" | "is_null":
-                is_null, is_there = _NULL in values[0], bool(values[0] - {_NULL})
-                found = is_there if name == "is_not_null" else is_null
-                return ({_OTHER} if found else set[str]()) | (
-                    {_ZERO} if (is_null if name == "is_not_null" else is_there) else set[str]()
+                is_null = (
+                    {_OTHER if name == "is_null" else _ZERO} if _NULL in values[0] else set[str]()
                 )
+                is_there = (
+                    {_ZERO if name == "is_null" else _OTHER} if values[0] - {_NULL} else set[str]()
+                )
+                return is_null | is_there
             case "coalesce":
                 first, second = values[0], values[1]
                 return (first - {_NULL}) | second if _NULL in first else first
@@ -497,10 +504,16 @@ def _read_by(form: SumOver) -> list[str]:
 
 def _may_be_nan(node: Node) -> bool:
     return any(
-        (isinstance(below, Literal) and below.value != below.value)  # noqa: PLR0124
-        or (isinstance(below, Call) and below.name in ("divide", "log", "power"))
+        (isinstance(below, Literal) and below.value != below.value)
+        or (isinstance(below, Call) and below.name in ("divide", "log"))
+        or (isinstance(below, Call) and below.name == "power" and not _has_positive_base(below))
         for below in trees.every_node(node)
     )
+
+
+def _has_positive_base(node: Call) -> bool:
+    base = node.inputs[0]
+    return isinstance(base, Literal) and isinstance(base.value, int | float) and base.value > 0
 
 
 def _is_cut(node: Node) -> bool:

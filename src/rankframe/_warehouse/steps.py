@@ -8,9 +8,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rankframe._vocabulary import trees
-from rankframe._vocabulary.trees import AGGREGATES, WINDOWED, Call, Cast, Column, Literal, Node, Over
+from rankframe._vocabulary.trees import (
+    AGGREGATES,
+    WINDOWED,
+    Call,
+    Cast,
+    Column,
+    Literal,
+    Node,
+    Over,
+)
 from rankframe._warehouse.dialects import Dialect
-from rankframe._warehouse.printing import Known, Printer
+from rankframe._warehouse.printing import ColumnText, Printer
 
 
 class Cte(NamedTuple):
@@ -42,7 +51,7 @@ class Steps:
     keys: Sequence[str]  # of a list, as far as these rows have them
     item: str
     base: str  # the first SELECT
-    known: MutableMapping[str, Known]
+    dictionary: MutableMapping[str, ColumnText]
     groups: frozenset[Node] = frozenset()  # of lists, all of which have these rows
     facts: dict[Node, Node] = field(default_factory=dict[Node, Node])
     step_of: dict[str, int] = field(default_factory=dict[str, int])
@@ -53,7 +62,7 @@ class Steps:
     @property
     def printer(self) -> Printer:
         """Print what reads these rows."""
-        return Printer(self.dialect, self.known)
+        return Printer(self.dialect, self.dictionary)
 
     def add(self, name: str, node: Node, *, of_all: bool = False) -> None:
         """Derive a column, unless it is the same for all rows.
@@ -63,23 +72,25 @@ class Steps:
         node = self.ready(node, of_all=of_all)
         if isinstance(node, Literal | Column):  # no column of its own
             self.facts[Column(name)] = node
-            self.known[name] = Known(self.printer.sql(node), self.printer.dtype(node))
+            self.dictionary[name] = ColumnText(self.printer.sql(node), self.printer.dtype(node))
             return
-        known = Known(
+        dictionary = ColumnText(
             self.dialect.name_of(self._free(name)),
             self.printer.dtype(node),
             self.printer.nullable(node),
         )
         step = self._after(node)
-        self.columns.setdefault(step, []).append(f"{self.printer.column(node)} AS {known.sql}")
-        self.known[name], self.step_of[name] = known, step
+        self.columns.setdefault(step, []).append(f"{self.printer.column(node)} AS {dictionary.sql}")
+        self.dictionary[name], self.step_of[name] = dictionary, step
 
     def add_sum(self, column: str, total: Sum, reads: Collection[Node], dtype: str) -> None:
         """Join a sum over rows of the same list."""
         step = max(map(self._after, reads), default=1)
-        known = Known(self.dialect.name_of(self._free(column)), dtype, total.absent is None)
-        self.sums.setdefault(step, []).append(total._replace(column=known.sql))
-        self.known[column], self.step_of[column] = known, step
+        dictionary = ColumnText(
+            self.dialect.name_of(self._free(column)), dtype, total.absent is None
+        )
+        self.sums.setdefault(step, []).append(total._replace(column=dictionary.sql))
+        self.dictionary[column], self.step_of[column] = dictionary, step
 
     def ready(self, node: Node, *, of_all: bool = False) -> Node:
         """Simplify a node on these rows, and put windows inside windows into columns."""
@@ -133,7 +144,7 @@ class Steps:
     def _free(self, name: str) -> str:
         """Write a name of the vocabulary as one word that no other column has."""
         word = re.sub(r"\W+", "_", name).strip("_")
-        taken = {known.sql.lower() for known in self.known.values()}
+        taken = {dictionary.sql.lower() for dictionary in self.dictionary.values()}
         while self.dialect.name_of(word).lower() in taken:
             word += "_"
         return word
@@ -167,9 +178,7 @@ class Steps:
             return Over(Call(node.name, inputs, node.option), keys, order)
         if isinstance(node, Over):
             return self._flat(node, rest)
-        inputs = tuple(
-            self._pushed(below, keys, order, rest) for below in trees.inputs_of(node)
-        )
+        inputs = tuple(self._pushed(below, keys, order, rest) for below in trees.inputs_of(node))
         return trees.rebuilt(node, inputs)
 
     def in_column(self, node: Node) -> Node:
@@ -206,9 +215,9 @@ def _simplified_call(node: Call, printer: Printer) -> Node:
             return value if condition else otherwise
         case Call("and" | "or", (left, right)):
             decides = node.name == "or"  # true decides or, and false decides and
-            for one, other in ((left, right), (right, left)):
-                if isinstance(one, Literal) and isinstance(one.value, bool):
-                    return one if one.value is decides else other
+            for side, other in ((left, right), (right, left)):
+                if isinstance(side, Literal) and isinstance(side.value, bool):
+                    return side if side.value is decides else other
         case Call("is_null" | "is_not_null", (value,)) if not printer.nullable(value):
             return Literal(node.name == "is_not_null")
         case Call("coalesce", (value, *_)) if not printer.nullable(value):

@@ -18,7 +18,7 @@ from rankframe._request.types import Frame
 from rankframe._tables import adapters
 from rankframe._tables.table import Table, Tables
 from rankframe._warehouse.dialects import Dialect
-from rankframe._warehouse.printing import Known
+from rankframe._warehouse.printing import ColumnText
 from rankframe._warehouse.steps import Cte
 
 #: A table's name as a dotted path or a tuple of parts, or one Jinja expression.
@@ -108,13 +108,13 @@ class Sources:
         """Name a CTE as no table is called, since it would hide that table."""
         return f"{word}_" if word in self._taken else word
 
-    def known(self, names: Sequence[str]) -> dict[str, Known]:
+    def dictionary(self, names: Sequence[str]) -> dict[str, ColumnText]:
         """Describe columns of the tables; keys are never null."""
         schema = {**self.tables.run.schema}
         schema |= {} if self.tables.truth is None else self.tables.truth.schema
         ids = [*self.keys, self.item]
         return {
-            name: Known(self.dialect.name_of(name), type_of(schema[name]), name not in ids)
+            name: ColumnText(self.dialect.name_of(name), type_of(schema[name]), name not in ids)
             for name in names
         }
 
@@ -159,7 +159,9 @@ class Sources:
             rank = f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {score} DESC, {item} DESC)"
             where = f"{score} IS NOT NULL"
             if run.schema[run.score].is_float() and self.dialect.is_nan != "FALSE":
-                nan = self.dialect.is_nan.format(f"CAST({score} AS {self.dialect.types[0]})", self.dialect.nan)
+                nan = self.dialect.is_nan.format(
+                    f"CAST({score} AS {self.dialect.types[0]})", self.dialect.nan
+                )
                 where += f" AND NOT {nan}"
         columns = ",\n    ".join([*ids, f"{rank} AS {quoted('rank')}"])
         body = f"  SELECT\n    {columns}\n  FROM {self.paths['run']}\n  WHERE {where}"
@@ -168,7 +170,7 @@ class Sources:
     def _judgments(self, truth: Table) -> Cte:
         quoted = self.dialect.name_of
         ids = self.dialect.names_of([*truth.keys, self.item, *self.own_of_truth])
-        grade, where = "CAST(1 AS {})".format(self.dialect.types[0]), ""
+        grade, where = f"CAST(1 AS {self.dialect.types[0]})", ""
         if truth.relevance is not None:
             name = quoted(truth.relevance)
             value = name
@@ -201,10 +203,15 @@ class Sources:
         on = " AND ".join(f"x.{n} = l.{n}" for n in self.dialect.names_of(ids))
         columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])
         before = self.name("lists_with_gaps")
-        body = f"  SELECT\n    {', '.join(columns)},\n    {gap} + {place} AS {rank}\n  FROM {before} AS l\n"
+        body = f"  SELECT\n    {', '.join(columns)},\n    {gap} + {place} AS {rank}\n"
+        body += f"  FROM {before} AS l\n"
         body += f"  WHERE NOT EXISTS (SELECT 1 FROM {self.paths['exclude']} AS x WHERE {on})"
         return [
-            Cte(before, "how many empty places are above", f"  SELECT *, {rank} - {place} AS {gap}\n  FROM {last}"),
+            Cte(
+                before,
+                "how many empty places are above",
+                f"  SELECT *, {rank} - {place} AS {gap}\n  FROM {last}",
+            ),
             Cte(self.lists, "the lists without excluded items; those below move up", body),
         ]
 
