@@ -268,12 +268,12 @@ class Printer(NamedTuple):
         return f"{null}, {text}" if self.nullable(node) else text
 
 
-def _type_of(value: object) -> str:
+def _type_of(value: bool | float | str | None) -> str:  # noqa: FBT001
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "bool"
-    return {int: "int", float: "float"}.get(type(value), "other")
+    return "int" if isinstance(value, int) else "float" if isinstance(value, float) else "other"
 
 
 #: columns that begin at 1, and the number of rows of a group

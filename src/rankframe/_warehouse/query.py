@@ -433,3 +433,4 @@ def _refuse_tables(read: Any) -> None:
             "item, as in SELECT user, item, MAX(relevance)"
         )
         raise ValueError(msg)
+

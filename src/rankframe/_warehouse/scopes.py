@@ -16,7 +16,7 @@ from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import OWN, Reading, SumOver
 from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
-from rankframe._vocabulary.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
+from rankframe._vocabulary.trees import AGGREGATES, WINDOWED, Call, Cast, Column, Literal, Node, Over
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.steps import Cte, Steps, Sum, simplified
@@ -134,6 +134,7 @@ class _Scope:
             f"  SELECT\n    {', '.join(columns)}\n{base}",
             ChainMap(dictionary, truth.dictionary),  # columns may be added to the truth
             facts=truth.facts,
+            truth=truth,
         )
 
     def _steps_of_lists(self) -> Steps:
@@ -278,7 +279,7 @@ class _Scope:
         if self.listed:
             self.truth = self.hits = self._steps_of_lists()
         else:
-            inner = all(map(self._vanishes, nodes.values()))
+            inner = all(self._vanishes(node) and self._is_steady(node) for node in nodes.values())
             self.hits = self._steps_of_hits(only_hits=inner)
         return self._written({name: self._reduced(node) for name, node in nodes.items()})
 
@@ -346,8 +347,7 @@ class _Scope:
     def _named(self, table: str, node: Call, home: Steps) -> tuple[ColumnText, ColumnText]:
         """Name a sum after what it reads, and tell what it is for a user without rows."""
         words = [home.dictionary[name].sql[1:-1] for name in trees.columns_of(node)]
-        cuts = [below.inputs[1] for below in trees.every_node(node) if _is_cut(below)]
-        words += [f"to_{cut.value}" for cut in cuts if isinstance(cut, Literal)]
+        words += [cut for below in trees.every_node(node) for cut in _cuts_in(below)]
         stem = "_".join(dict.fromkeys([node.name, *words])) if words else "num_rows"
         stem = re.sub("^sum_rank(?=_to|$)", "hits", stem)[:50]
         taken = {there.sql for there, _ in self.sums.values()}
@@ -445,6 +445,25 @@ class _Scope:
             return self._unlisted(node.inputs[0]) <= empty
         return all(map(self._vanishes, trees.inputs_of(node)))
 
+    def _is_steady(self, node: Node, *, in_aggregate: bool = False) -> bool:
+        """Whether windows give the items of a list the same where the other items are left out."""
+        match node:
+            case Column(name) if not self._is_base(name) and not self._is_of_list(name):
+                form = self._form(name)
+                return isinstance(form, SumOver) or self._is_steady(form, in_aggregate=True)
+            case Over(Call(name, _, _) as value, _, order):
+                by_rank = order == (Column("rank"),) and name in ("cum_sum", "product_above")
+                return by_rank or self._is_steady(value, in_aggregate=True)
+            case Call(name, inputs, _) if in_aggregate and name in AGGREGATES | WINDOWED:
+                if any(map(self._needs_rank, trees.columns_of(node))):
+                    empty = {_NULL, _ZERO} if name in ("sum", "any") else {_NULL}
+                    return name != "shift" and self._unlisted(inputs[0]) <= empty
+            case Call(name, _, _):
+                in_aggregate = in_aggregate or name in AGGREGATES
+            case _:
+                pass
+        return all(self._is_steady(n, in_aggregate=in_aggregate) for n in trees.inputs_of(node))
+
     def _unlisted(self, node: Node) -> set[str]:
         """Return what a value can be in the row of an item that was not retrieved."""
         match node:
@@ -516,5 +535,10 @@ def _has_positive_base(node: Call) -> bool:
     return isinstance(base, Literal) and isinstance(base.value, int | float) and base.value > 0
 
 
-def _is_cut(node: Node) -> bool:
-    return isinstance(node, Call) and node.name == "less_equal" and node.inputs[0] == Column("rank")
+def _cuts_in(node: Node) -> list[str]:
+    """Name the cut-off that a comparison of the rank has."""
+    match node:
+        case Call("less_equal", (Column("rank"), Literal(cut))):
+            return [f"to_{cut}"]
+        case _:
+            return []

@@ -58,6 +58,7 @@ class Steps:
     columns: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     sums: dict[int, list[Sum]] = field(default_factory=dict[int, list[Sum]])
     windows: dict[Node, Column] = field(default_factory=dict[Node, Column])
+    truth: Steps | None = None  # the rows that these are some of
 
     @property
     def printer(self) -> Printer:
@@ -153,7 +154,7 @@ class Steps:
         """Put a window around what needs other rows: where none is named, those of ``rest``."""
         if isinstance(node, Over):
             order = tuple(self._flat(below, rest) for below in node.order)
-            return self._pushed(node.value, self._own_keys(node.keys), order, rest)
+            return self._pushed(node.value, node.keys, order, rest)
         if isinstance(node, Call) and node.name in AGGREGATES | {"rank", "is_duplicated"}:
             return self._pushed(node, rest, (), rest)
         if isinstance(node, Call) and node.name in WINDOWED:
@@ -161,6 +162,11 @@ class Steps:
             raise ValueError(msg)
         inputs = tuple(self._flat(below, rest) for below in trees.inputs_of(node))
         return trees.rebuilt(node, inputs)
+
+    def has(self, window: Over) -> bool:
+        """Whether these rows have what a window reads, beside the groups that it is in."""
+        groups = {key.name for key in self.groups if isinstance(key, Column)}
+        return {*trees.columns_of(window)} - groups <= {*self.dictionary}
 
     def _own_keys(self, keys: tuple[Node, ...]) -> tuple[Node, ...]:
         """Leave out the groups that these rows do not have yet, since all have the same rows."""
@@ -172,6 +178,10 @@ class Steps:
     ) -> Node:
         """Move a window down to the functions that need other rows."""
         if isinstance(node, Call) and node.name in AGGREGATES | WINDOWED:
+            keys = self._own_keys(keys)
+            window = Over(node, keys, order)
+            if self.truth is not None and self.truth.has(window):
+                return self.truth.in_column(self.truth.ready(window))
             inputs = tuple(self.in_column(self._flat(below, rest)) for below in node.inputs)
             if node.name == "is_duplicated":
                 keys = ()
@@ -186,7 +196,7 @@ class Steps:
         if not any(isinstance(below, Over) for below in trees.every_node(node)):
             return node
         if node not in self.windows:
-            name = f"window {len(self.windows) + 1}"
+            name = f"{self.name} window {len(self.windows) + 1}"
             self.add(name, node)
             self.windows[node] = Column(name)
         return self.windows[node]
