@@ -34,7 +34,9 @@ def tables(seed=1, *, groups=2, text=False, score=False):
         run, truth = (frame.with_columns(ids[0], ids[1].alias("item")) for frame in (run, truth))
     if score:  # ties, a null and a NaN
         points = (100 - pl.col("rank") // 2).cast(pl.Float64)
-        run = run.with_columns(score=pl.when(pl.col("rank") != 7).then(points).otherwise(float("nan")))
+        run = run.with_columns(
+            score=pl.when(pl.col("rank") != 7).then(points).otherwise(float("nan"))
+        )
         run = run.drop("rank")
     return run, truth
 
@@ -92,7 +94,9 @@ def differences(got, want, keys):
     for name in want.columns:
         for left, right in zip(got[name], want[name], strict=True):
             numbers = isinstance(right, int | float) and left is not None
-            same = abs(float(left) - right) <= 1e-12 * max(1, abs(right)) if numbers else left == right
+            same = (
+                abs(float(left) - right) <= 1e-12 * max(1, abs(right)) if numbers else left == right
+            )
             if not same:
                 apart[name] = (left, right)
     return apart

@@ -84,7 +84,10 @@ GOLDEN = {
         a.cum_prod().shift(1, fill_value=1.0).over("k", order_by="b"),
         Over(Call("product_above", (A,)), (K,), (B,)),
     ),
-    "shift": (a.shift(-1).over("k", order_by="b"), Over(Call("shift", (A, Literal(-1))), (K,), (B,))),
+    "shift": (
+        a.shift(-1).over("k", order_by="b"),
+        Over(Call("shift", (A, Literal(-1))), (K,), (B,)),
+    ),
     "rank": (
         a.rank("ordinal", descending=True).over("k"),
         Over(Call("rank", (A,), ("ordinal", True)), (K,)),
@@ -101,9 +104,19 @@ def test_a_node_is_read_as_its_golden_tree(kind):
 
 def test_every_node_has_a_golden_tree():
     golden = [trees.read(expression) for expression, _ in GOLDEN.values()]
-    golden = {below.name for tree in golden for below in trees.every_node(tree) if isinstance(below, Call)}
+    golden = {
+        below.name for tree in golden for below in trees.every_node(tree) if isinstance(below, Call)
+    }
     names = {*trees._OPERATORS.values(), *trees._FUNCTIONS.values(), *trees._AGGREGATES.values()}
-    assert golden == names | {"when", "power", "rank", "shift", "cum_sum", "product_above", "len"} | {
+    assert golden == names | {
+        "when",
+        "power",
+        "rank",
+        "shift",
+        "cum_sum",
+        "product_above",
+        "len",
+    } | {
         "any",
         "all",
     }
@@ -111,7 +124,7 @@ def test_every_node_has_a_golden_tree():
 
 def test_json_has_no_nan():
     (number,) = (n.value for n in trees.every_node(trees.read(pl.lit(float("nan")))))
-    assert number != number  # noqa: PLR0124
+    assert number != number
 
 
 def test_every_metric_is_read():

@@ -21,10 +21,7 @@ def is_translated(label):
 STACKED = tuple(
     pl.concat(frames)
     for frames in zip(
-        *(
-            [frame.with_columns(seed=pl.lit(seed)) for frame in tables(seed)]
-            for seed in range(4)
-        ),
+        *([frame.with_columns(seed=pl.lit(seed)) for frame in tables(seed)] for seed in range(4)),
         strict=True,
     )
 )
@@ -54,9 +51,7 @@ def compare(dialect, run, truth, *metrics, per_user, by, **options):
     frames = {"run": run, "truth": truth} | ({} if excluded is None else {"exclude": excluded})
     if excluded is not None:
         options["exclude"] = "exclude"
-    text = rf.sql(
-        *metrics, by=by, dialect=dialect, per_user=per_user, schema=frames, **options
-    )
+    text = rf.sql(*metrics, by=by, dialect=dialect, per_user=per_user, schema=frames, **options)
     got = ENGINES[dialect](text, **frames)
     user = options.get("user", "user")
     return differences(got, want, [*by, *([user] if per_user else [])])
@@ -99,16 +94,24 @@ def _forms():
     again = truth.filter(pl.col("item") % 5 > 0).with_columns(model=pl.lit("m1"))
     both = pl.concat([truth.with_columns(model=pl.lit("m0")), again])
     yield "a truth of each group", run, both, {"by": ["model"]}
-    days = [run.with_columns(day=pl.lit(1)), run.with_columns(day=pl.lit(2)).filter(pl.col("item") != 3)]
+    days = [
+        run.with_columns(day=pl.lit(1)),
+        run.with_columns(day=pl.lit(2)).filter(pl.col("item") != 3),
+    ]
     yield "two columns", pl.concat(days), truth, {"by": ["model", "day"], "users": "served"}
     segments = truth.with_columns(segment=pl.col("user") // 4)
     yield "segments of the truth", run, segments, {"by": ["model", "segment"]}
     excluded = run.filter(pl.col("rank") % 3 == 1).select("user", "item")
     yield "exclude", run, truth, {"by": ["model"], "exclude": excluded, "depth": 5}
-    yield "of a group", run, truth, {
-        "by": ["model"],
-        "exclude": run.filter(model="m1").head(20).select("model", "user", "item"),
-    }
+    yield (
+        "of a group",
+        run,
+        truth,
+        {
+            "by": ["model"],
+            "exclude": run.filter(model="m1").head(20).select("model", "user", "item"),
+        },
+    )
     other = {"user": "q id", "item": "doc", "rank": "place", "relevance": "grade"}
     named = [frame.rename(other, strict=False) for frame in (run, truth)]
     yield "other names", *named, {"by": ["model"], **other}
@@ -118,7 +121,12 @@ def _forms():
         run, truth = tables(6, text=text, score=True)
         yield f"scores, ids of text: {text}", run, truth, {"by": ["model"], "score": "score"}
     yield "booleans", run, truth.with_columns(pl.col("relevance") > 0), {"by": ["model"]}
-    yield "no relevance", run, truth.filter(pl.col("relevance") > 0).drop("relevance"), {"by": ["model"]}
+    yield (
+        "no relevance",
+        run,
+        truth.filter(pl.col("relevance") > 0).drop("relevance"),
+        {"by": ["model"]},
+    )
 
 
 FORMS = {name: case for name, *case in _forms()}
@@ -181,11 +189,15 @@ def test_registered_columns_and_metrics():
 
 def test_a_group_without_users_has_none():
     run, truth = tables(2)
-    run = pl.concat([run, run.head(2).with_columns(model=pl.lit("new"), user=pl.lit(77).cast(pl.Int64))])
+    run = pl.concat(
+        [run, run.head(2).with_columns(model=pl.lit("new"), user=pl.lit(77).cast(pl.Int64))]
+    )
     metrics = ["ndcg@3", "num_hits"]
     assert compare("duckdb", run, truth, *metrics, per_user=False, by=["model"], users="both") == {}
 
 
 def test_what_is_null_stays_out_of_the_mean():
     run, truth = tables(2)
-    assert compare("duckdb", run, truth, "auc", "ap", per_user=False, by=["model"], users="run") == {}
+    assert (
+        compare("duckdb", run, truth, "auc", "ap", per_user=False, by=["model"], users="run") == {}
+    )

@@ -150,7 +150,9 @@ def sql(
         columns=columns,
     )
     question = ask(frames["run"], metrics, frames.get("truth"), groups, settings, per_user=per_user)
-    query = _Query(question, written, {n: written.table(path) for n, path in named.items()})
+    tables_of_query = {name: written.table(path) for name, path in named.items()}
+    is_typed = schema is not None and "run" in schema
+    query = _Query(question, written, tables_of_query, is_typed=is_typed)
     output_names = _output_names(question, names, written)
     text = query.text(output_names)
     return headers.header(question, query.judged.tables, call, output_names) + text
@@ -186,7 +188,9 @@ def snake_name(label: str) -> str:
 class _Query:
     """The parts of one query."""
 
-    def __init__(self, question: Question, dialect: Dialect, paths: Mapping[str, str]) -> None:
+    def __init__(
+        self, question: Question, dialect: Dialect, paths: Mapping[str, str], *, is_typed: bool
+    ) -> None:
         self.question, self.dialect = question, dialect
         for metric in question.requested:
             refuse(metric)
@@ -198,7 +202,7 @@ class _Query:
         self.judged = judgment.judge(read)
         self.settings = question.settings
         labels.check_names(question.requested, [*read.run.keys, "users"])
-        self.sources = Sources(dialect, read, paths, question.reading.outside)
+        self.sources = Sources(dialect, read, paths, question.reading.outside, is_typed)
 
     def text(self, names: Mapping[str, str]) -> str:
         """Write the query."""
@@ -433,4 +437,3 @@ def _refuse_tables(read: Any) -> None:
             "item, as in SELECT user, item, MAX(relevance)"
         )
         raise ValueError(msg)
-

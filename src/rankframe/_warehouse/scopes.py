@@ -16,7 +16,16 @@ from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import OWN, Reading, SumOver
 from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
-from rankframe._vocabulary.trees import AGGREGATES, WINDOWED, Call, Cast, Column, Literal, Node, Over
+from rankframe._vocabulary.trees import (
+    AGGREGATES,
+    WINDOWED,
+    Call,
+    Cast,
+    Column,
+    Literal,
+    Node,
+    Over,
+)
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.steps import Cte, Steps, Sum, simplified

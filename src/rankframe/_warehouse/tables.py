@@ -43,16 +43,24 @@ def empty_frames(
         if name not in named:
             msg = f"schema: {name!r} is not one of the tables of this call: {', '.join(named)}"
             raise ValueError(msg)
+    frames = {name: _empty(table) for name, table in schema.items()}
+    types = {n: t for frame in frames.values() for n, t in frame.collect_schema().items()}
     role = cast("Mapping[str, str]", columns)
-    ids = {role.get(name, name): pl.String() for name in ("user", "item")}
+    # ids that one table is said to have have the same type in the others
+    user, item, *groups = (
+        {name: types.get(name, pl.String())}
+        for name in (role.get("user", "user"), role.get("item", "item"), *by)
+    )
     placing = "score" if "score" in columns else "rank"
     number = pl.Float64() if placing == "score" else rank
+    ids = {**user, **item}
+    every: Mapping[str, pl.DataType] = {name: t for group in groups for name, t in group.items()}
     default: dict[str, Mapping[str, Any]] = {
-        "run": {**dict.fromkeys(by, pl.String()), **ids, role.get(placing, placing): number},
+        "run": {**every, **ids, role.get(placing, placing): number},
         "truth": {**ids, role.get("relevance", "relevance"): pl.Float64()},
         "exclude": ids,
     }
-    return {name: _empty(schema.get(name, default[name])) for name in named}
+    return {name: frames[name] if name in frames else _empty(default[name]) for name in named}
 
 
 def _empty(table: TableSchema) -> pl.LazyFrame:
@@ -77,6 +85,7 @@ class Sources:
     tables: Tables
     paths: Mapping[str, str]  # as they are written in SQL
     own: Sequence[str]  # columns of the caller's that metrics read
+    is_typed: bool  # whether the columns of the run were named
 
     def __post_init__(self) -> None:
         words = {word.lower() for path in self.paths.values() for word in re.findall(r"\w+", path)}
@@ -153,8 +162,8 @@ class Sources:
         else:
             assert run.score is not None
             score, item = quoted(run.score), quoted(self.item)
-            if run.schema[self.item] == pl.String:
-                item += self.dialect.collation
+            if self.dialect.collation:
+                item += self._collation(run)
             keys = ", ".join(self.dialect.names_of(own_keys))
             rank = f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {score} DESC, {item} DESC)"
             where = f"{score} IS NOT NULL"
@@ -166,6 +175,17 @@ class Sources:
         columns = ",\n    ".join([*ids, f"{rank} AS {quoted('rank')}"])
         body = f"  SELECT\n    {columns}\n  FROM {self.paths['run']}\n  WHERE {where}"
         return Cte(self.name("lists"), "the items that each list returned, with their ranks", body)
+
+    def _collation(self, run: Table) -> str:
+        """Order ids of text by their bytes; only the type of the ids tells whether they are."""
+        if not self.is_typed:
+            msg = (
+                f"score={run.score!r}: equal scores are ordered by item, and the order depends on "
+                f"whether {run.item} is text: say what the run has, as in schema={{'run': {{…, "
+                f"{run.item!r}: pl.String, {run.score!r}: pl.Float64}}}}"
+            )
+            raise ValueError(msg)
+        return self.dialect.collation if run.schema[run.item] == pl.String else ""
 
     def _judgments(self, truth: Table) -> Cte:
         quoted = self.dialect.name_of
