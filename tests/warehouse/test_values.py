@@ -27,6 +27,8 @@ STACKED = tuple(
 )
 BY = ["seed", "model"]
 LABELS = [*filter(is_translated, FEW)]
+#: if all metrics of a query do, only hits are joined
+OF_HITS = [label for label in LABELS if "ranked" not in rf.sql(label)]
 EVERY = [*filter(is_translated, EVERY_METRIC)]
 OPTIONS = [
     {},
@@ -63,6 +65,18 @@ def compare(dialect, run, truth, *metrics, per_user, by, **options):
 def test_every_function_has_the_values_of_evaluate(part, dialect, per_user):
     labels = LABELS[part::4]
     assert compare(dialect, *STACKED, *labels, per_user=per_user, by=BY) == {}
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_what_reads_hits_alone_has_the_values_of_evaluate(dialect):
+    assert len(OF_HITS) > len(LABELS) / 2
+    assert compare(dialect, *STACKED, *OF_HITS, per_user=True, by=BY) == {}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("label", EVERY)
+def test_every_label_alone_has_the_values_of_evaluate(label):
+    assert compare("duckdb", *STACKED, label, per_user=True, by=BY) == {}
 
 
 @pytest.mark.thorough

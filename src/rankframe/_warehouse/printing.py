@@ -160,7 +160,7 @@ class Printer(NamedTuple):
                 values = inputs[value.name == "when" :]
                 dictionary = [node for node in values if not isinstance(node, Literal)]
                 return all(map(self.is_double, dictionary)) and any(map(self.is_double, values))
-            case Call("plus" | "minus" | "times" | "negate" | "sum" | "max" | "min", inputs, _):
+            case Call(name, inputs, _) if name in _LIKE_INPUTS:
                 return any(map(self.is_double, inputs))
             case Call(name, _, _):
                 return name in _FLOATING
@@ -307,6 +307,9 @@ _BOOLEAN = {*_OPERATORS} - {"plus", "minus", "times"} | {
 }
 _WHOLE = {"count", "n_unique", "len", "rank", "place"}
 _FLOATING = {"divide", "exp", "floor", "ceil", "log", "mean", "power", "product_above", "sqrt"}
+_LIKE_INPUTS = {
+    *("plus", "minus", "times", "negate", "abs", "sum", "max", "min", "cum_sum", "shift"),
+}
 _NEVER_NULL = {
     *("sum", "count", "n_unique", "len", "any", "all", "place", "product_above"),
     *("is_null", "is_not_null", "is_duplicated"),

@@ -70,7 +70,9 @@ class Steps:
 
         An aggregate in it is one of each list, or ``of_all`` rows.
         """
-        node = self.ready(node, of_all=of_all)
+        self._derive(name, self.ready(node, of_all=of_all))
+
+    def _derive(self, name: str, node: Node) -> None:
         if isinstance(node, Literal | Column):  # no column of its own
             self.facts[Column(name)] = node
             self.dictionary[name] = ColumnText(self.printer.sql(node), self.printer.dtype(node))
@@ -96,7 +98,18 @@ class Steps:
     def ready(self, node: Node, *, of_all: bool = False) -> Node:
         """Simplify a node on these rows, and put windows inside windows into columns."""
         keys = () if of_all else tuple(map(Column, self.keys))
+        node = self._of_truth(node, keys)
         return self._flat(simplified(node, self.printer, self.facts), keys)
+
+    def _of_truth(self, node: Node, keys: tuple[Node, ...]) -> Node:
+        """Take the windows that read the truth alone over all of its rows, before the join."""
+        if self.truth is None:
+            return node
+        window = Over(node, keys) if isinstance(node, Call) and node.name in AGGREGATES else node
+        if isinstance(window, Over) and self.truth.has(window):
+            return self.truth.in_column(self.truth.ready(window))
+        inputs = tuple(self._of_truth(below, keys) for below in trees.inputs_of(node))
+        return trees.rebuilt(node, inputs)
 
     def ctes(self) -> list[Cte]:
         """Write all steps; the last one has the name of the rows."""
@@ -179,9 +192,6 @@ class Steps:
         """Move a window down to the functions that need other rows."""
         if isinstance(node, Call) and node.name in AGGREGATES | WINDOWED:
             keys = self._own_keys(keys)
-            window = Over(node, keys, order)
-            if self.truth is not None and self.truth.has(window):
-                return self.truth.in_column(self.truth.ready(window))
             inputs = tuple(self.in_column(self._flat(below, rest)) for below in node.inputs)
             if node.name == "is_duplicated":
                 keys = ()
@@ -197,7 +207,7 @@ class Steps:
             return node
         if node not in self.windows:
             name = f"{self.name} window {len(self.windows) + 1}"
-            self.add(name, node)
+            self._derive(name, node)
             self.windows[node] = Column(name)
         return self.windows[node]
 
