@@ -39,15 +39,24 @@ def translations():
 
 
 def table():
-    """Write the table of the page."""
-    lines = ["| label | in SQL | sorts | joins of a list with itself |", "|---|---|---|---|"]
+    """Write the table of the page: labels that cost the same, or are refused for one reason."""
+    costs, reasons = {}, {}
     for label, query, reason in translations():
         if query is None:
             why = re.sub(r"^.*? has no form in SQL: |; rf.evaluate computes it$", "", reason)
-            lines.append(f"| `{written(label)}` | no: {why} | | |")
+            why, _, near = why.partition("; the nearest label is ")
+            why = re.sub(r"reads '\S+', (a column of subtopics|from \w+=)", r"reads \1", why)
+            near = f" (→ `{near[1:-1]}`)" if near else ""
+            reasons.setdefault(why, []).append(f"`{written(label)}`{near}")
         else:
             sorts = len({*re.findall(r"OVER \((?:[^()]|\([^()]*\))*ORDER BY[^)]*\)", query)})
-            lines.append(f"| `{written(label)}` | yes | {sorts} | {query.count('AS a JOIN')} |")
+            whole = "all rows of the truth" if "LEFT JOIN lists" in query else "hits"
+            cost = f"{whole} | {sorts} | {query.count('AS a JOIN')}"
+            costs.setdefault(cost, []).append(f"`{written(label)}`")
+    lines = ["| joined | sorts | joins of a list with itself | labels |", "|---|---|---|---|"]
+    lines += [f"| {cost} | {', '.join(names)} |" for cost, names in sorted(costs.items())]
+    lines += ["", "| refused, since | labels (→ the nearest one) |", "|---|---|"]
+    lines += [f"| {why} | {', '.join(names)} |" for why, names in reasons.items()]
     return "".join(f"{line}\n" for line in lines)
 
 

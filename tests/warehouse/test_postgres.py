@@ -47,7 +47,15 @@ def postgres():
 
     data = folder / "data"
     run("initdb", "-D", data, "--locale=C.UTF-8", "-E", "UTF8")
-    start = ["-D", data, "-w", "-l", folder / "log", "-o", f"-k {folder} -c listen_addresses=''"]
+    start = [
+        "-D",
+        data,
+        "-w",
+        "-l",
+        folder / "log",
+        "-o",
+        f"-k {folder} -c listen_addresses='' -c jit=off",
+    ]
     run("pg_ctl", *start, "start")
 
     def answer(text, **frames):

@@ -371,7 +371,7 @@ def test_rules_of_good_tables_are_an_empty_result(dialect):
     problems = ENGINES[dialect](text, run=run, truth=apart)["problem"].to_list()
     assert problems == ["no user of the run is in the truth"]
     empty = ENGINES[dialect](text, run=run.head(0), truth=truth)["problem"].to_list()
-    assert "run: it is empty, or 'rank' is null in every row" in empty
+    assert "it is empty, or 'rank' is null in every row" in empty
 
 
 def test_ranks_with_fractions_break_a_rule():

@@ -37,8 +37,22 @@ def sql_check(
     ----------
     *metrics
         Labels or expressions whose gains are checked, too: every grade needs one.
-    run, truth, by, dialect, schema, **columns
-        As in ``sql``.
+    run
+        The name of the table: a dotted path such as ``"analytics.recs"``, whose parts are quoted; a
+        tuple of parts; or one Jinja expression, ``'{{ ref("recs") }}'``.
+    truth
+        The name of the truth, in the same forms. Without one (None), metrics of lists alone remain.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    dialect
+        The SQL of DuckDB, Spark and Databricks, Postgres, SQLite, BigQuery or Snowflake.
+    schema
+        The columns of the tables by ``"run"``, ``"truth"`` and ``"exclude"``: a frame, of which
+        only the types count, a schema, or a dict of types. By default the run has its keys, item
+        and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -112,11 +126,16 @@ def _of_gains(table: Table, metrics: Sequence[Metric]) -> Iterator[Rule]:
 
 
 def _of_emptiness(table: Table, path: str, dialect: Dialect) -> str:
-    placing = table.rank or table.score or table.item
-    text = f"{table.name}: it is empty, or {placing!r} is null in every row"
-    rule = Rule(table.name, placing, text, pl.lit(value=True))
-    some = f"SELECT 1 FROM {path} WHERE {dialect.name_of(placing)} IS NOT NULL"
-    return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({some})")
+    """Check that a run has lists, and a truth what is relevant."""
+    column = table.relevance or table.rank or table.score or table.item
+    null, needed = f"{column!r} is null in every row", f"{dialect.name_of(column)} IS NOT NULL"
+    if column == table.relevance:
+        null, needed = "no grade is > 0", f"{dialect.name_of(column)} > 0"
+        if table.schema[column] == pl.Boolean:
+            needed = dialect.name_of(column)
+    rule = Rule(table.name, column, f"it is empty, or {null}", pl.lit(value=True))
+    some_row = f"SELECT 1 FROM {path} WHERE {needed}"
+    return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({some_row})")
 
 
 def _of_meeting(both: Sequence[Table], paths: Sequence[str], dialect: Dialect) -> str:

@@ -44,7 +44,7 @@ def _assumed(table: Table) -> list[str]:
     lines = [f"{table.name}: {ids} are never null; one row for each"]
     if table.name == "truth":
         grade = "a finite number, never null" if table.relevance else "1 in every row"
-        lines.append(f"truth: the relevance is {grade}; some of its users have lists")
+        lines.append(f"truth: the relevance is {grade}, some are > 0; some users have lists")
     elif table.rank is not None:
         lines.append("run: ranks are integers from 1, each once in a list; null is not retrieved")
     else:

@@ -53,10 +53,11 @@ def sql(
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
-    run, truth, exclude
-        The names of the tables: dotted paths such as ``"analytics.recs"``, whose parts are quoted;
-        tuples of parts; or one Jinja expression, ``'{{ ref("recs") }}'``. ``exclude`` has the rows
-        to remove from the lists. Without a truth (None), metrics of lists alone remain.
+    run
+        The name of the table: a dotted path such as ``"analytics.recs"``, whose parts are quoted; a
+        tuple of parts; or one Jinja expression, ``'{{ ref("recs") }}'``.
+    truth
+        The name of the truth, in the same forms. Without one (None), metrics of lists alone remain.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     dialect
@@ -97,9 +98,11 @@ def sql(
     defaults
         Parameters for labels that leave them out, for example
         ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
+    exclude
+        The name of a table of rows to remove from the lists, one per user and item.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, if they have other names. With ``score=``, ranks are made from it.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -121,14 +124,14 @@ def sql(
     Examples
     --------
     >>> query = rf.sql("ndcg@10", "map", run="recs", truth="labels", by="model")
-    >>> print(query[query.index("SELECT\n  g.") :].strip())
+    >>> print(query[query.index("SELECT\n  ") :].strip())
     SELECT
-      g."model",
-      COALESCE(m."users", 0) AS "users",
-      m."ndcg@10",
-      m."map"
-    FROM every_group AS g
-    LEFT JOIN means AS m ON m."model" = g."model"
+      "model",
+      COUNT(*) AS "users",
+      AVG("ndcg@10") AS "ndcg@10",
+      AVG("map") AS "map"
+    FROM values_of_relevant
+    GROUP BY "model"
     """
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
@@ -214,8 +217,13 @@ class _Query:
         if self.question.per_user:
             final = per_user
         else:
-            ctes.append(Cte(self.sources.name("per_user"), "one row per user", _indented(per_user)))
-            final, more = self._means(names, types)
+            per_user_name = self.sources.name("per_user")
+            if len(every) == 1 and spine == every[0].name and self.settings.undefined is None:
+                per_user_name = spine  # it has all of it, under the names of the labels
+                types = {n: t._replace(sql=self.dialect.name_of(n)) for n, t in types.items()}
+            else:
+                ctes.append(Cte(per_user_name, "one row per user", _indented(per_user)))
+            final, more = self._means(per_user_name, names, types)
             ctes += more
         steps = ",\n".join(f"-- {c.comment}\n{c.name} AS (\n{c.body}\n)" for c in ctes)
         return f"WITH\n{steps}\n{final}\n"
@@ -348,7 +356,7 @@ class _Query:
         return body, dictionary
 
     def _means(
-        self, names: Mapping[str, str], dictionary: Mapping[str, ColumnText]
+        self, per_user: str, names: Mapping[str, str], dictionary: Mapping[str, ColumnText]
     ) -> tuple[str, list[Cte]]:
         """Reduce the values of users to one row per group."""
         quoted, sources = self.dialect.name_of, self.sources
@@ -359,18 +367,23 @@ class _Query:
         for metric in self.question.requested:
             mean = printer.sql(trees.read(metric.over_users(pl.col(metric.name))))
             columns.append(f"{mean} AS {quoted(names[metric.name])}")
-        per_user = sources.name("per_user")
         if not by:
             listed = ",\n  ".join(columns)
             return f"SELECT\n  {listed}\nFROM {per_user}", []
         keys = self.dialect.names_of(by)
+        policy = user_choice.users_policy(self.settings, self.judged)
+        if policy in ("truth", "judged") and {*by} == {*sources.lacking}:
+            # each group has all users of the truth, so that none is without users
+            listed = ",\n  ".join([*keys, *columns])
+            return f"SELECT\n  {listed}\nFROM {per_user}\nGROUP BY {', '.join(keys)}", []
         body = "  SELECT\n    " + ",\n    ".join([*keys, *columns])
         body += f"\n  FROM {per_user}\n  GROUP BY {', '.join(keys)}"
-        means, groups = sources.name("means"), sources.name("every_group")
-        ctes = [
-            Cte(means, "means over users", body),
-            Cte(groups, "also groups in which no user counts", f"  {self._groups(by)}"),
-        ]
+        means, groups = sources.name("means"), sources.name("all_groups")
+        ctes = [Cte(means, "means over users", body)]
+        if {*by} != {*sources.lacking}:
+            groups = sources.name("every_group")
+            rows = f"  {self._groups(by)}"
+            ctes.append(Cte(groups, "also groups in which no user counts", rows))
         final = [f"g.{key}" for key in keys] + [f"COALESCE(m.{users}, 0) AS {users}"]
         final += [f"m.{quoted(names[m.name])}" for m in self.question.requested]
         on = " AND ".join(f"m.{key} = g.{key}" for key in keys)

@@ -137,7 +137,9 @@ class Sources:
             ctes.append(self._with_truth_groups())
         if self.lacking and groups:
             groups_ = ", ".join(self.dialect.names_of(self.lacking))
-            body = f"  SELECT DISTINCT {groups_}\n  FROM {ctes[0].name}"
+            # from the table itself: DuckDB would keep all rows of a step that is read twice
+            source = ctes[0].body[ctes[0].body.index("\n  FROM") :]
+            body = f"  SELECT DISTINCT {groups_}{source}"
             ctes.append(Cte(self.name("all_groups"), "each group has all of the truth", body))
         if "exclude" in self.paths:
             last = self.name("lists_of_segments" if self.tables.run.truth_groups else "lists")

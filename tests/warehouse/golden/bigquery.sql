@@ -4,7 +4,7 @@
 --   run: groups, user and item are never null; one row for each
 --   run: ranks are integers from 1, each once in a list; null is not retrieved
 --   truth: user and item are never null; one row for each
---   truth: the relevance is a finite number, never null; some of its users have lists
+--   truth: the relevance is a finite number, never null, some are > 0; some users have lists
 --   every group of the run has the whole truth
 -- Metrics:
 --   precision_at_10: Precision: hits@k / k, the share of the first k items that are relevant.
@@ -35,7 +35,8 @@ judgments AS (
 -- each group has all of the truth
 all_groups AS (
   SELECT DISTINCT `model`
-  FROM lists
+  FROM `recs`
+  WHERE `rank` IS NOT NULL
 ),
 -- items of grade > 0
 relevant_step_1 AS (
@@ -108,43 +109,14 @@ values_of_relevant AS (
     CASE WHEN s.`sum_relevance_ideal_place_place_discount` <> 0 THEN CASE WHEN COALESCE(h.`sum_relevance_rank_rank_discount_to_10`, 0.0) / NULLIF(s.`sum_relevance_ideal_place_place_discount`, 0) > 1 THEN 1.0 ELSE COALESCE(h.`sum_relevance_rank_rank_discount_to_10`, 0.0) / NULLIF(s.`sum_relevance_ideal_place_place_discount`, 0) END END AS `ndcg@10`
   FROM relevant_sums AS s CROSS JOIN all_groups AS g
   LEFT JOIN hits_sums AS h ON h.`model` = g.`model` AND h.`user` = s.`user`
-),
--- one row per user
-per_user AS (
-  SELECT
-    v1.`model`,
-    v1.`user`,
-    v1.`precision@10` AS `precision_at_10`,
-    v1.`recall@10` AS `recall_at_10`,
-    v1.`map` AS `map`,
-    v1.`mrr` AS `mrr`,
-    v1.`ndcg@10` AS `ndcg_at_10`
-  FROM values_of_relevant AS v1
-),
--- means over users
-means AS (
-  SELECT
-    `model`,
-    COUNT(*) AS `users`,
-    AVG(`precision_at_10`) AS `precision_at_10`,
-    AVG(`recall_at_10`) AS `recall_at_10`,
-    AVG(`map`) AS `map`,
-    AVG(`mrr`) AS `mrr`,
-    AVG(`ndcg_at_10`) AS `ndcg_at_10`
-  FROM per_user
-  GROUP BY `model`
-),
--- also groups in which no user counts
-every_group AS (
-  SELECT DISTINCT `model` FROM all_groups
 )
 SELECT
-  g.`model`,
-  COALESCE(m.`users`, 0) AS `users`,
-  m.`precision_at_10`,
-  m.`recall_at_10`,
-  m.`map`,
-  m.`mrr`,
-  m.`ndcg_at_10`
-FROM every_group AS g
-LEFT JOIN means AS m ON m.`model` = g.`model`
+  `model`,
+  COUNT(*) AS `users`,
+  AVG(`precision@10`) AS `precision_at_10`,
+  AVG(`recall@10`) AS `recall_at_10`,
+  AVG(`map`) AS `map`,
+  AVG(`mrr`) AS `mrr`,
+  AVG(`ndcg@10`) AS `ndcg_at_10`
+FROM values_of_relevant
+GROUP BY `model`
