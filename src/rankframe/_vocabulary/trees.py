@@ -328,8 +328,7 @@ def _sum_of(nodes: tuple[Node, ...], _: Any) -> Node:
 
 
 def _mean_of(nodes: tuple[Node, ...], option: Any) -> Node:
-    one, none = Literal(1), Literal(0)
-    number = [Call("when", (Call("is_null", (node,)), none, one)) for node in nodes]
+    number = [Call("when", (Call("is_null", (node,)), Literal(0), Literal(1))) for node in nodes]
     return Call("divide", (_sum_of(nodes, option), _joined("plus", tuple(number))))
 
 

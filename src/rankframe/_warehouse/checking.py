@@ -62,8 +62,8 @@ def sql_check(
 
     Examples
     --------
-    >>> print(rf.sql_check(run="recs", truth="labels")[:31])
-    SELECT "source", "field", "proble
+    >>> print(rf.sql_check(run="recs", truth="labels").splitlines()[2])
+    SELECT "source", "field", "problem", "num_rows"
     """
     written = dialects.dialect_named(dialect)
     groups = keywords.group_names(by)

@@ -124,7 +124,7 @@ def sql(
     Examples
     --------
     >>> query = rf.sql("ndcg@10", "map", run="recs", truth="labels", by="model")
-    >>> print(query[query.index("SELECT\n  ") :].strip())
+    >>> print(query[query.rindex("\nSELECT") :].strip())
     SELECT
       "model",
       COUNT(*) AS "users",
