@@ -277,7 +277,7 @@ def _type_of(value: bool | float | str | None) -> str:  # noqa: FBT001
 
 
 #: columns that begin at 1, and the number of rows of a group
-_POSITIVE = {"rank", "ideal_rank", "ideal_place", "s COUNT(*)"}
+_POSITIVE = {"rank", "ideal_rank", "ideal_place", "truth COUNT(*)"}
 _COMPARISON, _UNARY, _ATOM = 4, 7, 9
 _OPERATORS = {
     "or": ("OR", 1),

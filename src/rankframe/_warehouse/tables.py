@@ -117,7 +117,7 @@ class Sources:
         """Name a CTE as no table is called, since it would hide that table."""
         return f"{word}_" if word in self._taken else word
 
-    def dictionary(self, names: Sequence[str]) -> dict[str, ColumnText]:
+    def texts(self, names: Sequence[str]) -> dict[str, ColumnText]:
         """Describe columns of the tables; keys are never null."""
         schema = {**self.tables.run.schema}
         schema |= {} if self.tables.truth is None else self.tables.truth.schema
@@ -127,7 +127,7 @@ class Sources:
             for name in names
         }
 
-    def ctes(self, *, groups: bool) -> list[Cte]:
+    def ctes(self) -> list[Cte]:
         """Read the run and the truth."""
         ctes = [self._lists()]
         if self.tables.truth is not None:
@@ -135,7 +135,7 @@ class Sources:
         if self.tables.run.truth_groups:
             ctes[0] = ctes[0]._replace(name=self.name("whole_lists"))
             ctes.append(self._with_truth_groups())
-        if self.lacking and groups:
+        if self.lacking:
             groups_ = ", ".join(self.dialect.names_of(self.lacking))
             # from the table itself: DuckDB would keep all rows of a step that is read twice
             source = ctes[0].body[ctes[0].body.index("\n  FROM") :]
