@@ -378,6 +378,19 @@ def test_rules_of_good_tables_are_an_empty_result(dialect):
     assert "it is empty, or 'rank' is null in every row" in empty
 
 
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_groups_that_the_truth_lacks_have_the_same_users(dialect):
+    need(dialect)
+    run, truth = tables(1)
+    run = run.rename({"model": "fold"})
+    text = rf.sql_check(by="fold", dialect=dialect)
+    (problem,) = ENGINES[dialect](text, run=run, truth=truth)["problem"]
+    assert problem.startswith("users are in several folds")
+    split = run.filter((pl.col("user") < 4) == (pl.col("fold") == "m0"))
+    (problem,) = ENGINES[dialect](text, run=split, truth=truth)["problem"]
+    assert problem.startswith("no user is in two of its groups")
+
+
 def test_ranks_with_fractions_break_a_rule():
     run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1.0, 1.5]})
     truth = pl.DataFrame({"user": [1], "item": [7], "relevance": [1]})

@@ -77,7 +77,7 @@ def sql_check(
         own = table._replace(by=[name for name in table.by if name not in table.truth_groups])
         selects += _of_rows(own, paths[table.name], metrics, written)
         selects.append(_of_emptiness(own, paths[table.name], written))
-    selects.append(_of_meeting(both, [*paths.values()], written))
+    selects += _of_users(both[0], both[1], paths, written)
     names = ", ".join(written.names_of(("source", "field", "problem", "num_rows")))
     every = "\n  UNION ALL\n".join(selects)
     head = headers.comments(["each row is a rule that the tables break"])
@@ -136,10 +136,21 @@ def _of_emptiness(table: Table, path: str, dialect: Dialect) -> str:
     return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({some_row})")
 
 
-def _of_meeting(both: Sequence[Table], paths: Sequence[str], dialect: Dialect) -> str:
-    run, truth = both
-    text = f"no user of the {run.name} is in the {truth.name}"
-    rule = Rule(run.name, run.user, text, pl.lit(value=True))
-    user = dialect.name_of(run.user)
-    met = f"SELECT 1 FROM {paths[0]} AS l JOIN {paths[1]} AS t ON l.{user} = t.{user}"
-    return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({met})")
+def _of_users(
+    run: Table, truth: Table, paths: Mapping[str, str], dialect: Dialect
+) -> Iterator[str]:
+    """Check that users have lists, and that groups that the truth lacks have the same ones."""
+    user, always = dialect.name_of(run.user), pl.lit(value=True)
+    met = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON l.{user} = t.{user}"
+    apart = Rule(run.name, run.user, f"no user of the {run.name} is in the {truth.name}", always)
+    yield _row(dialect, apart, "SELECT 1 AS b", f"NOT EXISTS ({met})")
+    for name in run.by:
+        if name not in truth.by:
+            number = f"COUNT(DISTINCT {dialect.name_of(name)})"
+            several = f"(SELECT {number} FROM {paths['run']}) > 1"
+            in_two = f"EXISTS (SELECT 1 FROM {paths['run']} GROUP BY {user} HAVING {number} > 1)"
+            split = Rule(run.name, name, rules.apart_text(truth), always)
+            yield _row(dialect, split, "SELECT 1 AS b", f"{several} AND NOT {in_two}")
+            if rules.is_fold(name):
+                fold = Rule(run.name, name, rules.diluted_text(truth), always)
+                yield _row(dialect, fold, "SELECT 1 AS b", in_two)

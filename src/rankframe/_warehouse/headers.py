@@ -32,7 +32,8 @@ def header(
     lines = [f"rf.sql({', '.join([*metrics, *options])})", "Assumed, and checked by rf.sql_check:"]
     lines += [f"  {line}" for table in tables.both for line in _assumed(table)]
     if tables.lacking:
-        lines.append("  every group of the run has the whole truth")
+        groups = ", ".join(plain(name)[1:-1] for name in tables.lacking)
+        lines.append(f"  {groups}: the truth holds in every group; users are in several of them")
     lines.append("Metrics:")
     for metric in question.requested:
         lines.append(f"  {plain(names[metric.name])[1:-1]}: {_definition(metric.name)}")

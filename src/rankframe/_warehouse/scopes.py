@@ -28,6 +28,9 @@ from rankframe._warehouse.tables import Sources
 _OF_ALL_ROWS = {"err", "nerr", "insq", "num_nonrelevant", "utility", "attainable"}
 _GRADED = Call("greater", (Column("relevance"), Literal(0)))
 _BELOW_0 = Call("less", (Column("relevance"), Literal(0)))
+_HAS_ROWS: Mapping[Node, Node] = {
+    Call("greater", (Column("truth COUNT(*)"), Literal(0))): Literal(value=True)
+}
 #: What an aggregate of no rows is; the others are null.
 _OF_NOTHING = {"any": "FALSE", "all": "TRUE"} | dict.fromkeys(
     ("sum", "len", "count", "n_unique"), "0"
@@ -88,74 +91,61 @@ class _Scope:
         self.sums: dict[tuple[str, str], tuple[ColumnText, ColumnText]] = {}
         self.lengths: dict[str, ColumnText] = {}  # of lists, that values read
         self.listed = reading.scope == "listed"
-        self.truth = self._steps_of_lists() if self.listed else self._steps_of_truth()
-        self.hits = self.truth if self.listed else self._steps_of_hits()
+        if self.listed:
+            lists = self._steps("listed", "the whole lists", f"FROM {sources.cut}", {"rank": False})
+            self.truth = self.hits = lists
+        else:
+            self.truth = self._steps_of_truth()
+            self.hits = self._steps_of_hits()
 
     # -------------------------------------------------------------- the rows
+
+    def _steps(self, name: str, comment: str, source: str, of: Mapping[str, bool]) -> Steps:
+        """Begin with rows, of which some columns may be null."""
+        sources, quoted = self.sources, self.dialect.name_of
+        own = sources.own_of_truth if "relevance" in of else sources.own_of_run
+        keys = sources.truth_keys if "relevance" in of else sources.keys
+        columns = sources.texts([*keys, sources.item, *own])
+        for column, nullable in of.items():
+            dtype = "int" if column == "rank" else "float"
+            columns[column] = ColumnText(quoted(column), dtype, nullable)
+        unhidden = sources.name
+        name = unhidden(f"{name}{self.suffix}")
+        return Steps(name, comment, self.dialect, keys, source, columns, unhidden, sources.own)
 
     def _steps_of_truth(self) -> Steps:
         """Begin with the rows of the truth: of grade > 0 unless others count."""
         sources, graded = self.sources, not self.counts_judged
         relevance, least = self.dialect.name_of("relevance"), self.rows.judged.settings.least_gain
-        source, facts = sources.name("judgments"), dict[Node, Node]()
+        source, where = sources.name("judgments"), f"\n  WHERE {relevance} > 0" if graded else ""
         if least is not None:
-            gain = (
-                f"CASE WHEN {relevance} > 0 AND {relevance} < {self.dialect.literal(float(least))} "
-            )
             ids = self.dialect.names_of([*sources.truth_keys, sources.item, *sources.own_of_truth])
-            gain += f"THEN 0 ELSE {relevance} END AS {relevance}, {relevance} > 0 AS was_graded"
-            where = f" WHERE {relevance} > 0" if graded else ""
-            source = f"(SELECT {', '.join(ids)}, {gain} FROM {source}{where}) AS j"
-        elif graded:
-            facts |= {_GRADED: Literal(value=True), _BELOW_0: Literal(value=False)}
-            source += f"\n  WHERE {relevance} > 0"
-        columns = sources.texts([*sources.truth_keys, sources.item, *sources.own_of_truth])
-        columns["relevance"] = ColumnText(relevance, "float", nullable=False)
-        return Steps(
-            sources.name(f"{'relevant' if graded else 'judged'}{self.suffix}"),
-            "items of grade > 0" if graded else "all judged items",
-            self.dialect,
-            sources.truth_keys,
-            f"FROM {source}",
-            columns,
-            facts,
-            groups=frozenset(sources.lacking),
-            unhidden=sources.name,
-        )
+            is_less = f"{relevance} > 0 AND {relevance} < {self.dialect.literal(float(least))}"
+            gain = f"CASE WHEN {is_less} THEN 0 ELSE {relevance} END AS {relevance}"
+            columns = ", ".join([*ids, gain, f"{relevance} > 0 AS was_graded"])
+            source, where = f"(SELECT {columns} FROM {source}{where}) AS graded", ""
+        name, comment = ("relevant", "items of grade > 0") if graded else ("judged", "judged items")
+        steps = self._steps(name, comment, f"FROM {source}{where}", {"relevance": False})
+        if graded and least is None:
+            steps.facts |= {_GRADED: Literal(value=True), _BELOW_0: Literal(value=False)}
+        steps.groups = frozenset(sources.lacking)
+        return steps
 
     def _steps_of_hits(self) -> Steps:
         """Join the ranks: only the items that were retrieved, or null for the others."""
-        sources, only = self.sources, self.only_hits
-        row, quoted = [*sources.keys, sources.item], self.dialect.names_of
-        columns = sources.texts([*row, *sources.own_of_run])
-        columns["rank"] = ColumnText(self.dialect.name_of("rank"), "int", nullable=not only)
-        if only:
-            using = quoted([*sources.truth_keys, sources.item])
-            join = f"JOIN {sources.cut} USING ({', '.join(using)})"
-        else:
+        sources, truth, quoted = self.sources, self.truth, self.dialect.names_of
+        using = ", ".join(quoted([*sources.truth_keys, sources.item]))
+        name, comment = "hits", f"of {truth.name}, the items that are in the list"
+        join = f"JOIN {sources.cut} USING ({using})"
+        if not self.only_hits:
+            name, comment = "ranked", f"{truth.name}, with ranks"
+            using = ", ".join(quoted([*sources.keys, sources.item]))
             groups = f"CROSS JOIN {sources.name('all_groups')}\n  " if sources.lacking else ""
-            join = f"{groups}LEFT JOIN {sources.cut} USING ({', '.join(quoted(row))})"
-        truth = self.truth.name
-        return Steps(
-            sources.name(f"{'hits' if only else 'ranked'}{self.suffix}"),
-            f"of {truth}, the items that are in the list" if only else f"{truth}, with ranks",
-            self.dialect,
-            sources.keys,
-            join,
-            ChainMap(columns, self.truth.columns),  # columns may be added to the truth
-            self.truth.facts,
-            truth=self.truth,
-            unhidden=sources.name,
-        )
-
-    def _steps_of_lists(self) -> Steps:
-        """Begin with the whole lists."""
-        sources = self.sources
-        columns = sources.texts([*sources.keys, sources.item, *sources.own_of_run])
-        columns["rank"] = ColumnText(self.dialect.name_of("rank"), "int", nullable=False)
-        name, comment = sources.name(f"listed{self.suffix}"), "the whole lists"
-        source, facts = f"FROM {sources.cut}", dict[Node, Node]()
-        return Steps(name, comment, self.dialect, sources.keys, source, columns, facts)
+            join = f"{groups}LEFT JOIN {sources.cut} USING ({using})"
+        steps = self._steps(name, comment, join, {"rank": not self.only_hits})
+        steps.columns = ChainMap(steps.columns, truth.columns)  # more may be added to the truth
+        steps.facts, steps.truth = truth.facts, truth
+        return steps
 
     # -------------------------------------------------------------- columns of the vocabulary
 
@@ -284,26 +274,27 @@ class _Scope:
         """Name a sum after what it counts, or else after the first metric that reads it."""
         match node:
             case Call("len", ()):
-                name = "num_rows" if self.counts_judged else f"num_{self._word(table)}"
+                name = (
+                    "num_rows"
+                    if self.counts_judged
+                    else f"num_{self.hits.name if table == 'hits' else 'relevant'}"
+                )
             case Call("sum", (Call("less_equal", (Column("rank"), Literal(cut))),)) | Call(
                 "sum", (Cast(Call("less_equal", (Column("rank"), Literal(cut))), _),)
             ):
                 name = "hits" if self.only_hits and not self.counts_judged else self.hits.name
-                name = f"{name}_to_{cut}"
+                name = f"{name}_at_{cut}"
             case Call(name, (Column(column),)) if name != "sum":
                 name = f"{name}_{snake_name(column)}"
             case _:
                 ideal = any(n.startswith(("ideal", "place")) for n in trees.columns_of(node))
                 name = f"{snake_name(label)}_{'ideal' if ideal else node.name}"
-        taken = {*self.hits.columns, *(there.sql[1:-1] for there, _ in self.sums.values())}
-        number, stem = 1, name
-        while name in taken:
+        taken = [*self.hits.columns, *(there.sql[1:-1] for there, _ in self.sums.values())]
+        number, stem, taken = 1, name, [other.lower() for other in taken]
+        while name.lower() in taken:
             number += 1
             name = f"{stem}_{number}"
         return self.dialect.name_of(name)
-
-    def _word(self, table: str) -> str:
-        return "hits" if table == "hits" and self.only_hits else "relevant"
 
     def values(self, reduced: Mapping[str, Node]) -> Values:
         """Write rows, sums and values."""
@@ -323,17 +314,13 @@ class _Scope:
             source += self._join_of_lengths()
         columns, types = self.dialect.names_of(sources.keys), dict[str, str]()
         for name, node in reduced.items():
-            node = simplified(node, printer, self._has_rows())
+            node = simplified(node, printer, _HAS_ROWS)
             types[name] = printer.dtype(node)
             columns.append(f"{self._typed(node, printer)} AS {quoted(name)}")
         body = "  SELECT\n    " + ",\n    ".join(columns) + f"\n  {source}"
         name = sources.name(f"values_of_{self.truth.name}")
         ctes.append(Cte(name, "one row per user, with the value of each metric", body))
         return Values(name, ctes, types, self.reading.scope == "relevant")
-
-    def _has_rows(self) -> Mapping[Node, Node]:
-        """Know that a user has rows of the truth."""
-        return {Call("greater", (Column("truth COUNT(*)"), Literal(0))): Literal(value=True)}
 
     def _typed(self, node: Node, printer: Printer) -> str:
         dtype = printer.dtype(node)

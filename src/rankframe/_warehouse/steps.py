@@ -44,10 +44,11 @@ class Steps:
     keys: Sequence[str]  # of a list, as far as these rows have them
     source: str  # what follows SELECT *
     columns: MutableMapping[str, ColumnText]
+    unhidden: Callable[[str], str] = str  # makes a name that hides no table
+    reserved: Sequence[str] = ()  # names that no derived column has
     facts: dict[Node, Node] = field(default_factory=dict[Node, Node])
     groups: frozenset[str] = frozenset()  # of lists, all of which have these rows
     truth: Steps | None = None  # the rows that these are some of
-    unhidden: Callable[[str], str] = str  # makes a name that hides no table
     step_of: dict[str, int] = field(default_factory=dict[str, int])
     derived: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     joined: dict[int, dict[str, Join]] = field(default_factory=dict[int, "dict[str, Join]"])
@@ -154,6 +155,7 @@ class Steps:
         """Write a name of the vocabulary as one word that no other column has."""
         word = re.sub(r"\W+", "_", name).strip("_")
         taken = {text.sql.lower() for text in self.columns.values()}
+        taken |= {name.lower() for name in self.dialect.names_of(self.reserved)}
         while self.dialect.name_of(word).lower() in taken:
             word += "_"
         return self.dialect.name_of(word)
