@@ -145,9 +145,9 @@ class Printer(NamedTuple):
             case Over(Call() as value, keys, order):
                 return self._window(value, keys, order), _ATOM
             case Call("when", (condition, *values), _):
-                one, *other = self._branches(node, values)
+                first, *other = self._branches(node, values)
                 otherwise = f" ELSE {other[0]}" if values[1] != Literal(None) else ""
-                return f"CASE WHEN {self.sql(condition)} THEN {one}{otherwise} END", _ATOM
+                return f"CASE WHEN {self.sql(condition)} THEN {first}{otherwise} END", _ATOM
             case Call("coalesce", inputs, _):
                 return f"COALESCE({', '.join(self._branches(node, inputs))})", _ATOM
             case Call("least" | "greatest" as name, inputs, _):

@@ -135,10 +135,13 @@ class _Scope:
         """Join the ranks: only the items that were retrieved, or null for the others."""
         sources, truth, quoted = self.sources, self.truth, self.dialect.names_of
         using = ", ".join(quoted([*sources.truth_keys, sources.item]))
-        name, comment = "hits", f"of {truth.name}, the items that are in the list"
+        name, comment = "hits", f"{truth.name} items that are in the list"
         join = f"JOIN {sources.cut} USING ({using})"
         if not self.only_hits:
-            name, comment = "ranked", f"{truth.name}, with ranks"
+            name, comment = (
+                "ranked",
+                f"{truth.name} items, with their ranks; null if not in the list",
+            )
             using = ", ".join(quoted([*sources.keys, sources.item]))
             groups = f"CROSS JOIN {sources.name('all_groups')}\n  " if sources.lacking else ""
             join = f"{groups}LEFT JOIN {sources.cut} USING ({using})"
@@ -272,23 +275,20 @@ class _Scope:
 
     def _name_of_sum(self, table: str, node: Call, label: str) -> str:
         """Name a sum after what it counts, or else after the first metric that reads it."""
-        match node:
+        rows = self.hits.name if table == "hits" else "relevant"
+        inner = node.inputs[0] if node.inputs else node
+        inner = inner.value if isinstance(inner, Cast) else inner
+        match inner:
             case Call("len", ()):
-                name = (
-                    "num_rows"
-                    if self.counts_judged
-                    else f"num_{self.hits.name if table == 'hits' else 'relevant'}"
-                )
-            case Call("sum", (Call("less_equal", (Column("rank"), Literal(cut))),)) | Call(
-                "sum", (Cast(Call("less_equal", (Column("rank"), Literal(cut))), _),)
-            ):
-                name = "hits" if self.only_hits and not self.counts_judged else self.hits.name
-                name = f"{name}_at_{cut}"
-            case Call(name, (Column(column),)) if name != "sum":
-                name = f"{name}_{snake_name(column)}"
+                name = "num_rows" if self.counts_judged else f"num_{rows}"
+            case Call("less_equal", (Column("rank"), Literal(cut))) if not self.counts_judged:
+                name = f"{rows}_at_{cut}"
+            case Column(column):
+                is_flag = self.hits.printer.dtype(inner) == "bool" and node.name == "sum"
+                name = f"{'num' if is_flag else node.name}_{snake_name(column)}"
             case _:
-                ideal = any(n.startswith(("ideal", "place")) for n in trees.columns_of(node))
-                name = f"{snake_name(label)}_{'ideal' if ideal else node.name}"
+                kind = "ideal" if table == "truth" and "sum" in node.name else node.name
+                name = f"{snake_name(label)}_{kind}"
         taken = [*self.hits.columns, *(there.sql[1:-1] for there, _ in self.sums.values())]
         number, stem, taken = 1, name, [other.lower() for other in taken]
         while name.lower() in taken:
@@ -341,4 +341,8 @@ class _Scope:
             body += f"\n  WHERE {graded}"
         comment = "one row per user" if table == "truth" else "one row per list"
         name = self.sources.name(f"{home.name}_sums")
-        return Cte(name, f"sums of {home.name}, {comment}", f"{body}\n  GROUP BY {', '.join(keys)}")
+        return Cte(
+            name,
+            f"sums over the rows of {home.name}, {comment}",
+            f"{body}\n  GROUP BY {', '.join(keys)}",
+        )

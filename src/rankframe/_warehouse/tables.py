@@ -128,7 +128,13 @@ class Sources:
             # from the table itself: DuckDB would keep all rows of a step that is read twice
             body = f"  SELECT DISTINCT {self._names(self.lacking)}"
             body += lists.body[lists.body.index("\n  FROM") :]
-            ctes.append(Cte(self.name("all_groups"), "each group has all of the truth", body))
+            ctes.append(
+                Cte(
+                    self.name("all_groups"),
+                    "the groups of the run; the whole truth judges each",
+                    body,
+                )
+            )
         if "exclude" in self.paths:
             ctes += self._without_excluded(last)
         if self.settings.cuts_lists:
