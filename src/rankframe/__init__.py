@@ -65,6 +65,8 @@ if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
     from rankframe._tables.health import health
     from rankframe._tables.matrices import from_matrix, from_scores
     from rankframe._tables.side_by_side import lists
+    from rankframe._warehouse.checking import sql_check
+    from rankframe._warehouse.query import sql
     from rankframe.parts._meter import Meter
 
 __version__ = "0.1.0"
@@ -120,6 +122,8 @@ __all__ = [  # noqa: RUF022  (by topic)
     # past one table
     "Meter",
     "parts",
+    "sql",
+    "sql_check",
     # types
     "RankFrame",
     "RankingDataError",
@@ -148,6 +152,8 @@ _LATER = _VERBS | {
     "from_scores": "_tables.matrices",
     "parts": None,
     "plot": None,
+    "sql": "_warehouse.query",
+    "sql_check": "_warehouse.checking",
 }
 
 

@@ -30,6 +30,7 @@ from rankframe._report import report
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._tables import health, side_tables, verbs
+from rankframe._warehouse import checking, query
 from rankframe.presets import TREC_EVAL, TREC_EVAL_9
 
 # Two recommenders, ten users, five items each; they differ only for the last user.
@@ -572,6 +573,38 @@ def _inputs(arguments: argparse.Namespace) -> list[Input]:
     return [source for source in (*arguments.runs, arguments.truth, *beside) if source is not None]
 
 
+# ------------------------------------------------------------------ sql
+
+
+def _sql(arguments: argparse.Namespace) -> None:
+    own = ("run", "truth", "by", "dialect")
+    call: dict[str, Any] = {name: getattr(arguments, name) for name in own} | _columns(arguments)
+    call["schema"] = dict(map(_schema_of, arguments.schema))
+    if arguments.check:
+        text_tables.print_data(checking.sql_check(*arguments.metrics, **call))
+        return
+    if not arguments.metrics:
+        msg = "the following arguments are required: -m/--metric"
+        raise ValueError(msg)
+    for option in ("users", "undefined", "relevant_at", "gains_from", "depth", "judged_only"):
+        call[option] = getattr(arguments, option)
+    call |= {name: getattr(arguments, name) for name in ("per_user", "names", "exclude")}
+    labels_ = trec.spelled_out(arguments.metrics)
+    text_tables.print_data(query.sql(*labels_, **call))
+
+
+def _schema_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Read the name of a table, and its columns with their types."""
+    types = {"": pl.String, "str": pl.String, "int": pl.Int64, "float": pl.Float64}
+    types["bool"] = pl.Boolean
+    table, _, columns = text.partition("=")
+    pairs = [column.partition(":")[::2] for column in columns.split(",")]
+    if wrong := [f"{name}:{kind}" for name, kind in pairs if not name or kind not in types]:
+        msg = f"--schema {text}: {wrong[0]!r} is not COLUMN:TYPE of type str, int, float or bool"
+        raise ValueError(msg)
+    return table, {name: types[kind] for name, kind in pairs}
+
+
 # ------------------------------------------------------------------ options and output
 
 
@@ -681,4 +714,5 @@ _COMMANDS: Mapping[str, Run] = {
     "health": _health,
     "compare": _compare,
     "report": _report,
+    "sql": _sql,
 }
