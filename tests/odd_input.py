@@ -999,6 +999,43 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
     ]
 
 
+def doors() -> list[Refusal]:
+    """Give what is refused before any row is read."""
+
+    class Lazy:
+        __module__ = "narwhals.dataframe"
+        collect = None
+
+    not_a_frame = (
+        "a polars DataFrame or LazyFrame, a pandas DataFrame, or a table that exports Arrow"
+    )
+    rows: Any = RUN.to_dicts()
+    columns: Any = RUN.to_dict(as_series=False)
+    path: Any = "run.parquet"
+    return [
+        Refusal(
+            "a lazy narwhals frame",
+            lambda: rf.evaluate(Lazy(), "rr", truth=TRUTH),  # type: ignore[type-var]
+            f"the run must be {not_a_frame}, not narwhals Lazy: call .collect()",
+        ),
+        Refusal(
+            "a list of dicts",
+            lambda: rf.evaluate(rows, "rr", truth=TRUTH),
+            f"the run must be {not_a_frame}, not list: pl.DataFrame(…) makes one",
+        ),
+        Refusal(
+            "a path",
+            lambda: rf.evaluate(path, "rr", truth=TRUTH),
+            f"the run must be {not_a_frame}, not str: read the file, as in pl.read_parquet(path)",
+        ),
+        Refusal(
+            "a dict of columns",
+            lambda: rf.evaluate(columns, "rr", truth=TRUTH),
+            "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; a dict of runs is {name: run}",
+        ),
+    ]
+
+
 # ------------------------------------------------------------------ the page
 
 HEAD = """# Results for odd input
@@ -1012,7 +1049,7 @@ item 10 (grade 1).
 
 Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
 named. *The same* means the results for the plain tables: 1/3, 1/2, 0.416667, 0.413271 and 1/2. A message is that
-of the `RankingDataError`, or of the `ValueError` if the call is wrong and not the data. Metrics that count rows or
+of the `RankingDataError`, or of the `ValueError` or `TypeError` if the call is wrong and not the data. Metrics that count rows or
 judgments, such as `judged@2` and `bpref`, raise an error for duplicates that these five leave to `rf.check`.
 """
 
@@ -1034,6 +1071,8 @@ def page() -> str:
     lines += [f"| {case.name} | {_told(case.gives, METRICS)} |" for case in pandas_cases()]
     lines += ["", "## Parts, meters and trackers", "", "| input | result |", "| --- | --- |"]
     lines += [f"| {case.name} | {_told(case.says, METRICS)} |" for case in refusals()]
+    lines += ["", "## Frames and shapes", "", "| input | result |", "| --- | --- |"]
+    lines += [f"| {case.name} | {_told(case.says, METRICS)} |" for case in doors()]
     lines += [
         "",
         "A LazyFrame whose file no longer exists raises `FileNotFoundError`, which names the file.",

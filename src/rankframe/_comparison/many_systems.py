@@ -58,6 +58,7 @@ _RANKS = {
 }
 
 
+@adapters.takes_any_frame
 def anova(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -125,6 +126,7 @@ def anova(
     return summaries.described(frame, question, describe)
 
 
+@adapters.takes_any_frame
 def best_systems(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -232,6 +234,7 @@ def best_systems(
     return summaries.described(frame, question, plan)
 
 
+@adapters.takes_any_frame
 def letters(
     comparison: FrameT,
     /,

@@ -116,6 +116,7 @@ class Report:
         return f"<Report: {self._page.title}>\n{self.verdict}"
 
 
+@adapters.takes_any_frame
 def report(
     frame: Frame | Mapping[str, Frame],
     /,

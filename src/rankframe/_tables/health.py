@@ -24,6 +24,7 @@ _MADE: dict[str, pl.DataType] = {
 }
 
 
+@adapters.takes_any_frame
 def health(
     frame: FrameT | Mapping[str, FrameT],
     /,

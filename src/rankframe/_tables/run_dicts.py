@@ -19,6 +19,7 @@ MODEL = "model"
 ByT = TypeVar("ByT", str | Sequence[str], str | Sequence[str] | None)
 
 
+@adapters.takes_any_frame
 def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     """
     Make one table of several runs, with a column that names them.
@@ -130,6 +131,12 @@ def check_runs(runs: object, by: object = MODEL) -> None:
     if not frames:
         msg = "the dict of runs is empty: pass one run or more, {name: run}"
         raise ValueError(msg)
+    if all(isinstance(frame, list | tuple | pl.Series) for frame in frames.values()):
+        msg = (
+            f"a dict of columns, {', '.join(map(repr, frames))}: pl.DataFrame(…) makes a frame of "
+            "it; a dict of runs is {name: run}"
+        )
+        raise TypeError(msg)
     for name in frames:
         if not isinstance(name, str):
             msg = f"the names of runs must be text, not {name!r}"

@@ -27,6 +27,7 @@ class _Side(NamedTuple):
     grade: str
 
 
+@adapters.takes_any_frame
 def lists(
     frame: FrameT | Mapping[str, FrameT],
     user: object,

@@ -32,6 +32,7 @@ _EMPTY_LIST = (
 )
 
 
+@adapters.takes_any_frame
 def judge(
     run: FrameT | Mapping[str, FrameT],
     /,
@@ -106,6 +107,7 @@ def judge(
     return result
 
 
+@adapters.takes_any_frame
 def with_rank(
     run: FrameT | Mapping[str, FrameT],
     /,
@@ -192,6 +194,7 @@ def with_rank(
     )
 
 
+@adapters.takes_any_frame
 def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     """
     Make a long run from one row per user with a list of items in order.

@@ -42,6 +42,7 @@ _FACTS = ("users", "top_grade", "by", "groups")
 _UNGRADED = "ungraded"  # counts of values, if the truth has no relevance, but may have grades
 
 
+@adapters.takes_any_frame
 def facts(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -165,6 +166,7 @@ def merge(parts: Iterable[Any], *, duplicates: Duplicates = "error") -> Any:
     return adapters.to_caller_type(_recipes.added(small).lazy(), like=first)
 
 
+@adapters.takes_any_frame
 def sums(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -253,6 +255,7 @@ def sums(
     return adapters.to_caller_type(small, like=frame, beside=_beside(truth, settings))
 
 
+@adapters.takes_any_frame
 def combine(
     parts: FrameT | Iterable[FrameT], *, total: bool = False, duplicates: Duplicates = "error"
 ) -> FrameT:
@@ -335,6 +338,7 @@ def combine(
     )
 
 
+@adapters.takes_any_frame
 def values(
     frame: FrameT | Mapping[str, FrameT],
     /,

@@ -113,6 +113,7 @@ class Meter(Generic[MeterFrameT]):
     [(2, 0.75, 0.5)]
     """
 
+    @adapters.takes_any_frame
     def __init__(
         self,
         *metrics: Metric,
@@ -157,6 +158,7 @@ class Meter(Generic[MeterFrameT]):
         """Forget all batches."""
         self._state = None
 
+    @adapters.takes_any_frame
     def update(
         self,
         frame: MeterFrameT | pl.LazyFrame | Mapping[str, MeterFrameT | pl.LazyFrame],

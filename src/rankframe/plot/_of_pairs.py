@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 
+@adapters.takes_any_frame
 def compare(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -113,6 +114,7 @@ def compare(
     return _pair_pictures.compare(compared, metrics, call, trial)
 
 
+@adapters.takes_any_frame
 def critical_difference(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -186,6 +188,7 @@ def critical_difference(
     return _pair_pictures.critical_difference(ranks, call.groups, confidence=confidence)
 
 
+@adapters.takes_any_frame
 def agreement(
     means: Frame,
     /,
