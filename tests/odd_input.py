@@ -1012,6 +1012,10 @@ def doors() -> list[Refusal]:
     rows: Any = RUN.to_dicts()
     columns: Any = RUN.to_dict(as_series=False)
     path: Any = "run.parquet"
+    sets: Any = {"q": {"a", "b"}}
+    answers = pl.DataFrame({"q": [1], "found": [[]], "wanted": [["a"]]}).cast(
+        {"found": pl.List(pl.String)}
+    )
     return [
         Refusal(
             "a lazy narwhals frame",
@@ -1031,7 +1035,44 @@ def doors() -> list[Refusal]:
         Refusal(
             "a dict of columns",
             lambda: rf.evaluate(columns, "rr", truth=TRUTH),
-            "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; a dict of runs is {name: run}",
+            "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; rf.from_dict reads {user: [items]}; a dict of runs is {name: run}",
+        ),
+        Refusal(
+            "a dict of sets as a run",
+            lambda: rf.evaluate(sets, "rr", truth=TRUTH),
+            f"the run 'q' must be {not_a_frame}, not set: a set has no order; rf.from_dict makes a truth of {{user: {{items}}}}",
+        ),
+        Refusal(
+            "an empty list, from_lists without truth=",
+            lambda: rf.from_lists(answers, user="q", item="found"),
+            "frame of lists, column 'found': empty or null list, for which a long run has no row: drop it with "
+            ".filter(pl.col('found').list.len() > 0). users='truth' and 'judged' still count its user as a miss, "
+            "'run' and 'both' leave the user out. Offending row: q=1",
+        ),
+        Refusal(
+            "from_lists, expected ids of another type",
+            lambda: rf.from_lists(
+                answers.with_columns(wanted=[1]), user="q", item="found", truth="wanted"
+            ),
+            "frame of lists, column 'wanted': its ids are Int64, and those of 'found' are String: cast one; ids must "
+            "have the same type, or any two integer types",
+        ),
+        Refusal(
+            "from_lists, expected is not a list",
+            lambda: rf.from_lists(answers, user="q", item="found", truth="q"),
+            "frame of lists, column 'q': Int64 is not a list of ids, or of structs of an id and a number",
+        ),
+        Refusal(
+            "from_lists, another column is called rank",
+            lambda: rf.from_lists(
+                answers.with_columns(rank=1), user="q", item="found", truth="wanted"
+            ),
+            "frame of lists, column 'rank': from_lists makes a column of this name: rename it",
+        ),
+        Refusal(
+            "from_dict of sets, with score=",
+            lambda: rf.from_dict(sets, score="score"),
+            "from_dict: a set has no order: it is a truth, and no scores: leave out score=",
         ),
     ]
 

@@ -213,6 +213,7 @@ OF_THEIR_OWN = {
         "judge",
         "listed",
         "trec.write_qrels",
+        "from_lists",  # a column
     ],
     "undefined": ["as_dict"],  # of means
     "user": ["from_matrix from_scores", "lists"],  # a name to give, and an id

@@ -166,6 +166,8 @@ class Dask:
         ("run.parquet", "not str: read the file, as in pl.read_parquet(path)"),
         (Path("run.parquet"), ": read the file, as in pl.read_parquet(path)"),
         ([{"user": 1, "item": "a", "rank": 1}], "not list: pl.DataFrame(…) makes one"),
+        ({"q": {"a": 1.0}}, ": rf.from_dict(…) or pl.DataFrame(…) makes one"),
+        ({"a"}, "not set: a set has no order; rf.from_dict makes a truth of {user: {items}}"),
         (RUN.to_dicts(), "not list: pl.DataFrame(…) makes one"),
     ],
 )
@@ -186,8 +188,8 @@ def test_a_dict_of_columns_is_no_dict_of_runs(call):
     with pytest.raises(TypeError) as raised:
         call(RUN.to_dict(as_series=False))
     assert str(raised.value) == (
-        "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; a dict of "
-        "runs is {name: run}"
+        "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; "
+        "rf.from_dict reads {user: [items]}; a dict of runs is {name: run}"
     )
     with pytest.raises(TypeError, match="a dict of columns"):
         call(RUN.to_dict())

@@ -82,7 +82,11 @@ def _cure(frame: object) -> str:
     package = type(frame).__module__.partition(".")[0]
     if isinstance(frame, str | os.PathLike):
         return ": read the file, as in pl.read_parquet(path)"
-    if isinstance(frame, Mapping | list | tuple) or hasattr(frame, "__arrow_c_stream__"):
+    if isinstance(frame, set | frozenset):
+        return ": a set has no order; rf.from_dict makes a truth of {user: {items}}"
+    if isinstance(frame, Mapping):
+        return ": rf.from_dict(…) or pl.DataFrame(…) makes one"
+    if isinstance(frame, list | tuple) or hasattr(frame, "__arrow_c_stream__"):
         return "" if package == "pyspark" else ": pl.DataFrame(…) makes one"
     calls = [name for name in ("compute", "collect") if hasattr(frame, name)]
     return f": call .{calls[0]}()" if calls and package != "pyspark" else ""

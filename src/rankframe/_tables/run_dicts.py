@@ -134,7 +134,7 @@ def check_runs(runs: object, by: object = MODEL) -> None:
     if all(isinstance(frame, list | tuple | pl.Series) for frame in frames.values()):
         msg = (
             f"a dict of columns, {', '.join(map(repr, frames))}: pl.DataFrame(…) makes a frame of "
-            "it; a dict of runs is {name: run}"
+            "it; rf.from_dict reads {user: [items]}; a dict of runs is {name: run}"
         )
         raise TypeError(msg)
     for name in frames:

@@ -1,0 +1,87 @@
+"""One row per question with two lists, what was retrieved and what is expected: a judged table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import polars as pl
+
+from rankframe._tables import column_roles, run_dicts
+from rankframe.errors import RankingDataError
+
+_ROW = "__rankframe_row"
+_FRAME = "frame of lists"
+
+
+class _Ids(NamedTuple):
+    """A column of lists of ids, or of structs of an id and a number."""
+
+    column: str
+    dtype: pl.DataType  # of the ids
+    fields: tuple[str, str] | None  # of a struct: the id and the number
+
+
+def judged(lists: pl.LazyFrame, user: str, retrieved: str, expected: str) -> pl.LazyFrame:
+    """Make by row the full join of both lists, in the order of rows and ranks."""
+    schema = lists.collect_schema()
+    both = [_ids(schema, retrieved), _ids(schema, expected)]
+    dtype = run_dicts.common_type(both[0].dtype, both[1].dtype)
+    if dtype is None:
+        msg = (
+            f"{_FRAME}, column {expected!r}: its ids are {both[1].dtype}, and those of "
+            f"{retrieved!r} are {both[0].dtype}: cast one; ids must have the same type, or any two "
+            "integer types"
+        )
+        raise RankingDataError(msg)
+    others = [name for name in schema if name not in (user, retrieved, expected)]
+    for name in ("user", "item", "rank", "relevance"):
+        if name in others:
+            msg = f"{_FRAME}, column {name!r}: from_lists makes a column of this name: rename it"
+            raise RankingDataError(msg)
+    rows = lists.with_row_index(_ROW)
+    ranks = pl.int_ranges(1, pl.col(retrieved).list.len().cast(pl.Int64) + 1).alias("rank")
+    run = _exploded(rows.with_columns(ranks), both[0], dtype, ["rank"])
+    truth = _exploded(rows, both[1], dtype, [])
+    grade = pl.lit(1, pl.Int64)
+    if both[1].fields is not None:
+        grade = pl.col("__rankframe_struct").struct.field(both[1].fields[1])
+    truth = truth.select(_ROW, "item", grade.alias("relevance"))
+    pairs = run.select(_ROW, "item", "rank").join(
+        truth, on=[_ROW, "item"], how="full", coalesce=True
+    )
+    named = rows.select(_ROW, pl.col(user).alias("user"), *others)
+    return (
+        pairs.join(named, on=_ROW, how="left")
+        .sort(_ROW, "rank", nulls_last=True, maintain_order=True)
+        .select("user", "item", "rank", "relevance", *others)
+    )
+
+
+def _exploded(rows: pl.LazyFrame, ids: _Ids, dtype: pl.DataType, beside: list[str]) -> pl.LazyFrame:
+    """Make a row of each element; an empty or null list has none."""
+    element = pl.col("__rankframe_struct")
+    item = element if ids.fields is None else element.struct.field(ids.fields[0])
+    return (
+        rows.select(_ROW, pl.col(ids.column).alias("__rankframe_struct"), *beside)
+        .explode("__rankframe_struct", *beside, empty_as_null=False, keep_nulls=False)
+        .with_columns(item.cast(dtype).alias("item"))
+    )
+
+
+def _ids(schema: pl.Schema, column: str) -> _Ids:
+    dtype = schema[column]
+    inner = cast("pl.DataType", dtype.inner) if isinstance(dtype, pl.List) else dtype
+    if isinstance(inner, pl.Struct):
+        numbers = (*column_roles.COMMON_NAMES["relevance"], "relevance", "score")
+        names = [field.name for field in inner.fields]
+        number = next((name for name in names if name in numbers), names[-1])
+        if len(names) == 2 and inner.to_schema()[number].is_numeric():
+            name = names[1 - names.index(number)]
+            return _Ids(column, pl.Schema(inner.to_schema())[name], (name, number))
+    if not isinstance(dtype, pl.List) or not column_roles.can_be_id(inner):
+        msg = (
+            f"{_FRAME}, column {column!r}: {dtype} is not a list of ids, or of structs of an id "
+            "and a number"
+        )
+        raise RankingDataError(msg)
+    return _Ids(column, inner, None)
