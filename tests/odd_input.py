@@ -1012,6 +1012,7 @@ def doors() -> list[Refusal]:
     rows: Any = RUN.to_dicts()
     columns: Any = RUN.to_dict(as_series=False)
     path: Any = "run.parquet"
+    texts = RUN.rename({"user": "query"}).with_columns(question=pl.lit("?"))
     sets: Any = {"q": {"a", "b"}}
     answers = pl.DataFrame({"q": [1], "found": [[]], "wanted": [["a"]]}).cast(
         {"found": pl.List(pl.String)}
@@ -1068,6 +1069,21 @@ def doors() -> list[Refusal]:
                 answers.with_columns(rank=1), user="q", item="found", truth="wanted"
             ),
             "frame of lists, column 'rank': from_lists makes a column of this name: rename it",
+        ),
+        Refusal(
+            "query and question beside item",
+            lambda: rf.evaluate(texts, "rr", truth=TRUTH),
+            "run: no column 'user' for user; it has 'query', 'item', 'rank', 'question'; the truth has 'user', and names must be the same in both tables: rename one",
+        ),
+        Refusal(
+            "the label context_recall@5",
+            lambda: rf.metric("context_recall@5"),
+            "metric 'context_recall@5' is the share of the relevant items that are retrieved: use 'recall@5'",
+        ),
+        Refusal(
+            "the label cosine_ndcg@10",
+            lambda: rf.metric("cosine_ndcg@10"),
+            "metric 'cosine_ndcg@10' has the name of a similarity, which the scores have already: use 'ndcg@10'",
         ),
         Refusal(
             "from_dict of sets, with score=",

@@ -751,11 +751,21 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
         raise ValueError(msg) from None
 
 
-#: Names without a metric: what to request instead.
+#: Names without a metric: what to request instead, and how it differs.
 _ELSEWHERE = {
-    "gauc": "the AUC weighted by user: use {} with weights=, the column of the weights, as in "
-    "evaluate({}, weights='impressions')",
+    "gauc": "the AUC weighted by user: use 'auc{k}' with weights=, the column of the weights, as "
+    "in evaluate('auc{k}', weights='impressions')",
+    "hole": "a share of the results of all queries together: use 'unjudged{k}', which is per query",
+    "mean_rank": "a mean over all relevant items: use 'mean_hit_rank{k}', which is over a user's "
+    "retrieved ones, and then over users",
+    "context_precision": "one of two metrics: use 'precision{k}', the relevant share of the first, "
+    "or 'ap(divide_by=hits){k}', the mean of precision at each relevant one",
+    "context_recall": "the share of the relevant items that are retrieved: use 'recall{k}'",
+    "user_coverage": "the share of users with a list: use 'missed', the share without one",
 }
+_ELSEWHERE["mr"] = _ELSEWHERE["mean_rank"]
+#: What sentence-transformers writes before its labels.
+_SIMILARITY = re.compile(r"(?:cosine|dot|euclidean|manhattan)_(?P<label>.+)")
 
 
 def _unknown(label: str) -> str:
@@ -766,8 +776,13 @@ def _unknown(label: str) -> str:
     head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
     name = head.partition("(")[0].strip().lower()
     if instead := _ELSEWHERE.get(name):
-        auc = repr("auc" + (f"@{k.strip()}" if k else ""))
-        return f"metric {label!r} is {instead.format(auc, auc)}"
+        return f"metric {label!r} is {instead.format(k=f'@{k.strip()}' if k else '')}"
+    similarity = _SIMILARITY.fullmatch(label.strip())
+    if similarity and _can_be_read(similarity["label"]):
+        return (
+            f"metric {label!r} has the name of a similarity, which the scores have already: use "
+            f"{similarity['label']!r}"
+        )
     spellings = _spellings()
     ending = f"@{k}" if k.strip().isdigit() else ""
     near = [spellings[spelling] + ending for spelling in get_close_matches(name, spellings, 5, 0.5)]

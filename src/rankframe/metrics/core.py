@@ -151,7 +151,13 @@ def precision_at(
 
 @labelled(
     "recall",
-    aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall", "SetR": "recall"},
+    aliases={
+        "r": "recall",
+        "recall_{}": "recall@{}",
+        "set_recall": "recall",
+        "SetR": "recall",
+        "R_cap": "recall(divide_by=attainable)",
+    },
     extremes=_of_shares,
     in_words="How much of what users want do we show?",
 )
@@ -288,6 +294,9 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
         "hitrate": "hit",
         "hr": "hit",
         "success": "hit",
+        "accuracy": "hit",
+        "top_k_accuracy": "hit",
+        "recall_any": "hit",
         "success_{}": "hit@{}",
     },
     extremes="none or all",
@@ -578,6 +587,7 @@ def ndcg_at(
     "r_precision",
     aliases={
         "rprec": "r_precision",
+        "rprecision": "r_precision",
         "r-precision": "r_precision",
         "Rprec_mult_{}": "r_precision(multiple={})",
     },
