@@ -1076,6 +1076,21 @@ def doors() -> list[Refusal]:
             "run: no column 'user' for user; it has 'query', 'item', 'rank', 'question'; the truth has 'user', and names must be the same in both tables: rename one",
         ),
         Refusal(
+            "ndcg_at(3, discount=[1, 0.5])",
+            lambda: rf.ndcg_at(3, discount=[1, 0.5]),
+            "discount has 2 weights, and k is 3: give at least k weights, of ranks 1 to k",
+        ),
+        Refusal(
+            "ndcg_at(2, discount='rank', base=2)",
+            lambda: rf.ndcg_at(2, discount="rank", base=2),
+            "base=2.0 and discount='rank' are two discounts: leave out one",
+        ),
+        Refusal(
+            "dcg_at(2, discount=[0.5, 1])",
+            lambda: rf.dcg_at(2, discount=[0.5, 1]),
+            "dcg_at: discount must be weights ≥ 0 that do not rise, the first > 0, not [0.5, 1]",
+        ),
+        Refusal(
             "the label context_recall@5",
             lambda: rf.metric("context_recall@5"),
             "metric 'context_recall@5' is the share of the relevant items that are retrieved: use 'recall@5'",

@@ -32,6 +32,7 @@ from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403
 from rankframe.presets import (
+    ELASTICSEARCH,
     LENSKIT,
     PYTREC_EVAL,
     RANX,
@@ -39,6 +40,7 @@ from rankframe.presets import (
     RECTOOLS,
     REPLAY,
     SCIKIT_LEARN,
+    SENTENCE_TRANSFORMERS,
     SPARK,
     TREC_EVAL,
     TREC_EVAL_9,
@@ -122,6 +124,7 @@ __all__ = [  # noqa: RUF022  (by topic)
     "RankFrame",
     "RankingDataError",
     # conventions of other tools
+    "ELASTICSEARCH",
     "LENSKIT",
     "PYTREC_EVAL",
     "RANX",
@@ -129,6 +132,7 @@ __all__ = [  # noqa: RUF022  (by topic)
     "RECTOOLS",
     "REPLAY",
     "SCIKIT_LEARN",
+    "SENTENCE_TRANSFORMERS",
     "SPARK",
     "TREC_EVAL",
     "TREC_EVAL_9",

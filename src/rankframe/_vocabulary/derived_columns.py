@@ -546,16 +546,17 @@ def _columns_along(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) ->
     return frame
 
 
-def _cut_and_base(text: str) -> None:
-    cut, _, base = text.partition(";")
-    if not ((not cut or int(cut) > 0) and (not base or float(base) > 1)):
+def _cut_and_discount(text: str) -> None:
+    cut, _, discount = text.partition(";")
+    by = gain_functions.discounting_named(discount)
+    if (cut and int(cut) < 1) or (isinstance(by, float) and not by > 1):
         raise ValueError
 
 
-@registry.joined_column(reads=("tied", "graded"), parameter=_cut_and_base, in_ties="blocks")
+@registry.joined_column(reads=("tied", "graded"), parameter=_cut_and_discount, in_ties="blocks")
 def discounts(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """With ties: Σ 1/log2(i + 1) over the block's positions; down to rank 10: discounts(10), with
-    base 2: discounts(;2).
+    base 2: discounts(;2), of 1/i: discounts(;rank).
     """
     blocks = steps.blocks(rows)
     for name, text in names.items():

@@ -1,11 +1,13 @@
 """The most common measures."""
 
+from collections.abc import Sequence
 from math import inf, sqrt
 from typing import Literal
 
 import polars as pl
 
 from rankframe._request.gain_functions import (
+    Discounting,
     discount,
     divided,
     falls,
@@ -21,7 +23,7 @@ from rankframe._request.labels import (
     labelled,
     labelled_mean,
 )
-from rankframe._request.parameters import AnyGain, Gain, MetricName
+from rankframe._request.parameters import AnyGain, Discount, Gain, MetricName
 from rankframe.metrics._building_blocks import (
     R,
     any_within,
@@ -467,7 +469,13 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     value_range=(0, inf),
     in_words="How much value does the list hold, when higher places count more?",
 )
-def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None = None) -> pl.Expr:
+def dcg_at(
+    k: int | None = None,
+    *,
+    gain: AnyGain = "linear",
+    base: float | None = None,
+    discount: Discount = "log2",
+) -> pl.Expr:
     """
     Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
 
@@ -482,6 +490,9 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     base
         A base b > 1 discounts by 1 / log_b(rank) instead, with no discount above rank b, as in the
         paper.
+    discount
+        ``"log2"`` = 1 / log2(rank + 1), ``"rank"`` = 1 / rank, or the weights of the ranks from 1
+        to k: a list of numbers ≥ 0 that do not rise. Not together with ``base``.
 
     Returns
     -------
@@ -502,8 +513,8 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     >>> judged.rank.evaluate(rf.dcg_at(3)).item(0, "dcg@3")
     3.5
     """
-    _check_base(base)
-    return _where_graded(gain, gain_sum(gain, discount_within(k, base)))
+    by = _discounting(k, base, discount)
+    return _where_graded(gain, gain_sum(gain, discount_within(k, by)))
 
 
 @labelled(
@@ -517,7 +528,8 @@ def ndcg_at(
     *,
     gain: AnyGain = "linear",
     base: float | None = None,
-    ideal: Literal["truth", "returned", "perfect"] = "truth",
+    ideal: Literal["truth", "returned", "perfect", "same_length"] = "truth",
+    discount: Discount = "log2",
 ) -> pl.Expr:
     """
     Normalized DCG: DCG@k / DCG@k of the ideal list of all the user's items of gain > 0.
@@ -537,13 +549,18 @@ def ndcg_at(
         The items of the ideal list, highest gain first. ``"truth"``: all items of the truth,
         retrieved or not. ``"returned"``: only those of the list, at any rank, so that missing
         items cost nothing. ``"perfect"``: k items of the truth's highest grade for every user
-        (without k: as many as the user has); not defined for a gain that falls.
+        (without k: as many as the user has); not defined for a gain that falls. ``"same_length"``:
+        of all items of the truth, only as many as the list has down to k.
+    discount
+        ``"log2"`` = 1 / log2(rank + 1), ``"rank"`` = 1 / rank, or the weights of the ranks from 1
+        to k: a list of numbers ≥ 0 that do not rise. Not together with ``base``.
 
     Returns
     -------
     Expr
         Float64 in [0, 1], named ``ndcg@k``. Null for a user without an item of gain > 0; 0
-        with ``ideal="returned"`` if no such item was returned.
+        with ``ideal="returned"`` if no such item was returned, and with ``"same_length"`` if none
+        was.
 
     Raises
     ------
@@ -566,18 +583,19 @@ def ndcg_at(
     >>> round(judged.rank.evaluate(rf.ndcg_at(3)).item(0, "ndcg@3"), 4)
     0.3066
     """
-    _check_base(base)
-    best = ideal_gain_sum(gain, k, base)
+    by = _discounting(k, base, discount)
+    best = ideal_gain_sum(gain, k, by)
     divisor = {
         "truth": lambda: best,
         "returned": lambda: gain_sum(
             gain,
-            discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), base),
+            discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), by),
         ),
-        "perfect": lambda: _perfect_ideal(k, gain, base),
+        "perfect": lambda: _perfect_ideal(k, gain, by),
+        "same_length": lambda: ideal_gain_sum(gain, list_length(k), by),
     }[ideal]()
-    ratio = gain_sum(gain, discount_within(k, base)) / divisor
-    if ideal == "returned":
+    ratio = gain_sum(gain, discount_within(k, by)) / divisor
+    if ideal in ("returned", "same_length"):
         ratio = pl.when(divisor != 0).then(ratio).otherwise(0.0)
     # not `> 0`: NaN, which marks a grade without a gain, must pass
     return pl.when(best != 0).then(ratio.clip(upper_bound=1))  # rounding may exceed 1
@@ -832,7 +850,7 @@ def gm_map() -> Mean:
     return Mean(average_precision(), floored_geometric_mean)
 
 
-def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
+def _perfect_ideal(k: int | None, gain: Gain, by: Discounting) -> pl.Expr:
     """DCG of k items of the highest grade."""
     if falls(gain):
         msg = (
@@ -843,13 +861,13 @@ def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
         raise ValueError(msg)
     top = pl.lit(1.0) if gain == "binary" else gain_of(gain, pl.col("top_grade")).max()
     if k is None:
-        weights = pl.when(gain_of(gain) > 0).then(discount(ideal_place_of(gain), base)).sum()
+        weights = pl.when(gain_of(gain) > 0).then(discount(ideal_place_of(gain), by)).sum()
     elif k > _DEEPEST_PERFECT:
         msg = f"ndcg_at: with ideal='perfect', k must not be above {_DEEPEST_PERFECT}, not {k}"
         raise ValueError(msg)
     else:
         positions = pl.int_range(1, k + 1)
-        weights = pl.lit(pl.select(discount(positions, base).sum()).item())
+        weights = pl.lit(pl.select(discount(positions, by).sum()).item())
     return top * weights
 
 
@@ -867,7 +885,19 @@ def _f(k: int | None, beta: float) -> pl.Expr:
     return measure.clip(upper_bound=1)  # 1 + β² may round up
 
 
-def _check_base(base: float | None) -> None:
+def _discounting(k: int | None, base: float | None, discount: str | Sequence[float]) -> Discounting:
+    """Make one value of base= and discount=, checked against each other and the cut-off."""
     if base is not None and base <= 1:
         msg = f"base must be a number > 1, not {base}"
         raise ValueError(msg)
+    if base is not None and discount != "log2":
+        msg = f"base={base} and discount={discount!r} are two discounts: leave out one"
+        raise ValueError(msg)
+    if isinstance(discount, str):
+        return base if discount == "log2" else discount
+    if k is None or len(discount) < k:
+        cut = "there is no cut-off k" if k is None else f"k is {k}"
+        weights = f"{len(discount)} weight{'s' * (len(discount) != 1)}"
+        msg = f"discount has {weights}, and {cut}: give at least k weights, of ranks 1 to k"
+        raise ValueError(msg)
+    return tuple(discount)
