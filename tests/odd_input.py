@@ -1012,6 +1012,7 @@ def doors() -> list[Refusal]:
     rows: Any = RUN.to_dicts()
     columns: Any = RUN.to_dict(as_series=False)
     path: Any = "run.parquet"
+    judged = pl.DataFrame({"qid": [1, 1], "score": [0.5, 0.4], "label": [0, 1]})
     texts = RUN.rename({"user": "query"}).with_columns(question=pl.lit("?"))
     sets: Any = {"q": {"a", "b"}}
     answers = pl.DataFrame({"q": [1], "found": [[]], "wanted": [["a"]]}).cast(
@@ -1074,6 +1075,16 @@ def doors() -> list[Refusal]:
             "query and question beside item",
             lambda: rf.evaluate(texts, "rr", truth=TRUTH),
             "run: no column 'user' for user; it has 'query', 'item', 'rank', 'question'; the truth has 'user', and names must be the same in both tables: rename one",
+        ),
+        Refusal(
+            "a lazy judged table without items",
+            lambda: rf.evaluate(judged.lazy(), "rr"),
+            "judged table: no column 'item' for item; it has 'qid', 'score', 'label'; name it with item=; only a DataFrame with a score and a grade may lack it",
+        ),
+        Refusal(
+            "a judged table without items, exclude=",
+            lambda: rf.evaluate(judged, "rr", exclude=TRUTH),
+            "judged table: no column 'item' for item, which exclude= reads; its rows are numbered instead: name the column with item=",
         ),
         Refusal(
             "ndcg_at(3, discount=[1, 0.5])",

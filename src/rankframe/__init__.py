@@ -32,8 +32,10 @@ from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403
 from rankframe.presets import (
+    CATBOOST,
     ELASTICSEARCH,
     LENSKIT,
+    LIGHTGBM,
     PYTREC_EVAL,
     RANX,
     RECOMMENDERS,
@@ -44,6 +46,7 @@ from rankframe.presets import (
     SPARK,
     TREC_EVAL,
     TREC_EVAL_9,
+    XGBOOST,
 )
 
 if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
@@ -124,8 +127,10 @@ __all__ = [  # noqa: RUF022  (by topic)
     "RankFrame",
     "RankingDataError",
     # conventions of other tools
+    "CATBOOST",
     "ELASTICSEARCH",
     "LENSKIT",
+    "LIGHTGBM",
     "PYTREC_EVAL",
     "RANX",
     "RECOMMENDERS",
@@ -136,6 +141,7 @@ __all__ = [  # noqa: RUF022  (by topic)
     "SPARK",
     "TREC_EVAL",
     "TREC_EVAL_9",
+    "XGBOOST",
 ]
 __all__ += [*_METRICS]  # pyright: ignore[reportUnsupportedDunderAll]
 

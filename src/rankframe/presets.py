@@ -128,6 +128,26 @@ SENTENCE_TRANSFORMERS: Preset = {
     "defaults": {"ap@k": _ATTAINABLE, "ndcg": _BINARY},
 }
 
+#: LightGBM's ``ndcg`` and ``map``, for a judged table of query, label and score: a group without a
+#: positive label scores 1. Equal scores keep the order of rows.
+LIGHTGBM: Preset = {
+    "users": "judged",
+    "undefined": 1.0,
+    "defaults": {"ap@k": _ATTAINABLE, "ndcg": {"gain": "exponential"}},
+}
+
+#: XGBoost's ``ndcg`` and ``map``. (With ``ndcg_exp_gain=False``, it is ``ndcg(gain=linear)@k``.)
+XGBOOST: Preset = LIGHTGBM.copy()
+
+#: CatBoost's ``NDCG:top=k`` and ``MAP:top=k``. (``type=Exp`` is ``ndcg(gain=exponential)@k``,
+#: ``denominator=Position`` is ``ndcg(discount=rank)@k``. A group without a positive label scores 0
+#: in MAP: ``rf.CATBOOST | {"undefined": 0.0}``.)
+CATBOOST: Preset = {
+    "users": "judged",
+    "undefined": 1.0,
+    "defaults": {"ap@k": _ATTAINABLE},
+}
+
 #: All of them, by name.
 PRESETS: dict[str, Preset] = {
     "TREC_EVAL": TREC_EVAL,
@@ -140,6 +160,9 @@ PRESETS: dict[str, Preset] = {
     "LENSKIT": LENSKIT,
     "RECOMMENDERS": RECOMMENDERS,
     "SCIKIT_LEARN": SCIKIT_LEARN,
+    "LIGHTGBM": LIGHTGBM,
+    "XGBOOST": XGBOOST,
+    "CATBOOST": CATBOOST,
     "ELASTICSEARCH": ELASTICSEARCH,
     "SENTENCE_TRANSFORMERS": SENTENCE_TRANSFORMERS,
 }

@@ -221,18 +221,22 @@ def test_nothing_is_taken_where_two_would_fit(run, truth, message):
         assert str(raised.value) == message
 
 
-def test_a_run_with_a_label_is_not_taken_for_a_judged_table():
+@pytest.mark.parametrize("name", ["rel", "grade", "label"])
+def test_the_relevance_of_a_judged_table_is_found(name):
+    judged = rf.judge(RUN, TRUTH).rename({"relevance": name})
+    assert rf.per_user(judged, *METRICS).equals(PLAIN)
+    assert rf.per_user(judged.lazy(), *METRICS).collect().equals(PLAIN)
+    both = judged.with_columns(judged[name].alias("rel" if name == "label" else "label"))
+    with pytest.raises(rf.RankingDataError, match="no column 'relevance' for relevance"):
+        rf.per_user(both, *METRICS)
+
+
+def test_metrics_of_lists_take_a_run_with_a_label_for_a_run():
     run = RUN.with_columns(label=1)
-    with pytest.raises(rf.RankingDataError) as raised:
-        rf.evaluate(run, "ap")
-    assert str(raised.value) == (
-        "judged table: no column 'relevance' for relevance; it has 'user', 'item', 'rank', "
-        "'label'; name it with relevance=; perhaps 'label' is meant; a run needs its truth: "
-        "pass truth=, or call judge(run, truth)"
-    )
-    assert rf.evaluate(run, "ap", relevance="label")["ap"].item() == 1
     price = (pl.col("label").filter("listed").sum()).alias("labels")
     assert rf.per_user(run, price)["labels"].to_list() == [2, 1]
+    history = pl.DataFrame({"user": [1], "item": [7]})
+    assert rf.evaluate(run.with_columns(label=0), "unseen@1", history=history)["users"].item() == 2
 
 
 @pytest.mark.parametrize("name", ["judgement", "Label", "relevance_score"])

@@ -18,7 +18,7 @@ from rankframe._evaluation import system_metrics
 from rankframe._request import registry
 from rankframe._request.keywords import Settings
 from rankframe._request.question import Question
-from rankframe._tables import adapters
+from rankframe._tables import adapters, column_roles
 from rankframe.errors import RankingDataError
 
 _MOST = 64
@@ -69,6 +69,8 @@ def key_of(question: Question) -> Hashable:
         settings.inputs,
         settings.defaults,  # it may have a mapping of any type
         getattr(frame, "_rankframe_segments", ()),
+        # whose rows are numbered
+        column_roles.lacks_items(settings.columns, question.by, eager[0].columns if eager else ()),
     ]
     if any(more) or sum(map(len, eager)) > _few_rows(grouped=bool(question.by)):
         return None

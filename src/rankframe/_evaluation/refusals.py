@@ -43,7 +43,9 @@ def check_truth(question: Question) -> None:
             continue
         reads = [name for name, column in reading.columns.items() if not column.of_lists]
         reads += ["relevant"] if share_names.needs_truth(reading.names) else []
-        if reads and not readers.has_relevance(question.frame, question.settings.columns):
+        if reads and not readers.has_relevance(
+            question.frame, question.by, question.settings.columns
+        ):
             msg = (
                 f"metric {metric.name!r} reads {reads[0]!r}: pass truth=, what users want "
                 "(user, item)"
@@ -169,6 +171,8 @@ def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> 
     if kind is None:
         return
     item = tables.run.item
+    if item == readers.ROW_NUMBER:
+        raise readers.without_items(repr(metric.name))
     share_rows.check_shares(f"metric {metric.name!r}", kind, reading.names, tables.beside, item)
     if share_names.needs_truth(reading.names) and not tables.has_truth:
         msg = f"metric {metric.name!r} reads what is relevant: pass truth="

@@ -27,7 +27,7 @@ COMMON_NAMES: Mapping[str, tuple[str, ...]] = {
 #: Names that may hold ids or their text, used only where no other name fits.
 TEXT_NAMES: Mapping[str, tuple[str, ...]] = {
     "user": ("query", "question"),
-    "item": ("doc", "document", "passage"),
+    "item": ("doc", "document", "passage", "row_from_end"),
 }
 #: The columns of judgments that other tools write, Quepid and BEIR, with the one of the grades.
 _WRITTEN = {("query", "docid", "rating"): "rating", ("query-id", "corpus-id", "score"): "score"}
@@ -61,6 +61,11 @@ def fitting(
         if fit:
             return fit
     return []
+
+
+def lacks_items(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> bool:
+    """Whether no column can be that of the items."""
+    return not {"item"} & {*columns, *names} and not fitting("item", columns, by, names)
 
 
 def is_free(name: str, columns: Columns, by: str | Sequence[str]) -> bool:

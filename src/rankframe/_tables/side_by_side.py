@@ -119,7 +119,9 @@ def lists(
     frame, grouping = run_dicts.as_frame(frame, by)
     groups = keywords.systems_groups(grouping, adapters.column_names(frame, "run"))
     settings = Settings(items=items, columns=columns)
-    both = readers.read_run_and_truth(frame, truth, groups, columns, reads=(), run_alone=True)
+    both = readers.read_run_and_truth(
+        frame, truth, groups, columns, reads=(), run_alone=True, any_name=True
+    )
     tables = readers.with_tables_beside(both, settings)
     run = tables.run
     if run.tied:

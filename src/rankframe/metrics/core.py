@@ -42,6 +42,7 @@ from rankframe.metrics._building_blocks import (
     n,
     n_of_judged,
     precisions,
+    returned,
     share,
     total,
     where_relevant,
@@ -592,7 +593,7 @@ def ndcg_at(
             discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), by),
         ),
         "perfect": lambda: _perfect_ideal(k, gain, by),
-        "same_length": lambda: ideal_gain_sum(gain, list_length(k), by),
+        "same_length": lambda: ideal_gain_sum(gain, returned(k), by),
     }[ideal]()
     ratio = gain_sum(gain, discount_within(k, by)) / divisor
     if ideal in ("returned", "same_length"):

@@ -92,7 +92,9 @@ def facts(
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
     columns = keywords.read_options(options).columns
-    tables = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=True)
+    tables = readers.read_run_and_truth(
+        frame, truth, by, columns, reads=(), run_alone=True, any_name=True
+    )
     lacking = _partitions.lacking_of(tables)
     groups = rules.retrieved(tables[0]).select(lacking).unique().sort(lacking)
     possible = rules.candidates(tables[-1])
@@ -516,9 +518,10 @@ def _part(
     facts: Facts | None,
 ) -> _Part:
     """Read a part, with its columns of ``by`` in the types of the whole."""
+    frame = readers.with_items(frame, truth, by, settings.columns)
     opened = adapters.to_polars(frame, "run" if truth is not None else "judged table")
     tables = readers.read_run_and_truth(
-        opened, truth, by, settings.columns, reads=(), run_alone=True
+        opened, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
     )
     lacking = _partitions.lacking_of(tables)
     if facts is None:
@@ -543,7 +546,7 @@ def _part(
         opened, _groups.groups_from_json(facts["groups"], types)
     )
     tables = readers.read_run_and_truth(
-        opened, truth, by, settings.columns, reads=(), run_alone=True
+        opened, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
     )
     return _Part(opened, Totals(facts["top_grade"], groups), tables, facts)
 

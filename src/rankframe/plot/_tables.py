@@ -17,7 +17,7 @@ from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
 from rankframe._request.question import ask
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, column_roles, run_dicts
+from rankframe._tables import adapters, column_roles, readers, run_dicts
 from rankframe.errors import RankingDataError
 
 MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
@@ -74,6 +74,7 @@ def read_call(
     check_call(options)
     groups = comparison.groups_by_systems(table, truth, by, baseline)
     kind = "judged table" if truth is None else "run"
+    table = readers.with_items(table, truth, groups, options)
     return Call(adapters.to_lazy(table, kind), truth, groups, options)
 
 
