@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 import rankframe as rf
+from rankframe._tables import judgment_files
 
 PAGE = Path(__file__).parents[1] / "notebooks" / "odd_input.md"
 
@@ -1085,6 +1086,11 @@ def doors() -> list[Refusal]:
             "a judged table without items, exclude=",
             lambda: rf.evaluate(judged, "rr", exclude=TRUTH),
             "judged table: no column 'item' for item, which exclude= reads; its rows are numbered instead: name the column with item=",
+        ),
+        Refusal(
+            "judgments.json without requests",
+            lambda: judgment_files.of_search("judgments.json", {"queries": []}),
+            f"judgments.json: 'queries' is none of 'requests', 'judgmentRatings': {judgment_files.IN_WORDS}",
         ),
         Refusal(
             "ndcg_at(3, discount=[1, 0.5])",

@@ -42,7 +42,7 @@ LOADED = {"_evaluation", "_namespace", "_request", "_tables", "_vocabulary", "er
 LATER = {
     "_evaluation": {"overlap", "ready_values", "row_verbs", "trackers"},
     "_tables": {"arrays", "fusion", "health", "health_counts", "health_tables", "matrices"}
-    | {"side_by_side", "two_lists"},
+    | {"side_by_side", "two_lists", "judgment_files"},
     "_vocabulary": {"item_distances"},
 }
 

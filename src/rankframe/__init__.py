@@ -67,6 +67,7 @@ if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
     from rankframe._report.results import ResultsTable, table
     from rankframe._tables.fusion import fuse
     from rankframe._tables.health import health
+    from rankframe._tables.judgment_files import read_judgments
     from rankframe._tables.matrices import from_matrix, from_scores
     from rankframe._tables.side_by_side import lists
     from rankframe.parts._meter import Meter
@@ -81,6 +82,7 @@ __all__ = [  # noqa: RUF022  (by topic)
     "from_runs",
     "from_scores",
     "judge",
+    "read_judgments",
     "with_rank",
     "fuse",
     # what is in them
@@ -156,6 +158,7 @@ _LATER = _VERBS | {
     "from_scores": "_tables.matrices",
     "parts": None,
     "plot": None,
+    "read_judgments": "_tables.judgment_files",
 }
 
 

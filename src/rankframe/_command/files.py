@@ -21,7 +21,7 @@ from rankframe._command import inputs
 from rankframe._command.inputs import Input
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._tables import column_roles, side_tables
+from rankframe._tables import column_roles, judgment_files, side_tables
 from rankframe.trec import _formats, _lines
 from rankframe.trec._formats import Fit, Kind, Line, Stream
 
@@ -407,6 +407,12 @@ def _scan_file(file: Input, layout: _Layout) -> _File:
             if form == "trec" or layout.fields is not None:
                 return _scan_lines(name, form, source, lines, layout)
             content = source.read_all() if isinstance(source, Stream) else source
+        if layout.kind == "truth" and form in ("json", "jsonl"):
+            read = content if isinstance(content, bytes) else content.read_bytes()
+            judgments = judgment_files.read_nested(name, read)
+            if judgments is not None:
+                roles = {role: layout.shared.get(role, role) for role in judgments.columns}
+                return _File(name, "json", judgments.lazy().rename(roles), source=content)
         try:
             frame = _frame(content, form)
             frame.collect_schema()
