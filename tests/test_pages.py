@@ -194,7 +194,7 @@ OF_THEIR_OWN = {
     "part": ["parts.sums", "parts.values"],
     "partitions": ["spark.judge spark.per_user spark.with_rank"],  # not fewer for a small truth
     "parts": ["parts.combine", "parts.merge"],
-    "path": ["Report.save"],
+    "path": ["Report.save", "read_judgments"],
     "run": ["with_rank spark.with_rank", "trec.write_run"],  # scores
     "runs": ["from_runs", "fuse"],
     "scores": ["from_dict", "from_scores"],
