@@ -16,6 +16,8 @@ from rankframe._evaluation.evaluation import evaluate, per_user
 from rankframe._namespace import VERBS as _VERBS
 from rankframe._namespace import RankFrame
 from rankframe._namespace import attach as _attach
+from rankframe._request.keywords import Columns as Names
+from rankframe._request.keywords import Options
 from rankframe._request.labels import METRICS as _METRICS
 from rankframe._request.labels import metric
 from rankframe._request.registration import register_metric
@@ -126,6 +128,8 @@ __all__ = [  # noqa: RUF022  (by topic)
     "Meter",
     "parts",
     # types
+    "Names",
+    "Options",
     "RankFrame",
     "RankingDataError",
     # conventions of other tools

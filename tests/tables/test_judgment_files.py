@@ -141,8 +141,8 @@ def test_another_shape_names_file_field_and_the_shapes(saved, capsys, content, p
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ([], "its content is no list of rows"),
-        ({"user": 1}, "its content is no list of rows"),
+        ([], "its content is an empty list"),
+        ({"user": 1}, "its content is no list"),
         ([1], "[0] is 1, not a row"),
         ([{"user": 1}], "[0].item is missing, the item; it has 'user'"),
     ],

@@ -45,7 +45,7 @@ def _of_arrow(value: Any) -> Any:
     if isinstance(value, Mapping):
         values = cast("Mapping[object, object]", value)
         read = {name: _of_arrow(values[name]) for name in values}
-        return value if all(read[name] is values[name] for name in values) else read
+        return values if all(read[name] is values[name] for name in values) else read
     return pl.DataFrame(value) if _exports_arrow(value) else value
 
 

@@ -54,13 +54,14 @@ def read_judgments(path: str | Path) -> pl.DataFrame:
     >>> rf.read_judgments(path).rows()
     [('q1', 'd1', 3)]
     """
-    content = _parsed(str(path), Path(path).read_bytes())
+    content: Any = _parsed(str(path), Path(path).read_bytes())
     nested = of_search(str(path), content)
     if nested is not None:
         return nested
-    if not isinstance(content, list) or not content:
-        raise _wrong(str(path), "its content", "is no list of rows")
-    return _of_rows(str(path), content)
+    rows = _list(str(path), "its content", content)
+    if not rows:
+        raise _wrong(str(path), "its content", "is an empty list")
+    return _of_rows(str(path), rows)
 
 
 def read_nested(name: str, content: bytes) -> pl.DataFrame | None:
@@ -145,8 +146,7 @@ def _field(name: str, where: str, value: Any, field: str) -> Any:
 def _list(name: str, where: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise _wrong(name, where, "is no list")
-    items: list[Any] = value
-    return items
+    return value  # pyright: ignore[reportUnknownVariableType]
 
 
 def _wrong(name: str, field: str, problem: str) -> RankingDataError:

@@ -9,7 +9,7 @@ import polars as pl
 from rankframe._tables import column_roles, run_dicts
 from rankframe.errors import RankingDataError
 
-_ROW = "__rankframe_row"
+_ROW, _PLACE = "__rankframe_row", "__rankframe_place"
 _FRAME = "frame of lists"
 
 
@@ -39,31 +39,29 @@ def judged(lists: pl.LazyFrame, user: str, retrieved: str, expected: str) -> pl.
             msg = f"{_FRAME}, column {name!r}: from_lists makes a column of this name: rename it"
             raise RankingDataError(msg)
     rows = lists.with_row_index(_ROW)
-    ranks = pl.int_ranges(1, pl.col(retrieved).list.len().cast(pl.Int64) + 1).alias("rank")
-    run = _exploded(rows.with_columns(ranks), both[0], dtype, ["rank"])
-    truth = _exploded(rows, both[1], dtype, [])
+    run, truth = (_exploded(rows, ids, dtype) for ids in both)
     grade = pl.lit(1, pl.Int64)
     if both[1].fields is not None:
         grade = pl.col("__rankframe_struct").struct.field(both[1].fields[1])
-    truth = truth.select(_ROW, "item", grade.alias("relevance"))
-    pairs = run.select(_ROW, "item", "rank").join(
-        truth, on=[_ROW, "item"], how="full", coalesce=True
-    )
+    truth = truth.select(_ROW, "item", _PLACE, grade.alias("relevance"))
+    run = run.select(_ROW, "item", pl.col(_PLACE).alias("rank"))
+    pairs = run.join(truth, on=[_ROW, "item"], how="full", coalesce=True)
     named = rows.select(_ROW, pl.col(user).alias("user"), *others)
     return (
         pairs.join(named, on=_ROW, how="left")
-        .sort(_ROW, "rank", nulls_last=True, maintain_order=True)
+        .sort(_ROW, "rank", _PLACE, nulls_last=True)
         .select("user", "item", "rank", "relevance", *others)
     )
 
 
-def _exploded(rows: pl.LazyFrame, ids: _Ids, dtype: pl.DataType, beside: list[str]) -> pl.LazyFrame:
-    """Make a row of each element; an empty or null list has none."""
+def _exploded(rows: pl.LazyFrame, ids: _Ids, dtype: pl.DataType) -> pl.LazyFrame:
+    """Make a row of each element with its place; an empty or null list has none."""
     element = pl.col("__rankframe_struct")
     item = element if ids.fields is None else element.struct.field(ids.fields[0])
+    places = pl.int_ranges(1, pl.col(ids.column).list.len().cast(pl.Int64) + 1).alias(_PLACE)
     return (
-        rows.select(_ROW, pl.col(ids.column).alias("__rankframe_struct"), *beside)
-        .explode("__rankframe_struct", *beside, empty_as_null=False, keep_nulls=False)
+        rows.select(_ROW, pl.col(ids.column).alias("__rankframe_struct"), places)
+        .explode("__rankframe_struct", _PLACE, empty_as_null=False, keep_nulls=False)
         .with_columns(item.cast(dtype).alias("item"))
     )
 

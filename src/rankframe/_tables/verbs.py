@@ -338,25 +338,27 @@ def from_dict(
     if len(set(names)) < len(names):
         msg = f"from_dict: user, item and score need three different names, not {names}"
         raise ValueError(msg)
-    mapping = cast("Any", scores)
-    kinds = (Mapping, list | tuple, set | frozenset)
-    shapes = [
-        kind
-        for kind in kinds
-        if isinstance(mapping, Mapping)
-        and all(isinstance(items, kind) for items in mapping.values())
-    ]
-    if not shapes:
+    mapping: Mapping[Any, Any] = scores if isinstance(cast("object", scores), Mapping) else {0: 0}
+    shape = next((kinds for kinds in _SHAPES if _all_are(mapping, kinds)), None)
+    if shape is None:
         msg = (
             "from_dict takes a dict of dicts, {user: {item: score}}, of lists, {user: [items]}, or "
             "of sets, {user: {items}}"
         )
         raise TypeError(msg)
-    if shapes[0] is not Mapping:
-        return _of_collections(mapping, names, columns, ordered=shapes[0] is kinds[1])
+    if Mapping not in shape:
+        return _of_collections(mapping, names, columns, ordered=list in shape)
     rows = [(user, item, score) for user, items in mapping.items() for item, score in items.items()]
     users, items, numbers = ([row[place] for row in rows] for place in range(3))
     return _columns_of(dict(zip(names, [users, items, _as_floats(numbers)], strict=True)))
+
+
+#: What a dict maps users to: scores, a run in order, or a truth.
+_SHAPES: tuple[tuple[type[Any], ...], ...] = ((Mapping,), (list, tuple), (set, frozenset))
+
+
+def _all_are(mapping: Mapping[Any, Any], kinds: tuple[type[Any], ...]) -> bool:
+    return all(isinstance(items, kinds) for items in mapping.values())
 
 
 def _of_collections(
