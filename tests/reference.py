@@ -130,6 +130,9 @@ class Binary:
     def hit(self, k):
         return 1.0 if self.within(k) else 0.0
 
+    def all(self, k):
+        return 1.0 if len(self.within(k)) == self.total else 0.0
+
     def ap(self, k, divide_by="relevant"):
         summed = sum(hits / rank for hits, rank in enumerate(self.within(k), start=1))
         divisors = {

@@ -23,6 +23,7 @@ FUNCTIONS = {
     "dcg": rf.dcg_at,
     "ndcg": rf.ndcg_at,
     "r_precision": rf.r_precision,
+    "all": rf.all_at,
     "attainable_precision": rf.attainable_precision_at,
     "attainable_recall": rf.attainable_recall_at,
 }

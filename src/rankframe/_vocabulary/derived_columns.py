@@ -135,6 +135,16 @@ def check_cut(text: str) -> None:
         raise ValueError
 
 
+@registry.column(
+    beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True, parameter=check_cut
+)
+def within(_rows: Rows, k: str) -> pl.Expr:
+    """Whether the item is among the first k, never null: within(10); without k, whether it is in
+    the list.
+    """
+    return terms.rank.is_not_null() if not k else (terms.rank <= int(k)).fill_null(value=False)
+
+
 @registry.joined_column(
     parameter=check_cut,
     derived_over="listed",

@@ -110,6 +110,20 @@ def any_within(k: int | None) -> pl.Expr:
     return (hits_within(k) > 0).cast(pl.Float64)
 
 
+def _expected_all_within(k: int | None) -> pl.Expr:
+    """Chance that all relevant items are among the first k, where one block may be cut."""
+    before = pl.int_ranges(0, tied_hits)
+    chances = (_places(k) - before) / (tied - before)
+    chance = chances.list.eval(pl.element().cum_prod()).list.last()
+    return pl.when(relevant).then(chance.fill_null(0.0)).min()
+
+
+@expected_as(_expected_all_within)
+def all_within(k: int | None) -> pl.Expr:
+    """1 if every relevant item is among the first k, else 0."""
+    return (hits_within(k) == R).cast(pl.Float64)
+
+
 def _expected_first_reciprocal(k: int | None) -> pl.Expr:
     """Expected 1 / position of the first relevant item among the first k, or 0."""
     places = pl.int_ranges(_first_block(), _first_block() + _first_hit(k).list.len())

@@ -26,6 +26,7 @@ from rankframe._request.labels import (
 from rankframe._request.parameters import AnyGain, Discount, Gain, MetricName
 from rankframe.metrics._building_blocks import (
     R,
+    all_within,
     any_within,
     attainable,
     chance_within,
@@ -49,6 +50,7 @@ from rankframe.metrics._building_blocks import (
 )
 
 __all__ = [
+    "all_at",
     "attainable_precision_at",
     "attainable_recall_at",
     "average_precision",
@@ -332,6 +334,43 @@ def hit_at(k: int | None = None) -> pl.Expr:
     (1, 0.0, 1.0)
     """
     return where_relevant(any_within(k))
+
+
+@labelled(
+    "all",
+    aliases={"recall_all": "all", "full_recall": "all"},
+    extremes="above or below k",
+    in_words="How often does a user find everything wanted?",
+)
+def all_at(k: int | None = None) -> pl.Expr:
+    """
+    All: 1 if every relevant item is among the first k, else 0, such as all evidence of an answer.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64, 0 or 1, named ``all@k``. Null for a user without a relevant item.
+
+    Notes
+    -----
+    It is 1 where ``recall@k`` is 1. For groups of evidence, of which one item each is enough, the
+    truth has a column ``subtopic``, and ``subtopic_recall@k`` is 1. It is ``recall_all`` of
+    LongMemEval (D. Wu et al., *ICLR* 2025).
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 3, 2], "relevance": [1, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.all_at(2), rf.all_at(3)).row(0)
+    (2, 0.5, 1.0)
+    """
+    return where_relevant(all_within(k))
 
 
 @labelled(
