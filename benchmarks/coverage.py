@@ -1,155 +1,223 @@
 """How often 95 % intervals cover: a simulation, ``python -m benchmarks.coverage``.
 
-Samples of users are drawn whose mean is known, 2,000 for each number of users. An interval that is
-null covers nothing. All samples of one size share the resamples.
+Samples of users are drawn whose mean is known, 1,000 for each number of users. An interval that is
+null covers nothing, unless the promise excludes it: a relative difference has none where the
+baseline may be 0.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from benchmarks import report
-from rankframe._comparison import statistics as st
+import rankframe as rf
+from benchmarks import simulation, systems
+from benchmarks.simulation import Array, Bits, Case
 
-USERS = [10, 20, 50, 200]
-RUNS = 2000
-RESAMPLES = 4000
-CONFIDENCE = 0.95
-ENOUGH = 20  # users whose value is not 0
+USERS = [20, 50, 200]
+RESAMPLES = 1999
+AT_LEAST = "≥ 0.95"
+BASELINE = "system 01"
+WARNED = "auto warns"
 
 _GAINS = 1 / np.log2(1 + np.arange(1, 11))  # nDCG@10 of one relevant item at each rank
 
 
-class Case(NamedTuple):
-    """Values, their mean, and how often the interval is to cover, from a number of users on."""
+class Level(NamedTuple):
+    """Values of users, and their mean; the name of a metric tells the range."""
 
-    name: str
-    draw: Callable[[np.random.Generator, tuple[int, int]], st.Array]
+    draw: Callable[[np.random.Generator, tuple[int, int]], Array]
     mean: float
-    goal: float
-    users: int
-    hits: bool = False
+    metric: str = "value"
+    promised: str = AT_LEAST
 
 
-def zero_inflated(share: float) -> Case:
+def zero_inflated(share: float) -> Level:
     """nDCG@10 of users with one relevant item, which this share of them finds at any rank."""
 
-    def draw(rng: np.random.Generator, size: tuple[int, int]) -> st.Array:
+    def draw(rng: np.random.Generator, size: tuple[int, int]) -> Array:
         return np.where(rng.random(size) < share, rng.choice(_GAINS, size), 0.0)
 
-    name, mean = f"nDCG, {share:.0%} are not 0", share * float(_GAINS.mean())
-    return Case(name, draw, mean, 0.93, round(ENOUGH / share))
+    return Level(draw, share * float(_GAINS.mean()), "ndcg@10")
 
 
-def hits(rate: float) -> Case:
-    """Hits of users, for Wilson's interval."""
+def hits(rate: float) -> Level:
+    """Hits of users; at these rates, Wilson's interval is to cover 0.905 at the least."""
 
-    def draw(rng: np.random.Generator, size: tuple[int, int]) -> st.Array:
+    def draw(rng: np.random.Generator, size: tuple[int, int]) -> Array:
         return (rng.random(size) < rate).astype(np.float64)
 
-    return Case(f"hits, rate {rate:g}", draw, rate, 0.92, 1, hits=True)
+    return Level(draw, rate, "hit@1", "≥ 0.905")
 
 
-CASES = [
-    Case("exponential", lambda rng, size: rng.exponential(1, size), 1, 0.93, 20),
-    Case("log-normal", lambda rng, size: rng.lognormal(0, 1, size), np.exp(0.5), 0.93, 50),
-    Case("beta(½, 2)", lambda rng, size: rng.beta(0.5, 2, size), 0.2, 0.93, 20),
-    *(zero_inflated(share) for share in (0.1, 0.3, 0.5)),
-    *(hits(rate) for rate in (0.02, 0.1, 0.5)),
-]
+def change(*kinds: str) -> Level:
+    """Differences of two recommenders."""
+
+    def draw(rng: np.random.Generator, size: tuple[int, int]) -> Array:
+        return np.asarray(np.subtract(*systems.recommenders(rng, *size, kinds)))
+
+    return Level(draw, 0.0)
 
 
-def coverage(case: Case, users: int, runs: int) -> dict[str, Any]:
-    """Draw samples, and give the share of intervals that cover for each method."""
-    matrix = case.draw(np.random.default_rng([users, CASES.index(case)]), (users, runs))
-    samples = [st.Sample(column) for column in matrix.T]
-    chosen = [st.chosen_method(one, may_be_hits=case.hits)[0] for one in samples]
-    covers, absent = {}, {}
-    for method, outcome in _intervals(st.Sample(matrix), case).items():
-        covers[method] = (outcome.low <= case.mean) & (case.mean <= outcome.high)
-        absent[method] = np.isnan(outcome.low)
-    each = range(runs)
-    automatic = np.mean([covers[method][run] for run, method in zip(each, chosen, strict=True)])
-    null = np.mean([absent[method][run] for run, method in zip(each, chosen, strict=True)])
-    few = not case.hits and np.mean([st.telling_users(one)[0] < st.FEW_USERS for one in samples])
-    return {
-        "values": case.name,
-        "users": users,
-        **{method: round(float(found.mean()), 3) for method, found in covers.items()},
-        "auto": round(float(automatic), 3),
-        "auto, no interval": round(float(null), 3),
-        "noted as too few": round(float(few), 3),
-        "goal": f"≥ {case.goal}" if users >= case.users else None,
-        "": ("met" if automatic >= case.goal else "missed") if users >= case.users else None,
+LEVELS = {
+    "exponential": Level(lambda rng, size: rng.exponential(1, size), 1),
+    "log-normal": Level(lambda rng, size: rng.lognormal(0, 1, size), float(np.exp(0.5))),
+    "beta(½, 2)": Level(lambda rng, size: rng.beta(0.5, 2, size), 0.2),
+    "nDCG, 20 % are not 0": zero_inflated(0.2),
+    "hits, rate 0.02": hits(0.02),
+    "hits, rate 0.1": hits(0.1),
+    "kNN − kNN": change("knn", "knn"),
+    "kNN − popularity": change("knn", "pop"),
+}
+
+
+def covers(rng: np.random.Generator, runs: int, level: Level, users: int, method: str) -> Bits:
+    """Summarize samples: is the mean in the interval, or does the note warn."""
+    values = level.draw(rng, (users, runs))[None]
+    found: list[Bits] = []
+    for seed, part in enumerate(simulation.parts(values)):
+        options = {"method": "auto" if method == WARNED else method, "seed": seed}
+        summary = rf.summarize(
+            simulation.frame_of({level.metric: part}),
+            level.metric,
+            by="run",
+            resamples=RESAMPLES,
+            **options,
+        ).sort("run")
+        if method == WARNED:
+            found.append(summary["note"].str.contains("too few users").to_numpy())
+        else:
+            found.append(_inside(summary, "ci_low", "ci_high", level.mean))
+    return np.concatenate(found)
+
+
+def _inside(frame: pl.DataFrame, low: str, high: str, value: float | Array) -> Bits:
+    """Ask which intervals hold a value."""
+    low_end, high_end = (frame[name].fill_null(np.nan).to_numpy() for name in (low, high))
+    slack = 1e-9  # Clopper and Pearson's ends may be the value itself
+    return np.asarray((low_end <= value + slack) & (value <= high_end + slack), np.bool_)
+
+
+# ------------------------------------------------------------------ intervals of differences
+
+
+def newcombe(rng: np.random.Generator, runs: int, rates: tuple[float, float], users: int) -> Bits:
+    """Compare hits of two systems, half of whose users have the same luck in both."""
+    drawn = rng.random((2, users, runs))
+    drawn[1] = np.where(rng.random((users, runs)) < 0.5, drawn[0], drawn[1])
+    of_systems = (drawn < np.array(rates)[:, None, None]).astype(np.float64)
+    found = _compared(of_systems, "hit@1", test="mcnemar")
+    return _inside(found, "ci_low", "ci_high", rates[0] - rates[1])
+
+
+def relative(rng: np.random.Generator, runs: int, users: int, draw: simulation.Draw) -> Bits:
+    """Compare with a system that is 1.25 times as good; no interval makes no claim."""
+    found = _compared(draw(rng, users, runs) * np.array([0.8, 1])[:, None, None], "value")
+    return (
+        _inside(found, "relative_low", "relative_high", -0.2)
+        | found["relative_low"].is_null().to_numpy()
+    )
+
+
+def _compared(of_systems: Array, name: str, **trial: Any) -> pl.DataFrame:
+    frame = simulation.frame_of({name: of_systems})
+    trial = {"by": ["model", "run"], "baseline": BASELINE, "correction": None, **trial}
+    return rf.compare(frame, name, **trial).sort("run")
+
+
+def harmed(rng: np.random.Generator, runs: int, users: int, column: str) -> Bits:
+    """Ask how many users lose more than 0.1, and how much the worst 5 % lose."""
+    kinds = ["pop", "knn"]
+    of_systems = systems.recommenders(rng, users, runs, kinds)
+    many = np.subtract(*systems.recommenders(np.random.default_rng(0), 1_000_000, 1, kinds))
+    true = {"share": (many < -0.1).mean(), "worst": np.sort(many.ravel())[:50_000].mean()}
+    found: list[Bits] = []
+    for seed, part in enumerate(simulation.parts(of_systems)):
+        frame = simulation.frame_of({"value": part})
+        table = rf.harm(
+            frame,
+            "value",
+            by=["model", "run"],
+            baseline=BASELINE,
+            more_than=0.1,
+            higher_is_better={"value": True},
+            resamples=RESAMPLES,
+            seed=seed,
+        ).sort("run")
+        found.append(_inside(table, f"{column}_low", f"{column}_high", true[column]))
+    return np.concatenate(found)
+
+
+# ------------------------------------------------------------------ the cases
+
+
+def of_levels() -> list[Case]:
+    """Every method on every kind of values."""
+    return [
+        Case(
+            method,
+            kind,
+            users,
+            None if method == WARNED else level.promised,
+            partial(covers, level=level, users=users, method=method),
+        )
+        for kind, level in LEVELS.items()
+        for users in USERS
+        for method in ("t", "bootstrap", "studentized", "auto", WARNED)
+    ]
+
+
+def of_differences() -> list[Case]:
+    """Intervals that only differences have."""
+    pairs = [(0.02, 0.02), (0.1, 0.1), (0.2, 0.1), (0.6, 0.5)]
+    cases = [
+        Case(
+            "Newcombe",
+            f"hits, rates {one:g}, {other:g}",
+            users,
+            AT_LEAST,
+            partial(newcombe, rates=(one, other), users=users),
+        )
+        for one, other in pairs
+        for users in (20, 200)
+    ]
+    draws: dict[str, simulation.Draw] = {
+        "two models": systems.two_models,
+        "revenue, 5 % buyers": systems.revenue,
     }
-
-
-def _intervals(sample: st.Sample, case: Case) -> dict[str, st.Outcome]:
-    outcomes = {"t": st.t_test(sample, CONFIDENCE)}
-    if case.hits:
-        return {**outcomes, "wilson": st.wilson(sample, CONFIDENCE)}
-    drawn = CONFIDENCE, st.Resampling(RESAMPLES, 0), _silent
-    outcomes["BCa"] = st.bootstrap(sample, *drawn)
-    return {**outcomes, "studentized": st.studentized(sample, *drawn)}
-
-
-def _silent(_: int) -> None:
-    """Show no progress."""
-
-
-def paired(rates: tuple[float, float], users: int, runs: int) -> dict[str, Any]:
-    """Draw hits of two systems, half of whose users are those of both, for Newcombe and McNemar."""
-    rng = np.random.default_rng([users, *(round(100 * rate) for rate in rates)])
-    own, other = rng.random((2, users, runs))
-    other = np.where(rng.random((users, runs)) < 0.5, own, other)
-    system, baseline = own < rates[0], other < rates[1]
-    pairs = zip(system.T.astype(float), baseline.T.astype(float), strict=True)
-    found = np.array([st.mcnemar(*pair, CONFIDENCE) for pair in pairs])
-    t = st.t_test(st.Sample(system.astype(float) - baseline), CONFIDENCE)
-    difference = rates[0] - rates[1]
-    covers = (found[:, 1] <= difference) & (difference <= found[:, 2])
-    rejects = [p <= 1 - CONFIDENCE for p in (t.p, found[:, 0])] if difference == 0 else []
-    return {
-        "rates": f"{rates[0]:g} and {rates[1]:g}",
-        "users": users,
-        "t covers": round(float(((t.low <= difference) & (difference <= t.high)).mean()), 3),
-        "Newcombe covers": round(float(covers.mean()), 3),
-        "t rejects": round(float(rejects[0].mean()), 3) if rejects else None,
-        "McNemar rejects": round(float(rejects[1].mean()), 3) if rejects else None,
-    }
-
-
-PAIRS = [(0.02, 0.02), (0.1, 0.1), (0.5, 0.5), (0.2, 0.1), (0.6, 0.5)]
+    cases += [
+        Case("relative, Fieller", kind, users, AT_LEAST, partial(relative, draw=draw, users=users))
+        for kind, draw in draws.items()
+        for users in (20, 50, 300)
+    ]
+    cases += [
+        Case(
+            f"harm, {column}",
+            "popularity − kNN",
+            users,
+            AT_LEAST,
+            partial(harmed, column=column, users=users),
+        )
+        for column, sizes in (("share", (20, 300)), ("worst", (100, 300, 1000)))
+        for users in sizes
+    ]
+    return cases
 
 
 def main() -> None:
-    """Simulate and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS, help="samples for each number of users")
-    runs = parser.parse_args().runs
-    rows = [_said(coverage(case, users, runs)) for case in CASES for users in USERS]
-    of_pairs = [_said(paired(rates, users, runs)) for rates in PAIRS for users in USERS]
-    order = ["values", "users", "t", "BCa", "studentized", "wilson", "auto", "auto, no interval"]
-    order += ["noted as too few", "goal", ""]
-    frame = pl.DataFrame(rows, infer_schema_length=None).select(order)
-    tables = [report.markdown(frame), report.markdown(pl.DataFrame(of_pairs))]
-    text = "\n\n".join(tables)
-    print(text)
-    if runs == RUNS:
-        report.fill(Path(__file__).parent / "README.md", "coverage", text)
-
-
-def _said(row: dict[str, Any]) -> dict[str, Any]:
-    """Print a row as soon as it is there."""
-    print(*row.values(), sep="\t", file=sys.stderr, flush=True)
-    return row
+    """Simulate, print, and fill the page."""
+    runs = simulation.options("coverage", __doc__)
+    levels = simulation.table(of_levels(), "coverage", runs)
+    of_values = ["values", "users", "promised"]
+    wide = levels.with_columns(pl.col("promised").max().over("values", "users")).pivot(
+        "test", index=of_values, values="measured"
+    )
+    other = simulation.table(of_differences(), "coverage", runs)
+    simulation.show("coverage", [wide, other], runs)
 
 
 if __name__ == "__main__":

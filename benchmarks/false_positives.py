@@ -1,245 +1,269 @@
 """How often tests find what is not there: a simulation, ``python -m benchmarks.false_positives``.
 
-Systems are drawn whose true means are equal (with a margin: differ by it), 2,000 times for each
-number of users. A test that says 5 % should find a difference 5 times in 100, or less often: over
-all pairs, metrics or segments of its family, where it has one. Values are like nDCG of real users:
-three of ten are 0, the others skewed, and systems agree by nature for half of the users. What is
-done is kept in ``benchmarks/.cache``, so that a run goes on where it was stopped.
+Systems are drawn whose true means are equal, or differ by exactly a margin, 1,000 times each. A
+family of pairs, metrics or segments counts as one if any of it is found. The nulls are those of
+life: see ``benchmarks/systems.py``.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
-from math import ceil, sqrt
-from pathlib import Path
-from statistics import NormalDist
-from time import perf_counter
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 import rankframe as rf
-from benchmarks import report
-from benchmarks.data import CACHE
-from rankframe._comparison import statistics, system_statistics
+from benchmarks import simulation, systems
+from benchmarks.simulation import Array, Bits, Case, Draw
+from rankframe._comparison import always_valid, statistics, system_statistics
 
-USERS = [20, 50, 200]
-RUNS = 2000
-RESAMPLES = 999
-PART = 25  # runs that share them
 LEVEL = 0.05
-SYSTEMS = 4
+RESAMPLES = 999
 CLUSTER = 4  # users
-MARGIN = 0.1
-KEPT = CACHE / "false_positives.json"
-
-Found = statistics.Bits  # for each run
+BASELINE = "system 01"  # of a pair
 
 
-class Case(NamedTuple):
-    """Simulate runs of some users, and tell in which of them a difference is found."""
-
-    name: str
-    find: Callable[[np.random.Generator, int, int], Found]
-    share: float = 1.0  # of the runs: slow cases make fewer
-    claims: bool = True  # to hold the level
+# ------------------------------------------------------------------ pairs of systems
 
 
-def ndcg(rng: np.random.Generator, size: tuple[int, ...]) -> statistics.Array:
-    """Draw values of users."""
-    return np.where(rng.random(size) < 0.3, 0.0, rng.beta(0.7, 2, size))
-
-
-def equal(rng: np.random.Generator, users: int, runs: int, systems: int = 2) -> statistics.Array:
-    """Draw the values of each system: half of them are the user's own, whatever the system."""
-    size = systems, users, runs
-    return np.where(rng.random(size) < 0.5, ndcg(rng, size[1:]), ndcg(rng, size))
-
-
-def dependent(rng: np.random.Generator, users: int, runs: int) -> statistics.Array:
-    """Draw the values of two systems: half of them are those of the cluster."""
-    of_clusters = np.repeat(ndcg(rng, (2, users // CLUSTER, runs)), CLUSTER, axis=1)
-    size = 2, users // CLUSTER * CLUSTER, runs
-    return np.where(rng.random(size) < 0.55, of_clusters, ndcg(rng, size))
-
-
-def found_in(of_systems: statistics.Array, column: str = "p_adjusted", **options: Any) -> Found:
-    """Compare systems, each run being a metric, and find the runs with a p-value below 5 %."""
-    parts = enumerate(in_parts(of_systems))
-    return np.concatenate([_found(part, column, seed=seed, **options) for seed, part in parts])
-
-
-def in_parts(matrix: statistics.Array) -> list[statistics.Array]:
-    """Split the runs, so that only a few of them share the resamples."""
-    return np.split(matrix, range(PART, matrix.shape[-1], PART), axis=-1)
-
-
-def _found(of_systems: statistics.Array, column: str, **options: Any) -> Found:
-    _, users, runs = of_systems.shape
-    names = [f"run {number}" for number in range(runs)]
-    weight, number = np.arange(users) % 5 + 1, np.arange(users)
-    frames = [
-        pl.DataFrame(matrix, schema=names, orient="row").with_columns(
-            model=pl.lit(f"system {place}"),
-            user=pl.Series(number),
-            weight=pl.Series(weight),
-            cluster=pl.Series(number // CLUSTER),
-        )
-        for place, matrix in enumerate(of_systems)
+def pair(
+    rng: np.random.Generator,
+    runs: int,
+    draw: Draw,
+    users: int,
+    *,
+    name: str = "value",
+    **trial: Any,
+) -> Bits:
+    """Compare two systems: each run is a segment, with its own test."""
+    found = [
+        simulation.least(compared(part, name, seed=seed, **trial), "p_value", part.shape[-1])
+        for seed, part in enumerate(simulation.parts(draw(rng, users, runs)))
     ]
-    given: dict[str, Any] = {"resamples": RESAMPLES, "correction": None, **options}
-    found = rf.compare_values(pl.concat(frames), *names, **given)
-    least = found.group_by("metric").agg(pl.col(column).min().fill_null(1.0))
-    ordered = pl.DataFrame({"metric": names}).join(least, on="metric", how="left")
-    return np.asarray(ordered[column].to_numpy() <= LEVEL, np.bool_)
+    return np.concatenate(found) <= LEVEL
 
 
-# ------------------------------------------------------------------ cases
+def compared(of_systems: Array, name: str = "value", **trial: Any) -> pl.DataFrame:
+    """Compare systems in each run, without a correction over runs."""
+    number = np.arange(of_systems.shape[1])
+    frame = simulation.frame_of(
+        {name: of_systems}, weight=number % 5 + 1.0, cluster=(number // CLUSTER).astype(float)
+    )
+    options = {"by": ["model", "run"], "resamples": RESAMPLES, "correction": None, **trial}
+    return rf.compare(frame, name, **options)
 
 
-def pair(rng: np.random.Generator, users: int, runs: int, **options: Any) -> Found:
-    """Compare two systems."""
-    return found_in(equal(rng, users, runs), **options)
-
-
-def hits(rng: np.random.Generator, users: int, runs: int) -> Found:
-    """Compare the hits of two systems."""
-    of_systems = equal(rng, users, runs) > 0.2
-    return found_in(of_systems.astype(np.float64), test="mcnemar")
-
-
-def interval(rng: np.random.Generator, users: int, runs: int) -> Found:
-    """Ask if the studentized interval of the differences leaves out 0."""
-    found: list[Found] = []
-    for seed, (system, baseline) in enumerate(in_parts(equal(rng, users, runs))):
-        sample = statistics.Sample(statistics.differences(system, baseline))
-        outcome = statistics.studentized(
-            sample, 1 - LEVEL, statistics.Resampling(RESAMPLES, seed), _silent
+def unpaired(rng: np.random.Generator, runs: int, draw: Draw, users: int, *, common: float) -> Bits:
+    """Compare two weeks: a share of the users come in both, and the second has a third as many."""
+    new, old = draw(rng, users, runs)
+    other = draw(rng, users, runs)[0]
+    number = users // 3
+    shared = round(common * number)
+    second = np.concatenate([new[:shared], other[: number - shared]])
+    rows = [
+        pl.DataFrame(
+            {
+                "week": week,
+                "user": np.repeat(user, runs),
+                "run": np.tile(np.arange(runs), len(user)),
+                "value": values.ravel(),
+            }
         )
-        found.append((outcome.low > 0) | (outcome.high < 0))
-    return np.concatenate(found)
+        for week, user, values in (
+            ("w1", np.arange(users), old),
+            ("w2", np.r_[:shared, users : users + number - shared], second),
+        )
+    ]
+    found = rf.compare(
+        pl.concat(rows), "value", by=["week", "run"], baseline="w1", paired=False, correction=None
+    )
+    return simulation.least(found, "p_value", runs) <= LEVEL
 
 
-def clustered(rng: np.random.Generator, users: int, runs: int, **options: Any) -> Found:
-    """Compare two systems on clusters of four users, whose differences are correlated by 0.3."""
-    return found_in(dependent(rng, users, runs), **options)
+# ------------------------------------------------------------------ metrics and countries
 
 
-def looks(rng: np.random.Generator, users: int, runs: int, test: str) -> Found:
-    """Look after each user."""
-    system, baseline = equal(rng, users, runs)
-    change = statistics.differences(system, baseline)
+def metrics(rng: np.random.Generator, runs: int, users: int, *, primary: str | None) -> Bits:
+    """Compare two systems by four metrics, of which the last two are dependent."""
+    drawn = {name: systems.two_models(rng, users, runs) for name in "abcd"}
+    drawn["d"] = (drawn["c"] + drawn["d"]) / 2
+    least = [
+        rf.compare(frame, *drawn, primary=primary)["p_adjusted"].min() for frame in _by_run(drawn)
+    ]
+    return np.array(least, np.float64) <= LEVEL
+
+
+def detected(rng: np.random.Generator, runs: int, users: int, number: int) -> Bits:
+    """Find a difference of the size ``detectable`` in one of several metrics."""
+    kinds = ["svd", "knn"]
+    drawn = {f"m{n}": systems.recommenders(rng, users, runs, kinds) for n in range(number)}
+    few = [rf.compare(frame, *drawn).row(0, named=True) for frame in islice(_by_run(drawn), 30)]
+    drawn["m0"][0] += np.mean([row["detectable"] for row in few])
+    p = np.array([compared(values).sort("run")["p_value"] for values in drawn.values()])
+    return np.array([statistics.corrected(of_run, "holm")[0] for of_run in p.T]) <= LEVEL
+
+
+def _by_run(metrics: dict[str, Array]) -> Iterator[pl.DataFrame]:
+    """Make a table of each run."""
+    for run in range(next(iter(metrics.values())).shape[-1]):
+        yield simulation.frame_of(
+            {name: values[:, :, run : run + 1] for name, values in metrics.items()}
+        )
+
+
+def countries(rng: np.random.Generator, runs: int, number: int, users: int, **rule: Any) -> Bits:
+    """Gate an equal system in each of many countries: does any fail."""
+    drawn = systems.two_models(rng, number * users, runs)
+    country = np.arange(number * users) // users
+    found = []
+    for run in range(runs):
+        frame = simulation.frame_of({"ndcg@10": drawn[:, :, run : run + 1]}, country=country)
+        by = ["model", "country"]
+        decided = rf.gate(frame, "ndcg@10", by=by, baseline=BASELINE, **rule)
+        found.append(not decided["passed"].all())
+    return np.array(found)
+
+
+# ------------------------------------------------------------------ margins
+
+
+def strict(rng: np.random.Generator, runs: int, draw: Draw, users: int, **rule: Any) -> Bits:
+    """Gate a system that is worse by exactly the margin, or at the floor: does it pass."""
+    name = rule.pop("name", "hit@1")
+    frame = simulation.frame_of({name: draw(rng, users, runs)})
+    rule = {"by": ["model", "run"], "strict": True, "baseline": BASELINE, **rule}
+    decided = rf.gate(frame, name, **rule)
+    return decided.sort("model", "run")["passed"].to_numpy().reshape(-1, runs)
+
+
+def margin(
+    rng: np.random.Generator, runs: int, draw: Draw, users: int, column: str, **trial: Any
+) -> Bits:
+    """Take a system for equivalent, or for not worse, that is worse by the margin."""
+    drawn = draw(rng, users, runs)
+    found = [
+        simulation.least(
+            compared(part, "ndcg@10", seed=seed, baseline=BASELINE, **trial), column, part.shape[-1]
+        )
+        for seed, part in enumerate(simulation.parts(drawn))
+    ]
+    return np.concatenate(found) <= LEVEL
+
+
+# ------------------------------------------------------------------ many systems
+
+
+def family(rng: np.random.Generator, runs: int, draw: Draw, users: int, test: str) -> Bits:
+    """Compare all pairs: is any found to differ, at its corrected level."""
+    drawn = draw(rng, users, runs)
+    if test in ("tukey", "friedman"):  # SciPy's studentized range is slow: by the critical distance
+        return _distant(drawn, test)
+    p: list[Array] = []
+    for seed, part in enumerate(simulation.parts(drawn)):
+        if test == "max_t":
+            found = compared(part, test=test, seed=seed, correction="holm")
+            p.append(simulation.least(found, "p_adjusted", part.shape[-1]))
+        else:  # Holm's correction of each run alone
+            found = compared(part, seed=seed).sort("run")["p_value"].to_numpy()
+            of_runs = found.reshape(part.shape[-1], -1)
+            p.append(np.array([statistics.corrected(one, "holm").min() for one in of_runs]))
+    return np.concatenate(p) <= LEVEL
+
+
+def _distant(drawn: Array, test: str) -> Bits:
+    found: list[bool] = []
+    for matrix in drawn.transpose(2, 1, 0):
+        values = np.ascontiguousarray(matrix)
+        if test == "tukey":
+            joint = system_statistics.tukey(values, 1 - LEVEL)
+        else:
+            joint = system_statistics.friedman(values)
+        limit = system_statistics.critical(1 - LEVEL, len(drawn), joint.freedom)
+        found.append(bool(joint.distance.max() >= limit))
+    return np.array(found)
+
+
+def anova(rng: np.random.Generator, runs: int, draw: Draw, users: int) -> Bits:
+    """Ask whether any systems differ."""
+    frame = simulation.frame_of({"value": draw(rng, users, runs)})
+    found = rf.anova(frame, "value", by=["model", "run"]).filter(source="system")
+    return simulation.least(found, "p_value", runs) <= LEVEL
+
+
+def left_out(rng: np.random.Generator, runs: int, draw: Draw, users: int, **options: Any) -> Bits:
+    """Leave a system out of the best, where all are equal: runs of each kind of system."""
+    drawn = draw(rng, users, runs)
+    found: list[Array] = []
+    for seed, part in enumerate(simulation.parts(drawn)):
+        frame = simulation.frame_of({"value": part})
+        options |= {"resamples": RESAMPLES, "seed": seed, "higher_is_better": {"value": True}}
+        best = rf.best_systems(frame, "value", by=["model", "run"], **options)
+        ordered = best.sort("model", "run")["may_be_best"].to_numpy()
+        found.append(~ordered.astype(bool).reshape(len(part), -1))
+    return np.concatenate(found, axis=1)
+
+
+# ------------------------------------------------------------------ segments
+
+
+def segments(
+    rng: np.random.Generator, runs: int, number: int, users: int, *, unequal: bool = False
+) -> Bits:
+    """Ask if the difference itself differs between segments: each run is a metric."""
+    change = np.subtract(*systems.recommenders(rng, number * users, runs, ["svd", "pop"]))
+    segment = np.arange(number * users) // users
+    if unequal:
+        change *= (1 + 3 * (segment % 2))[:, None]
+    names = [f"run {run}" for run in range(runs)]
+    columns = {"user": np.arange(len(change)), "segment": segment}
+    frame = pl.concat(
+        [
+            pl.DataFrame(values, schema=names, orient="row").with_columns(
+                model=pl.lit(model), **{key: pl.Series(column) for key, column in columns.items()}
+            )
+            for model, values in (("old", np.zeros_like(change)), ("new", change))
+        ]
+    )
+    found = rf.compare_segments(
+        frame, *names, by=["model", "segment"], baseline="old", correction=None, resamples=RESAMPLES
+    )
+    whole = found.filter(pl.col("segment").is_null())
+    ordered = pl.DataFrame({"metric": names}).join(whole, on="metric", how="left")
+    return ordered["p_value"].fill_null(1.0).to_numpy() <= LEVEL
+
+
+# ------------------------------------------------------------------ looks
+
+
+def bets(rng: np.random.Generator, runs: int, draw: Draw, users: int, width: float) -> Bits:
+    """Look after each user at a metric with a range: is a difference ever found."""
+    change = np.subtract(*draw(rng, users, runs)) / width
+    of_looks = always_valid.log_factors(change).cumsum(axis=1)
+    wealth = np.exp(of_looks).mean(axis=0)
+    return np.asarray((wealth >= 1 / LEVEL).any(axis=0), np.bool_)
+
+
+def looks(rng: np.random.Generator, runs: int, draw: Draw, users: int, test: str) -> Bits:
+    """Look after each user at values without a range."""
+    change = np.subtract(*draw(rng, users, runs))
+    tested = always_valid.mixture if test == "sequential" else statistics.t_test
     found = np.zeros(runs, np.bool_)
     for number in range(2, users + 1):
-        sample = statistics.Sample(change[:number])
-        tested = statistics.sequential if test == "sequential" else statistics.t_test
-        found |= tested(sample, 1 - LEVEL).p <= LEVEL
+        found |= tested(statistics.Sample(change[:number]), 1 - LEVEL).p <= LEVEL
     return found
 
 
-def family(rng: np.random.Generator, users: int, runs: int, **options: Any) -> Found:
-    """Compare all pairs of four systems: is any found to differ."""
-    return found_in(equal(rng, users, runs, SYSTEMS), correction="holm", **options)
+# ------------------------------------------------------------------ numbers of all lists
 
 
-def distances(rng: np.random.Generator, users: int, runs: int, test: str) -> Found:
-    """Do the same by the critical distance, which saves SciPy's slow studentized range."""
-    joint = (
-        system_statistics.friedman
-        if test == "friedman"
-        else partial(system_statistics.tukey, confidence=1 - LEVEL)
-    )
-    found: list[bool] = []
-    for matrix in equal(rng, users, runs, SYSTEMS).transpose(2, 1, 0):
-        tested = joint(np.ascontiguousarray(matrix))
-        limit = system_statistics.critical(1 - LEVEL, SYSTEMS, tested.freedom)
-        found.append(bool(tested.distance.max() >= limit))
-    return np.array(found)
-
-
-def equivalent(rng: np.random.Generator, users: int, runs: int, test: str) -> Found:
-    """Take for equivalent what differs by the margin."""
-    of_systems = equal(rng, users, runs)
-    of_systems[0] += MARGIN
-    return found_in(of_systems, "p_equivalent", test=test, margin=MARGIN)
-
-
-def not_worse(rng: np.random.Generator, users: int, runs: int, test: str) -> Found:
-    """Take for not worse what is worse by the margin."""
-    found: list[Found] = []
-    for seed, (system, baseline) in enumerate(in_parts(equal(rng, users, runs))):
-        sample = statistics.Sample(system - MARGIN - baseline + MARGIN)
-        if test == "t":
-            p = statistics.above_zero(
-                statistics.t_test(sample, 1 - LEVEL).p, sample.values.sum(axis=0)
-            )
-        else:
-            drawn = statistics.Resampling(RESAMPLES, seed), _silent
-            p = statistics.bootstrap(sample, 1 - LEVEL, *drawn, one_sided=True).p
-        found.append(np.asarray(p <= LEVEL, np.bool_))
-    return np.concatenate(found)
-
-
-def segments(rng: np.random.Generator, users: int, runs: int, part: str) -> Found:
-    """Ask if the difference itself differs between four segments."""
-    system, baseline = equal(rng, users, runs)
-    change = statistics.differences(system, baseline)
-    inside = np.arange(users) % 4 == np.arange(4)[:, None]
-    found: list[bool] = []
-    for column in change.T:
-        own = [statistics.estimate(statistics.Sample(column[one])) for one in inside]
-        if part == "F":
-            found.append(statistics.heterogeneity(own).p <= LEVEL)
-            continue
-        rest = [statistics.estimate(statistics.Sample(column[~one])) for one in inside]
-        contrasts = zip(own, rest, strict=True)
-        p = np.array([statistics.contrast(*both, 1 - LEVEL).p for both in contrasts])
-        found.append(bool((statistics.corrected(p, "holm") <= LEVEL).any()))
-    return np.array(found)
-
-
-def best(rng: np.random.Generator, users: int, runs: int, method: str) -> Found:
-    """Leave out the best system: here each is."""
-    of_systems = equal(rng, users, runs, SYSTEMS)
-    found: list[bool] = []
-    for run in range(runs):
-        matrix = np.ascontiguousarray(of_systems[:, :, run].T)
-        if method == "mcb":
-            lead = system_statistics.lead(matrix, 1 - LEVEL)
-        else:
-            drawn = statistics.Resampling(RESAMPLES, run), _silent
-            lead = system_statistics.lead_by_bootstrap(matrix, 1 - LEVEL, *drawn)
-        found.append(not lead.may_be_best[0])
-    return np.array(found)
-
-
-def gatekeeper(rng: np.random.Generator, users: int, runs: int, primary: str | None) -> Found:
-    """Compare two systems by four metrics: is any difference found."""
-    names = ["a", "b", "c", "d"]
-    found: list[bool] = []
-    for _ in range(runs):
-        of_metrics = equal(rng, users, len(names))
-        frames = [
-            pl.DataFrame(matrix, schema=names).with_columns(
-                model=pl.lit(f"system {place}"), user=pl.Series(np.arange(users))
-            )
-            for place, matrix in enumerate(of_metrics)
-        ]
-        compared = rf.compare_values(pl.concat(frames), *names, primary=primary)
-        found.append(bool((compared["p_adjusted"].fill_null(1.0) <= LEVEL).any()))
-    return np.array(found)
-
-
-def swaps(rng: np.random.Generator, users: int, runs: int) -> Found:
+def swaps(rng: np.random.Generator, runs: int, users: int) -> Bits:
     """Swap whole lists of two systems that draw from one catalogue: does Gini differ."""
     chance = 1 / np.arange(1, 31)
     found: list[bool] = []
-    for _ in range(runs):
+    for seed in range(runs):
         drawn = rng.exponential(1, (2, users, len(chance))) / chance
         item = drawn.argsort(axis=2)[:, :, :3]
         run = pl.DataFrame(
@@ -250,105 +274,232 @@ def swaps(rng: np.random.Generator, users: int, runs: int) -> Found:
                 "rank": np.tile([1, 2, 3], 2 * users),
             }
         )
-        compared = rf.compare(
-            run, "gini(of=shown)", test="randomization", resamples=99, seed=len(found)
-        )
+        options = {"test": "randomization", "resamples": 99, "seed": seed}
+        compared = rf.compare(run, "gini(of=shown)", **options)
         found.append(bool((compared["p_value"].fill_null(1.0) <= LEVEL).any()))
     return np.array(found)
 
 
-def _silent(_: int) -> None:
-    """Show no progress."""
+# ------------------------------------------------------------------ the cases
+
+AT_MOST = f"≤ {LEVEL}"
 
 
+def shifted_losses(rng: np.random.Generator, users: int, runs: int) -> Array:
+    """Draw hits of which 1 % are lost, and none gained, and their mean: 0.99 of every user."""
+    kept, hit = systems.rare_losses(rng, users, runs, hits=1.0)
+    return np.array([kept, hit - 0.01])
+
+
+GRID = [*["knn"] * 10, *["svd"] * 4, *["pop"] * 2]
+PAIRS: dict[str, Draw] = {
+    "near copies": partial(systems.recommenders, kinds=["knn", "knn"]),
+    "kNN, popularity": partial(systems.recommenders, kinds=["pop", "knn"]),
+    "hits": systems.hits,
+    "log-normal": systems.log_normal,
+    "5 % buyers": partial(systems.log_normal, share=0.05),
+    "1 % lose": shifted_losses,
+}
+FAMILIES: list[tuple[str, Draw, int]] = [
+    ("10 copies, 1 other", systems.recommenders, 50),
+    ("10 copies, 1 other", systems.recommenders, 300),
+    ("16 recommenders", partial(systems.recommenders, kinds=GRID), 50),
+]
 OF_MEANS = ("t", "randomization", "bootstrap")
-CASES = [
-    *(Case(test, partial(pair, test=test)) for test in ("t", "wilcoxon", *OF_MEANS[1:])),
-    Case("mcnemar, hits", hits),
-    Case("studentized interval", interval),
-    *(Case(f"{test}, weights", partial(pair, test=test, weights="weight")) for test in OF_MEANS),
-    *(
-        Case(f"{test}, clusters of {CLUSTER}", partial(clustered, test=test, cluster="cluster"))
+RARE = [(20, 0.05), (50, 0.02), (100, 0.02), (300, 0.01), (1000, 0.05), (5000, 0.02)]
+
+
+def of_pairs() -> list[Case]:
+    """Two systems: each test on each kind of values."""
+    cases = [
+        Case(test, kind, users, AT_MOST, partial(pair, draw=draw, users=users, test=test))
         for test in OF_MEANS
-    ),
-    Case(f"t, clusters of {CLUSTER} ignored", partial(clustered, test="t"), claims=False),
-    Case("sequential, a look per user", partial(looks, test="sequential")),
-    Case("t, a look per user", partial(looks, test="t"), claims=False),
+        for kind, draw in PAIRS.items()
+        for users in (20, 300)
+    ]
+    for users in (300, 5000):
+        find = partial(pair, draw=systems.asymmetric, users=users, test="wilcoxon")
+        cases.append(Case("wilcoxon, of means", "skewness 0.5", users, None, find))
+    for users in (20, 300):
+        find = partial(pair, draw=systems.hits, users=users, test="mcnemar")
+        cases.append(Case("mcnemar", "hits", users, AT_MOST, find))
+    for option, column in (("weights", "weight"), ("cluster", "cluster")):
+        draw = systems.clusters if option == "cluster" else systems.two_models
+        for test in OF_MEANS:
+            find = partial(pair, draw=draw, users=80, test=test, **{option: column})
+            cases.append(Case(f"{test}, {option}=", "two models", 80, AT_MOST, find))
+    find = partial(pair, draw=systems.clusters, users=80, test="t")
+    return [*cases, Case("t, clusters ignored", "two models", 80, None, find)]
+
+
+def of_different_users() -> list[Case]:
+    """Two weeks, the second with a third as many users."""
+    return [
+        Case(
+            f"paired=False, {common:.0%} in both",
+            kind,
+            users,
+            AT_MOST,
+            partial(unpaired, draw=draw, users=users, common=common),
+        )
+        for common in (0.0, 0.5)
+        for kind, draw in (("kNN, popularity", PAIRS["kNN, popularity"]), ("hits", systems.hits))
+        for users in (60, 300)
+    ]
+
+
+def of_margins() -> list[Case]:
+    """A system that is worse by exactly the margin, or exactly at the floor."""
+    cases = [
+        Case(
+            "gate, strict",
+            f"share {rate:g} lose",
+            users,
+            "≤ 0.025",
+            partial(strict, draw=partial(systems.rare_losses, rate=rate), users=users, margin=rate),
+        )
+        for users, rate in RARE
+    ]
+    for users in (50, 300):
+        cases += [
+            Case(
+                "gate, strict",
+                "two models",
+                users,
+                "≤ 0.025",
+                partial(strict, draw=worse, users=users, margin=0.1, name="ndcg@10"),
+            ),
+            Case(
+                "gate, strict, at_least=",
+                "hits",
+                users,
+                "≤ 0.025",
+                partial(
+                    strict,
+                    draw=partial(systems.hits, rate=0.9),
+                    users=users,
+                    baseline=None,
+                    at_least=0.9,
+                ),
+            ),
+        ]
+        for verdict, column in (("not worse", "p_not_worse"), ("equivalent", "p_equivalent")):
+            for test in ("t", "bootstrap"):
+                find = partial(
+                    margin, draw=worse, users=users, column=column, test=test, margin=0.1
+                )
+                cases.append(Case(f"{verdict}, {test}", "two models", users, AT_MOST, find))
+    return cases
+
+
+def worse(rng: np.random.Generator, users: int, runs: int) -> Array:
+    """Draw nDCG of two models: the first is a third as good, so 0.1 worse."""
+    drawn = systems.two_models(rng, users, runs)
+    drawn[0] /= 3
+    return drawn
+
+
+def of_families() -> list[Case]:
+    """Many systems, metrics and countries."""
+    cases = [
+        Case(
+            f"{name}, all pairs",
+            kind,
+            users,
+            None if name == "friedman" else AT_MOST,  # equal means may have unequal ranks
+            partial(family, draw=draw, users=users, test=name),
+        )
+        for name in ("holm", "max_t", "tukey", "friedman")
+        for kind, draw, users in FAMILIES
+    ]
+    for kind, draw, users in FAMILIES:
+        cases.append(Case("anova", kind, users, AT_MOST, partial(anova, draw=draw, users=users)))
+        find = partial(left_out, draw=draw, users=users)
+        cases.append(Case("best_systems", kind, users, AT_MOST, find))
+    for method in ("bootstrap", "mcb"):
+        kind, draw, users = FAMILIES[0]
+        find = partial(left_out, draw=draw, users=users, method=method)
+        cases.append(Case(f"best_systems, {method}", kind, users, AT_MOST, find))
+    find = partial(family, draw=shifted_losses, users=300, test="max_t")
+    cases.append(Case("max_t, 2 systems", "1 % lose", 300, None, find))
+    for primary in (None, "a"):
+        name = "4 metrics, " + ("primary=" if primary else "holm")
+        cases.append(
+            Case(name, "two models", 50, AT_MOST, partial(metrics, users=50, primary=primary))
+        )
+    cases += [
+        Case(
+            f"detectable, {number} comparisons",
+            "SVD, kNN",
+            users,
+            "≥ 0.8",
+            partial(detected, users=users, number=number),
+        )
+        for number, users in [(1, 50), (5, 50), (5, 300), (20, 50)]
+    ]
+    for correction in (None, "holm"):
+        find = partial(countries, number=20, users=20, correction=correction)
+        name = f"gate, correction={correction!r}"
+        promised = "≤ 0.025" if correction else None
+        cases.append(Case(name, "20 countries", 400, promised, find, runs=300))
+    return cases
+
+
+def of_segments() -> list[Case]:
+    """The same difference in each segment."""
+    cases: list[Case] = []
+    for unequal in (False, True):
+        kind = "unequal variances" if unequal else "SVD, popularity"
+        sizes = [(10, 5), (50, 5), (10, 20), (10, 50), *([] if unequal else [(50, 20)])]
+        for number, users in sizes:
+            find = partial(segments, number=number, users=users, unequal=unequal)
+            promised = None if unequal and users < 30 else AT_MOST
+            cases.append(Case("compare_segments", kind, f"{number} × {users}", promised, find))
+    return cases
+
+
+def of_looks() -> list[Case]:
+    """A look after each of 1,000 users."""
+    most = 20.0
+    bounded: dict[str, tuple[Draw, float]] = {
+        "1 % lose": (shifted_losses, 1.0),
+        "hits": (systems.hits, 1.0),
+        "log-normal, at most 20": (partial(systems.log_normal, most=most), most),
+        "5 % buyers, at most 20": (partial(systems.log_normal, share=0.05, most=most), most),
+    }
+    cases = [
+        Case(
+            "sequential, a range",
+            kind,
+            1000,
+            AT_MOST,
+            partial(bets, draw=draw, users=1000, width=width),
+        )
+        for kind, (draw, width) in bounded.items()
+    ]
+    unbounded = {kind: PAIRS[kind] for kind in ("kNN, popularity", "log-normal", "5 % buyers")}
+    for test in ("sequential", "t"):
+        for kind, draw in unbounded.items():
+            promised = AT_MOST if (test, kind) == ("sequential", "kNN, popularity") else None
+            find = partial(looks, draw=draw, users=1000, test=test)
+            cases.append(Case(f"{test}, no range", kind, 1000, promised, find))
+    return cases
+
+
+CASES = [
+    *of_pairs(),
+    *of_different_users(),
+    *of_margins(),
+    *of_families(),
+    *of_segments(),
+    *of_looks(),
     *(
-        Case(f"{test}, {SYSTEMS} systems", partial(distances, test=test))
-        for test in ("tukey", "friedman")
+        Case("gini, swapped lists", "one catalogue", n, AT_MOST, partial(swaps, users=n))
+        for n in (20, 200)
     ),
-    Case(f"randomized_tukey, {SYSTEMS} systems", partial(family, test="randomized_tukey")),
-    *(
-        Case(f"{name}, {test}", partial(find, test=test))
-        for name, find in (("equivalent", equivalent), ("not worse", not_worse))
-        for test in ("t", "bootstrap")
-    ),
-    Case("compare_segments, F of 4", partial(segments, part="F")),
-    Case("compare_segments, 4 contrasts", partial(segments, part="contrasts")),
-    *(
-        Case(f"best_systems, {method}", partial(best, method=method))
-        for method in ("mcb", "bootstrap")
-    ),
-    Case("primary and 3 metrics", partial(gatekeeper, primary="a")),
-    Case("Holm, 4 metrics", partial(gatekeeper, primary=None)),
-    Case("swapped lists, Gini", swaps, share=0.2),
 ]
 
 
-# ------------------------------------------------------------------ the table
-
-
-def simulated(case: Case, users: int, runs: int) -> dict[str, Any]:
-    """Simulate a case, or read what was simulated before."""
-    runs = ceil(case.share * runs)
-    key = f"{case.name}; {users} users; {runs} runs"
-    kept: dict[str, list[float]] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    if key not in kept:
-        begin = perf_counter()
-        rng = np.random.default_rng([users, *case.name.encode()])
-        found = int(case.find(rng, users, runs).sum())
-        kept[key] = [found, perf_counter() - begin]
-        KEPT.parent.mkdir(parents=True, exist_ok=True)
-        KEPT.write_text(json.dumps(kept, indent=1))
-    found = int(kept[key][0])
-    low, high = _monte_carlo(found / runs, runs)
-    row = {
-        "test": case.name,
-        "users": users,
-        "runs": runs,
-        "false positives": round(found / runs, 4),
-        "99 % interval": f"{low:.3f} to {high:.3f}",
-        "": ("held" if low <= LEVEL else "missed") if case.claims else "claims nothing",
-    }
-    print(*row.values(), f"{kept[key][1]:.1f} s", sep="\t", file=sys.stderr, flush=True)
-    return row
-
-
-def _monte_carlo(share: float, runs: int) -> tuple[float, float]:
-    """Wilson's interval: what the number of runs leaves open."""
-    z = NormalDist().inv_cdf(0.995)
-    middle = (share + z**2 / (2 * runs)) / (1 + z**2 / runs)
-    margin = z * sqrt(share * (1 - share) / runs + (z / (2 * runs)) ** 2) / (1 + z**2 / runs)
-    return middle - margin, middle + margin
-
-
-def main() -> None:
-    """Simulate and print."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.false_positives", description=__doc__
-    )
-    parser.add_argument("--runs", type=int, default=RUNS, help="for each number of users")
-    runs = parser.parse_args().runs
-    rows = [simulated(case, users, runs) for case in CASES for users in USERS]
-    frame = pl.DataFrame(rows)
-    missed = frame.filter(pl.col("") == "missed").height
-    claims = frame.filter(pl.col("") != "claims nothing").height
-    text = f"{report.markdown(frame)}\n\nMissed: {missed} of {claims}."
-    print(text)
-    if runs == RUNS:
-        report.fill(Path(__file__).parent / "README.md", "false positives", text)
-
-
 if __name__ == "__main__":
-    main()
+    runs = simulation.options("false_positives", __doc__)
+    simulation.show("false_positives", [simulation.table(CASES, "false_positives", runs)], runs)

@@ -65,7 +65,7 @@ def bootstrap(users: int) -> pl.LazyFrame:
 def ready(users: int) -> pl.LazyFrame:
     """Resample the values that ``per_user`` returned, so that the memory is that of the test."""
     values = pl.scan_parquet(_ready_values(users))
-    return rf.compare_values(values, *METRICS, baseline=BASELINE, test="bootstrap")
+    return rf.compare(values, *METRICS, baseline=BASELINE, test="bootstrap")
 
 
 CASES: dict[str, Callable[[int], pl.LazyFrame]] = {

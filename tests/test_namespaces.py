@@ -40,6 +40,7 @@ VERBS += [
     "report",
     "table",
     "gate",
+    "harm",
 ]
 
 

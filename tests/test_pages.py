@@ -48,7 +48,7 @@ def test_no_page_is_long():
 def test_every_public_name_is_on_a_page():
     text = "".join(page.read_text() for page in pages.PAGES)
     for name in rf.__all__:
-        if name not in ("RankFrame", "metric"):
+        if name not in ("RankFrame", "metric", "compare_values", "summarize_values"):
             assert re.search(rf"\b{name}\b", text), name
 
 
@@ -114,6 +114,11 @@ def test_each_parameter_is_documented_by_its_own_name(name):
         assert (entries or []) == names
 
 
+#: What takes a table of values, too.
+OF_VALUES = (
+    "anova best_systems compare compare_segments discriminative_power gate harm power summarize "
+    "plot.compare plot.critical_difference plot.heatmap plot.trade_off plot.users"
+)
 #: Functions whose parameter differs from that of the same name elsewhere: each text is a group of
 #: functions with one wording of their own.
 OF_THEIR_OWN = {
@@ -125,10 +130,10 @@ OF_THEIR_OWN = {
         "trec.write_qrels",
         "trec.write_run",
     ],
-    "**options": ["parts.sums parts.values", "parts.facts"],  # tables of a part or of the whole
-    "*metrics": ["agreement plot.agreement", "gate", "listed", "relevant", "report"],
+    "**options": ["parts.sums parts.values", "parts.facts", OF_VALUES],  # of a part, of the whole
+    "*metrics": ["agreement plot.agreement", "gate harm", "listed", "relevant", "report"],
     "baseline": [
-        "diagnose gate plot.change",  # it is required
+        "diagnose gate harm plot.change",  # it is required
         "lists",
         "report",
         "table",
@@ -136,8 +141,7 @@ OF_THEIR_OWN = {
     "bins": ["plot.users"],  # of a histogram
     "by": [
         # the systems, and where they are sought; a chart may have a single one
-        "compare compare_segments compare_values diagnose gate power table plot.change "
-        "plot.compare",
+        "compare compare_segments diagnose gate harm power table plot.change plot.compare",
         "agreement anova best_systems discriminative_power letters plot.agreement "
         "plot.critical_difference spark.compare",
         "plot.at_k plot.lorenz plot.shares plot.trade_off plot.users",
@@ -149,11 +153,9 @@ OF_THEIR_OWN = {
         "overlap rbo",
         "health",
         "judge",
-        "summarize_values",
         "plot.heatmap",
         "from_runs",
     ],
-    "cluster": ["compare_values summarize_values"],  # a column of the frame itself
     "confidence": [
         "best_systems",  # of all intervals, or of tests
         "discriminative_power",
@@ -170,7 +172,7 @@ OF_THEIR_OWN = {
         "check lists",  # the truth is another matter, or none
         "health",
         "parts.facts",
-        "compare_values summarize_values",  # values
+        OF_VALUES,
         "as_dict",  # means
         "from_lists",  # lists
         "spark.from_lists",
@@ -201,8 +203,8 @@ OF_THEIR_OWN = {
     "test": ["discriminative_power", "gate"],
     "ties": ["with_rank", "spark.with_rank"],  # rows have no order in Spark
     "total": [
-        "compare compare_values spark.compare",  # a comparison, a summary, a decision
-        "summarize summarize_values spark.summarize",
+        "compare spark.compare",  # a comparison, a summary, a decision
+        "summarize spark.summarize",
         "gate",
     ],
     "truth": [
@@ -218,7 +220,7 @@ OF_THEIR_OWN = {
     "undefined": ["as_dict"],  # of means
     "user": ["from_matrix from_scores", "lists"],  # a name to give, and an id
     "user_ids": ["from_matrix", "from_scores"],  # batches
-    "weights": ["compare_values summarize_values", "fuse"],  # of the frame, and of systems
+    "weights": ["fuse"],  # of systems
 }
 
 
@@ -259,8 +261,9 @@ def test_a_parameter_has_one_wording(parameter):
 
 
 def test_each_keyword_of_options_is_documented():
-    for kind in (typing.Columns, typing.Options):
-        inherited = typing.Columns.__annotations__ if kind is typing.Options else {}
+    kinds = (typing.Columns, typing.Options, typing.StatisticsOptions)
+    for parent, kind in zip((None, *kinds), kinds, strict=False):
+        inherited = {} if parent is None else parent.__annotations__
         own = [key for key in kind.__annotations__ if key not in inherited]
         assert [key for key, _ in keys(kind)] == own
 

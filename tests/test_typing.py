@@ -33,7 +33,7 @@ def keywords(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
 def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.compare(df, "ap", baseline="old", test="tukey", **rf.TREC_EVAL), pl.DataFrame)
     assert_type(rf.compare(df, "ap", margin={"ap": 0.01}), pl.DataFrame)
-    assert_type(rf.power(lf, "ap", difference="1%", design="anova", users="both"), pl.LazyFrame)
+    assert_type(rf.power(lf, "ap", difference="1%", users="both"), pl.LazyFrame)
     assert_type(lf.pipe(rf.compare, "ap"), pl.LazyFrame)
     assert_type(rf.compare(lf, "ap", by=["model", "day"], correction=None), pl.LazyFrame)
     assert_type(rf.compare_segments(df, "ap", by=["model", "day"], cluster="c"), pl.DataFrame)
@@ -41,7 +41,7 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.anova(df, "ap", truth=df, users="both"), pl.DataFrame)
     assert_type(rf.best_systems(lf, "ap", method="bootstrap", seed=1), pl.LazyFrame)
     assert_type(rf.best_systems({"a": df, "b": df}, "ap", truth=df), pl.DataFrame)
-    assert_type(rf.letters(rf.compare(df, "ap", test="randomized_tukey")), pl.DataFrame)
+    assert_type(rf.letters(rf.compare(df, "ap", test="max_t")), pl.DataFrame)
     assert_type(rf.agreement(lf, "ap", other=df), pl.LazyFrame)
     assert_type(rf.gate(lf, "ap", baseline="old", margin={"ap": 0.01}, strict=True), pl.LazyFrame)
     assert_type(rf.table({"a": lf}, "ap", truth=df, baseline="a", digits=2), rf.ResultsTable)
@@ -135,8 +135,7 @@ def refused(df: pl.DataFrame) -> None:
     rf.best_systems(df, "ap", method="hsu")  # type: ignore[arg-type]
     rf.agreement(df, 10)  # type: ignore[arg-type]
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
-    rf.compare(df, "ap", margin="1%")  # type: ignore[arg-type]
-    rf.power(df, "ap", design="t")  # type: ignore[arg-type]
+    rf.compare(df, "ap", margin=b"1%")  # type: ignore[arg-type]
     rf.diagnose(df, 10)  # type: ignore[call-arg]
     rf.parts.sums(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.parts.combine([df], duplicates="first")  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ import polars as pl
 
 import rankframe as rf
 
-TESTS = ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "friedman"]
+TESTS = ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "max_t", "friedman"]
 FEW = 999  # resamples, where their number does not matter
 
 

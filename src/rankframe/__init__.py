@@ -57,6 +57,7 @@ if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
     from rankframe._comparison.cutoff_curves import at_k
     from rankframe._comparison.diagnosis import diagnose
     from rankframe._comparison.gate import gate
+    from rankframe._comparison.harm import harm
     from rankframe._comparison.many_systems import anova, best_systems, letters
     from rankframe._comparison.power import power
     from rankframe._comparison.segments import compare_segments
@@ -114,6 +115,7 @@ __all__ = [  # noqa: RUF022  (by topic)
     "diagnose",
     "discriminative_power",
     "gate",
+    "harm",
     "letters",
     "power",
     "summarize",

@@ -46,6 +46,7 @@ VERBS = {
     "report": "_report.report",
     "table": "_report.results",
     "gate": "_comparison.gate",
+    "harm": "_comparison.harm",
 }
 CHARTS = {
     "at_k": "plot._of_cutoffs",
@@ -70,10 +71,10 @@ class RankFrame(Generic[FrameT]):
     ``lists``, ``per_user``, ``evaluate``, ``at_k``, ``summarize``, ``compare``,
     ``compare_segments``, ``diagnose``, ``power``, ``summarize_values``, ``compare_values``,
     ``overlap``, ``rbo``, ``fuse``, ``listed``, ``shares``, ``anova``, ``best_systems``,
-    ``letters``, ``agreement``, ``discriminative_power``, ``table``, ``gate`` and ``report`` take
-    the frame as their first argument. Each metric function, such as ``precision_at``, returns the
-    per-user frame of that one metric, and takes the keywords of ``per_user`` in addition to its
-    own. Type checkers cannot see namespaces: typed code writes
+    ``letters``, ``agreement``, ``discriminative_power``, ``table``, ``gate``, ``harm`` and
+    ``report`` take the frame as their first argument. Each metric function, such as
+    ``precision_at``, returns the per-user frame of that one metric, and takes the keywords of
+    ``per_user`` in addition to its own. Type checkers cannot see namespaces: typed code writes
     ``rf.RankFrame(df).evaluate(…)`` or ``rf.evaluate(df, …)``.
     """
 

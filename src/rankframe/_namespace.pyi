@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Literal
 import rankframe._comparison.many_systems
-import rankframe._comparison.power
 import rankframe._comparison.summaries
 import rankframe._comparison.trials
 import rankframe._report.report
@@ -193,7 +192,7 @@ class RankFrame(Generic[FrameT]):
         resamples: int = ...,
         seed: int = ...,
         cluster: str | None = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def compare(
         self,
@@ -211,7 +210,8 @@ class RankFrame(Generic[FrameT]):
         resamples: int = ...,
         seed: int = ...,
         cluster: str | None = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
+        paired: bool = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def compare_segments(
         self,
@@ -222,8 +222,10 @@ class RankFrame(Generic[FrameT]):
         baseline: object = ...,
         correction: rankframe._comparison.trials.Correction | None = ...,
         confidence: float = ...,
+        resamples: int = ...,
+        seed: int = ...,
         cluster: str | None = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def diagnose(
         self,
@@ -234,40 +236,11 @@ class RankFrame(Generic[FrameT]):
         by: str | Sequence[str] | None = ...,
         baseline: object,
         bins: int = ...,
+        cluster: str | None = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> FrameT: ...
-    def summarize_values(
-        self,
-        /,
-        *columns: str,
-        by: str | Sequence[str] = ...,
-        user: str = ...,
-        weights: str | None = ...,
-        cluster: str | None = ...,
-        total: bool = ...,
-        confidence: float = ...,
-        method: rankframe._comparison.summaries.Method = ...,
-        resamples: int = ...,
-        seed: int = ...,
-    ) -> FrameT: ...
-    def compare_values(
-        self,
-        /,
-        *columns: str,
-        by: str | Sequence[str] | None = ...,
-        user: str = ...,
-        weights: str | None = ...,
-        cluster: str | None = ...,
-        total: bool = ...,
-        baseline: object = ...,
-        test: rankframe._comparison.trials.Test = ...,
-        correction: rankframe._comparison.trials.Correction | None = ...,
-        confidence: float = ...,
-        margin: rankframe._comparison.trials.Margin | None = ...,
-        primary: str | None = ...,
-        resamples: int = ...,
-        seed: int = ...,
-    ) -> FrameT: ...
+    def summarize_values(self, /, *columns: str, **options: Any) -> FrameT: ...
+    def compare_values(self, /, *columns: str, **options: Any) -> FrameT: ...
     def power(
         self,
         /,
@@ -277,11 +250,12 @@ class RankFrame(Generic[FrameT]):
         baseline: object = ...,
         power: float = ...,
         confidence: float = ...,
-        difference: rankframe._comparison.power.Target
-        | Mapping[str, rankframe._comparison.power.Target]
+        difference: rankframe._comparison.trials.Size
+        | Mapping[str, rankframe._comparison.trials.Size]
         | None = ...,
-        design: rankframe._comparison.power.Kind = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
+        comparisons: int = ...,
+        cluster: str | None = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def overlap(
         self, /, other: Frame, *, k: int, by: str | Sequence[str] = ..., **columns: Unpack[Columns]
@@ -342,7 +316,7 @@ class RankFrame(Generic[FrameT]):
         *metrics: rankframe._request.labels.Metric,
         truth: Frame | None = ...,
         by: str | Sequence[str] | None = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def best_systems(
         self,
@@ -354,7 +328,8 @@ class RankFrame(Generic[FrameT]):
         confidence: float = ...,
         resamples: int = ...,
         seed: int = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
+        cluster: str | None = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def letters(
         self, /, *, by: str | Sequence[str] | None = ..., confidence: float = ...
@@ -373,7 +348,7 @@ class RankFrame(Generic[FrameT]):
         curve: bool = ...,
         resamples: int = ...,
         seed: int = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def report(
         self,
@@ -392,6 +367,7 @@ class RankFrame(Generic[FrameT]):
         resamples: int = ...,
         seed: int = ...,
         cluster: str | None = ...,
+        paired: bool = ...,
         title: str | None = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> rankframe._report.report.Report: ...
@@ -410,6 +386,7 @@ class RankFrame(Generic[FrameT]):
         resamples: int = ...,
         seed: int = ...,
         cluster: str | None = ...,
+        paired: bool = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> rankframe._report.results.ResultsTable: ...
     def gate(
@@ -418,16 +395,33 @@ class RankFrame(Generic[FrameT]):
         *metrics: rankframe._request.labels.Metric,
         truth: Frame | None = ...,
         by: str | Sequence[str] | None = ...,
-        baseline: object,
+        baseline: object = ...,
         margin: rankframe._comparison.trials.Margin = ...,
+        at_least: float | Mapping[str, float] | None = ...,
+        at_most: float | Mapping[str, float] | None = ...,
         strict: bool = ...,
         total: bool = ...,
         test: rankframe._comparison.trials.Test = ...,
+        correction: rankframe._comparison.trials.Correction | None = ...,
         confidence: float = ...,
         resamples: int = ...,
         seed: int = ...,
         cluster: str | None = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
+        paired: bool = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> FrameT: ...
+    def harm(
+        self,
+        /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] | None = ...,
+        baseline: object,
+        more_than: float | Mapping[str, float] = ...,
+        confidence: float = ...,
+        resamples: int = ...,
+        seed: int = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def precision_at(
         self,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
@@ -13,15 +14,15 @@ from scipy import stats
 import rankframe as rf
 from rankframe._command.main import main
 
-OLD = [1, 1, 2, 1, 2, 3, 1, 1, 2, 1]
+OLD = [1, 1, 2, 1, 2, 3, 1, 1, 2, 1] * 4
 #: like the first by chance, and clearly worse
-LIKE = [1, 2, 1, 1, 3, 2, 1, 2, 1, 1]
-WORSE = [2, 3, 4, 2, 5, 4, 3, 2, 6, 3]
-TRUTH = pl.DataFrame({"user": range(10), "item": "a"})
+LIKE = [1, 2, 1, 1, 3, 2, 1, 2, 1, 1] * 4
+WORSE = [2, 3, 4, 2, 5, 4, 3, 2, 6, 3] * 4
+TRUTH = pl.DataFrame({"user": range(40), "item": "a"})
 
 
 def run(ranks):
-    return pl.DataFrame({"user": range(10), "rank": ranks, "item": "a"})
+    return pl.DataFrame({"user": range(len(ranks)), "rank": ranks, "item": "a"})
 
 
 RUNS = {"old": run(OLD), "like": run(LIKE), "worse": run(WORSE)}
@@ -42,8 +43,9 @@ def test_it_decides_by_the_interval():
     assert high < 0
     just = -high
     assert decisions("rr") == {"like": True, "worse": False}
-    assert decisions("rr", margin=just - 1e-6) == {"like": True, "worse": False}
-    assert decisions("rr", margin=just + 1e-6) == {"like": True, "worse": True}
+    options = {"correction": None}
+    assert decisions("rr", margin=just - 1e-6, **options) == {"like": True, "worse": False}
+    assert decisions("rr", margin=just + 1e-6, **options) == {"like": True, "worse": True}
     assert decisions("rr", margin=-low - 1e-6, strict=True)["worse"] is False
     assert decisions("rr", margin=-low + 1e-6, strict=True)["worse"] is True
 
@@ -51,18 +53,18 @@ def test_it_decides_by_the_interval():
 def test_strict_fails_what_is_undecided():
     low, high = interval(LIKE)
     assert low < 0 < high
-    assert decisions("rr", strict=True) == {"like": False, "worse": False}
+    assert decisions("rr", strict=True, margin=-low - 1e-6)["like"] is False
     assert decisions("rr", strict=True, margin=-low + 1e-6)["like"] is True
 
 
 def test_lower_may_be_better():
     metric = "mean_hit_rank@10"
     assert decisions(metric) == {"like": True, "worse": False}
-    frame = rf.gate(RUNS, metric, truth=TRUTH, baseline="worse", strict=True)
+    frame = rf.gate(RUNS, metric, truth=TRUTH, baseline="worse", margin=0.1, strict=True)
     assert frame["passed"].all()
-    assert frame["why"].unique().to_list() == ["not worse: interval below 0"]
-    why = rf.gate(RUNS, metric, truth=TRUTH, baseline="old", margin=0.1).filter(model="worse")
-    assert why["why"].item() == "worse: interval above 0.1"
+    assert frame["why"].unique().to_list() == ["not worse: interval below 0.1"]
+    why = rf.gate(RUNS, metric, truth=TRUTH, baseline="old", margin=0.1, correction=None)
+    assert why.filter(model="worse")["why"].item() == "worse: interval above 0.1"
 
 
 def test_its_frame():
@@ -74,10 +76,12 @@ def test_its_frame():
     for name in ("metric", "model", "baseline", "users", "difference", "ci_low", "ci_high"):
         assert frame[name].equals(compared[name])
     assert frame["margin"].to_list() == [0.01, 0.01, 0, 0]
-    assert frame["why"].to_list()[:2] == [
-        "undecided: -0.01 in interval",
-        "worse: interval below -0.01",
-    ]
+    assert frame["note"].equals(compared["note"])
+    like, worse = frame["why"].to_list()[:2]
+    assert like == "undecided: -0.01 in interval"
+    assert re.fullmatch(
+        r"worse: interval below -0.01, and p = \S+ after Holm's correction for 4 decisions", worse
+    )
     assert (
         rf.gate(
             {name: rows.lazy() for name, rows in RUNS.items()}, "rr", truth=TRUTH, baseline="old"
@@ -90,12 +94,16 @@ def test_its_frame():
 
 def test_all_users_who_lose_alike_are_an_interval():
     """A metric that falls from 1 to 0 for everybody has no spread, and is worse all the same."""
-    runs = {"old": run([1] * 10), "same": run([1] * 10), "none": run([2] * 10)}
-    frame = rf.gate(runs, "hit@1", truth=TRUTH, baseline="old", strict=True)
-    assert frame.select("model", "ci_low", "ci_high", "passed", "why").rows() == [
-        ("none", -1.0, -1.0, False, "worse: every user differs by the same amount"),
-        ("same", 0.0, 0.0, True, "not worse: no user differs"),
-    ]
+    runs = {"old": run([1] * 40), "same": run([1] * 40), "none": run([2] * 40)}
+    for strict in (False, True):
+        frame = rf.gate(
+            runs, "hit@1", truth=TRUTH, baseline="old", margin=0.2 * strict, strict=strict
+        )
+        none, same = frame.select("ci_low", "ci_high", "passed", "why").rows()
+        assert none[:3] == (-1.0, -1.0, False)
+        assert none[3].startswith("worse: ")
+        if not strict:
+            assert same == (0.0, 0.0, True, "not worse: no user differs")
 
 
 def test_without_an_interval_a_system_fails():
@@ -112,13 +120,10 @@ def test_without_an_interval_a_system_fails():
         frame = rf.gate(other, "rr", truth=TRUTH, users="run", **options).filter(model="worse")
         assert frame["passed"].to_list() == [False]
         assert frame["why"].item().startswith("no interval: no user has a value in both")
-        few = rf.gate(RUNS, "rr", truth=TRUTH, test="sequential", **options)
-        assert few["passed"].to_list() == [False, False]
-        assert few["why"].str.starts_with("no interval: ").all()
 
 
 def test_a_segment_without_users_does_not_hide_the_others():
-    truth = TRUTH.with_columns(country=pl.when(pl.col("user") < 9).then(pl.lit("a")))
+    truth = TRUTH.with_columns(country=pl.when(pl.col("user") < 39).then(pl.lit("a")))
     truth = truth.with_columns(pl.col("country").fill_null("b"))
     by = ["model", "country"]
     frame = rf.gate(RUNS, "rr", truth=truth, by=by, baseline="old").filter(model="like")
@@ -127,15 +132,15 @@ def test_a_segment_without_users_does_not_hide_the_others():
 
 
 def test_a_gate_counts_users_in_one_group_only():
-    runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 4)}
+    runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 5)}
     frame = rf.gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
     assert frame.select("users", "num_left_out", "note").rows() == [
-        (4, 6, "6 of 10 users are left out: they are in one group only")
+        (5, 35, "35 of 40 users are left out: they are in one group only")
     ]
 
 
 def test_segments_are_decided_by_themselves():
-    truth = TRUTH.with_columns(country=pl.Series(["no", "se"] * 5))
+    truth = TRUTH.with_columns(country=pl.Series(["no", "se"] * 20))
     frame = rf.gate(
         RUNS, "rr", truth=truth, by=["model", "country"], baseline="old", total=True
     ).filter(model="worse")
@@ -160,7 +165,15 @@ def test_pandas_returns_pandas():
             "gate without a baseline: name the system to compare with in baseline=",
         ),
         (["rr"], {"baseline": "x"}, "baseline must be one of"),
-        (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, not -0.1"),
+        (["rr"], {"strict": True}, "a system that equals the baseline passes in 2.5% of cases"),
+        (["geometric(metric=rr)"], {"strict": True}, "is a geometric mean, whose ratio is tested"),
+        (["rr"], {"strict": True, "margin": 0.1, "test": "wilcoxon"}, "takes no margin: take one"),
+        (["rr"], {"margin": 0.1, "test": "sequential"}, "has no p-value to correct for a margin"),
+        (["rr"], {"at_least": 90}, "at_least of 'rr' is 90, which no mean reaches: its values are"),
+        (["rr"], {"at_most": "x"}, "at_most of 'rr' must be a finite number, not 'x'"),
+        (["rr"], {"at_least": {"ap": 0.1}}, "at_least names 'ap'; the metrics are 'rr'"),
+        (["rr", "ap"], {"baseline": None, "at_least": {"ap": 0}}, "metric 'rr': it has no floor"),
+        (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, or a share"),
         (["rr"], {"margin": {"ap": 0.1}}, "margin names 'ap'; the metrics are 'rr'"),
         (["num_relevant"], {}, "metric 'num_relevant': neither direction is declared better"),
         ([pl.col("rank").min().alias("x")], {}, "metric 'x': neither direction is declared better"),
@@ -171,6 +184,270 @@ def test_pandas_returns_pandas():
 def test_what_cannot_be_decided_raises(metrics, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         rf.gate(RUNS, *metrics, truth=TRUTH, **{"baseline": "old", **options})
+
+
+# ------------------------------------------------------------------ what strict promises
+
+
+def hits(lost, users):
+    """Per item of ``lost``, a run in which so many of the users lose their hit; and the truth."""
+    rows = pl.DataFrame({"run": lost}).join(pl.DataFrame({"user": range(users)}), how="cross")
+    loses = pl.col("user") < pl.col("run")
+    new = rows.with_columns(model=pl.lit("new"), rank=pl.when(loses).then(2).otherwise(1))
+    old = rows.with_columns(model=pl.lit("old"), rank=pl.lit(1))
+    both = pl.concat([new, old]).with_columns(item=pl.lit("a"))
+    return both, rows.select("user", item=pl.lit("a")).unique()
+
+
+def strictly(lost, users, margin, metric="hit@1", **options):
+    table, truth = hits(lost, users)
+    options = {"by": ["model", "run"], "baseline": "old", "strict": True, **options}
+    return rf.gate(table, metric, truth=truth, margin=margin, **options)
+
+
+@pytest.mark.parametrize(
+    ("users", "margin"),
+    [(20, 0.05), (50, 0.02), (100, 0.02), (300, 0.01), (1000, 0.05), (5000, 0.02)],
+)
+def test_a_system_that_is_worse_by_the_margin_passes_in_one_case_of_forty(users, margin):
+    """Each user loses with the probability of the margin, and none gains: the exact probability."""
+    number = stats.binom(users, margin)
+    least, most = (int(count) for count in number.ppf([0.005, 0.1]))
+    lost = sorted({0, *range(least, most + 2)})
+    passed = strictly(lost, users, margin)["passed"].to_numpy()
+    assert (np.diff(passed.astype(int)) <= 0).all()
+    assert not passed[-1]
+    most = max((count for count, passes in zip(lost, passed, strict=True) if passes), default=-1)
+    assert number.cdf(most) <= 0.025
+    assert (most >= 0) == (users >= 1000)
+    if users >= 1000:  # the bound is not wider than it must be
+        assert number.cdf(most + 1) > 0.025
+
+
+def test_a_system_that_loses_nothing_may_pass():
+    assert strictly([0], 400, 0.01)["passed"].to_list() == [True]
+    few = strictly([0], 300, 0.01)
+    assert few["passed"].to_list() == [False]
+    why = "undecided: 0 of 300 users lose, so the mean loss is at most 0.01222"
+    assert few["why"].to_list() == [why]
+
+
+@pytest.mark.parametrize("lost", [0, 1, 7, 19, 30])
+def test_the_bound_is_clopper_and_pearsons(lost):
+    most = stats.binomtest(lost, 500).proportion_ci(0.95, "exact").high
+    for margin, passed in [(most + 1e-6, True), (most - 1e-6, False)]:
+        got = strictly([lost], 500, margin)
+        assert got["passed"].item() is passed
+        assert got["why"].item().endswith(f"at most {most:.4g}")
+        lower = strictly([lost], 500, margin, metric="e@1")  # 1 − hit@1
+        assert lower["passed"].item() is passed
+        assert lower["difference"].item() == pytest.approx(-got["difference"].item())
+
+
+def test_the_p_value_decides_where_enough_users_differ():
+    """Twenty of 60 gain or lose: Student's one-sided test, at (1 − confidence)/2."""
+    rng = np.random.default_rng(4)
+    old = rng.integers(1, 4, 60)
+    new = np.where(np.arange(60) < 20, old % 3 + 1, old)
+    change = 1 / new - 1 / old
+    assert np.count_nonzero(change) == 20
+    low = stats.ttest_1samp(change, 0).confidence_interval(0.9).low
+    truth = pl.DataFrame({"user": range(60), "item": "a"})
+    for margin, passed in [(-low + 1e-6, True), (-low - 1e-6, False)]:
+        options = {"margin": margin, "strict": True, "confidence": 0.9}
+        runs = {"old": run(old), "new": run(new)}
+        got = rf.gate(runs, "rr", truth=truth, baseline="old", **options)
+        assert got["passed"].item() is passed
+        few = {"old": run(old), "new": run(np.where(np.arange(60) < 19, new, old))}
+        bound = rf.gate(few, "rr", truth=truth, baseline="old", **options)
+        assert bound["why"].item().startswith("undecided: ")
+        assert "of 60 users lose, so the mean loss is at most" in bound["why"].item()
+
+
+def test_a_metric_without_a_range_is_undecided():
+    table, truth = hits([1], 1000)
+    got = rf.gate(table, "mean_hit_rank@5", truth=truth, baseline="old", margin=5.0, strict=True)
+    assert got["passed"].to_list() == [False]
+    assert got["why"].item() == (
+        "undecided: 1 of 1,000 users differ, too few for the test, and the metric has no finite "
+        "range, which would bound the loss"
+    )
+
+
+def test_clusters_and_weights_are_counted():
+    table, truth = hits([0], 400)
+    table = table.with_columns(
+        customer=pl.col("user") // 2, even=1.0, uneven=pl.col("user") % 2 * 9.0 + 1
+    )
+    options = {"by": ["model", "run"], "baseline": "old", "strict": True}
+    passed = {"cluster": ("customer", 200), "weights": ("even", 400)}
+    for option, (column, number) in passed.items():
+        bound = 1 - 0.025 ** (1 / number)
+        got = rf.gate(table, "rr", truth=truth, margin=bound + 1e-6, **options, **{option: column})
+        assert got["passed"].to_list() == [True]
+        got = rf.gate(table, "rr", truth=truth, margin=bound - 1e-6, **options, **{option: column})
+        assert got["passed"].to_list() == [False]
+    uneven = rf.gate(table, "rr", truth=truth, margin=0.5, weights="uneven", **options)
+    effective = (200 + 2000) ** 2 / (200 + 200 * 100)
+    assert uneven["ci_low"].item() == pytest.approx(0.025 ** (1 / effective) - 1)
+
+
+def test_strict_takes_the_bootstrap_of_fifty_users():
+    runs = {name: run([*rows["rank"]] * 2) for name, rows in RUNS.items()}
+    truth = pl.DataFrame({"user": range(80), "item": "a"})
+    options = {"baseline": "worse", "margin": 0.01, "strict": True, "test": "bootstrap"}
+    assert rf.gate(runs, "rr", truth=truth, **options)["passed"].to_list() == [True, True]
+    few = rf.gate(RUNS, "rr", truth=TRUTH, **options)
+    assert few["why"].str.contains("0 of 40 users lose, so the mean loss is at most").all()
+
+
+# ------------------------------------------------------------------ several decisions
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni", None])
+def test_the_default_corrects_for_the_number_of_decisions(correction):
+    """One-sided p-values in SciPy, corrected by statsmodels, at (1 − confidence)/2."""
+    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="a second opinion")
+    rng = np.random.default_rng(8)
+    countries, users = 20, 20
+    old, new = rng.integers(1, 6, (2, countries, users))
+    new[:6] += rng.integers(0, 5, (6, users))
+    frame = pl.DataFrame({"user": range(countries * users), "item": "a"})
+    frame = frame.with_columns(country=pl.col("user") // users)
+    runs = {
+        name: frame.with_columns(rank=pl.Series(ranks.ravel()))
+        for name, ranks in (("old", old), ("new", new))
+    }
+    options = {"truth": frame, "by": ["model", "country"], "baseline": "old"}
+    got = rf.gate(runs, "rr", margin=0.01, correction=correction, **options).sort("country")
+    p = [
+        stats.ttest_1samp(1 / a - 1 / b + 0.01, 0, alternative="less").pvalue
+        for a, b in zip(new, old, strict=True)
+    ]
+    fails = np.array(p) < 0.025
+    if correction:
+        fails = multitest.multipletests(p, 0.025, method=correction)[0]
+    assert got["passed"].to_list() == (~fails).tolist()
+    assert 0 < fails.sum() < 6 + 14 * (correction is None)
+    saved = got.filter(pl.col("passed") & (pl.col("ci_high") < -0.01))
+    assert saved.is_empty() == (correction is None)
+    for why in saved["why"]:
+        assert re.fullmatch(
+            r"undecided: interval below -0.01, but p = 0.\d+ after \S+ correction for 20 decisions",
+            why,
+        )
+
+
+@pytest.mark.parametrize("test", ["randomization", "mcnemar", "wilcoxon", "bootstrap"])
+def test_other_tests_decide_by_their_interval_or_its_p_value(test):
+    got = rf.gate(RUNS, "hit@1", truth=TRUTH, baseline="old", test=test, resamples=2000)
+    assert got.filter(model="worse")["passed"].item() is False
+    assert got.filter(model="like")["passed"].item() is True
+
+
+# ------------------------------------------------------------------ floors
+
+
+def floor(ranks, metric, truth=None, **options):
+    frame = run(ranks)
+    truth = frame.select("user", "item") if truth is None else truth
+    return rf.gate(frame, metric, truth=truth, **options)
+
+
+def test_a_floor_is_decided_by_the_interval_of_the_mean():
+    ranks = [1, 2, 3] * 20
+    values = [1 / rank for rank in ranks]
+    low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    for strict, end in [(False, high), (True, low)]:
+        for option, sign in [("at_least", 1), ("at_most", -1)]:
+            end_of = end if sign == 1 else low + high - end
+            for shift, passed in [(-1e-6, True), (1e-6, False)]:
+                amount = end_of + sign * shift
+                got = floor(ranks, "rr", strict=strict, **{option: amount})
+                assert got["passed"].to_list() == [passed], (strict, option, shift)
+    row = floor(ranks, "rr", at_least=0.99).row(0, named=True)
+    assert (
+        list(row)
+        == "metric users num_left_out mean at_least note ci_low ci_high passed why".split()
+    )
+    assert row["why"] == "too low: interval below 0.99"
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high))
+    assert floor(OLD, "rr", at_most=0.1)["why"].item() == "too high: interval above 0.1"
+    assert floor(OLD, "rr", at_least=0.1)["why"].item() == "high enough: interval above 0.1"
+
+
+@pytest.mark.parametrize("missed", [0, 3, 40])
+def test_the_floor_of_hits_is_exact(missed):
+    ranks = [2] * missed + [1] * (100 - missed)
+    low, high = stats.binomtest(100 - missed, 100).proportion_ci(0.95, "exact")
+    got = floor(ranks, "hit@1", at_least=0.1)
+    assert got.select("ci_low", "ci_high").row(0) == pytest.approx((low, high))
+    for amount, passed in [(low - 1e-6, True), (low + 1e-6, False)]:
+        assert floor(ranks, "hit@1", at_least=amount, strict=True)["passed"].item() is passed
+    if missed:
+        for amount, passed in [(high - 1e-6, True), (high + 1e-6, False)]:
+            assert floor(ranks, "hit@1", at_least=amount)["passed"].item() is passed
+
+
+def test_values_without_spread_have_the_exact_bound():
+    """Forty users with rr = ½: at most 8.8% may have less, and then 0."""
+    share = 1 - 0.025 ** (1 / 40)
+    got = floor([2] * 40, "rr", at_least=0.4)
+    assert got.select("ci_low", "ci_high").row(0) == pytest.approx(
+        (0.5 * (1 - share), 0.5 + 0.5 * share)
+    )
+    assert floor([2] * 40, "rr", at_least=0.45, strict=True)["passed"].item() is True
+    few = floor([2] * 30, "rr", at_least=0.45, strict=True)
+    assert few["passed"].item() is False
+    assert (
+        few["why"].item().startswith("undecided: 30 of 30 values are 0.5 or more, so the mean is")
+    )
+    rare = floor([1] * 100 + [3] * 5, "rr", at_least=0.95, strict=True)  # t says 0.968 − 0.027
+    assert rare["why"].item().startswith("undecided: 100 of 105 values are 1 or more")
+
+
+def test_floors_and_margins_are_decided_in_one_call():
+    floors = {"hit@1": 0.2}
+    got = rf.gate(
+        RUNS, "rr", "hit@1", truth=TRUTH, baseline="old", margin={"rr": 0.3}, at_least=floors
+    )
+    assert got.select("metric", "model", "baseline", "at_least").rows() == [
+        ("rr", "like", "old", None),
+        ("rr", "worse", "old", None),
+        ("hit@1", "like", None, 0.2),
+        ("hit@1", "old", None, 0.2),
+        ("hit@1", "worse", None, 0.2),
+    ]
+    assert got.filter(model="worse")["passed"].to_list() == [False, False]
+    assert got["why"].to_list()[-1].startswith("too low: interval below 0.2, and p = ")
+    assert got["passed"].null_count() == 0
+
+
+def test_a_segment_in_which_a_system_serves_nobody_does_not_pass():
+    truth = TRUTH.with_columns(country=pl.Series(["no", "se"] * 20))
+    runs = {name: rows.join(truth, on=["user", "item"]) for name, rows in RUNS.items()}
+    runs["like"] = runs["like"].filter(country="no")
+    options = {"truth": truth, "by": ["model", "country"], "users": "run", "at_least": 0.1}
+    got = rf.gate(runs, "rr", **options, total=True).filter(model="like")
+    assert got.select("country", "users", "passed").rows() == [
+        ("no", 20, True),
+        ("se", 0, False),
+        (None, 20, True),
+    ]
+    assert got["why"].to_list()[1] == "no interval: no user has a value"
+
+
+def test_floors_need_no_direction():
+    assert floor(OLD, "num_relevant", at_most=1.0)["why"].item().startswith("no interval: ")
+    own = pl.col("rank").min().cast(pl.Float64).alias("first")
+    assert floor(OLD, own, at_most=1.2)["passed"].item() is False
+    ranks = [1, 2, 3] * 20
+    logs = np.log([1 / rank + 0.1 for rank in ranks])
+    low = np.exp(stats.ttest_1samp(logs, 0).confidence_interval(0.95).low) - 0.1
+    for amount, passed in [(low - 1e-6, True), (low + 1e-6, False)]:
+        label = "geometric(metric=rr, epsilon=0.1)"
+        got = floor(ranks, label, at_least=amount, strict=True)
+        assert got["passed"].item() is passed
 
 
 # ------------------------------------------------------------------ the command
@@ -191,9 +468,16 @@ def folder(tmp_path, monkeypatch):
         ("old.csv worse.csv truth.csv --fail-if-worse rr", 1),
         ("old.csv worse.csv truth.csv --fail-if-worse rr:0.9", 0),
         ("old.csv like.csv truth.csv --fail-if-worse rr", 0),
-        ("old.csv like.csv truth.csv --fail-unless-not-worse rr", 1),
+        ("old.csv like.csv truth.csv --fail-unless-not-worse rr:0.01", 1),
         ("old.csv like.csv truth.csv --fail-unless-not-worse rr:0.9", 0),
-        ("old.csv same=old.csv truth.csv --fail-unless-not-worse rr", 0),
+        ("old.csv same=old.csv truth.csv --fail-unless-not-worse rr:0.2", 0),
+        ("old.csv same=old.csv truth.csv --fail-unless-not-worse rr:0.05", 1),
+        ("old.csv same=old.csv truth.csv --fail-unless-not-worse rr", 2),
+        ("old.csv truth.csv --fail-below rr:0.5", 0),
+        ("old.csv truth.csv --fail-below rr:0.9", 1),
+        ("old.csv truth.csv --fail-above rr:0.5", 1),
+        ("old.csv truth.csv --fail-below rr", 2),
+        ("old.csv truth.csv --fail-below rr:90", 2),
         ("old.csv worse.csv truth.csv --fail-if-worse mean_hit_rank@10", 1),
         ("worse.csv old.csv truth.csv --fail-if-worse mean_hit_rank@10", 0),
         ("worse.csv old.csv truth.csv --fail-if-worse rr --baseline old", 1),
@@ -212,7 +496,7 @@ def test_exit_codes(folder, capsys, command, code):
         got = stopped.code
     out, err = capsys.readouterr()
     assert got == code
-    assert err.count("\n") == 1
+    assert err.count("\n") == 1, err
     assert (out == "") == (code == 2)
     begin = ["rankframe: gate passed: ", "rankframe: gate failed: ", "rankframe: error: "]
     assert err.startswith(begin[code])
@@ -272,6 +556,32 @@ def test_the_margin_of_verdicts_is_not_that_of_the_gate(folder, capsys):
     assert "(margin 0.05, difference " in capsys.readouterr().err
 
 
+def test_floors_of_the_command(folder, capsys):
+    assert main("compare worse.csv truth.csv --fail-below rr:0.9 --json".split()) == 1
+    out, err = capsys.readouterr()
+    (row,) = json.loads(out)
+    assert (row["metric"], row["at_least"], row["passed"]) == ("rr", 0.9, False)
+    assert err.startswith("rankframe: gate failed: rr: too low: interval below 0.9 (mean 0.3367, ")
+    both = "compare old.csv like.csv truth.csv --fail-if-worse rr:0.2 --fail-above hit@1:0.9"
+    assert main([*both.split(), "--json"]) == 0
+    out, err = capsys.readouterr()
+    rows = [(row["metric"], row["model"], row["margin"], row["at_most"]) for row in json.loads(out)]
+    compared = [("rr", "like", 0.2, None), ("hit@1", "like", None, None)]
+    assert rows == [*compared, ("hit@1", "old", None, 0.9), ("hit@1", "like", None, 0.9)]
+    assert "gate passed: hit@1 of old: low enough: interval below 0.9 (mean 0.6" in err
+    assert main(both.split()) == 0
+    assert "at_most" not in capsys.readouterr().out
+
+
+def test_errors_of_strict_gates_name_options(folder, capsys):
+    assert main("compare old.csv like.csv truth.csv --fail-unless-not-worse rr".split()) == 2
+    assert capsys.readouterr().err == (
+        "rankframe: error: --fail-unless-not-worse: metric 'rr' has the margin 0, with which a "
+        "system that equals the baseline passes in 2.5% of cases only: name the accepted loss "
+        "after a colon, such as :0.01; --fail-below needs none\n"
+    )
+
+
 def test_a_set_gates_what_has_a_direction(folder, capsys):
     command = "compare old.csv worse.csv truth.csv --json --fail-if-worse official"
     assert main(command.split()) == 1
@@ -309,6 +619,6 @@ def test_an_error_of_our_own_is_not_a_failed_gate(folder, capsys, monkeypatch):
     def broken(*_, **__):
         raise KeyError
 
-    monkeypatch.setattr("rankframe._command.main.compare", broken)
+    monkeypatch.setattr("rankframe._command.main.gate.compare_and_decide", broken)
     assert main("compare old.csv worse.csv truth.csv --fail-if-worse rr".split()) == 3
     assert "KeyError" in capsys.readouterr().err

@@ -184,6 +184,12 @@ def test_wilson_takes_hits_of_a_metric_and_booleans():
     )
 
 
+def test_auto_takes_wilson_for_a_column_of_hits_without_a_hit():
+    found = rf.summarize(pl.DataFrame({"user": range(50), "hit@1": 0.0}), "hit@1", method="auto")
+    high = stats.binomtest(0, 50).proportion_ci(method="wilson").high
+    assert found.select("ci_low", "ci_high").row(0) == pytest.approx((0, high))
+
+
 def test_wilson_refuses_what_is_not_a_hit():
     with pytest.raises(
         rf.RankingDataError,
@@ -217,14 +223,7 @@ def test_wilson_of_users_in_several_groups():
     [
         ([0.0, 1.0, 1.0], "wilson", "auto: Wilson's interval, every value is 0 or 1"),
         ([0.1, 0.4, 0.6, 0.7], "t", "auto: Student's t, fewer than 5 users"),
-        (skewed(1, 40), "studentized", "auto: studentized bootstrap, 40 users, skewness "),
-        (
-            np.linspace(0, 1, 199),
-            "studentized",
-            "auto: studentized bootstrap, 199 users, skewness 0",
-        ),
-        (np.linspace(0, 1, 200), "t", "auto: Student's t, 200 users, skewness 0"),
-        (skewed(1, 200), "studentized", "auto: studentized bootstrap, 200 users, skewness "),
+        (np.linspace(0, 1, 10), "t", "auto: Student's t, 10 users, skewness 0"),
         (skewed(1, 1000), "t", "auto: Student's t, 1000 users, skewness "),
     ],
 )
@@ -235,14 +234,58 @@ def test_auto_takes_a_method_by_its_rule_and_says_which(values, method, reason):
     assert {**got, "note": None} == {**expected, "note": None}
 
 
-def test_auto_notes_that_users_are_too_few():
+def of_skewness(target, users):
+    """Values with this skewness, by bisection of an exponent."""
+    low, high = 0.0, 9.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        skewness = stats.skew(np.exp(middle * np.linspace(0, 1, users)))
+        low, high = (middle, high) if skewness < target else (low, middle)
+    return np.exp(low * np.linspace(0, 1, users))
+
+
+@pytest.mark.parametrize("users", [7, 20, 100])
+def test_auto_takes_t_within_two_standard_errors_of_the_skewness(users):
+    # of the adjusted skewness, whose ratio to its standard error is the same
+    error = math.sqrt(6 * users * (users - 1) / ((users - 2) * (users + 1) * (users + 3)))
+    least = 2 * error * (users - 2) / math.sqrt(users * (users - 1))
+    for values in (of_skewness(0.99 * least, users), -of_skewness(0.99 * least, users)):
+        assert summary(values, "auto")["note"].startswith("auto: Student's t, ")
+    for values in (of_skewness(1.01 * least, users), -of_skewness(1.01 * least, users)):
+        assert summary(values, "auto", resamples=FEW)["note"].startswith("auto: farther ends of ")
+
+
+@pytest.mark.parametrize("values", [skewed(1, 40), -skewed(1, 200), [0.0] * 17 + [0.2, 0.3, 0.7]])
+def test_auto_takes_the_farther_ends_of_skewed_values(values):
+    auto, t, other = (
+        summary(values, method, resamples=FEW) for method in ("auto", "t", "studentized")
+    )
+    assert auto["note"].startswith("auto: farther ends of studentized bootstrap and Student's t, ")
+    lows = [end for end in (t["ci_low"], other["ci_low"]) if end is not None]
+    highs = [end for end in (t["ci_high"], other["ci_high"]) if end is not None]
+    assert (auto["ci_low"], auto["ci_high"]) == (min(lows), max(highs))
+    if other["ci_low"] is None:
+        assert "too few users for a sure interval: 3 of 20 have another value" in auto["note"]
+        assert "; Student's t alone: " in auto["note"]
+
+
+@pytest.mark.parametrize("method", ["t", "bootstrap", "studentized", "auto"])
+def test_every_method_notes_that_users_are_too_few(method):
     def noted(values):
-        return "too few users" in summary(values, "auto", resamples=FEW)["note"]
+        note = summary(values, method, resamples=FEW)["note"] or ""
+        return "too few users for a sure interval" in note
 
     assert noted(skewed(1, 19))
     assert not noted(skewed(1, 20))
-    assert noted([0.0] * 181 + list(skewed(1, 19)))
+    assert noted([0.0] * 49 + [0.5])
     assert not noted([0.0] * 180 + list(skewed(1, 20)))
+
+
+def test_auto_counts_users_who_tell():
+    def noted(values):
+        return "too few users" in summary(values, "auto", resamples=FEW)["note"]
+
+    assert noted([0.0] * 181 + list(skewed(1, 19)))
     assert noted([1.0] * 181 + list(skewed(1, 19)))  # the same of values that are mostly 1
     assert not noted([0.0] * 19 + [1.0])  # Wilson's interval holds
 
@@ -269,9 +312,9 @@ def test_auto_of_equal_values_depends_on_what_they_may_be():
 def test_auto_with_weights_takes_no_wilson():
     values, weights = [0.0, 1.0] * 10, np.arange(1.0, 21.0)
     got = summary(values, "auto", weighted=weights, resamples=FEW)
-    expected = summary(values, "studentized", weighted=weights, resamples=FEW)
+    expected = summary(values, "t", weighted=weights)
     assert (got["ci_low"], got["ci_high"]) == (expected["ci_low"], expected["ci_high"])
-    assert got["note"].startswith("effective users: 15.37; auto: studentized bootstrap, 20 users, ")
+    assert got["note"].startswith("effective users: 15.37; auto: Student's t, 20 users, ")
 
 
 def test_the_skewness_is_that_of_what_users_add():
@@ -293,7 +336,7 @@ def test_auto_of_undefined_values_and_geometric_means():
     label = "geometric(metric=rr, epsilon=0.0)"
     got = rf.summarize(run, label, truth=truth, method="auto", resamples=FEW).row(0, named=True)
     logs = [-math.log(rank) for rank in (1, 2, 3, 4, 5, 9)]
-    low, high, _ = by_hand(logs, FEW, 0, 0.95)
+    low, high = stats.t.interval(0.95, 5, np.mean(logs), stats.sem(logs))
     ends = (math.exp(low), math.exp(high))
     assert (got["ci_low"], got["ci_high"]) == pytest.approx(ends, rel=1e-7)
 
@@ -333,8 +376,162 @@ def test_one_number_of_all_lists():
 
 
 def test_the_methods_have_names():
-    with pytest.raises(ValueError, match="'percentile', 'studentized', 'wilson', 'auto'"):
+    with pytest.raises(ValueError, match="'bootstrap', 'studentized', 'wilson', 'auto'"):
         summary([0.1, 0.2], "student")
+    with pytest.raises(ValueError, match="'percentile' was dropped: take 'bootstrap', or 'stude"):
+        summary([0.1, 0.2], "percentile")
+
+
+@pytest.mark.parametrize(
+    ("draw", "mean", "least"),
+    [
+        (lambda rng, size: rng.exponential(1, size), 1.0, 0.91),
+        # differences of near copies: symmetric, with many zeros and heavy tails
+        (
+            lambda rng, size: (
+                (rng.random(size) < 0.55) * rng.normal(0, 0.1, size) * rng.lognormal(0, 0.7, size)
+            ),
+            0.0,
+            0.95,
+        ),
+    ],
+)
+def test_auto_covers_no_less_often_than_t(draw, mean, least):
+    matrix = draw(np.random.default_rng(6), (20, 1500))
+    drawn = 0.95, st.Resampling(1000, 0), lambda _: None
+    t, wide = st.t_test(st.Sample(matrix), 0.95), st.widened(st.Sample(matrix), *drawn)
+    takes_t = [
+        st.chosen_method(st.Sample(column), may_be_hits=False)[0] == "t" for column in matrix.T
+    ]
+    ends = (
+        np.where(takes_t, one, other) for one, other in ((t.low, wide.low), (t.high, wide.high))
+    )
+    low, high = ends
+    automatic = ((low <= mean) & (mean <= high)).mean()
+    assert automatic >= ((t.low <= mean) & (mean <= t.high)).mean()
+    assert automatic >= least
+
+
+# ------------------------------------------------------------------ the range of a metric
+
+
+def test_intervals_of_levels_end_at_the_range_of_the_metric():
+    """Precision's would begin at −0.046 and the geometric mean's end at 1.3, of which none can."""
+    users = range(8)
+    run = pl.DataFrame({"user": users, "item": [7] * 8, "rank": [1] * 7 + [9]})
+    truth = pl.DataFrame({"user": users, "item": [7] * 8})
+    got = rf.summarize(run, "precision@10", "hit@1", "gmap@10", "dcg@10", truth=truth)
+    values = rf.per_user(run, "hit@1", truth=truth)["hit@1"].to_numpy()
+    low, high = stats.t.interval(0.95, 7, values.mean(), stats.sem(values))
+    row = got.row(1, named=True)
+    assert row["ci_low"] == pytest.approx(low, abs=1e-12)
+    assert high > 1 == row["ci_high"]
+    cut = "interval cut at the metric's range, 0 to 1"
+    assert row["note"].endswith(cut)
+    gmap, dcg = got.row(2, named=True), got.row(3, named=True)
+    assert gmap["ci_high"] == 1
+    assert gmap["note"].endswith(cut)
+    assert dcg["ci_high"] > dcg["max"]  # no greatest value, and no cut
+    assert "cut" not in (dcg["note"] or "")
+    run, truth = (table.with_columns(fold=pl.col("user") % 2 + 1) for table in (run, truth))
+    total = rf.summarize(run, "hit@1", truth=truth, by="fold", total=True)
+    assert total["ci_high"].max() == 1
+    own = rf.summarize(run, rf.hit_at(1).add(0).alias("own"), truth=truth).row(0, named=True)
+    assert own["ci_high"] == pytest.approx(high, abs=1e-12)
+
+
+def test_intervals_of_differences_end_at_the_width_and_p_values_stay():
+    """Two of three users gain a hit: at most 1 can be gained."""
+    run = pl.DataFrame({"model": ["a"] * 3 + ["b"] * 3, "user": [1, 2, 3] * 2, "item": [7] * 6})
+    run = run.with_columns(rank=pl.Series([2, 2, 2, 1, 1, 2]))
+    truth = pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3})
+    for test in ("t", "wilcoxon", "randomization", "tukey"):
+        got = rf.compare(run, "hit@1", truth=truth, baseline="a", test=test).row(0, named=True)
+        assert (got["ci_high"], got["ci_low"] > -1) == (1, True)
+        assert got["note"].endswith("interval cut at the greatest difference of the metric, 1")
+    values = rf.per_user(run, "hit@1", truth=truth, by="model").rename({"hit@1": "x"})
+    plain = rf.compare_values(values, "x", baseline="a").row(0, named=True)
+    assert plain["ci_high"] > 1
+    assert "interval cut" not in plain["note"]
+    cut = rf.compare(run, "hit@1", truth=truth, baseline="a").row(0, named=True)
+    for name in ("p_value", "p_adjusted", "ci_low", "verdict", "difference"):
+        assert cut[name] == plain[name]
+
+
+# ------------------------------------------------------------------ the bootstrap test
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("resamples", [99, 250, 999])
+def test_the_interval_of_the_bootstrap_excludes_0_where_it_rejects(confidence, resamples):
+    rng = np.random.default_rng(resamples)
+    decided = []
+    for users in (3, 6, 10, 20, 60):
+        shapes = [
+            rng.normal(0.5, 1, (users, 20)),
+            rng.exponential(1, (users, 20)) - 0.6,
+            (rng.random((users, 20)) < 0.75) * 1.0 - (rng.random((users, 20)) < 0.4),
+            np.where(rng.random((users, 20)) < 0.2, rng.normal(1, 1, (users, 20)), 0),
+        ]
+        for matrix in shapes:
+            drawn = confidence, st.Resampling(resamples, 3), lambda _: None
+            weights = rng.uniform(1, 2, matrix.shape)
+            for weighted in (None, weights):
+                got = st.bootstrap_test(st.Sample(matrix, weighted), *drawn)
+                rejects = got.p < 1 - confidence
+                excludes = (got.low > 0) | (got.high < 0)
+                assert (rejects == excludes).all()
+                decided += [*rejects]
+                assert (got.high - got.low >= 0)[~np.isnan(got.low)].all()
+    if 1 / (resamples + 1) < 1 - confidence:
+        assert 0.05 < np.mean(decided) < 0.95
+    else:
+        assert not any(decided)
+
+
+def test_the_interval_of_the_bootstrap_is_that_of_plain_python():
+    """Of 99 resamples, p < 0.1 if at most 8 are as far: the ninth distance is the margin."""
+    change = skewed(3, 15)
+    drawn = np.random.default_rng(4).integers(0, 15, (99, 15))
+    centered = change - change.mean()
+    t = np.abs(stats.ttest_1samp(centered[drawn], 0, axis=1).statistic)
+    margin = np.sort(t)[::-1][8] * stats.sem(change)
+    table = users_of(np.zeros(15), change)
+    got = rf.compare_values(
+        table, "x", baseline="m0", test="bootstrap", confidence=0.9, resamples=99, seed=4
+    ).row(0, named=True)
+    ends = (change.mean() - margin, change.mean() + margin)
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx(ends, rel=1e-8)
+
+
+def test_a_bootstrap_without_a_bound_has_no_interval_and_says_so():
+    table = users_of([0.0] * 20, [0.0] * 19 + [1.0])
+    got = rf.compare_values(table, "x", baseline="m0", test="bootstrap", resamples=FEW)
+    assert (got.item(0, "ci_low"), got.item(0, "verdict")) == (None, "undecided")
+    assert got.item(0, "note").startswith("no interval: too many resamples have no spread")
+    few = users_of(np.zeros(30), skewed(3, 30))
+    got = rf.compare_values(few, "x", baseline="m0", test="bootstrap", resamples=18)
+    assert got.item(0, "p_value") == 1 / 19
+    assert got.item(0, "ci_low") is None
+
+
+def test_margins_by_bootstrap_need_fifty_users():
+    def margin_of(users, **options):
+        table = users_of(np.zeros(users), np.random.default_rng(1).normal(0, 0.1, users))
+        table = table.with_columns(customer=pl.col("user") // 2)
+        options = {"margin": 0.1, "resamples": FEW, "baseline": "m0", **options}
+        return rf.compare_values(table, "x", **options).row(0, named=True)
+
+    for test, users, tested in [("bootstrap", 49, 0), ("bootstrap", 50, 1), ("t", 49, 1)]:
+        got = margin_of(users, test=test)
+        assert [got[name] is not None for name in ("p_equivalent", "p_not_worse")] == [
+            bool(tested),
+            False,  # a value has no better direction
+        ]
+        why = "margin not tested: the bootstrap needs 50 users, not 49: take test='t'"
+        assert (got["note"] == why) == (not tested)
+    got = margin_of(90, test="bootstrap", cluster="customer")
+    assert "margin not tested: the bootstrap needs 50 clusters, not 45" in got["note"]
 
 
 # ------------------------------------------------------------------ paired hits
@@ -426,7 +623,7 @@ def test_hits_that_do_not_differ_have_an_interval():
 def test_hits_of_no_shared_user():
     table = users_of([1.0, None], [None, 0.0])
     got = rf.compare_values(table, "x", test="mcnemar").row(0, named=True)
-    assert got["note"] == "no user has a value in both"
+    assert got["note"] == "no user has a value in both: paired=False compares different users"
     assert got["p_value"] is None
     assert got["ci_low"] is None
 

@@ -8,9 +8,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
-from user_values import FEW, VALUE, compared, judged, one, sample
+from user_values import FEW, VALUE, compared, judged, sample
 
 import rankframe as rf
+from benchmarks import systems
 from rankframe._comparison import statistics, system_statistics
 
 # T. Sakai, 情報アクセス評価方法論, 2015, Table 5.1: three systems, 20 topics; elinor has the same
@@ -21,7 +22,7 @@ TENTHS = (
 )
 SAKAI = [[int(tenths) / 10 for tenths in row.split()] for row in TENTHS]
 BOOK = judged(*SAKAI)
-VARIANCE = "metric source users sum_of_squares freedom mean_square f p_value note".split()
+VARIANCE = "metric source users sum_of_squares freedom mean_square f epsilon p_value note".split()
 BEST = "metric model users mean difference ci_low ci_high p_value may_be_best note".split()
 
 
@@ -44,7 +45,9 @@ def test_the_analysis_of_variance_of_sakais_book():
     assert sum(squares) == pytest.approx(1.9693, abs=5e-5)
     assert got["mean_square"].to_list() == pytest.approx([0.0542, 0.0542, 0.0219], abs=5e-5)
     assert got["f"].to_list() == [pytest.approx(2.475, abs=5e-4)] * 2 + [None]
-    assert got["p_value"][:2].to_list() == pytest.approx([0.098, 0.009], abs=5e-4)
+    assert got["p_value"][:2].to_list() == pytest.approx([0.1226, 0.009], abs=5e-4)
+    uncorrected = stats.f.sf(got["f"][0], 2, 38)
+    assert uncorrected == pytest.approx(0.098, abs=5e-4)
     assert got["note"].null_count() == 3
 
 
@@ -70,8 +73,27 @@ def test_the_analysis_of_variance_is_that_of_statsmodels():
     assert got["freedom"].to_list() == table["df"].to_list()
     for ours, theirs in {"sum_of_squares": "sum_sq", "mean_square": "mean_sq"}.items():
         assert got[ours].to_list() == pytest.approx(table[theirs].to_list(), rel=1e-9)
-    for ours, theirs in {"f": "F", "p_value": "PR(>F)"}.items():
-        assert got[ours][:2].to_list() == pytest.approx(table[theirs][:2].to_list(), rel=1e-9)
+    assert got["f"][:2].to_list() == pytest.approx(table["F"][:2].to_list(), rel=1e-9)
+    assert got["p_value"][1] == pytest.approx(table["PR(>F)"].iloc[1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "f", "epsilon", "p"),
+    [  # written down: pingouin 0.7.0, rm_anova(correction=True)
+        (SAKAI, 2.4749498997996002, 0.6353719590301559, 0.12259588153435472),
+        (sample(21, 12, systems=5), 0.5470171360407586, 0.5927550679731758, 0.6144132200592296),
+        (
+            sample(21, 12, systems=5) * [[1], [1], [1], [1], [4]],
+            37.220486932893564,
+            0.2847664924870326,
+            2.9817884481351806e-05,
+        ),
+    ],
+)
+def test_the_p_of_systems_is_corrected_as_by_greenhouse_and_geisser(values, f, epsilon, p):
+    got = rf.anova(judged(*values), VALUE).row(0, named=True)
+    found = [got["f"], got["epsilon"], got["p_value"]]
+    assert found == pytest.approx([f, epsilon, p], rel=1e-9)
 
 
 def test_f_of_two_systems_is_the_square_of_t():
@@ -80,134 +102,15 @@ def test_f_of_two_systems_is_the_square_of_t():
     expected = stats.ttest_rel(new, old)
     assert got["f"] == pytest.approx(expected.statistic**2, rel=1e-9)
     assert got["p_value"] == pytest.approx(expected.pvalue, rel=1e-9)
+    assert got["epsilon"] == 1
 
 
 def test_equal_systems_leave_no_residual_whatever_the_digits():
     rng = np.random.default_rng(20)
-    for systems in (2, 3, 7):
+    for number in (2, 3, 7):
         user = 1 / rng.integers(1, 50, (40, 1)) * rng.choice([1e-6, 1.0, 1e6], (40, 1))
-        assert not system_statistics.residuals(np.repeat(user, systems, axis=1)).any()
-        assert not system_statistics.residuals(rng.random((40, 1)) + rng.random(systems)).any()
-
-
-# ------------------------------------------------------------------ randomized Tukey
-
-
-def enumerated(values):
-    """Permute each user's values in every way, in fractions of the whole."""
-    systems, users = len(values), len(values[0])
-    rows = [[values[system][user] for system in range(systems)] for user in range(users)]
-
-    def far(table, first, second):
-        return abs(sum(row[first] for row in table) - sum(row[second] for row in table))
-
-    pairs = list(itertools.combinations(range(systems), 2))
-    tables = list(itertools.product(*(list(itertools.permutations(row)) for row in rows)))
-    alone, among = [], []
-    for pair in pairs:
-        least = far(rows, *pair)
-        alone.append(sum(far(table, *pair) >= least for table in tables) / len(tables))
-        widest = sum(max(far(table, *both) for both in pairs) >= least for table in tables)
-        among.append(widest / len(tables))
-    return alone, among
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        [[1, 5, 2, 4], [2, 2, 2, 2], [4, 8, 5, 1]],
-        [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3], [5, 8, 9, 7, 9]],
-        [[1, 2], [3, 1], [7, 2], [2, 2]],
-        [[2, 7, 1, 8, 2, 8], [3, 1, 4, 1, 5, 9]],
-        [[1, 1, 2], [1, 1, 5], [1, 1, 3]],  # two users for whom the systems tie
-    ],
-)
-def test_few_users_are_permuted_in_every_way(values):
-    """Dividing by a power of two keeps the numbers exact, by seven it does not."""
-    alone, among = enumerated(values)
-    for scale in (8, 7):
-        scaled = [[value / scale for value in row] for row in values]
-        got = compared(*scaled, test="randomized_tukey").sort("baseline", "model")
-        assert got["p_value"].to_list() == pytest.approx(alone, abs=1e-12)
-        assert got["p_adjusted"].to_list() == pytest.approx(among, abs=1e-12)
-
-
-def test_randomized_tukey_of_two_systems_is_the_randomization_test():
-    old, new = np.round(sample(23, 11) * 8) / 8
-    ours, plain = (one(old, new, test=test) for test in ("randomized_tukey", "randomization"))
-    assert ours["p_value"] == ours["p_adjusted"] == plain["p_value"]
-
-
-def test_drawn_permutations_come_close_to_all():
-    values = [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3], [5, 8, 9, 7, 9]]
-    matrix = np.array(values, float).T
-    exact = system_statistics.randomized_tukey(
-        matrix, 0.95, statistics.Resampling(6**5, 0), nothing
-    )
-    drawn = system_statistics.randomized_tukey(
-        matrix, 0.95, statistics.Resampling(6**5 - 1, 0), nothing
-    )
-    assert (exact.among != drawn.among).any()
-    assert drawn.among == pytest.approx(exact.among, abs=0.02)
-    assert drawn.alone == pytest.approx(exact.alone, abs=0.02)
-    assert drawn.margin == pytest.approx(exact.margin, abs=0.21)  # one step of 1/5
-
-
-def test_orders_are_all_as_frequent():
-    (orders,) = system_statistics._orders(2, 3, statistics.Resampling(60_000, 5), nothing)
-    assert orders.shape == (60_000, 2, 3)
-    for user in (0, 1):
-        _, counts = np.unique(orders[:, user], axis=0, return_counts=True)
-        assert len(counts) == 6
-        assert stats.chisquare(counts).pvalue > 1e-3
-    pairs = orders[:, 0] * 3 + orders[:, 1]
-    assert stats.chisquare(np.unique(pairs[:, 0], return_counts=True)[1]).pvalue > 1e-3
-
-
-def test_many_users_come_in_blocks_that_change_nothing(monkeypatch):
-    matrix = sample(24, 30, systems=4).T
-    whole = system_statistics.randomized_tukey(matrix, 0.95, statistics.Resampling(500, 3), nothing)
-    monkeypatch.setattr(statistics, "_CELLS", 1000)
-    parts = system_statistics.randomized_tukey(matrix, 0.95, statistics.Resampling(500, 3), nothing)
-    assert (whole.among == parts.among).all()
-    assert (whole.alone == parts.alone).all()
-    assert whole.margin == parts.margin
-
-
-def test_randomized_tukey_comes_close_to_tukey_for_normal_values():
-    values = np.random.default_rng(25).normal(0, 1, (5, 60)) + np.arange(5)[:, None] / 4
-    ours, plain = (compared(*values, test=test) for test in ("randomized_tukey", "tukey"))
-    # the permuted range has the spread of the systems in it, too
-    assert (ours["ci_high"] - ours["ci_low"]).mean() == pytest.approx(
-        (plain["ci_high"] - plain["ci_low"]).mean(), rel=0.1
-    )
-    assert ours["p_adjusted"].to_list() == pytest.approx(plain["p_adjusted"].to_list(), abs=0.08)
-
-
-def test_an_interval_excludes_0_where_p_says_so():
-    for seed in range(20):
-        got = compared(*sample(seed, 15, systems=4, spread=0.4), test="randomized_tukey")
-        for row in got.rows(named=True):
-            outside = row["ci_low"] > 0 or row["ci_high"] < 0
-            assert outside == (row["p_adjusted"] <= 0.05)
-
-
-def test_a_seed_of_permutations_gives_the_same_numbers():
-    values = (np.arange(120) * 79 % 101).reshape(3, 40) / 101
-    first, again, other = (
-        compared(*values, test="randomized_tukey", resamples=FEW, seed=seed) for seed in (1, 1, 2)
-    )
-    assert first.equals(again)
-    assert not first.equals(other)
-    # written down: the numbers are the same on every machine
-    assert first["p_adjusted"].to_list() == [0.985, 0.939, 0.985]
-
-
-def test_too_few_permutations_for_an_interval_are_reported():
-    got = compared(*sample(27, 30, systems=3), test="randomized_tukey", resamples=10)
-    assert got["ci_low"].null_count() == got["ci_high"].null_count() == 3
-    assert set(got["note"]) == {"too few resamples for an interval"}
-    assert got["p_adjusted"].null_count() == 0
+        assert not system_statistics.residuals(np.repeat(user, number, axis=1)).any()
+        assert not system_statistics.residuals(rng.random((40, 1)) + rng.random(number)).any()
 
 
 # ------------------------------------------------------------------ which may be the best
@@ -256,7 +159,7 @@ def test_the_intervals_are_those_of_minitabs_paint():
             for one in system_statistics._ahead(means)
         ]
     )
-    width = np.full(4, system_statistics._dunnett_critical(0.95, 3, 20) * error)
+    width = np.full((4, 1), system_statistics._dunnett_critical(0.95, 3, 20) * error)
     got = system_statistics._constrained(means, width, p, 0.95)
     assert (got.low[1], got.high[1]) == pytest.approx((-14.5, 0), abs=2e-3)
     assert (got.low[2], got.high[2]) == pytest.approx((-10.0833, 0), abs=2e-3)
@@ -265,7 +168,7 @@ def test_the_intervals_are_those_of_minitabs_paint():
 
 def test_the_best_of_sakais_systems_by_hand():
     """Means .345, .27, .245; the standard error of a difference is √(2·.021886/20)."""
-    got = rf.best_systems(BOOK, VALUE)
+    got = rf.best_systems(BOOK, VALUE, method="mcb")
     assert got.columns == BEST
     assert got["model"].to_list() == ["m0", "m1", "m2"]
     assert got["mean"].to_list() == pytest.approx([0.345, 0.27, 0.245])
@@ -282,7 +185,7 @@ def test_the_best_of_sakais_systems_by_hand():
 
 def test_a_clear_winner_has_an_interval_from_0():
     values = np.random.default_rng(28).normal(0, 1, (4, 50)) + np.array([[0], [3], [0], [1]])
-    for method in ("mcb", "bootstrap"):
+    for method in ("pairs", "mcb", "bootstrap"):
         got = rf.best_systems(judged(*values), VALUE, method=method, resamples=FEW)
         assert got["model"][0] == "m1"
         assert got["may_be_best"].to_list() == [True, False, False, False]
@@ -335,21 +238,8 @@ def test_the_bootstrap_of_the_best_by_loops():
 # ------------------------------------------------------------------ how often each is wrong
 
 
-def test_equal_systems_are_seldom_separated():
-    """Family-wise: 5 % and two standard errors of a simulation, of values with many ties."""
-    values = np.random.default_rng(30).binomial(3, 0.4, (500, 20, 5)) / 3
-    values += np.random.default_rng(31).binomial(3, 0.5, (500, 20, 1))  # what is the user's own
-    wrong = 0
-    for matrix in values:
-        got = system_statistics.randomized_tukey(
-            matrix, 0.95, statistics.Resampling(199, 0), nothing
-        )
-        wrong += got.among.min() <= 0.05
-    assert 0.02 <= wrong / 500 <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 500)
-
-
 @pytest.mark.thorough
-@pytest.mark.parametrize("method", ["mcb", "bootstrap"])
+@pytest.mark.parametrize("method", ["pairs", "mcb", "bootstrap"])
 @pytest.mark.parametrize("gap", [0.0, 0.4])
 def test_the_best_system_is_seldom_left_out(method, gap):
     """Of five systems the first is best, by as much as ``gap``; intervals cover all at once."""
@@ -361,6 +251,8 @@ def test_the_best_system_is_seldom_left_out(method, gap):
     for matrix in values:
         if method == "mcb":
             got = system_statistics.lead(matrix, 0.95)
+        elif method == "pairs":
+            got = by_pairs(matrix)
         else:
             got = system_statistics.lead_by_bootstrap(
                 matrix, 0.95, statistics.Resampling(399, 0), nothing
@@ -372,6 +264,77 @@ def test_the_best_system_is_seldom_left_out(method, gap):
     assert missed / 250 <= most
     if gap == 0:
         assert left_out > 3  # the test is not idle
+
+
+def by_pairs(matrix):
+    """Compare with the best of all, each pair with its own standard error."""
+    users = len(matrix)
+    errors = (matrix[:, :, None] - matrix[:, None]).std(axis=0, ddof=1) / math.sqrt(users)
+    np.fill_diagonal(errors, np.nan)
+    return system_statistics.lead_by_pairs(matrix.mean(axis=0), errors, users - 1, 0.95)
+
+
+def test_no_system_beside_near_copies_is_often_left_out_of_the_best():
+    """Nor do they differ by the analysis of variance; both hold 5 % up to two errors."""
+    runs, users = 400, 50
+    values = systems.recommenders(np.random.default_rng(33), users, runs)
+    left_out, pooled, varied, noted = np.zeros(11), np.zeros(11), 0, 0
+    for matrix in np.ascontiguousarray(values.transpose(2, 1, 0)):
+        left_out += ~by_pairs(matrix).may_be_best
+        varied += system_statistics.two_way(matrix).p[0] <= 0.05
+        noted += system_statistics.note_of_variances(matrix) is not None
+    for matrix in np.ascontiguousarray(values.transpose(2, 1, 0)[:100]):
+        pooled += ~system_statistics.lead(matrix, 0.95).may_be_best
+    most = 0.05 + 2 * math.sqrt(0.05 * 0.95 / runs)
+    assert left_out.max() / runs <= most
+    assert varied / runs <= most
+    assert left_out.max() > 3
+    assert pooled[-1] / 100 > 0.1
+    assert noted == runs
+
+
+def test_a_system_is_compared_with_each_other_by_its_own_t():
+    """Bonferroni's p is that of the best rival; the interval is Edwards and Hsu's, by loops."""
+    values = sample(34, 30, systems=4) + np.array([[0], [0.4], [0.9], [1.0]])
+    got = rf.best_systems(judged(*values), VALUE)
+    assert got.columns == BEST
+    means, may_be_best = values.mean(axis=1), dict(got.select("model", "may_be_best").rows())
+    limit = stats.t.isf(0.05 / 3, 29)
+    for row in got.rows(named=True):
+        place = int(row["model"][1])
+        rivals = [other for other in range(4) if other != place]
+        t = [
+            stats.ttest_rel(values[other], values[place], alternative="greater").pvalue
+            for other in rivals
+        ]
+        assert row["p_value"] == pytest.approx(min(1, 3 * min(t)), rel=1e-9)
+        assert row["may_be_best"] == (row["p_value"] > 0.05)
+        assert row["difference"] == pytest.approx(means[place] - means[rivals].max())
+        widths = {
+            other: limit * (values[place] - values[other]).std(ddof=1) / math.sqrt(30)
+            for other in rivals
+        }
+        reach = min(means[place] - means[other] + widths[other] for other in rivals)
+        assert row["ci_high"] == pytest.approx(max(0, reach), abs=1e-12)
+        lows = [
+            means[place] - means[other] - widths[other]
+            for other in rivals
+            if may_be_best[f"m{other}"]
+        ]
+        assert row["ci_low"] == pytest.approx(min(0, *lows, 0), abs=1e-12)
+    assert not got["may_be_best"].all()
+
+
+def test_a_copy_of_a_system_is_left_out():
+    old, new = sample(35, 30)
+    alone = rf.best_systems(judged(old, new), VALUE, confidence=0.9)
+    got = rf.best_systems(judged(old, new, new), VALUE).sort("model")
+    assert set(got["note"]) == {"1 of 3 pairs left out: all users differ alike"}
+    assert got["may_be_best"].to_list()[1:] == [True, True]
+    assert got["ci_low"].to_list()[1:] == [None, None]  # how far the copies differ has no limit
+    p = dict(alone.select("model", "p_value").rows())
+    assert got["p_value"][0] == pytest.approx(min(1, 2 * p["m0"]))
+    assert rf.best_systems(judged(old, old + 1, old), VALUE)["note"][0].startswith("the systems")
 
 
 # ------------------------------------------------------------------ letters
@@ -537,7 +500,7 @@ def test_too_little_to_go_by_is_reported(systems, note):
     variance = rf.anova(table, VALUE)
     assert variance["note"].str.starts_with(note).all()
     assert variance["f"].null_count() == variance["p_value"].null_count() == 3
-    for method in ("mcb", "bootstrap"):
+    for method in ("pairs", "mcb", "bootstrap"):
         best = rf.best_systems(table, VALUE, method=method, resamples=FEW)
         assert best["note"].str.starts_with(note).all()
         for name in ("ci_low", "ci_high", "p_value", "may_be_best"):
@@ -575,7 +538,9 @@ def test_bad_calls_say_what_is_wrong():
             rf.RankingDataError, match="as large as 1e\\+200 has no finite variance"
         ):
             verb(judged([1e200, 1.0], [1.0, 2.0]), VALUE)
-    with pytest.raises(ValueError, match="method must be one of 'mcb', 'bootstrap', not 'hsu'"):
+    with pytest.raises(
+        ValueError, match="method must be one of 'pairs', 'bootstrap', 'mcb', not 'hsu'"
+    ):
         rf.best_systems(BOOK, VALUE, method="hsu")
     with pytest.raises(ValueError, match="resamples must be an integer ≥ 1, not 0"):
         rf.best_systems(BOOK, VALUE, method="bootstrap", resamples=0)
@@ -597,10 +562,22 @@ def test_a_missing_extra_says_what_to_install(monkeypatch):
 def test_verbs_of_independent_users_take_no_clusters():
     run = pl.DataFrame({"model": ["a", "b"], "user": 1, "item": 7, "rank": [1, 2], "shop": 1})
     truth = pl.DataFrame({"user": [1], "item": [7]})
-    for verb in (rf.power, rf.best_systems, rf.anova):
-        name = verb.__name__
-        with pytest.raises(TypeError, match=f"{name} has no cluster=, since it takes users for"):
-            verb(run, "rr", truth=truth, cluster="shop")
+    with pytest.raises(TypeError, match="anova has no cluster=, since it takes users for"):
+        rf.anova(run, "rr", truth=truth, cluster="shop")
+    with pytest.raises(ValueError, match="method='mcb' takes users for independent: with cluster="):
+        rf.best_systems(run, "rr", truth=truth, cluster="shop", method="mcb")
+
+
+def test_the_best_of_clusters_has_the_errors_of_compare():
+    customer = np.arange(40) // 4
+    shared = np.random.default_rng(0).gamma(2, 1, (3, 10))[:, customer]
+    table = judged(*(sample(36, 40, systems=3) + shared)).with_columns(customer=pl.col("user") // 4)
+    got = rf.best_systems(table, VALUE, cluster="customer")
+    assert got["note"].to_list() == ["10 clusters"] * 3
+    options = {"cluster": "customer", "baseline": got["model"][0], "correction": None}
+    p = rf.compare(table, VALUE, **options).sort("difference")["p_value"]
+    assert got["p_value"][2] == pytest.approx(min(1, p[0]), rel=1e-9)  # 2 rivals, half of two sides
+    assert (got["p_value"] > rf.best_systems(table, VALUE)["p_value"])[2]
 
 
 def test_frames_of_another_kind_are_named():

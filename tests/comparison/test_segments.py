@@ -11,6 +11,7 @@ from scipy import stats
 from user_values import VALUE
 
 import rankframe as rf
+from rankframe._comparison import segment_statistics
 from rankframe._comparison import statistics as st
 
 BY = ["model", "country"]
@@ -57,7 +58,7 @@ def welch_by_hand(groups):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_f_is_the_one_by_hand_and_that_of_scipy(seed):
-    changes = some_changes(seed)
+    changes = some_changes(seed, sizes=(30, 41, 35, 90))
     got = table(changes).rank.compare_segments(VALUE, by=BY)
     whole = got.filter(pl.col("country").is_null()).row(0, named=True)
     f, p = welch_by_hand(list(changes.values()))
@@ -102,7 +103,7 @@ def test_the_differences_are_those_of_compare():
 
 
 def test_of_two_segments_all_tests_are_one():
-    changes = some_changes(2, sizes=(9, 14))
+    changes = some_changes(2, sizes=(30, 44))
     got = table(changes).rank.compare_segments(VALUE, by=BY)
     p = stats.ttest_ind(*changes.values(), equal_var=False).pvalue
     assert got["p_value"].to_list() == pytest.approx([p] * 3)
@@ -184,7 +185,9 @@ def test_segments_of_the_truth_and_of_several_columns():
     changes = changes.with_columns(change=pl.col("new") - pl.col("old"))
     groups = [g["change"].to_list() for g in changes.partition_by("country", "device")]
     whole = got.filter(pl.col("country").is_null(), metric="rr")
-    assert whole["p_value"].item() == pytest.approx(welch_by_hand(groups)[1])
+    assert whole["f"].item() == pytest.approx(welch_by_hand(groups)[0])
+    why = "p by 10,000 permutations: 6 of 6 segments have fewer than 30 users"
+    assert whole["note"].item() == why
 
 
 def test_what_has_no_test_says_so():
@@ -195,7 +198,8 @@ def test_what_has_no_test_says_so():
         "one user",
         "no spread here",
         None,
-        "F leaves out 2 of 4 segments: no variance",
+        "F leaves out 2 of 4 segments: no variance; p by 10,000 permutations: 3 of 4 segments have "
+        "fewer than 30 users",
     ]
     # four users who agree by chance would differ from all others for certain
     assert got["p_value"].is_null().to_list() == [False, True, True, False, False]
@@ -281,11 +285,115 @@ def test_false_positives_are_as_many_as_said():
             for size, spread in zip((12, 30, 15, 60), (1.0, 0.3, 2.0, 0.5), strict=True)
         ]
         estimates = [st.estimate(st.Sample(group)) for group in groups]
-        f.append(st.heterogeneity(estimates).p)
+        f.append(segment_statistics.heterogeneity(estimates).p)
         rest = st.estimate(st.Sample(np.concatenate(groups[1:])))
         each.append(st.contrast(estimates[0], rest, 0.95).p)
     assert 0.04 <= np.mean(np.array(f) <= 0.05) <= 0.06
     assert 0.04 <= np.mean(np.array(each) <= 0.05) <= 0.06
+
+
+# ------------------------------------------------------------------ permutations of few users
+
+
+@pytest.mark.parametrize("part", [None, 0.5])  # of whole numbers: many ties
+def test_few_users_are_permuted_in_all_ways(part):
+    """Two segments of four users: all 70 ways to place them, one by one."""
+    values = np.random.default_rng(8).normal(0, 1, 8).round(3)
+    if part:
+        values = np.round(values / part) * part
+    everyone = set(range(8))
+    fs = []
+    for inside in itertools.combinations(range(8), 4):
+        groups = [values[[*inside]], values[[*everyone - {*inside}]]]
+        varied = all(np.ptp(group) > 0 for group in groups)
+        fs.append(welch_by_hand(groups)[0] if varied else np.inf)
+    assert len(fs) == 70
+    expected = np.mean(np.array(fs) >= fs[0] * (1 - 1e-9))
+    assert 0.02 < expected < 0.98
+    got = table({"a": values[:4].tolist(), "b": values[4:].tolist()}).rank.compare_segments(
+        VALUE, by=BY
+    )
+    whole = got.row(-1, named=True)
+    assert (whole["f"], whole["p_value"]) == pytest.approx((fs[0], expected), abs=1e-9)
+    assert whole["note"] == "p by all 70 permutations: 2 of 2 segments have fewer than 30 users"
+    drawn = [
+        table({"a": values[:4].tolist(), "b": values[4:].tolist()})
+        .rank.compare_segments(VALUE, by=BY, resamples=69, seed=seed)
+        .item(-1, "p_value")
+        for seed in range(30)
+    ]
+    assert len(set(drawn)) > 1
+    error = np.sqrt(expected * (1 - expected) / (30 * 69))
+    assert np.mean(drawn) == pytest.approx((69 * expected + 1) / 70, abs=4 * error)
+
+
+def test_from_thirty_users_per_segment_on_f_has_its_distribution():
+    for size, noted in ((29, True), (30, False)):
+        changes = some_changes(1, sizes=(size, 60, 40, 50))
+        whole = table(changes).rank.compare_segments(VALUE, by=BY).row(-1, named=True)
+        assert (whole["note"] is not None) == noted
+        p = welch_by_hand(list(changes.values()))[1]
+        assert (whole["p_value"] == pytest.approx(p, rel=1e-9)) != noted
+    alone = {**some_changes(1, sizes=(40, 60)), "z": [0.3]}  # one user is never in F
+    whole = table(alone).rank.compare_segments(VALUE, by=BY).row(-1, named=True)
+    assert whole["note"] == "F leaves out 1 of 3 segments: no variance"
+
+
+def permuted_by_hand(segments, orders):
+    """F of weighted users in each order, from the estimates of each segment."""
+    values, weights = (np.concatenate(parts) for parts in zip(*segments, strict=True))
+    ends = np.cumsum([len(part) for part, _ in segments])[:-1]
+    return [
+        segment_statistics.heterogeneity(
+            [
+                st.estimate(st.Sample(*part))
+                for part in zip(
+                    np.split(values[order], ends), np.split(weights[order], ends), strict=True
+                )
+            ]
+        ).f
+        for order in orders
+    ]
+
+
+def test_users_are_permuted_with_their_weights_and_clusters_as_a_whole():
+    rng = np.random.default_rng(4)
+    segments = [(rng.normal(0, 1, size), rng.uniform(1, 3, size)) for size in (5, 9, 7)]
+    samples = [st.Sample(*segment) for segment in segments]
+    got = segment_statistics.permuted(samples, st.Resampling(300, 6), lambda _: None)
+    orders = np.random.default_rng(6).permuted(np.tile(np.arange(21), (300, 1)), axis=1)
+    observed, *drawn = permuted_by_hand(segments, [np.arange(21), *orders])
+    assert got.f == pytest.approx(observed)
+    assert got.p == pytest.approx((np.sum(np.array(drawn) >= observed) + 1) / 301)
+    changes = some_changes(6, sizes=(16, 30, 22, 40))
+    frame = table(changes).with_columns(
+        w=pl.col("user").str.slice(1).cast(pl.Float64) % 4 + 0.5,
+        customer=pl.col("country") + (pl.col("user").str.slice(1).cast(pl.Int64) // 2).cast(str),
+    )
+    for options in ({"weights": "w"}, {"cluster": "customer"}):
+        options["resamples"] = 500
+        first, same, other = (
+            frame.rank.compare_segments(VALUE, by=BY, seed=seed, **options) for seed in (1, 1, 2)
+        )
+        assert first.equals(same)
+        assert "p by 500 permutations" in first.item(-1, "note")
+        assert first.item(-1, "p_value") == pytest.approx(other.item(-1, "p_value"), abs=0.12)
+        assert first.drop("p_value", "p_adjusted").equals(other.drop("p_value", "p_adjusted"))
+
+
+@pytest.mark.parametrize(("segments", "users"), [(10, 5), (50, 5), (10, 20)])
+def test_few_users_per_segment_are_no_difference_between_segments(segments, users):
+    """Of skewed differences: F alone finds .35 at 50 × 5."""
+    runs, welch, found = 150, [], []
+    for seed in range(runs):
+        rng = np.random.default_rng([seed, segments, users])
+        samples = [st.Sample(row) for row in rng.gamma(2, size=(segments, users))]
+        welch.append(segment_statistics.heterogeneity([*map(st.estimate, samples)]).p)
+        drawn = st.Resampling(99, seed), lambda _: None
+        found.append(segment_statistics.permuted(samples, *drawn).p)
+    assert np.mean(np.array(found) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
+    if users == 5 and segments == 50:
+        assert np.mean(np.array(welch) <= 0.05) > 0.15
 
 
 # ------------------------------------------------------------------ Simpson's reversals

@@ -245,7 +245,7 @@ def test_bad_frames_say_what_is_wrong():
 # ------------------------------------------------------------------ discriminative power
 
 
-@pytest.mark.parametrize("test", ["t", "bootstrap", "tukey", "randomized_tukey"])
+@pytest.mark.parametrize("test", ["t", "bootstrap", "tukey", "max_t"])
 def test_power_is_the_share_of_pairs_that_compare_separates(test):
     values = sample(5, 40, systems=5, spread=2.0)
     values[3] += 3
@@ -312,9 +312,7 @@ def test_equal_systems_are_separated_by_chance_only():
     got = rf.discriminative_power(judged(*values), VALUE, test="t").row(0, named=True)
     assert got["pairs"] == 210
     assert got["share"] < 0.15
-    jointly = rf.discriminative_power(
-        judged(*values), VALUE, test="randomized_tukey", resamples=FEW
-    )
+    jointly = rf.discriminative_power(judged(*values), VALUE, test="max_t", resamples=FEW)
     assert jointly["separated"].item() == 0
 
 

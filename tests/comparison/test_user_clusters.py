@@ -81,6 +81,7 @@ def test_the_t_of_clusters_is_the_formula_by_hand(weighted):
 def test_the_description_of_users_does_not_change():
     judged = table(WHOSE, OLD, NEW)
     told = ["p_value", "p_adjusted", "ci_low", "ci_high", "note", "detectable"]
+    told += ["relative_low", "relative_high"]
     got, plain = judged.rank.compare(VALUE, cluster="customer"), judged.rank.compare(VALUE)
     assert got.drop(told).equals(plain.drop(told))
     assert got.schema == plain.schema
@@ -107,7 +108,9 @@ def test_margins_and_detectable_differences_are_those_of_clusters(weighted):
 
 
 def test_a_margin_draws_whole_clusters():
-    judged, options = table(WHOSE, OLD, NEW), {"cluster": "customer", "margin": 0.3}
+    of_each = np.random.default_rng(6).normal(0.1, 0.3, (2, 120))
+    judged, options = table([n % 60 for n in range(120)], *of_each), {"cluster": "customer"}
+    options["margin"] = 0.2
     drawn = judged.rank.compare(VALUE, test="bootstrap", resamples=FEW, **options)
     assert 0 < drawn["p_equivalent"].item() < 1
 
@@ -149,11 +152,10 @@ def test_the_bootstrap_draws_clusters():
         paired=True,
         vectorized=True,
         n_resamples=FEW,
-        method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval
     judged = table(clusters.tolist(), values.tolist())
-    options = {"method": "percentile", "resamples": FEW, "cluster": "customer"}
+    options = {"method": "bootstrap", "resamples": FEW, "cluster": "customer"}
     got = judged.rank.summarize(VALUE, **options).row(0, named=True)
     assert (got["ci_low"], got["ci_high"]) == pytest.approx(tuple(expected), rel=1e-10)
 
@@ -263,9 +265,7 @@ def test_notes_say_why_there_is_no_interval():
 # ------------------------------------------------------------------ what is refused
 
 
-@pytest.mark.parametrize(
-    "test", ["wilcoxon", "mcnemar", "sequential", "tukey", "randomized_tukey", "friedman"]
-)
+@pytest.mark.parametrize("test", ["wilcoxon", "mcnemar", "sequential", "tukey", "friedman"])
 def test_tests_of_independent_users_refuse_clusters(test):
     with pytest.raises(ValueError, match=f"test='{test}' takes users for independent"):
         table(WHOSE, OLD, NEW).rank.compare(VALUE, cluster="customer", test=test)
@@ -375,7 +375,8 @@ def test_intervals_of_clusters_cover_where_those_of_users_do_not(test):
     def reduce(sample, advance):
         if test == "t":
             return st.t_test(sample, 0.95)
-        return getattr(st, test)(sample, 0.95, resampling, advance)
+        resampled = st.bootstrap_test if test == "bootstrap" else st.randomization
+        return resampled(sample, 0.95, resampling, advance)
 
     got = st.in_matrices(samples, reduce, lambda _: None)
     assert 0.93 <= ((got.low <= 0.2) & (got.high >= 0.2)).mean() <= 0.97
@@ -420,8 +421,9 @@ def test_the_studentized_bootstrap_draws_whole_clusters():
     number = len(set(clusters))
     assert f"{number} clusters; too few clusters for a sure interval" in got["note"].item()
     auto = frame.rank.summarize_values("value", method="auto", **options)
-    assert auto.drop("note").equals(got.drop("note"))
-    assert f"auto: studentized bootstrap, {number} clusters, skewness" in auto["note"].item()
+    t = frame.rank.summarize_values("value", method="t", **options)
+    assert auto.drop("note").equals(t.drop("note"))
+    assert f"auto: Student's t, {number} clusters, skewness" in auto["note"].item()
 
 
 def test_auto_counts_clusters_and_takes_no_wilson():
@@ -444,3 +446,35 @@ def test_auto_gives_no_reason_for_an_interval_that_is_null():
         got["note"].item()
         == "2 clusters, too few for a sure interval; every cluster has the same mean"
     )
+
+
+# ------------------------------------------------------------------ plans
+
+
+def test_a_plan_counts_clusters():
+    rng = np.random.default_rng(3)
+    alone = [list(rng.random(30)), list(rng.random(30))]
+    options = {"baseline": "m0", "difference": 0.1}
+    plain = table([*range(30)], *alone).rank.power(VALUE, **options).row(0, named=True)
+    # four users of one value: only the number of customers tells
+    same = table(
+        [n // 4 for n in range(120)], *([v for v in of_each for _ in range(4)] for of_each in alone)
+    )
+    got = same.rank.power(VALUE, cluster="customer", **options).row(0, named=True)
+    assert got["users"] == 120
+    assert got["detectable"] == pytest.approx(plain["detectable"])
+    assert got["needed"] == 4 * plain["needed"]
+    effect = 4 * 119 / 120 * 30 / 29
+    assert got["note"] == f"30 clusters; design effect {effect:.3g}"
+    single = (
+        same.with_columns(alone="user")
+        .rank.power(VALUE, cluster="alone", **options)
+        .row(0, named=True)
+    )
+    free = same.rank.power(VALUE, **options).row(0, named=True)
+    assert {**single, "note": None} == free
+    compared = same.rank.compare(VALUE, baseline="m0", cluster="customer")
+    assert compared["detectable"].item() == pytest.approx(got["detectable"])
+    one = same.with_columns(customer=1)
+    with pytest.raises(rf.RankingDataError, match="only one cluster"):
+        one.rank.power(VALUE, cluster="customer", **options)

@@ -1,7 +1,9 @@
-"""Ready values of users: the same statistics as of metrics, and what is no value."""
+"""Tables of values: the same statistics as of metrics, and what is no value."""
 
+import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from user_values import FEW, TESTS, VALUE, judged, sample
 
 import rankframe as rf
@@ -24,22 +26,22 @@ def without_lists(table):
 def test_values_are_compared_as_metrics_are(test):
     systems = sample(4, 30, systems=3)
     options = {"test": test, "resamples": FEW}
-    got = rf.compare_values(ready(*systems), "rmse", **options)
+    got = rf.compare(ready(*systems), "rmse", **options)
     expected = rf.compare(judged(*systems), VALUE.alias("rmse"), **options)
     assert got.equals(without_lists(expected))
-    got = ready(*systems).rank.compare_values("rmse", baseline="m1", **options)
+    got = ready(*systems).rank.compare("rmse", baseline="m1", **options)
     expected = rf.compare(judged(*systems), VALUE.alias("rmse"), baseline="m1", **options)
     assert got.equals(without_lists(expected))
 
 
-@pytest.mark.parametrize("method", ["t", "bootstrap", "percentile"])
+@pytest.mark.parametrize("method", ["t", "bootstrap"])
 def test_values_are_described_as_metrics_are(method):
     systems = sample(5, 30, systems=2)
     options = {"method": method, "resamples": FEW, "by": "model"}
-    got = ready(*systems).rank.summarize_values("rmse", **options)
+    got = ready(*systems).rank.summarize("rmse", **options)
     expected = rf.summarize(judged(*systems), VALUE.alias("rmse"), **options)
     assert got.equals(without_lists(expected))
-    alone = rf.summarize_values(ready(*systems[:1]), "rmse", method=method, resamples=FEW)
+    alone = rf.summarize(ready(*systems[:1]), "rmse", method=method, resamples=FEW)
     assert alone.row(0) == got.drop("model").row(0)
 
 
@@ -48,7 +50,7 @@ def test_segments_and_names_are_the_callers():
         country=pl.col("user") % 2, clicks=pl.col("user") % 5, bought=pl.col("user") % 3 == 0
     )
     values = values.rename({"user": "uid", "model": "system"})
-    got = rf.compare_values(
+    got = rf.compare(
         values, "rmse", "clicks", "bought", by=["country", "system"], user="uid", baseline="m0"
     )
     assert got.select("country", "metric", "system").rows() == [
@@ -56,7 +58,7 @@ def test_segments_and_names_are_the_callers():
     ]
     assert got.filter(metric="clicks")["note"].to_list() == ["no user differs"] * 2
     part = values.filter(country=1)
-    alone = rf.compare_values(part, "rmse", by="system", user="uid", baseline="m0")
+    alone = rf.compare(part, "rmse", by="system", user="uid", baseline="m0")
     found = got.filter(country=1, metric="rmse")
     assert found["difference"].item() == alone["difference"].item()
     assert found["ci_low"].item() == alone["ci_low"].item()
@@ -66,9 +68,9 @@ def test_a_null_is_undefined_and_a_user_of_one_system_is_not_a_pair():
     values = ready([1.0, None, 3.0, 7.0], [2.0, 5.0, 5.0, 1.0]).filter(
         ~((pl.col("model") == "m1") & (pl.col("user") == 3))
     )
-    row = rf.compare_values(values, "rmse", baseline="m0").row(0, named=True)
+    row = rf.compare(values, "rmse", baseline="m0").row(0, named=True)
     assert (row["users"], row["difference"]) == (2, 1.5)
-    summary = rf.summarize_values(values, "rmse", by="model")
+    summary = rf.summarize(values, "rmse", by="model")
     assert summary.select("users", "undefined", "mean").rows() == [
         (4, 1, pytest.approx(11 / 3)),
         (3, 0, 4.0),
@@ -81,14 +83,155 @@ def test_what_per_user_returns_can_be_joined_and_compared():
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7], "w": [1, 2, 3]})
     values = run.rank.per_user("rr", truth=truth, by="model")
     expected = run.rank.compare("rr", truth=truth, baseline="old")
-    assert rf.compare_values(values, "rr", baseline="old").equals(without_lists(expected))
+    assert rf.compare(values, "rr", baseline="old").equals(without_lists(expected))
     weighted = values.join(truth.select("user", "w"), on="user")
-    got = rf.compare_values(weighted, "rr", baseline="old", weights="w")
+    got = rf.compare(weighted, "rr", baseline="old", weights="w")
     expected = run.rank.compare("rr", truth=truth, baseline="old", weights="w")
     assert got.equals(without_lists(expected))
-    got = rf.summarize_values(weighted, "rr", by="model", weights="w")
+    got = rf.summarize(weighted, "rr", by="model", weights="w")
     expected = run.rank.summarize("rr", truth=truth, by="model", weights="w")
     assert got.equals(without_lists(expected))
+
+
+RNG = np.random.default_rng(32)
+RUN = pl.DataFrame(
+    {"model": ["a", "b", "c"] * 60, "user": sorted([*range(60)] * 3), "item": [7] * 180}
+).with_columns(rank=pl.Series(RNG.integers(1, 14, 180)))
+TRUTH = pl.DataFrame({"user": range(60), "item": [7] * 60}).with_columns(
+    land=pl.Series(["no", "se", "dk"] * 20), w=pl.Series(RNG.integers(1, 4, 60))
+)
+VERBS = {
+    "summarize": {"by": "model"},
+    "compare": {"baseline": "a", "margin": 0.3},
+    "compare_segments": {"by": ["model", "land"], "baseline": "a"},
+    "power": {"baseline": "a", "difference": 0.05},
+    "gate": {"baseline": "a", "margin": {"rr": 0.2}},
+    "best_systems": {},
+    "anova": {},
+    "discriminative_power": {"test": "t"},
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_takes_values_as_it_takes_a_run(verb):
+    options = VERBS[verb]
+    by = options.get("by", "model")
+    values = rf.per_user(RUN, "rr", "ndcg@10", truth=TRUTH, by="model")
+    values = values.join(TRUTH.select("user", "land"), on="user")
+    run = RUN.join(TRUTH.select("user", "land"), on="user") if "land" in by else RUN
+    missed = pl.selectors.ends_with("num_missed")
+    expected = getattr(rf, verb)(run, "rr", "ndcg@10", truth=TRUTH, **options).drop(missed)
+    got = getattr(rf, verb)(values, "rr", "ndcg@10", **options)
+    assert_frame_equal(got.drop(missed), expected)
+    lazy = getattr(rf, verb)(values.lazy(), "rr", "ndcg@10", **options)
+    assert_frame_equal(lazy.collect(), got)
+    names = values["model"].unique(maintain_order=True).to_list()
+    runs = {name: values.filter(model=name).drop("model") for name in names}
+    assert_frame_equal(getattr(rf, verb)(runs, "rr", "ndcg@10", **options), got)
+
+
+def test_charts_draw_values_as_they_draw_a_run():
+    pytest.importorskip("altair")
+    values = rf.per_user(RUN, "rr", "ndcg@10", truth=TRUTH, by="model")
+    both = ("rr", "ndcg@10")
+    for chart, metrics, options in (
+        (rf.plot.compare, both, {"baseline": "a", "margin": {"rr": 0.1}}),
+        (rf.plot.critical_difference, both, {}),
+        (rf.plot.users, both[:1], {}),
+        (rf.plot.heatmap, both, {}),
+        (rf.plot.trade_off, both, {}),
+    ):
+        expected = chart(RUN, *metrics, truth=TRUTH, **options).data
+        got = chart(values, *metrics, **options).data
+        missed = pl.selectors.ends_with("num_missed")
+        assert_frame_equal(got.drop(missed), expected.drop(missed), check_column_order=False)
+    minutes = values.select("model", "user", minutes=60 * pl.col("rr")).lazy()
+    turned = {"baseline": "a", "higher_is_better": {"minutes": False}}
+    assert rf.plot.compare(minutes, "minutes", **turned).data.height == 2
+    assert rf.plot.heatmap(minutes, "minutes").data.height == 3
+
+
+def test_the_best_system_needs_a_direction():
+    values = ready(*sample(8, 30, systems=3))
+    with pytest.raises(ValueError, match=r"'rmse': neither direction.*higher_is_better=\{'rmse'"):
+        rf.best_systems(values, "rmse")
+    for higher in (True, False):
+        best = rf.best_systems(values, "rmse", higher_is_better={"rmse": higher})
+        assert best["mean"].is_sorted(descending=higher)
+        assert best["may_be_best"][0]
+
+
+def test_a_column_has_the_direction_that_is_declared():
+    values = ready([1.0, 2.0, 3.0, 1.5, 2.0], [1.1, 2.22, 3.13, 1.64, 2.15])
+    options = {"baseline": "m0", "margin": 0.5}
+    assert rf.compare(values, "rmse", **options)["p_not_worse"].item() is None
+    with pytest.raises(ValueError, match="metric 'rmse': neither direction is declared better"):
+        rf.gate(values, "rmse", baseline="m0")
+    up, down = (
+        rf.compare(values, "rmse", **options, higher_is_better={"rmse": higher}).row(0, named=True)
+        for higher in (True, False)
+    )
+    assert up["p_not_worse"] < down["p_not_worse"] < 0.01
+    gated = rf.gate(values, "rmse", baseline="m0", higher_is_better={"rmse": False})
+    assert gated["why"].item().startswith("worse: interval above 0")
+    # a column that is called like a metric has its direction, unless the caller says another
+    assert (
+        rf.gate(values.rename({"rmse": "mean_hit_rank"}), "mean_hit_rank", baseline="m0")[
+            "why"
+        ].item()
+        == gated["why"].item()
+    )
+    named = values.with_columns(pl.col("rmse") / 10).rename({"rmse": "ndcg@10"})
+    assert rf.gate(named, "ndcg@10", baseline="m0")["passed"].item()
+    turned = {"higher_is_better": {"ndcg@10": False}}
+    assert not rf.gate(named, "ndcg@10", baseline="m0", **turned)["passed"].item()
+
+
+@pytest.mark.parametrize("kind", ["eager", "lazy"])
+def test_a_value_outside_the_limits_is_an_error_with_its_row(kind):
+    values = ready([1.0, None, 3.0], [2.0, 5.0, 5.0])
+    values = values.lazy() if kind == "lazy" else values
+
+    def summary(table, name="rmse", **limits):
+        return rf.summarize(table, name, by="model", **limits).lazy().collect()
+
+    assert len(summary(values, limits={"rmse": (1, 5)})) == 2
+    text = (
+        r"column 'rmse': a value outside 1 to 4.*limits=\{'rmse'.*row: model='m1', user=1, rmse=5"
+    )
+    with pytest.raises(rf.RankingDataError, match=text):
+        summary(values, limits={"rmse": (1, 4)})
+    named = values.rename({"rmse": "ndcg@10"})
+    with pytest.raises(rf.RankingDataError, match="column 'ndcg@10': a value outside 0 to 1, the"):
+        summary(named, "ndcg@10")
+    assert len(summary(named, "ndcg@10", limits={"ndcg@10": (0, 100)})) == 2
+    dust = named.with_columns(pl.col("ndcg@10").clip(upper_bound=1 + 1e-12))
+    assert len(summary(dust, "ndcg@10")) == 2
+    assert len(summary(values.rename({"rmse": "num_hits"}), "num_hits")) == 2  # no greatest value
+
+
+def test_directions_and_limits_that_cannot_be_read_are_reported():
+    wrong = [
+        ({"limits": {"rsme": (0, 1)}}, "limits names 'rsme'; the columns are 'rmse'"),
+        ({"limits": {"rmse": (1, 0)}}, r"limits of 'rmse' must be two numbers.*not \(1, 0\)"),
+        ({"limits": {"rmse": (0, NAN)}}, "limits of 'rmse' must be two numbers"),
+        ({"limits": (0, 1)}, r"limits must be a mapping such as .*, not \(0, 1\)"),
+        ({"higher_is_better": {"rmse": 1}}, "must be True, False or None, not 1"),
+        ({"higher_is_better": True}, "higher_is_better must be a mapping such as"),
+    ]
+    for options, text in wrong:
+        with pytest.raises((TypeError, ValueError), match=text):
+            rf.compare(GOOD, "rmse", **options)
+    for option in ({"limits": {"rr": (0, 1)}}, {"higher_is_better": {"rr": True}}):
+        with pytest.raises(ValueError, match="is of a table of values.*rf.register_metric"):
+            rf.compare(RUN, "rr", truth=TRUTH, **option)
+
+
+def test_the_former_names_are_the_same_calls():
+    values = ready(*sample(7, 12))
+    assert rf.compare_values(values, "rmse").equals(rf.compare(values, "rmse"))
+    described = rf.summarize_values(values, "rmse", by="model")
+    assert described.equals(rf.summarize(values, "rmse", by="model"))
 
 
 def test_every_kind_of_frame():
@@ -96,7 +239,7 @@ def test_every_kind_of_frame():
     import rankframe.pandas  # noqa: F401
 
     values = ready(*sample(7, 12))
-    for verb, options in (("compare_values", {}), ("summarize_values", {"by": "model"})):
+    for verb, options in (("compare", {}), ("summarize", {"by": "model"})):
         eager = getattr(values.rank, verb)("rmse", **options)
         lazy = getattr(values.lazy().rank, verb)("rmse", **options)
         assert isinstance(lazy, pl.LazyFrame)
@@ -128,7 +271,7 @@ def put(name, values, **options):
         (put("model", ["a", "a", None, "b"]), "column 'model': null group"),
         (put("user", [[1], [2], [1], [2]]), "column 'user': List.Int64. cannot be an id"),
         (GOOD.clear(), "table of values: it is empty"),
-        (GOOD.drop("rmse"), "no column 'rmse'; it has 'model', 'user', 'w'"),
+        (GOOD.drop("rmse"), "no column 'rmse'; it has no column of numbers; if it has lists, name"),
         (GOOD.drop("user"), "no column 'user'"),
         (put("w", [1, -1, 1, 1]), "column 'w': negative weight"),
         (put("w", [1, None, 1, 1]), "column 'w': null weight"),
@@ -138,7 +281,7 @@ def put(name, values, **options):
     ],
 )
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
-@pytest.mark.parametrize("verb", [rf.compare_values, rf.summarize_values])
+@pytest.mark.parametrize("verb", [rf.compare, rf.summarize])
 def test_bad_tables_are_reported(verb, kind, frame, text):
     frame = frame.lazy() if kind == "lazy" else frame
     with pytest.raises(rf.RankingDataError, match=text):
@@ -149,11 +292,11 @@ def test_a_user_has_one_weight_in_all_systems():
     with pytest.raises(
         rf.RankingDataError, match="column 'w': several weights of one user.*Offending row: user=1"
     ):
-        rf.compare_values(put("w", [1, 2, 1, 3]), "rmse", weights="w")
+        rf.compare(put("w", [1, 2, 1, 3]), "rmse", weights="w")
 
 
 def test_bad_calls_are_reported():
-    for verb in (rf.compare_values, rf.summarize_values):
+    for verb in (rf.compare, rf.summarize):
         with pytest.raises(ValueError, match='at least one column of values, for example "rmse"'):
             verb(GOOD, by="model")
         with pytest.raises(ValueError, match="column 'user' is named twice"):
@@ -162,13 +305,21 @@ def test_bad_calls_are_reported():
             verb(GOOD, 3, by="model")
         with pytest.raises(ValueError, match="weights='user': this column has another role"):
             verb(GOOD, "rmse", by="model", weights="user")
-        with pytest.raises(TypeError, match="table of values must be a polars DataFrame"):
-            verb({"rmse": [1]}, "rmse", by="model")
-    with pytest.raises(ValueError, match="compare_values needs the column that identifies"):
-        rf.compare_values(GOOD.drop("model")[:2], "rmse")
+        with pytest.raises(TypeError, match="judged table must be a polars DataFrame"):
+            verb([1], "rmse", by="model")
+        with pytest.raises(TypeError, match="takes the names of its columns, not an expression"):
+            verb(GOOD, rf.ndcg_at(10), by="model")
+        with pytest.raises(ValueError, match="depth= is of lists, and a frame without items and"):
+            verb(GOOD, "rmse", by="model", depth=3)
+        with pytest.raises(ValueError, match="rank= is of lists"):
+            verb(GOOD, "rmse", by="model", rank="w")
+        with pytest.raises(rf.RankingDataError, match="'other'; its columns of numbers are 'rmse'"):
+            verb(GOOD, "other", by="model", weights="w")
+    with pytest.raises(ValueError, match="compare needs the column that identifies"):
+        rf.compare(GOOD.drop("model")[:2], "rmse")
     with pytest.raises(rf.RankingDataError, match="only one system"):
-        rf.compare_values(GOOD[:2], "rmse")
+        rf.compare(GOOD[:2], "rmse")
     with pytest.raises(ValueError, match="baseline must be one of 'm0', 'm1', not 'm7'"):
-        rf.compare_values(GOOD, "rmse", baseline="m7")
-    with pytest.raises(rf.RankingDataError, match="summarize_values makes a column of this name"):
-        rf.summarize_values(GOOD.rename({"model": "mean"}), "rmse", by="mean")
+        rf.compare(GOOD, "rmse", baseline="m7")
+    with pytest.raises(rf.RankingDataError, match="summarize makes a column of this name"):
+        rf.summarize(GOOD.rename({"model": "mean"}), "rmse", by="mean")

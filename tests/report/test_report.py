@@ -201,7 +201,7 @@ def test_a_system_that_serves_nobody_is_compared_and_not_tested():
     lost = old.with_columns(model=pl.lit("lost"), user=pl.col("user") + 1000)
     made = rf.report(pl.concat([old, third, lost]), "map", truth=TRUTH, baseline="old")
     served = made.tables["comparison served"].sort("model").select("model", "users", "verdict")
-    assert served.rows() == [("lost", 0, None), ("third", 60, "lower")]
+    assert served.rows() == [("lost", 0, None), ("third", 60, "worse")]
 
 
 def test_the_verdict_is_silent_of_served_users_where_nobody_is_missed():
@@ -215,7 +215,7 @@ def test_a_lower_value_is_better_where_the_metric_says_so():
     later = pl.when(pl.col("model") == "new").then("rank").otherwise(pl.col("rank") + 3)
     run = run.with_columns(rank=later)
     compared = run.rank.compare("mean_hit_rank", truth=truth, baseline="old")
-    assert compared["verdict"].item() == "lower"
+    assert compared["verdict"].item() == "better"
     made_of_ranks = rf.report(run, "mean_hit_rank", "ndcg@5", truth=truth, baseline="old")
     assert made_of_ranks.verdict.startswith("new is better than old in mean_hit_rank: −")
     assert "better in ndcg@5" in made_of_ranks.verdict
@@ -461,7 +461,7 @@ def test_bold_is_not_significantly_worse_than_the_best(tmp_path):
     for metric in ("ndcg@5", "map"):
         best = means.sort(metric, descending=True)["model"][0]
         against = run.rank.compare("ndcg@5", "map", truth=TRUTH, baseline=best)
-        worse = {*against.filter(metric=metric, verdict="lower")["model"]}
+        worse = {*against.filter(metric=metric, verdict="worse")["model"]}
         bold[metric] = {*means["model"]} - worse
         assert "far" in worse
     assert any(len(systems) == 2 for systems in bold.values())  # a tie

@@ -1041,6 +1041,13 @@ def test_a_wrong_call_is_reported_before_spark_works(rs, spark, run, truth, verb
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
 
 
+def test_tables_of_values_are_refused(rs, spark):
+    values = spark.createDataFrame([("a", 1, 0), ("b", 1, 1)], "model string, user int, v int")
+    for verb in (rs.summarize, rs.compare):
+        with pytest.raises(ValueError, match=r"a table of values.*pass frame.toPandas\(\)"):
+            verb(values, "v", by="model")
+
+
 def test_totals(rs, bring):
     local = RUN.with_columns(device=pl.col("rank") % 2)
     for by in ("model", ["model", "device"]):

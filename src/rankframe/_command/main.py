@@ -21,10 +21,10 @@ from rankframe._command import files, inputs, options, reference, text_tables, t
 from rankframe._command.files import Tables
 from rankframe._command.inputs import Input
 from rankframe._command.options import Gate, Run
-from rankframe._comparison import gate, pair_tests, sentences
+from rankframe._comparison import floors, gate, pair_tests, sentences, trials
 from rankframe._comparison.comparison import compare
-from rankframe._comparison.gate import Rule
-from rankframe._comparison.trials import Trial
+from rankframe._comparison.floors import Floor
+from rankframe._comparison.trials import Rule, Trial
 from rankframe._evaluation import evaluation, row_verbs, system_metrics
 from rankframe._report import report
 from rankframe._request import keywords, labels
@@ -42,7 +42,7 @@ _MISSED = "num_missed"
 _ENDS = ("_users", "_low", "_high", "_if_none", "_if_all")  # of columns beside a metric
 _OF_ALL_USERS = (trec.RUN_ID, "num_q")  # lines of trec_eval that are no mean over users
 _PATIENCE = 2.0  # seconds until the command shows the elapsed time
-_RESAMPLED = ("randomization", "bootstrap", "randomized_tukey")  # with their own progress bar
+_RESAMPLED = ("randomization", "bootstrap", "max_t")  # with their own progress bar
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -112,6 +112,15 @@ _KEYWORD = re.compile(
 _OWN = "--run-user, --run-item, --truth-user and --truth-item"
 #: Patterns of advice for Python, and what the command has instead.
 _ADVICE = (
+    (r"^strict: ", "--fail-unless-not-worse: "),
+    (
+        r"set the accepted loss, such as margin=0\.01.*",
+        "name the accepted loss after a colon, such as :0.01; --fail-below needs none",
+    ),
+    (r"strict=False", "--fail-if-worse"),
+    (r"correction=None", "--correction none"),
+    (r"\bat_least of", "--fail-below of"),
+    (r"\bat_most of", "--fail-above of"),
     (
         r"(names must be the same in both tables.*): rename one",
         rf"\1: name the columns of each file by {_OWN}",
@@ -358,53 +367,66 @@ def _health(arguments: argparse.Namespace) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    rules = _rules(arguments)
-    arguments.metrics = [
-        *arguments.metrics,
-        *(name for name in rules if name not in arguments.metrics),
-    ]
+    rules, floored = _rules(arguments), _floors(arguments)
+    named = dict.fromkeys((*rules, *(floor.metric for floor in floored)))
+    arguments.metrics += [name for name in named if name not in arguments.metrics]
     metric_labels = _comparable(_metric_labels(arguments))
     columns, conventions = _read_options(arguments)
     test = options.test_options(arguments)
     with _ticking(quiet=arguments.test in _RESAMPLED):
         tables = files.read_files(arguments, columns)
         conventions.update(tables.beside)
-        runs, (system, *segments) = _systems(tables, arguments)
-        baseline = _baseline(tables, runs, system, arguments, gated=bool(rules))
-        comparison = compare(
-            runs,
-            *metric_labels,
-            truth=tables.truth,
-            by=[system, *segments],
-            total=arguments.total,
-            baseline=baseline,
-            **test,
-            **conventions,
-            **tables.columns,
-        )
-        result = (gate.decision_of(comparison, rules) if rules else comparison).collect()
+        compares = bool(rules or not floored or len(tables.runs) > 1)
+        runs, by = _systems(tables, arguments, compares=compares)
+        baseline = _baseline(tables, runs, by, arguments, gated=bool(rules))
+        trial = Trial(baseline, **test, total=arguments.total, rules=rules)
+        choices: Any = {**conventions, **tables.columns}
+        if rules or floored:
+            frame = gate.compare_and_decide(
+                runs, metric_labels, tables.truth, by, choices, trial, floored, compares=compares
+            )
+        else:
+            shared = {"truth": tables.truth, "by": by, "total": arguments.total}
+            frame = compare(runs, *metric_labels, **shared, baseline=baseline, **test, **choices)
+        result = frame.collect()
     if not _delivered(result, arguments):
-        words = sentences.tested_in_words(Trial(**test), result)
-        how = f"{arguments.confidence * 100:.10g}% intervals, {words}"
-        text_tables.show_comparison(result, segments, system, how, wide=arguments.wide)
-    if not rules:
-        return 0
+        _show(result, arguments, by, trial)
+    return _outcome(result, arguments, by) if rules or floored else 0
+
+
+def _show(
+    result: pl.DataFrame, arguments: argparse.Namespace, by: Sequence[str], trial: Trial
+) -> None:
+    """Print a comparison without the rows of floors, or these if nothing is compared."""
+    if "baseline" not in result.columns:
+        text_tables.show(result.drop("note", "why"), wide=arguments.wide)
+        return
+    compared = result.filter(pl.col("baseline").is_not_null()).drop(floors.OPTIONS, strict=False)
+    how = f"{arguments.confidence * 100:.10g}% intervals, "
+    how += sentences.tested_in_words(trial, compared)
+    text_tables.show_comparison(compared, by[1:], by[0], how, wide=arguments.wide)
+
+
+def _outcome(result: pl.DataFrame, arguments: argparse.Namespace, by: Sequence[str]) -> int:
+    """Print why each gate passes or fails, and return the exit code."""
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
-        print(_why(row, arguments, system, segments), file=sys.stderr)
-    if gated["ci_low"].null_count():
+        print(_why(row, arguments, by), file=sys.stderr)
+    if gated["why"].str.starts_with("no interval").any():
         return 2
     return int(not gated["passed"].all())
 
 
-def _systems(tables: Tables, arguments: argparse.Namespace) -> tuple[pl.LazyFrame, list[str]]:
+def _systems(
+    tables: Tables, arguments: argparse.Namespace, *, compares: bool
+) -> tuple[pl.LazyFrame, list[str]]:
     """Stack several runs; one table has its systems in the column model, or the first of --by."""
     (run, *rest), by = tables.runs.values(), list(arguments.by)
     if rest:
         return files.of_systems(tables.runs, arguments, tables.columns), [keywords.MODEL, *by]
     if keywords.MODEL in run.collect_schema():
         by = [keywords.MODEL, *(name for name in by if name != keywords.MODEL)]
-    if not by:
+    if compares and not by:
         msg = (
             f"compare needs two or more runs before the truth, not only {arguments.runs[0]}; "
             "one table of several systems names them in a column 'model', or in that of --by"
@@ -414,10 +436,15 @@ def _systems(tables: Tables, arguments: argparse.Namespace) -> tuple[pl.LazyFram
 
 
 def _baseline(
-    tables: Tables, runs: pl.LazyFrame, system: str, arguments: argparse.Namespace, *, gated: bool
+    tables: Tables,
+    runs: pl.LazyFrame,
+    by: Sequence[str],
+    arguments: argparse.Namespace,
+    *,
+    gated: bool,
 ) -> object:
-    """Read --baseline in the type of the column of the systems; a gate needs a baseline."""
-    dtype = runs.collect_schema().get(system, pl.String())
+    """Read --baseline in the type of the column of the systems; a rule needs a baseline."""
+    dtype = runs.collect_schema().get(by[0] if by else "", pl.String())
     if arguments.baseline is not None and (dtype.is_integer() or dtype.is_temporal()):
         value = pl.Series([arguments.baseline]).cast(dtype, strict=False).item()
         return arguments.baseline if value is None else value
@@ -464,19 +491,37 @@ def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
     return rules
 
 
-def _why(
-    row: Mapping[str, Any], arguments: argparse.Namespace, system: str, segments: Sequence[str]
-) -> str:
+def _floors(arguments: argparse.Namespace) -> list[Floor]:
+    """Read --fail-below and --fail-above."""
+    floored: list[Floor] = []
+    both = zip(floors.OPTIONS, (arguments.fail_below, arguments.fail_above), strict=True)
+    for option, conditions in both:
+        for label, amount in conditions:
+            names = _comparable(trec.spelled_out([label]))
+            requested = labels.parse_metrics(names, per_user=False)
+            amounts = {metric.name: amount for metric in requested}
+            floored += floors.floors_of(requested, amounts, option, strict=False)
+    return floored
+
+
+def _why(row: Mapping[str, Any], arguments: argparse.Namespace, by: Sequence[str]) -> str:
     """Explain in one line why a gate passes or fails."""
-    segment = "".join(f", {name} {row[name]}" for name in segments if row[name] is not None)
-    text = f"{row['metric']} of {row[system]} against {row['baseline']}{segment}: {row['why']}"
-    text += f" (margin {row['margin']:g}"
-    if arguments.margin is not None and arguments.margin != row["margin"]:
-        text += f" of the gate, not --margin {arguments.margin:g}"
-    if row["difference"] is not None:
-        text += f", difference {row['difference']:.4f}"
-    if row["ci_low"] is not None:
-        text += f", interval {row['ci_low']:.4f} to {row['ci_high']:.4f}"
+    margin = row.get("margin")
+    text = str(row["metric"]) + "".join(f" of {row[name]}" for name in by[:1])
+    text += "" if margin is None else f" against {row['baseline']}"
+    text += "".join(f", {name} {row[name]}" for name in by[1:] if row[name] is not None)
+    numbers: list[str] = []
+    if margin is not None:
+        numbers = [f"margin {margin:g}"]
+        other = trials.bound_of(arguments.margin)
+        if other is not None and not other.relative and other.size != margin:
+            numbers[0] += f" of the gate, not --margin {other}"
+    number = "mean" if margin is None else "difference"
+    if row[number] is not None:
+        numbers.append(f"{number} {row[number]:.4f}")
+    if row["ci_low"] is not None and row["ci_high"] is not None:
+        numbers.append(f"interval {row['ci_low']:.4f} to {row['ci_high']:.4f}")
+    text += f": {row['why']} ({', '.join(numbers)}"
     result = "passed" if row["passed"] else "failed"
     return f"rankframe: gate {result}: {''.join(c if c.isprintable() else '?' for c in text)})"
 

@@ -9,7 +9,8 @@ from importlib.metadata import version
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs
-from rankframe._comparison.trials import Correction, Test, Trial
+from rankframe._comparison import trials
+from rankframe._comparison.trials import Correction, Size, Test, Trial
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
@@ -38,10 +39,10 @@ class _Group(Protocol):
 
 
 class Gate(NamedTuple):
-    """A metric that must not be worse by more than a margin."""
+    """A metric, and the accepted loss or the bound of its mean."""
 
     label: str
-    margin: float
+    amount: Size
 
 
 def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
@@ -185,14 +186,14 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
     gate = pairs.add_argument_group(
         "gate",
         "The exit code is 1 if a system fails, and 2 if a gate has no interval, such as without "
-        "users; one line on standard error explains why. The margin is the accepted loss "
-        "(default: 0).",
+        "users; one line on standard error explains why. The margin is the accepted loss, or a "
+        "share of the baseline such as 1%% (default: 0).",
     )
     for option, help_of in {
         "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin; "
         "repeat for more",
-        "--fail-unless-not-worse": "the same, but fail also if the test is "
-        "undecided; repeat for more",
+        "--fail-unless-not-worse": "fail unless a loss of the margin, > 0, is excluded; repeat "
+        "for more",
     }.items():
         gate.add_argument(
             option,
@@ -201,6 +202,16 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
             default=[],
             metavar="LABEL[:MARGIN]",
             help=help_of,
+        )
+    for option, side in {"--fail-below": "below", "--fail-above": "above"}.items():
+        gate.add_argument(
+            option,
+            type=_floor,
+            action="append",
+            default=[],
+            metavar="LABEL:X",
+            help=f"fail if the whole interval of a system's mean is {side} X, which may be the "
+            "only run; repeat for more",
         )
     _add(_add_conventions(pairs), _JUDGED_ONLY)
     _add_output(pairs)
@@ -219,7 +230,7 @@ _TEST: Mapping[str, Option] = {
     "test": (get_args(Test), "the test"),
     "correction": ((*get_args(Correction), "none"), "the correction for several comparisons"),
     "confidence": ("X", "confidence of the intervals"),
-    "margin": ("X", "the largest difference that does not matter, > 0"),
+    "margin": ("M", "the largest difference that does not matter, > 0, or a share such as 1%%"),
     "primary": ("LABEL", "the metric that decides; others count only where it shows a difference"),
     "resamples": ("N", "number of resamples"),
     "seed": ("N", "seed of the resamples"),
@@ -363,21 +374,39 @@ def _finite(text: str) -> float:
     return number
 
 
+_AMOUNT = re.compile(r"(?P<label>.+):(?P<amount>[^:()@]*)")
+
+
 def _gate(text: str) -> Gate:
-    """Read ``ndcg@10:0.01``; a colon inside parentheses belongs to the label."""
-    match = re.fullmatch(r"(?P<label>.+):(?P<margin>[^:()@]*)", text)
+    """Read ``ndcg@10:0.01`` or ``ndcg@10:1%``; a colon inside parentheses belongs to the label."""
+    match = _AMOUNT.fullmatch(text)
     if match is None:
         return Gate(text, 0.0)
-    margin = _finite(match["margin"])
-    if margin < 0:
+    margin = _size(match["amount"])
+    if (bound := trials.bound_of(margin)) is None or bound.size < 0:
         msg = f"{text!r}: the margin must be ≥ 0"
         raise argparse.ArgumentTypeError(msg)
     return Gate(match["label"], margin)
 
 
+def _floor(text: str) -> Gate:
+    """Read ``recall@3:0.9``."""
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        msg = f"{text!r}: name the bound after a colon, as in recall@3:0.9"
+        raise argparse.ArgumentTypeError(msg)
+    return Gate(match["label"], _finite(match["amount"]))
+
+
+def _size(text: str) -> float | str:
+    """Read a number, or a share such as ``1%``."""
+    return text if text.endswith("%") else _finite(text)
+
+
 #: What reads the value of an option, by its name in the help.
 _TYPES: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(("X", "G"), _finite),
+    "M": _size,
     **dict.fromkeys(("N", "K"), int),
     "NAME,...": _names,
     "FILE": inputs.input_of,

@@ -7,22 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import inf, nan
+from math import nan
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trials
+from rankframe._comparison import (
+    cautions,
+    losses,
+    pair_tests,
+    sentences,
+    summaries,
+    system_pairs,
+    trials,
+    unpaired,
+)
 from rankframe._comparison.pair_tests import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
-from rankframe._comparison.trials import Correction, Margin, Test, Trial
+from rankframe._comparison.trials import Correction, Margin, Size, Test, Trial
 from rankframe._evaluation import ready_values, system_metrics
 from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import Question, ask
+from rankframe._request.question import Question
 from rankframe._request.share_names import Kind
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -33,8 +42,10 @@ if TYPE_CHECKING:
 #: The first column and the last four are the answer, which narrow prints show: add others between.
 _COMPARISON = {
     "difference": pl.Float64,
-    **dict.fromkeys(("users", "num_left_out", "num_missed", "baseline_num_missed"), pl.Int64),
-    **dict.fromkeys(("mean", "baseline_mean", "p_value", "effect_size"), pl.Float64),
+    **dict.fromkeys(("users", "baseline_users", "num_left_out", "num_missed"), pl.Int64),
+    "baseline_num_missed": pl.Int64,
+    **dict.fromkeys(("mean", "baseline_mean", *trials.RELATIVE), pl.Float64),
+    **dict.fromkeys(("p_value", "effect_size"), pl.Float64),
     **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
     **dict.fromkeys(("detectable", "p_equivalent", "p_not_worse"), pl.Float64),
     "note": pl.String,
@@ -63,7 +74,8 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    paired: bool = True,
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Compare systems on the users they share: differences, intervals and tests.
@@ -72,7 +84,9 @@ def compare(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -91,17 +105,16 @@ def compare(
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
+        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
         ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
         The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
+        A difference too small to matter, > 0, on the scale of the metric, or a share of the
+        baseline's values such as ``"1%"``: one for all metrics, or a mapping such as
+        ``{"ndcg@10": 0.01, "mrr": "2%"}``; metrics missing from the mapping have no margin.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
@@ -112,8 +125,12 @@ def compare(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -123,13 +140,16 @@ def compare(
         the other columns describe these users), ``num_left_out`` (users with a value in one of the
         two groups who are not in the other), ``num_missed`` and ``baseline_num_missed`` (how many
         of ``users`` have no list of the system, and of the baseline), ``mean``, ``baseline_mean``,
-        ``p_value``, ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the
-        differences), ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower),
+        ``relative`` (difference / baseline_mean, 0.02 for +2%) with its interval ``relative_low``
+        to ``relative_high``, ``p_value``, ``effect_size`` (Cohen's d of paired data: mean /
+        standard deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is
+        higher, equal, lower),
         ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
-        of the difference ``ci_low`` to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for
-        ``"mcnemar"``, simultaneous for ``"tukey"`` and ``"randomized_tukey"``, a confidence
-        sequence for ``"sequential"``, else Student's), ``p_adjusted`` and ``verdict``. A print that
-        is too narrow leaves out the columns in the middle, and shows the answer.
+        of the difference ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for
+        ``"max_t"`` and ``"tukey"``, a confidence sequence for ``"sequential"``, of the
+        resamples for ``"bootstrap"``, else Student's; cut at the width of the metric's range),
+        ``p_adjusted`` and ``verdict``. A print that is too narrow leaves out the columns in the
+        middle, and shows the answer.
 
         ``note`` explains why a number is null, names each system that has no list for 5% of the
         users or more, and reports users who are left out, if they are 5% or more: a test of paired
@@ -139,23 +159,40 @@ def compare(
         uncounted, means, interval, p-value and effect size are weighted, and ``note`` reports the
         effective number of users. With ``cluster``, ``note`` reports the number of clusters.
 
+        ``note`` also says what to doubt: fewer than 5 users; that most users change against the
+        mean (by the sign test, p < 0.05); that there is no margin, for 10,000 users or more and
+        an effect size below 0.02; and which column of a truth in memory may be the clusters: it has
+        one value per user, and between 10 values and half as many as users.
+
+        With ``paired=False``, ``users`` and ``num_missed`` are of the system, ``baseline_users``
+        (one more column) and ``baseline_num_missed`` of the baseline, ``num_left_out`` is 0, and
+        ``note`` has the number of users in both. ``effect_size`` is the difference / √((s² +
+        s′²)/2), and ``wins``, ``ties`` and ``losses`` are null.
+
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         reports the ratio (mean + ε) / (baseline_mean + ε) and its interval; ``ci_low`` and
         ``ci_high`` apply the ends of that interval to the baseline: (baseline_mean + ε) · (ratio −
         1).
 
-        ``detectable`` is the smallest true difference that this number of users detects with power
-        0.8: a difference of this size is found 8 times in 10, a smaller one less often. It is
-        computed for the paired t test at this confidence, without correction (see ``power``), and
-        is null for ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"``, tests of all systems at once
-        and geometric means. With ``weights`` or ``cluster``, it is computed for the weighted mean
-        or the clusters.
+        The interval of ``relative`` is Fieller's: it has the shares e for which Student's t of
+        new − (1 + e) · old, per user, has p > 1 − ``confidence``, uncorrected. It is null where the
+        same test finds no difference of the baseline's mean from 0, where all users differ by the
+        same amount, for ``"sequential"`` (it is valid at one look), and, as ``relative`` itself,
+        for geometric means.
+
+        ``detectable`` is the smallest true difference that these users detect with power 0.8 or
+        more: the verdict finds a difference of this size at least 8 times in 10. It is computed for
+        the paired t test at the level α / m of one of the m comparisons that ``correction`` adjusts
+        together (see ``power``); with ``primary``, separately for that metric, and without its
+        effect on the others. It is null for ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"``, tests
+        of all systems at once and geometric means. With ``weights`` or ``cluster``, it is computed
+        for the weighted mean or the clusters.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
-        difference is within ± margin (``p_equivalent`` < α); "higher" or "lower" (``p_adjusted`` <
-        α); "not worse", if it is not worse by the margin (``p_not_worse`` < α); "undecided". It is
-        null where there is no test. "higher" and "lower" refer to the values; the metric declares
-        which of them is worse.
+        difference is within ± margin (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` <
+        α), or, for a metric without a better direction, "higher" or "lower"; "not worse", if it is
+        not worse by the margin (``p_not_worse`` < α); "undecided". It is null where there is no
+        test.
 
         ``p_equivalent`` and ``p_not_worse`` are one-sided, so they decide like an interval of
         confidence 1 − 2α; they are null for a metric without a margin. ``p_not_worse`` is also null
@@ -171,31 +208,43 @@ def compare(
     ValueError
         If ``baseline`` is in two columns of ``by``, a metric such as ``num_users`` is neither a
         value per user nor a geometric mean, ``weights`` or ``cluster`` are combined with
-        ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a
-        geometric mean is combined with ``"mcnemar"``, ``margin`` is not a number > 0, names a
-        metric that is not compared, or is combined with a geometric mean or a test that takes no
-        margin, or ``primary`` is not a tested metric.
+        ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once (but
+        ``"max_t"`` takes clusters), a geometric mean is combined with ``"mcnemar"``, ``margin`` is
+        neither a number > 0 nor a percentage, names a metric that is not compared, or is combined
+        with a geometric mean or a test that takes no margin, or ``primary`` is not a tested metric.
 
     Notes
     -----
     Choose the test before you see the values: none is chosen from them. ``"randomization"`` flips
     the signs of the differences: p = (b + 1)/(n + 1) where b of n patterns are at least as extreme
     as the data, exact if there are at most ``resamples`` patterns. ``"bootstrap"`` takes the t
-    statistic of shifted resamples. ``"mcnemar"`` is McNemar's exact test, for values that are all 0
-    or 1, such as hits. ``"sequential"`` is for experiments that are inspected every day while users
-    arrive: its p-value and interval are valid at every look. Tests of all systems at once take the
-    users shared by all: ``"tukey"`` finds honest significant differences; ``"randomized_tukey"``
-    permutes each user's values over the systems, and compares every difference with the range of
-    the means, exact as above; ``"friedman"`` is Friedman's test, reported in ``note``, with
-    Nemenyi's comparison. With ``"tukey"`` and ``"randomized_tukey"``, ``confidence`` is the
-    probability that all intervals of a metric cover. All metrics and systems share the resamples.
+    statistic of shifted resamples; its interval contains the differences that it does not reject,
+    so it excludes 0 where ``p_value`` < 1 − ``confidence``. ``"mcnemar"`` is McNemar's exact test,
+    for values that are all 0 or 1, such as hits. ``"sequential"`` is for experiments that are
+    inspected every day while users arrive: its p-value and interval are valid at every look. Tests
+    of all systems at once take the users shared by all: ``"max_t"`` flips the signs of all
+    differences of a user together; ``"tukey"`` finds honest significant differences, and ``note``
+    reports if the largest variance of a pair is over twice the mean one, which it takes for equal;
+    ``"friedman"`` is Friedman's test, reported in ``note``, with Nemenyi's comparison. With
+    ``"max_t"`` and ``"tukey"``, ``confidence`` is the probability that all intervals of a metric
+    cover. All metrics and systems share the resamples.
 
     Without ``baseline``, each system is compared with those before it in sorted order (of an Enum,
     in the order of its categories). A comparison without a p-value does not count in
     ``correction``, and rows of ``total`` do; tests of all systems at once have their own
-    correction, over all pairs for one metric in one segment.
+    correction for one metric in one segment, over all pairs, or for ``"max_t"`` over those of the
+    baseline.
 
-    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or ``"bootstrap"``. If more
+    ``"max_t"`` compares the |t| of each pair with the greatest |t| among this pair and those behind
+    it, in each pattern of signs (step-down; p as for ``"randomization"``). So near copies count
+    almost as one comparison, and variances of pairs may differ. It assumes that differences are
+    symmetric about 0 where systems are equal, as ``"randomization"`` does: rare losses of one
+    system are not. Pairs whose users all differ alike are left out. The intervals are of the
+    greatest |t| of all pairs, so they may contain 0 though ``p_adjusted`` < α.
+
+    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or, with 50 users or more,
+    ``"bootstrap"``. A margin of ``"1%"`` tests whether the mean of new − 0.99 · old, per user, is
+    above 0, and that of new − 1.01 · old below 0; the mean of the baseline must be above 0. If more
     than half of the users change by the same amount, such as 0, and fewer than 20 change by other
     amounts, the margin is not tested, and ``note`` reports this.
 
@@ -205,10 +254,18 @@ def compare(
     J. Allan and B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar,
     *JMLR* 7, 2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
     *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
-    30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
-    1987, for the two one-sided tests of equivalence. Values that agree to 14 significant digits are
-    equal. Wilcoxon leaves out users with a difference of 0, as in SciPy. If ranks and means have
-    opposite signs, the verdict of a rank test is "undecided".
+    30(1), 2012, for Tukey's test; P. H. Westfall and S. S. Young, *Resampling-Based Multiple
+    Testing*, 1993, for max-t; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987, for the two
+    one-sided tests of equivalence; E. C. Fieller, *J. Royal Statistical Society B* 16, 1954, for
+    relative differences. Values that agree to 14 significant digits are equal. If ranks and means
+    have opposite signs, the verdict of a rank test is "undecided".
+
+    ``"wilcoxon"`` tests whether the differences are symmetric about 0, not whether their mean is 0:
+    of many users with skewed differences and equal means, it finds most (N. Ihemelandu and M. D.
+    Ekstrand, *SIGIR* 2023). So its verdicts are "ranks higher" and "ranks lower", and ``note`` says
+    so from 200 users on where the skewness exceeds twice its standard error. It leaves out users
+    with a difference of 0. p is exact for 50 users or fewer without ties and zeros, else that of
+    the normal approximation with the correction for ties and without that for continuity.
 
     With ``primary``, the other metrics count only where the primary metric shows a difference:
     their ``p_adjusted``, corrected without the primary metric, is at least that of the primary
@@ -217,16 +274,29 @@ def compare(
     Statistical Planning and Inference* 99, 2001). With more pairs, this holds separately for the
     primary metric and for the others.
 
-    ``"sequential"`` is a mixture sequential probability ratio test of the mean: under equal means,
-    the probability that p < α at any look is at most α. This is exact for normal differences, and
-    asymptotic for others. It mixes the t tests of effects δ ~ N(0, ρ²), in standard deviations of
-    the differences, ρ = 0.1; so the interval is tightest near 900 users, where it is 1.55 times as
-    wide as Student's, and fewer than 27 users have no interval at confidence 0.95. Each look must
-    include all users of earlier looks, with unchanged values; new users must arrive in an order
-    that does not depend on the values. Then the least p of all looks and the intersection of all
-    intervals are valid, too. H. Robbins, *Annals of Mathematical Statistics* 41, 1970; R. Johari,
-    L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al., *Annals of Statistics* 52, 2024;
-    H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the unknown variance.
+    ``"sequential"`` bets on the differences d, divided by the width of the metric's range: the
+    wealth is the mean over the stakes c = 0.96/2^j, j = 0…7, and both directions of Π (1 ± c·d),
+    and p = min(1, 1/wealth). Under equal means, the probability that p < α at any look is at most
+    α: exactly, for each distribution and any number of users, whatever their order in a table. The
+    interval has the means m that the same stakes on (1 + d)/2 against (1 + m)/2 do not reject. For
+    nDCG it is about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from
+    1,000 on. A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²),
+    in standard deviations of the differences, ρ = 0.1: exact for normal differences, asymptotic for
+    others, so it does not decide before 20 users differ. Its interval is tightest near 900 users,
+    1.55 times as wide as Student's; fewer than 27 users have none at confidence 0.95. Each look
+    must include all users of earlier looks, and a user's value may not change between looks; new
+    users must arrive in an order that does not depend on the values. I. Waudby-Smith and A. Ramdas,
+    *J. Royal Statistical Society B* 86, 2024, for the bets; H. Robbins, *Annals of Mathematical
+    Statistics* 41, 1970; R. Johari, L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al.,
+    *Annals of Statistics* 52, 2024; H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the
+    unknown variance.
+
+    With ``paired=False``, the variance of the difference is SE² + SE′² − 2r · SE · SE′ · n″/√(n ·
+    n′), for n and n′ users of whom n″ are in both with the correlation r; the degrees of freedom
+    are n″ − 1 + (γ − n″ + 1)(n + n′ − 2n″)/(n + n′), where γ is Welch's. Without common users, this
+    is Welch's t; if all are common, it is the paired t. A margin is not tested if more than half of
+    a group's users have the same value, and fewer than 20 have others. B. Derrick et al., *J.
+    Modern Applied Statistical Methods* 16(1), 2017.
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
@@ -238,10 +308,10 @@ def compare(
     With clusters, means, ``users``, ``effect_size``, wins, ties and losses still refer to users.
     The standard error is robust to dependence within G clusters (CR1): SE² = G/(G − 1) · Σ u² / (Σ
     w)², where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the
-    bootstrap draws whole clusters, and ``"randomization"`` flips all differences of a cluster
-    together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20
-    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t) and 92% (BCa); with
-    fewer clusters, or one with most of the users, they are too short.
+    bootstrap draws whole clusters, and ``"randomization"`` and ``"max_t"`` flip all differences of
+    a cluster together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated
+    with 20 clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t); with fewer
+    clusters, or one with most of the users, they are too short.
 
     Examples
     --------
@@ -259,117 +329,28 @@ def compare(
     └───────┴────────────┴──────────┘
     """
     trial = Trial(
-        baseline, test, correction, confidence, margin, primary, resamples, seed, cluster, total
+        baseline,
+        test,
+        correction,
+        confidence,
+        margin,
+        primary,
+        resamples,
+        seed,
+        cluster,
+        total,
+        paired,
     )
     frame, by = run_dicts.as_frame(frame, by)
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    trial = trial._replace(hint=cautions.clusters_in(question))
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
 @adapters.takes_any_frame
-def compare_values(
-    frame: FrameT,
-    /,
-    *columns: str,
-    by: str | Sequence[str] | None = None,
-    user: str = "user",
-    weights: str | None = None,
-    cluster: str | None = None,
-    total: bool = False,
-    baseline: object = None,
-    test: Test = "t",
-    correction: Correction | None = "holm",
-    confidence: float = 0.95,
-    margin: Margin | None = None,
-    primary: str | None = None,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> FrameT:
-    """
-    Compare systems by precomputed values per user, such as RMSE, as ``compare`` does metrics.
-
-    Parameters
-    ----------
-    frame
-        One row per user and group of ``by``: any numbers from any source, such as the result of
-        ``per_user`` joined with a table of users.
-    *columns
-        The columns of values, numbers or booleans; null is undefined.
-    by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
-    user
-        The column of the user.
-    weights
-        A column of weights ≥ 0: how much each user counts.
-    cluster
-        A column with the cluster of each user: users of one cluster depend on each other, and
-        clusters are the observations.
-    total
-        Add the comparison over all segments, such as folds, with null in the segment columns: one
-        test of the differences within segments.
-    baseline
-        The system that the others are compared with; by default every pair is compared.
-    test
-        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
-        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
-    correction
-        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None.
-    confidence
-        The probability that a single interval covers the true value.
-    margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
-    primary
-        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
-        p-value is not corrected for the other metrics.
-    resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
-    seed
-        Seed of the resamples; the same seed produces the same numbers on every machine.
-
-    Returns
-    -------
-    DataFrame, LazyFrame or pandas.DataFrame
-        The frame of ``compare``; ``metric`` contains the column names. Users with values of both
-        systems are paired; a user without a row for one of them is left out, and counts in
-        ``num_left_out``. ``num_missed`` and
-        ``baseline_num_missed`` are null: values do not show which users have a list.
-
-    Raises
-    ------
-    RankingDataError
-        If a column is missing or not a number, an id is null, a user has several rows of a system,
-        a value is NaN or infinite, ``weights`` are null, negative, all 0 or differ between systems,
-        a cluster is null or differs between systems, or there is only one.
-
-    Examples
-    --------
-    >>> errors = pl.DataFrame({"user": [1, 2, 3] * 2, "rmse": [0.5, 0.7, 0.9, 0.4, 0.7, 0.7]})
-    >>> errors = errors.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
-    >>> change = rf.compare_values(errors, "rmse", baseline="old")
-    >>> change.select("metric", "model", "difference", "p_value")
-    shape: (1, 4)
-    ┌────────┬───────┬────────────┬──────────┐
-    │ metric ┆ model ┆ difference ┆ p_value  │
-    │ ---    ┆ ---   ┆ ---        ┆ ---      │
-    │ str    ┆ str   ┆ f64        ┆ f64      │
-    ╞════════╪═══════╪════════════╪══════════╡
-    │ rmse   ┆ new   ┆ -0.1       ┆ 0.225403 │
-    └────────┴───────┴────────────┴──────────┘
-    """
-    trial = Trial(
-        baseline, test, correction, confidence, margin, primary, resamples, seed, cluster, total
-    )
-    groups = _systems_first(by, [(ready_values.TABLE, frame)], baseline)
-    values = ready_values.ready_values(frame, columns, groups, user, weights, cluster)
-    return adapters.to_caller_type(comparison_of(values, trial, "compare_values"), like=frame)
+def compare_values(frame: FrameT, /, *columns: str, **options: Any) -> FrameT:
+    """Compare systems by a table of values, the former name of this call; see :func:`compare`."""
+    return compare(frame, *columns, **options)
 
 
 def ask_systems(
@@ -386,7 +367,7 @@ def ask_systems(
     """Ask for the values of systems, whose column comes first in ``by``."""
     groups = groups_by_systems(frame, truth, by, trial.baseline)
     settings = keywords.read_options(options, cluster=trial.cluster, count_missed=count_missed)
-    return ask(frame, metrics, truth, groups, settings, per_user=per_user)
+    return ready_values.ask(frame, metrics, truth, groups, settings, per_user=per_user)
 
 
 def groups_by_systems(
@@ -426,7 +407,7 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     """Plan a comparison of values per user."""
     trial = _read_trial(trial, values, verb)
     types = summaries.result_schema(
-        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON}
+        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON, **losses.COLUMNS}
     )
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_columns(trial)]
@@ -448,7 +429,8 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     both = pl.concat(tables).sort(*segments, position, maintain_order=True)
     if trial.test != "randomization":
         return both
-    correct = partial(_correct_together, by=values.by, trial=trial)
+    directions = pair_tests.directions_of([*values.requested, *of_lists.requested])
+    correct = partial(_correct_together, by=values.by, trial=trial, directions=directions)
     return both.map_batches(correct, schema=schema)
 
 
@@ -462,8 +444,8 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
         raise ValueError(msg)
     if values.cluster is not None and test not in trials.CLUSTERED:
         msg = (
-            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization' "
-            "or 'bootstrap'"
+            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization', "
+            "'bootstrap' or 'max_t'"
         )
         raise ValueError(msg)
     keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
@@ -476,17 +458,36 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
     summaries.check_total(values, total=trial.total, least=2)
     margins = _read_margins(trial.margin, values, test)
     _check_primary(trial.primary, values, test)
+    _check_paired(trial, values)
     return trial._replace(
         confidence=float(trial.confidence),
         margin=margins,
         resamples=resampling.times,
         seed=resampling.seed,
+        widths=pair_tests.widths_of(values.requested),
     )
+
+
+def _check_paired(trial: Trial, values: Values) -> None:
+    """Check that groups of different users are compared by their means."""
+    keywords.check_flag("paired", trial.paired)
+    if trial.paired:
+        return
+    if trial.test != "t":
+        msg = f"paired=False takes Welch's t test: test={trial.test!r} is of paired values"
+        raise ValueError(msg)
+    if values.of_lists is not None:
+        name = values.of_lists.requested[0].name
+        msg = f"paired=False: metric {name!r} is one number of all lists: name metrics per user"
+        raise ValueError(msg)
 
 
 def _columns(trial: Trial) -> list[str]:
     """Name the columns of a comparison after those of the pair."""
-    return [name for name in _COMPARISON if trial.margins or name not in trials.OF_MARGIN]
+    left_out = [] if trial.margins else [*trials.OF_MARGIN]
+    left_out += ["baseline_users"] if trial.paired else []
+    names = [name for name in _COMPARISON if name not in left_out]
+    return [*names, *(losses.COLUMNS if trial.rules else ())]
 
 
 def _list_comparison_table(
@@ -529,7 +530,10 @@ def _list_comparison_table(
                         "baseline_num_missed": 0,
                         "mean": result.system,
                         "baseline_mean": result.baseline,
-                        "difference": _difference(result),
+                        "difference": (change := _difference(result)),
+                        "relative": change / result.baseline
+                        if change is not None and result.baseline
+                        else None,
                         "p_value": result.p if times and result.metric not in moving else None,
                         "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
                     }
@@ -560,13 +564,20 @@ def _difference(result: Swaps) -> float | None:
     return result.system - result.baseline
 
 
-def _correct_together(table: pl.DataFrame, *, by: Sequence[str], trial: Trial) -> pl.DataFrame:
+def _correct_together(
+    table: pl.DataFrame,
+    *,
+    by: Sequence[str],
+    trial: Trial,
+    directions: Mapping[str, bool | None],
+) -> pl.DataFrame:
     """Adjust the p-values of all comparisons of a call."""
     p = table["p_value"].fill_null(nan).to_numpy()
     adjusted = _in_families(p, table["metric"].to_list(), trial)
     table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
+    table = pair_tests.of_families(table, trial, "users")  # such metrics take no clusters
     return table.pipe(_apply_gate, by, trial.primary).pipe(
-        pair_tests.with_verdict, trial.confidence
+        pair_tests.with_verdict, trial.confidence, directions
     )
 
 
@@ -630,7 +641,7 @@ def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, float]:
+def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, Size]:
     if margin is None:
         return {}
     if test not in trials.OF_MARGINS:
@@ -646,8 +657,12 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
     }
     margins = per_metric("margin", margin, [*names, *lists])
     for name, value in margins.items():
-        if not (keywords.is_number(value) and 0 < value < inf):
-            msg = f"margin of {name!r} must be a finite number > 0, not {value!r}"
+        bound = trials.bound_of(value)
+        if bound is None or bound.size <= 0:
+            msg = (
+                f"margin of {name!r} must be a finite number > 0, or a share of the baseline's "
+                f"values such as '1%', not {value!r}"
+            )
             raise ValueError(msg)
         if name in geometric:
             msg = (
@@ -661,7 +676,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
                 f"the others, such as margin={{{names[0] if names else 'ndcg@10'!r}: {value!r}}}"
             )
             raise ValueError(msg)
-    return {name: float(value) for name, value in margins.items()}
+    return margins
 
 
 def _check_primary(primary: str | None, values: Values, test: Test) -> None:
@@ -691,8 +706,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     paired, matrices = system_pairs.open_matrices(rows, values, trial, complete=joint)
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), trial.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
-    per_matrix = 1 if trial.test == "randomized_tukey" else len(systems)
-    weighted = values.weights is not None
+    per_matrix = 1 if trial.test == "max_t" else len(systems)
     bounded = 2 * len(trial.margins) / len(values.requested)
     test = _test_jointly if joint else _test_in_batches
     places: list[Place] = []
@@ -700,11 +714,19 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     with statistics.progress(
         round(trial.resamples * number * per_matrix * (1 + bounded))
     ) as advance:
+        if not trial.paired:
+            for place, row in unpaired.rows_of(matrices, systems, values, trial, paired.systems):
+                places.append(place)
+                numbers.append(row)
         for pairs, tested in test(matrices, systems, values.weights, trial, advance):
             within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
-            numbers += _numbers_of(pairs, tested, within, trial, paired.systems, weighted=weighted)
-    table = pl.DataFrame(numbers, schema={**_COMPARISON, trials.SIGN: pl.Float64})
+            of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
+            described = _numbers_of(pairs, tested, within, trial, paired.systems, values)
+            numbers += [row | more for row, more in zip(described, of_gates, strict=True)]
+    hidden = dict.fromkeys((trials.SIGN, trials.NUMBER), pl.Float64)
+    schema = {**_COMPARISON, **losses.COLUMNS, **hidden}
+    table = pl.DataFrame(numbers, schema=schema)
     metrics = [place.metric for place in places]
 
     def adjusted(name: str) -> pl.Series:
@@ -718,15 +740,27 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table["p_adjusted"] if joint else adjusted("p_adjusted"),
     )
     table = (
-        table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), trials.SIGN)
+        table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), *hidden)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
-        .pipe(pair_tests.with_verdict, trial.confidence)
+        .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
+        .pipe(pair_tests.of_families, trial, trials.NUMBER if is_whole else None)
         .pipe(_with_ratios, values.requested, trial.confidence)
     )
     if trial.test in ("wilcoxon", "friedman"):
         table = pair_tests.unless_contrary(table)
-    return table.drop(trials.SIGN)
+    if trial.test == "wilcoxon":
+        table = pair_tests.of_ranks(table)
+    return table.with_columns(summaries.cut_at(_widths_of(values.requested))).drop(hidden)
+
+
+def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Range]:
+    """Return between which values the difference of two means is."""
+    widths = {metric.name: float(labels.traits_of(metric).width) for metric in requested}
+    return {
+        name: summaries.Range(-width, width, f"the greatest difference of the metric, {width:.10g}")
+        for name, width in widths.items()
+    }
 
 
 def _test_in_batches(
@@ -764,21 +798,29 @@ def _test_jointly(
         yield pairs, pair_tests.test_jointly(matrix, pairs, trial, advance)
 
 
+_ADVICE = f"{trials.NO_PAIR}: paired=False compares different users"
+
+
 def _numbers_of(
     pairs: Sequence[Pair],
     tested: Tested,
     within: Within,
     trial: Trial,
     systems: pl.Series,
-    *,
-    weighted: bool,
+    values: Values,
 ) -> Iterator[dict[str, Any]]:
     """Describe each pair, with the numbers of its tests."""
+    metrics = {metric.name: metric for metric in values.requested}
     for place, pair in enumerate(pairs):
-        note = with_notes(tested.notes[place], pair, weighted=weighted)
-        lacking = notes_of_lists(pair, systems)
+        numbers = pair_tests.numbers(pair)
+        note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
+        if note is not None:
+            note = note.replace(trials.NO_PAIR, _ADVICE)
+        notes = [note, *notes_of_lists(pair, systems), within.untested[place]]
+        notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric]), trial.hint]
         yield {
-            **pair_tests.numbers(pair),
+            **numbers,
+            **pair_tests.relative(pair, trial),
             "ci_low": tested.outcome.low[place],
             "ci_high": tested.outcome.high[place],
             "p_value": tested.outcome.p[place],
@@ -786,8 +828,9 @@ def _numbers_of(
             "detectable": pair_tests.detectable(pair, trial),
             "p_equivalent": within.equivalent[place],
             "p_not_worse": within.not_worse[place],
-            "note": "; ".join(filter(None, (note, *lacking, within.untested[place]))) or None,
+            "note": "; ".join(filter(None, notes)) or None,
             trials.SIGN: tested.signs[place],
+            trials.NUMBER: len(pair.sample.values),
         }
 
 
@@ -808,7 +851,10 @@ def _with_ratios(
     ]
     return table.with_columns(
         pl.Series("note", notes, pl.String),
-        pl.when(~of_logarithms).then("detectable").alias("detectable"),
+        *(
+            pl.when(~of_logarithms).then(name).alias(name)
+            for name in ("detectable", *trials.RELATIVE)
+        ),
         *(summaries.from_logarithms(name, requested) for name in ("mean", "baseline_mean")),
         *(
             pl.when(of_logarithms).then(change).otherwise(name).alias(name)

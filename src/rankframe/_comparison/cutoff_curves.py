@@ -8,10 +8,10 @@ from typing import Unpack, cast
 import polars as pl
 
 from rankframe._comparison import summaries
+from rankframe._evaluation import ready_values
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
-from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
 
@@ -97,7 +97,7 @@ def at_k(
         return table.select(list(schema))
 
     settings = keywords.read_options(options)
-    question = ask(frame, labels["label"].to_list(), truth, by, settings)
+    question = ready_values.ask(frame, labels["label"].to_list(), truth, by, settings)
     return summaries.described(frame, question, describe)
 
 

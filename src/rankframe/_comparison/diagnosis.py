@@ -31,7 +31,7 @@ _LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
 _DIAGNOSIS = {
     **dict.fromkeys(("relevant_low", "relevant_high", "users"), pl.Int64),
     **dict.fromkeys(_CHANGES, pl.Float64),
-    "reading": pl.String,
+    **dict.fromkeys(("reading", "signs"), pl.String),
     **dict.fromkeys(_LEVELS, pl.Float64),
 }
 
@@ -46,6 +46,7 @@ def diagnose(
     by: str | Sequence[str] | None = None,
     baseline: object,
     bins: int = 4,
+    cluster: str | None = None,
     **options: Unpack[Options],
 ) -> FrameT:
     """
@@ -70,6 +71,9 @@ def diagnose(
     bins
         The greatest number of bins. Users with the same R, their number of relevant items, are in
         the same bin.
+    cluster
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -80,9 +84,10 @@ def diagnose(
         the users without a list of one or both, if there are any; and a last row per system and
         segment for all users, with null bounds; with segments, also one row per system with null
         segments: by…, ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the
-        mean ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``.
-        Then the system's mean ``precision`` and ``recall``, and the best means that the users' R
-        allow, ``attainable_precision`` and ``attainable_recall``.
+        mean ``hits_change``, ``precision_change`` and ``recall_change``, their ``reading``, and
+        ``signs``, what the signs of the last two read without a test. Then the system's mean
+        ``precision`` and ``recall``, and the best means that the users' R allow,
+        ``attainable_precision`` and ``attainable_recall``.
 
         ``reading`` reports what the paired t tests of both changes show, p < 0.05 after Holm's
         correction for the two: "better overall" or "worse overall", if both rise or fall; "better
@@ -126,6 +131,8 @@ def diagnose(
     │ 100          ┆ 1     ┆ -2.0        ┆ -0.2             ┆ -0.02         │
     │ null         ┆ 2     ┆ -0.5        ┆ -0.05            ┆ 0.015         │
     └──────────────┴───────┴─────────────┴──────────────────┴───────────────┘
+    >>> change["signs"].last()
+    'better for users with few relevant items, worse for users with many'
     >>> change["reading"].last()  # two users show nothing
     'no difference seen'
     """
@@ -145,7 +152,7 @@ def diagnose(
     if options.get("weights") is not None:
         msg = "diagnose describes users in bins, which have no weighted form: leave out weights="
         raise ValueError(msg)
-    trial = Trial(baseline)
+    trial = Trial(baseline, cluster=cluster)
     question = comparison.ask_systems(
         frame, metrics, truth, by, options, trial, per_user=True, count_missed=True
     )
@@ -170,6 +177,9 @@ def diagnosis_of(
     from rankframe._comparison import statistics
 
     system_pairs.systems_in(rows, model, Trial(baseline), segments)
+    if values.cluster is not None:
+        user_columns.check_clusters(rows, values.cluster, _LEVELS)
+        user_columns.check_one_cluster(rows, [values.user], values.cluster)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     users = [*segments, values.user]
     relevant_rows = rows.filter(pl.col("total") > 0).sort(*values.by, values.user)
@@ -189,7 +199,7 @@ def diagnosis_of(
         )
         for name, changed in zip(_LEVELS, _CHANGED, strict=False)
     )
-    means += [pl.col(name) for name in _CHANGED]
+    means += [pl.col(name) for name in (*_CHANGED, *_cluster_column(values))]
     counted = [pl.len().cast(pl.Int64).alias("users"), *means]
     described = [bounds[0].alias("relevant_low"), bounds[1].alias("relevant_high"), *counted]
     misses = pl.col(user_columns.MISSED), pl.col(f"{user_columns.MISSED} before")
@@ -219,7 +229,7 @@ def diagnosis_of(
         systems = rows.select(model).unique()
         whole = _of_all_segments(relevant_rows, systems, values, baseline)
         table = pl.concat([table, whole], how="diagonal_relaxed")
-    table = table.sort(*values.by, _BIN, nulls_last=True)
+    table = table.with_columns(signs=_signs()).sort(*values.by, _BIN, nulls_last=True)
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
 
 
@@ -232,7 +242,11 @@ def _reading_of_row(
         return trials.NO_PAIR
     if missing:
         return _reading_of_missed(without, system, baseline)
-    read = _paired_reading([pl.Series(row[name]).to_numpy() for name in _CHANGED])
+    clusters = row.get(user_columns.CLUSTER)
+    read = _paired_reading(
+        [pl.Series(row[name]).to_numpy() for name in _CHANGED],
+        clusters=None if clusters is None else summaries.places_of_users(pl.Series("", clusters)),
+    )
     notes = [
         note
         for missed, name in zip(without, (system, baseline), strict=False)
@@ -340,6 +354,8 @@ def _reading_of_all(
     )
     names = _LEVELS[:2]
     if len(paired) < max(len(after), len(before)):
+        if values.cluster is not None:
+            return "no test: with cluster=, the systems need the same users"
         return _unpaired_reading(
             [before[name].to_numpy() for name in names], [after[name].to_numpy() for name in names]
         )
@@ -347,7 +363,9 @@ def _reading_of_all(
         statistics.differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy())
         for name in names
     ]
-    return _paired_reading(changes, summaries.places_of_users(paired[values.user]))
+    clusters = [summaries.places_of_users(paired[name]) for name in _cluster_column(values)]
+    users = summaries.places_of_users(paired[values.user])
+    return _paired_reading(changes, users, *clusters)
 
 
 def _changes_of_means(
@@ -419,7 +437,32 @@ _READINGS = {
 }
 
 
-def _paired_reading(changes: Sequence[Array], users: Places | None = None) -> str | None:
+def _signs() -> pl.Expr:
+    """Read the signs of the mean changes of precision and recall."""
+    signs = [
+        pl.when(pl.col(name).abs() < trials.NOTHING).then(0).otherwise(pl.col(name).sign())
+        for name in _CHANGES[1:]
+    ]
+    key = pl.format("{} {}", *(sign.cast(pl.Int8) for sign in signs))
+    texts = {f"{precision} {recall}": text for (precision, recall), text in _READINGS.items()}
+    texts |= {
+        "0 0": "unchanged",
+        **{f"{sign} 0": f"{word} precision, equal recall" for sign, word in _WORDS.items()},
+        **{f"0 {sign}": f"{word} recall, equal precision" for sign, word in _WORDS.items()},
+    }
+    return key.replace_strict(texts, default=None, return_dtype=pl.String)
+
+
+_WORDS = {1: "higher", -1: "lower"}
+
+
+def _cluster_column(values: Values) -> list[str]:
+    return [] if values.cluster is None else [user_columns.CLUSTER]
+
+
+def _paired_reading(
+    changes: Sequence[Array], users: Places | None = None, clusters: Places | None = None
+) -> str | None:
     """Test the changes of precision and recall by the paired t, and return the reading."""
     import numpy as np
 
@@ -431,12 +474,15 @@ def _paired_reading(changes: Sequence[Array], users: Places | None = None) -> st
     weights = None
     if users is not None:
         changes, weights = statistics.of_users(users, changes, None)
+        clusters = statistics.of_merged(users, clusters)
     if not any(change.any() for change in changes):
         return "unchanged"
-    for change in changes:
-        if why := system_pairs.why_undefined(change):
-            return f"no test: {why}"
-    matrix = np.column_stack(changes)
+    samples = [system_pairs.sample_of(change, weights, clusters) for change in changes]
+    for sample in samples:
+        if why := system_pairs.why_undefined(sample.values):
+            one_cluster = clusters is not None and len(sample.values) == 1
+            return f"no test: {'one cluster' if one_cluster else why}"
+    matrix, weights = np.column_stack([sample.values for sample in samples]), samples[0].weights
     columns = None if weights is None else np.column_stack([weights, weights])
     p = statistics.t_test(Sample(matrix, columns), comparison.CONFIDENCE).p
     return _read(p, statistics.weighted_mean(matrix, columns))

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import inf
-from typing import NamedTuple, Unpack
+from math import isnan, nan
+from typing import Any, NamedTuple, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, pair_tests, summaries, trials
-from rankframe._comparison.trials import Margin, Test, Trial
+from rankframe._comparison import (
+    cautions,
+    comparison,
+    floors,
+    losses,
+    sentences,
+    summaries,
+    trials,
+)
+from rankframe._comparison.floors import Floor
+from rankframe._comparison.trials import Correction, Margin, Rule, Size, Test, Trial
 from rankframe._evaluation import system_metrics
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords, parameters
-from rankframe._request.keywords import Options
+from rankframe._request import keywords, labels, parameters
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -27,25 +36,31 @@ def gate(
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
-    baseline: object,
+    baseline: object = None,
     margin: Margin = 0.0,
+    at_least: float | Mapping[str, float] | None = None,
+    at_most: float | Mapping[str, float] | None = None,
     strict: bool = False,
     total: bool = False,
     test: Test = "t",
+    correction: Correction | None = "holm",
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    paired: bool = True,
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
-    Decide whether systems pass: a system fails if the interval of its difference is below −margin.
+    Decide whether systems pass: by the difference from a baseline, or by floors of their means.
 
     Parameters
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or expressions such as ``rf.ndcg_at(10)``, of metrics with a
         direction: higher is better, or lower is.
@@ -59,16 +74,27 @@ def gate(
     baseline
         The system that the others are compared with.
     margin
-        The accepted loss, ≥ 0, on the scale of the metric: one number for all metrics, or a mapping
-        such as ``{"ndcg@10": 0.01}``; metrics missing from the mapping have 0.
+        The accepted loss, ≥ 0, on the scale of the metric, or a share of the baseline's values such
+        as ``"1%"`` (with ``test="t"``): one for all metrics, or a mapping such as ``{"ndcg@10":
+        0.01}``; metrics missing from the mapping have 0, or are not compared if they have a floor.
+    at_least
+        A floor: the least accepted mean of every system, the baseline included, such as 0.9, or a
+        mapping such as ``{"recall@3": 0.9}``. Floors need no baseline, no
+        column of systems, and no direction.
+    at_most
+        The greatest accepted mean, likewise.
     strict
-        False: fail if the whole interval is beyond the margin, so the system is worse, or if there
-        is no interval. True: also fail if the interval is undecided, so only a system that is not
-        worse passes.
+        False: fail if the whole interval is beyond the margin (or floor), so the system is worse,
+        or if there is no interval. True: pass only if a loss of the margin, which must be > 0, is
+        excluded (or the interval reaches the floor), so what is undecided fails.
     total
         Add the decision over all segments, with null in the segment columns.
     test
-        The test whose interval decides; the notes of ``rf.compare`` describe the tests.
+        The test whose interval decides; the notes of ``rf.compare`` describe the tests. Floors have
+        Student's t, or the exact binomial test if all values are 0 or 1.
+    correction
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
+        ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
         The probability that a single interval covers the true value.
     resamples
@@ -78,33 +104,67 @@ def gate(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and system: segments…, ``metric``, the system (in a column named
-        as in ``by``), ``baseline``, ``users``, ``num_left_out`` and ``note``, as in ``compare``,
-        ``margin``, ``difference``, its interval ``ci_low`` to ``ci_high``, ``passed`` (Boolean,
-        never null) and ``why``, which begins with "worse", "not worse", "undecided" or "no
-        interval".
+        One row per segment, metric and system, and one per floor: segments…, ``metric``, the system
+        (in a column named as in ``by``, if there is one), with a baseline ``baseline``; ``users``,
+        ``num_left_out`` and ``note`` as in ``compare`` (of a floor, users with a value and without
+        one, and ``note`` as in ``summarize``); with a baseline ``margin`` and ``difference``, with
+        floors ``mean``, ``at_least`` and ``at_most``; the interval ``ci_low`` to ``ci_high`` of the
+        difference or the mean, ``passed`` (Boolean, never null), and ``why``, which begins with
+        "worse", "not worse", "undecided", "no interval", or for a floor "too low", "high enough",
+        "too high" or "low enough", and says what decided.
 
     Raises
     ------
     ValueError
-        If ``margin`` names a metric that is not requested, or a metric cannot be decided: neither
+        If ``margin`` or a floor names a metric that is not requested, a metric has neither a
+        baseline nor a floor, no value reaches a floor, or a metric cannot be decided: neither
         direction is better, it is a single number for all lists, which has no interval of a
         difference, or it is a geometric mean with a margin (its ratio is tested, not its
-        difference).
+        difference). If ``strict`` has a baseline and a margin of 0 (a system that equals the
+        baseline would pass with probability (1 − confidence)/2 only), or a test other than ``"t"``
+        and ``"bootstrap"``. If ``"mcnemar"`` or ``"sequential"`` have a margin > 0, for which their
+        p-values cannot be corrected: with ``correction=None``, their intervals decide.
 
     Notes
     -----
-    If all users differ by the same amount, such as 0, there is no spread: the interval is that
-    amount. Without an interval, as with no users or one, nothing is known, and a system fails.
-    Intervals are not corrected for their number: at confidence 0.95, a system as good as the
-    baseline fails each metric of margin 0 with probability 0.025; with ``strict``, a system that is
-    worse by exactly the margin passes with the same probability.
+    By default, the p-value that the system is worse than the margin is corrected for all decisions
+    of the call, and compared with (1 − confidence)/2: with several decisions, an interval beyond
+    the margin may be undecided, and ``why`` has the p-value. So all systems as good as the
+    baseline, in all segments and metrics, pass with probability 0.975 or more (confidence 0.95,
+    Holm). A system is only known not to be worse with ``strict``.
+
+    With ``strict``, every row must pass, so no correction is needed: if a system is worse by the
+    margin or more in any row, that row passes with a probability of at most (1 − confidence)/2.
+    The one-sided p-value that the loss is below the margin must be below (1 − confidence)/2.
+    Student's t and the bootstrap cannot be trusted where fewer than 20 users differ, or hits are
+    lost and none is gained. There, the mean loss is at most the upper limit of the share of users
+    who lose (Clopper and Pearson), times the width of the metric's range: to pass a margin of 0.01
+    for a metric from 0 to 1, 400 users are enough if none loses, and 300 are not. A metric without
+    a finite range is then undecided. With weights, and clusters of unequal sizes, shares are
+    weighted, and the effective number of users counts (Korn and Graubard).
+
+    A margin of ``"1%"`` is tested as in ``compare``: by new − 0.99 · old per user, or by the
+    interval of the relative difference, whose bound ``why`` names; the column ``margin`` has the
+    share of the baseline's mean. If this mean may be 0, there is no interval. Where the share of
+    users who lose decides, the baseline's mean has its lower bound, and each of the two half of the
+    probability.
+
+    If all users differ by the same amount, such as 0, there is no spread: by default, the interval
+    is that amount. Means without spread have exact intervals of the same kind: of n users with the
+    value x, at most the share u = 1 − ((1 − confidence)/2)^(1/n) may have less, so the mean is at
+    least x − u · (x − least value). Without an interval, as with no users or one, nothing is known,
+    and a system fails, also in a segment without a user. C. J. Clopper and E. S. Pearson,
+    *Biometrika* 26, 1934; E. L. Korn and B. I. Graubard, *Survey Methodology* 24, 1998.
 
     Examples
     --------
@@ -125,63 +185,112 @@ def gate(
     │ new   ┆ 0.01   ┆ -0.458333  ┆ false  ┆ worse: interval below -0.01 │
     │ same  ┆ 0.01   ┆ 0.0        ┆ true   ┆ not worse: no user differs  │
     └───────┴────────┴────────────┴────────┴─────────────────────────────┘
+    >>> rf.gate(runs["new"], "hit@2", truth=truth, at_least=0.9).select("mean", "passed", "why")
+    shape: (1, 3)
+    ┌──────┬────────┬────────────────────────────┐
+    │ mean ┆ passed ┆ why                        │
+    │ ---  ┆ ---    ┆ ---                        │
+    │ f64  ┆ bool   ┆ str                        │
+    ╞══════╪════════╪════════════════════════════╡
+    │ 0.5  ┆ true   ┆ undecided: 0.9 in interval │
+    └──────┴────────┴────────────────────────────┘
     """
-    trial = Trial(baseline, test, None, confidence, None, None, resamples, seed, cluster, total)
+    trial = Trial(
+        *(baseline, test, correction, confidence, None, None, resamples, seed, cluster, total),
+        paired=paired,
+    )
     keywords.check_flag("strict", strict)
     frame, by = run_dicts.as_frame(frame, by)
-    if baseline is None:
-        msg = "gate without a baseline: name the system to compare with in baseline="
+    if baseline is None and at_least is None and at_most is None:
+        msg = (
+            "gate without a baseline: name the system to compare with in baseline=, or a floor in "
+            "at_least= or at_most="
+        )
         raise ValueError(msg)
-    question = comparison.ask_systems(frame, metrics, truth, by, options, trial)
-    describe = partial(_decisions, trial=trial, margin=margin, strict=strict)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    trial = trial._replace(hint=cautions.clusters_in(question))
+    bounds = _Bounds(margin, at_least, at_most, strict)
+    describe = partial(_decisions, trial=trial, bounds=bounds)
     return summaries.described(frame, question, describe)
 
 
-#: The columns of a decision, beside segments, metric and system.
-DECISION = (
-    *("baseline", "users", "num_left_out", "margin", "difference", "note"),
-    *("ci_low", "ci_high", "passed", "why"),
-)
+class _Bounds(NamedTuple):
+    """The bounds of a gate, as they were passed."""
+
+    margin: Margin
+    at_least: float | Mapping[str, float] | None
+    at_most: float | Mapping[str, float] | None
+    strict: bool
 
 
-def _decisions(values: Values, *, trial: Trial, margin: Margin, strict: bool) -> pl.LazyFrame:
-    """Compare the systems, and decide by the rule of each metric."""
-    summaries.result_schema(
-        "gate", values, {"margin": pl.Float64, "passed": pl.Boolean, "why": pl.String}
-    )
+_DECIDED = {"passed": pl.Boolean, "why": pl.String}
+
+
+def _decisions(values: Values, *, trial: Trial, bounds: _Bounds) -> pl.LazyFrame:
+    """Decide by the margin and the floors of each metric."""
     lists = [] if values.of_lists is None else values.of_lists.requested
     requested = [*values.requested, *lists]
     names = [metric.name for metric in requested]
-    margins = comparison.per_metric("margin", margin, names)
-    rules = rules_of(requested, margins, strict=names if strict else ())
-    compared = comparison.comparison_of(values, trial, "gate")
-    model, *segments = values.by
-    return decision_of(compared, rules).select(*segments, "metric", model, *DECISION)
+    floored: list[Floor] = []
+    for option in floors.OPTIONS:
+        amounts = comparison.per_metric(option, getattr(bounds, option), names)
+        floored += floors.floors_of(requested, amounts, option, strict=bounds.strict)
+    with_floor = {floor.metric for floor in floored}
+    margins = comparison.per_metric("margin", bounds.margin, names)
+    gated = [] if trial.baseline is None else requested
+    if isinstance(bounds.margin, Mapping):
+        gated = [m for m in gated if m.name in margins or m.name not in with_floor]
+    rules = rules_of(gated, margins, strict=names if bounds.strict else ())
+    for name in names:
+        if name not in rules and name not in with_floor:
+            msg = (
+                f"metric {name!r}: it has no floor: name it in at_least= or at_most=, or pass "
+                "baseline= to compare systems"
+            )
+            raise ValueError(msg)
+    of_rules = ["margin", "difference"] if rules else []
+    of_floors = [name for name in floors.OPTIONS if getattr(bounds, name) is not None]
+    columns = ["baseline"] * bool(rules) + ["users", "num_left_out", *of_rules]
+    columns += ["mean"] * bool(floored) + of_floors + ["note", "ci_low", "ci_high"]
+    compared = values._replace(requested=[m for m in values.requested if m.name in rules])
+    return decisions_of(
+        compared if rules else None, values, trial._replace(rules=rules), floored
+    ).select(*values.by[1:], "metric", *values.by[:1], *columns, *_DECIDED)
 
 
-class Rule(NamedTuple):
-    """The rule of a metric: the accepted loss, and whether it must be excluded."""
+def compare_and_decide(
+    frame: FrameT,
+    metrics: Sequence[Metric],
+    truth: Frame | None,
+    by: Sequence[str],
+    options: StatisticsOptions,
+    trial: Trial,
+    floored: Sequence[Floor],
+    *,
+    compares: bool,
+) -> FrameT:
+    """Compare systems on all metrics, unless told not to, and decide by rules and floors."""
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
 
-    margin: float
-    strict: bool
-    higher_is_better: bool
+    def describe(values: Values) -> pl.LazyFrame:
+        return decisions_of(values if compares else None, values, trial, floored, "compare")
 
-    @property
-    def bound(self) -> float:
-        """The difference that the margin accepts."""
-        return (-self.margin if self.higher_is_better else self.margin) + 0.0
+    return summaries.described(frame, question, describe)
 
 
 def rules_of(
-    requested: Sequence[RequestedMetric], margins: Mapping[str, float], *, strict: Sequence[str]
+    requested: Sequence[RequestedMetric], margins: Mapping[str, Size], *, strict: Sequence[str]
 ) -> dict[str, Rule]:
     """Read the rule of each metric; one that is not in ``margins`` has the margin 0."""
-    directions = pair_tests.directions_of(requested)
     rules: dict[str, Rule] = {}
     for metric in requested:
-        margin, higher_is_better = margins.get(metric.name, 0.0), directions[metric.name]
-        if not (keywords.is_number(margin) and 0 <= margin < inf):
-            msg = f"margin of {metric.name!r} must be a finite number ≥ 0, not {margin!r}"
+        margin = margins.get(metric.name, 0.0)
+        bound = trials.bound_of(margin)
+        if bound is None or bound.size < 0:
+            msg = (
+                f"margin of {metric.name!r} must be a finite number ≥ 0, or a share of the "
+                f"baseline's values such as '1%', not {margin!r}"
+            )
             raise ValueError(msg)
         if system_metrics.is_of_all(metric):
             msg = (
@@ -189,78 +298,224 @@ def rules_of(
                 "a difference: gate a metric per user"
             )
             raise ValueError(msg)
-        if higher_is_better is None:
-            msg = (
-                f"metric {metric.name!r}: neither direction is declared better: gate another "
-                "metric, or declare it with rf.register_metric(…, higher_is_better=…)"
-            )
-            raise ValueError(msg)
-        if margin and metric.over_users.epsilon is not None:
+        higher_is_better = labels.direction_of(metric)
+        if bound.size and metric.over_users.epsilon is not None:
             msg = (
                 f"margin: metric {metric.name!r} is a geometric mean, whose ratio is tested: set 0"
             )
             raise ValueError(msg)
-        rules[metric.name] = Rule(float(margin), metric.name in strict, higher_is_better)
+        if metric.name in strict:
+            _check_strict(metric, bound.size)
+        rules[metric.name] = Rule(
+            bound.size, metric.name in strict, higher_is_better, bound.relative
+        )
     return rules
 
 
-def decision_of(compared: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame:
-    """Add margin, passed and why to a comparison; a metric without a rule has nulls.
-
-    If all users differ by the same amount, both ends of the interval are that amount.
-    """
-
-    def of_rules(values: Sequence[object], dtype: type[pl.DataType]) -> pl.Expr:
-        return pl.col("metric").replace_strict(
-            list(rules), values, default=None, return_dtype=dtype
+def _check_strict(metric: RequestedMetric, margin: float) -> None:
+    """Check that a system may pass though it is not better than the baseline."""
+    if metric.over_users.epsilon is not None:
+        msg = (
+            f"strict: metric {metric.name!r} is a geometric mean, whose ratio is tested, so no "
+            "margin bounds its loss: gate it with strict=False, or gate another metric"
         )
+        raise ValueError(msg)
+    if not margin:
+        msg = (
+            f"strict: metric {metric.name!r} has the margin 0, with which a system that equals the "
+            "baseline passes in 2.5% of cases only: set the accepted loss, such as margin=0.01, or "
+            "leave out baseline= for a floor, which needs no margin"
+        )
+        raise ValueError(msg)
 
-    margin = of_rules([rule.margin for rule in rules.values()], pl.Float64)
-    strict = of_rules([rule.strict for rule in rules.values()], pl.Boolean)
-    higher_is_better = of_rules([rule.higher_is_better for rule in rules.values()], pl.Boolean)
-    bound = of_rules([parameters.as_text(rule.bound) for rule in rules.values()], pl.String)
-    alike = pl.any_horizontal(
-        pl.col("note").str.contains(text, literal=True)
-        for text in (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE)
-    ).fill_null(value=False)
-    one_amount = pl.col("ci_low").is_null() & alike & margin.is_not_null()
-    ends = {
-        name: pl.when(one_amount).then("difference").otherwise(name)
-        for name in ("ci_low", "ci_high")
-    }
-    low, high = ends["ci_low"], ends["ci_high"]
-    least = pl.when(higher_is_better).then(low).otherwise(-high)
-    greatest = pl.when(higher_is_better).then(high).otherwise(-low)
-    nothing = low.is_null() | high.is_null()
-    worse = (greatest < -margin).fill_null(value=False)
-    not_worse = (least >= -margin).fill_null(value=False)
-    below = pl.when(higher_is_better).then(pl.lit("below ")).otherwise(pl.lit("above "))
-    above = pl.when(higher_is_better).then(pl.lit("above ")).otherwise(pl.lit("below "))
-    why = (
-        pl.when(one_amount)
-        .then("note")
-        .when(worse)
-        .then(pl.concat_str(pl.lit("interval "), below, bound))
-        .when(not_worse)
-        .then(pl.concat_str(pl.lit("interval "), above, bound))
-        .when(nothing)
-        .then(pl.col("note").fill_null("the test has none"))
-        .otherwise(pl.concat_str(bound, pl.lit(" in interval")))
+
+def decisions_of(
+    compared: Values | None,
+    values: Values,
+    trial: Trial,
+    floored: Sequence[Floor],
+    verb: str = "gate",
+) -> pl.LazyFrame:
+    """Add decisions to a comparison, and rows of floors; a metric without a rule has nulls."""
+    _check_test(trial)
+    added: dict[str, Any] = ({"margin": pl.Float64} if compared else {}) | _DECIDED
+    summaries.result_schema(verb, values, dict(added))
+    parts: list[pl.LazyFrame] = []
+    if compared is not None:
+        parts.append(comparison.comparison_of(compared, trial, verb))
+    if floored:
+        parts.append(floors.means_of(values, trial, floored, verb))
+    both = pl.concat(parts, how="diagonal")
+    types = both.collect_schema()
+    schema: dict[str, Any] = {n: types[n] for n in types if n not in losses.COLUMNS}
+    strict = any(floor.strict for floor in floored)
+    decide = partial(_with_decisions, trial=trial, strict=strict, columns=[*schema, *added])
+    return both.map_batches(decide, schema=schema | added)
+
+
+def _check_test(trial: Trial) -> None:
+    """Check that the test decides by a margin, if there is one."""
+    test, rules = trial.test, trial.rules
+    if test != "t" and (shares := [rule for rule in rules.values() if rule.relative]):
+        share = trials.Bound(shares[0].margin, relative=True)
+        msg = f"margin={str(share)!r}: a share of the baseline takes test='t', not {test!r}"
+        raise ValueError(msg)
+    if test not in trials.OF_MARGINS and any(rule.strict for rule in rules.values()):
+        msg = (
+            f"strict: a margin bounds a difference of means, and test={test!r} takes no margin: "
+            f"take one of {', '.join(map(repr, trials.OF_MARGINS))}"
+        )
+        raise ValueError(msg)
+    if trial.correction is None or test not in trials.OF_TWO_SIDES:
+        return
+    if margin := next((rule.margin for rule in rules.values() if rule.margin), None):
+        msg = (
+            f"margin={margin!r}: test={test!r} has no p-value to correct for a margin: take "
+            "'t' or 'bootstrap', or correction=None, with which each interval decides by itself"
+        )
+        raise ValueError(msg)
+
+
+class Case(NamedTuple):
+    """A row of numbers, a bound, and the words for what is beyond it and for what is within."""
+
+    row: Mapping[str, Any]
+    bound: float
+    higher_is_better: bool
+    strict: bool
+    words: tuple[str, str]
+    relative: bool = False  # the bound and the interval are shares
+
+
+def _with_decisions(
+    table: pl.DataFrame, *, trial: Trial, strict: bool, columns: Sequence[str]
+) -> pl.DataFrame:
+    """Decide the rows of rules, and those of floors, which are ``strict`` or not."""
+    table = table.with_columns(
+        ci_low=pl.coalesce("ci_low", losses.LOW), ci_high=pl.coalesce("ci_high", losses.HIGH)
     )
-    verdict = (
-        pl.when(worse)
-        .then(pl.lit("worse: "))
-        .when(not_worse)
-        .then(pl.lit("not worse: "))
-        .when(nothing)
-        .then(pl.lit("no interval: "))
-        .otherwise(pl.lit("undecided: "))
-    )
-    has_rule = margin.is_not_null()
-    passed = pl.when(strict).then(not_worse).otherwise(~worse) & ~nothing
-    return compared.with_columns(
-        **ends,
-        margin=margin,
-        passed=pl.when(has_rule).then(passed),
-        why=pl.when(has_rule).then(pl.concat_str(verdict, why)),
-    )
+    places: list[int] = []
+    cases: list[Case] = []
+    margins: list[float | None] = [None] * table.height
+    for place, row in enumerate(table.iter_rows(named=True)):
+        if any(row.get(name) is not None for name in floors.OPTIONS):
+            cases.append(_of_floor(row, strict=strict))
+        elif rule := trial.rules.get(row["metric"]):
+            cases.append(_of_rule(row, rule))
+            margins[place] = rule.margin
+            if rule.relative:
+                mean = row["baseline_mean"]
+                margins[place] = rule.margin * mean if mean is not None and mean > 0 else None
+        else:
+            continue
+        places.append(place)
+    passed: list[bool | None] = [None] * table.height
+    why: list[str | None] = [None] * table.height
+    for place, decision in zip(places, decide(cases, trial), strict=True):
+        passed[place], why[place] = decision
+    return table.with_columns(
+        pl.Series("margin", margins, pl.Float64),
+        pl.Series("passed", passed, pl.Boolean),
+        pl.Series("why", why, pl.String),
+    ).select(columns)
+
+
+def _of_rule(row: Mapping[str, Any], rule: Rule) -> Case:
+    if rule.relative:
+        row = {**row, **_shares(row)}
+    words = "worse", "not worse"
+    return Case(row, rule.bound, rule.higher_is_better, rule.strict, words, rule.relative)
+
+
+def _shares(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the interval as shares of the baseline's mean; null if this may be 0."""
+    mean, low = row["baseline_mean"], row["relative_low"]
+    if mean is None or (row["ci_low"] is None and row[losses.LOW] is None):
+        return {}
+    if mean > 0 and low is not None:
+        return {"ci_low": low, "ci_high": row["relative_high"]}
+    if mean > 0 and row[losses.LOW] is not None:
+        return {"ci_low": row[losses.LOW] / mean, "ci_high": row[losses.HIGH] / mean}
+    why = f"the baseline's mean, {mean:.3g}, " + ("may be 0" if mean > 0 else "is not above 0")
+    return {"ci_low": None, "ci_high": None, losses.P_WITHIN: None, "note": why}
+
+
+def _of_floor(row: Mapping[str, Any], *, strict: bool) -> Case:
+    if (amount := row.get("at_least")) is not None:
+        return Case(row, amount, True, strict, ("too low", "high enough"))  # noqa: FBT003
+    return Case(row, row["at_most"], False, strict, ("too high", "low enough"))  # noqa: FBT003
+
+
+def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
+    """Decide each case, and say why; p-values of those that are not strict are corrected."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    correction = None if trial.test in trials.SIMULTANEOUS else trial.correction
+    p = np.full(len(cases), nan)
+    for place, case in enumerate(cases):
+        if correction is not None and not case.strict:
+            p[place] = case.row[losses.P_BEYOND]  # NaN for None
+    number = int((p == p).sum())
+    after = ""
+    if correction is not None and number > 1:
+        after = f" after {sentences.CORRECTIONS[correction]} for {number} decisions"
+    tail = (1 - trial.confidence) / 2
+    adjusted = statistics.corrected(p, correction).tolist()
+    return [
+        _decide_strictly(case, tail) if case.strict else _decide(case, value, tail, after)
+        for case, value in zip(cases, adjusted, strict=True)
+    ]
+
+
+def _decide_strictly(case: Case, tail: float) -> tuple[bool, str]:
+    """Pass only what is within the bound."""
+    p, evidence = case.row[losses.P_WITHIN], case.row[losses.EVIDENCE]
+    beyond, within, where = _of_interval(case)
+    passed = p is not None and p < tail
+    if beyond and not passed:
+        return False, f"{case.words[0]}: {where}"
+    verdict = case.words[1] if passed else "undecided"
+    if evidence is not None:
+        return passed, f"{verdict}: {evidence}"
+    if p is None:
+        return False, _without_interval(case)
+    if within != passed:  # an interval and a p-value of different kinds
+        where = f"p = {p:.2g}, {'below' if passed else 'not below'} {tail:.4g}"
+    return passed, f"{verdict}: {where}"
+
+
+def _decide(case: Case, p: float, tail: float, after: str) -> tuple[bool, str]:
+    """Fail only what is beyond the bound; the interval decides if ``p`` is NaN."""
+    beyond, within, where = _of_interval(case)
+    if not where:
+        return False, _without_interval(case)
+    where = case.row[losses.EVIDENCE] or where
+    fails = beyond if isnan(p) else p < tail
+    if not isnan(p) and (fails != beyond or (fails and after)):
+        where += f", {'and' if fails == beyond else 'but'} p = {p:.2g}{after}"
+    verdict = case.words[0] if fails else case.words[1] if within else "undecided"
+    return not fails, f"{verdict}: {where}"
+
+
+def _without_interval(case: Case) -> str:
+    return f"no interval: {case.row['note'] or 'the test has none'}"
+
+
+def _of_interval(case: Case) -> tuple[bool, bool, str]:
+    """Return whether the interval is wholly beyond the bound, whether it is within, and say it."""
+    low, high = case.row["ci_low"], case.row["ci_high"]
+    bound = parameters.as_text(case.bound)
+    if case.relative:
+        bound = str(trials.Bound(case.bound, relative=True))
+    if low is None or high is None:
+        return False, False, ""
+    if case.higher_is_better:
+        beyond, within = high < case.bound, low >= case.bound
+    else:
+        beyond, within = low > case.bound, high <= case.bound
+    if not beyond and not within:
+        return False, False, f"{bound} in interval"
+    side = "above" if within == case.higher_is_better else "below"
+    return beyond, within, f"interval {side} {bound}"

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs
+from rankframe._comparison import comparison, sentences, summaries, system_pairs
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Options
-from rankframe._request.labels import Metric
+from rankframe._request.keywords import Options, StatisticsOptions
+from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -26,12 +26,13 @@ from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Lead
+    from rankframe._comparison.system_pairs import Matrix
 
-BestMethod: TypeAlias = Literal["mcb", "bootstrap"]
+BestMethod: TypeAlias = Literal["pairs", "bootstrap", "mcb"]
 
 _Columns: TypeAlias = Mapping[str, Sequence[Any]]
 #: A function that describes a metric's matrix; one of its columns may be the indices of systems.
-_Describe: TypeAlias = "Callable[[str, Array], _Columns]"
+_Describe: TypeAlias = "Callable[[Matrix], _Columns]"
 
 _SYSTEM = "__rankframe_system"
 _SOURCES = ["system", "user", "residual"]
@@ -41,7 +42,7 @@ _VARIANCE = {
     "users": pl.Int64,
     "sum_of_squares": pl.Float64,
     "freedom": pl.Int64,
-    **dict.fromkeys(("mean_square", "f", "p_value"), pl.Float64),
+    **dict.fromkeys(("mean_square", "f", "epsilon", "p_value"), pl.Float64),
     "note": pl.String,
 }
 _BEST_NUMBERS = ("mean", "difference", "ci_low", "ci_high", "p_value")
@@ -65,7 +66,7 @@ def anova(
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Two-way analysis of variance: value = mean + system effect + user effect + residual.
@@ -74,7 +75,9 @@ def anova(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -85,7 +88,8 @@ def anova(
         segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
         identifies the systems, else the first one.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -93,14 +97,18 @@ def anova(
         Three rows per segment and metric, whose ``source`` is "system", "user" or "residual":
         segments…, ``metric``, ``source``, ``users`` (for whom every system has a value; the others
         are left out), ``sum_of_squares``, ``freedom`` (degrees of freedom), ``mean_square`` (their
-        ratio), ``f`` (mean square / residual mean square), ``p_value`` and ``note``, which explains
-        why a number is null.
+        ratio), ``f`` (mean square / residual mean square), ``epsilon`` (of systems), ``p_value``
+        and ``note``, which explains why a number is null.
 
     Notes
     -----
     There is one value per system and user (no replication), so the interaction of the two is part
     of the residual. T. Sakai, *Laboratory Experiments in Information Retrieval*, Springer, 2018. To
-    find out which systems differ, call ``compare(test="tukey")``.
+    find out which systems differ, call ``compare(test="max_t")``.
+
+    The p-value of systems is that of F with ε times both degrees of freedom, where ε is Greenhouse
+    and Geisser's: 1 if all pairs of systems vary alike, less if not, as for near copies beside
+    another system. S. W. Greenhouse and S. Geisser, *Psychometrika* 24, 1959.
 
     Examples
     --------
@@ -133,11 +141,12 @@ def best_systems(
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
-    method: BestMethod = "mcb",
+    method: BestMethod = "pairs",
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
-    **options: Unpack[Options],
+    cluster: str | None = None,
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Find the systems that may be the best, by each mean − the best of the other means.
@@ -146,7 +155,9 @@ def best_systems(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -157,9 +168,11 @@ def best_systems(
         segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
         identifies the systems, else the first one.
     method
-        ``"mcb"``: Hsu's multiple comparisons with the best, with one residual variance for all
-        systems, as in ``anova``; ``"bootstrap"``: users are resampled, and each system is compared
-        with the greatest lead that the others have by chance; variances may differ.
+        ``"pairs"``: paired t tests against each other system, with Bonferroni's correction for
+        their number; ``"bootstrap"``: users are resampled, and each system is compared with the
+        greatest lead that the others have by chance; ``"mcb"``: Hsu's multiple comparisons with the
+        best, with one residual variance for all systems, which near copies make too small for other
+        systems: ``note`` reports this.
     confidence
         The probability that ``may_be_best`` is true for the best system, and that all intervals of
         a metric cover.
@@ -167,8 +180,12 @@ def best_systems(
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
+    cluster
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -183,7 +200,8 @@ def best_systems(
     Raises
     ------
     ValueError
-        If a metric has no better direction.
+        If a metric has no better direction, or ``cluster`` is given with another method than
+        ``"pairs"``.
 
     Notes
     -----
@@ -191,8 +209,9 @@ def best_systems(
     metrics share the resamples.
 
     J. C. Hsu, *Multiple Comparisons*, 1996; D. G. Edwards and J. C. Hsu, *JASA* 78, 1983, for the
-    intervals. The p-values are those of Dunnett's one-sided test against the system as a control.
-    If ``ci_low`` is 0, only this system may be the best.
+    intervals. For ``"mcb"``, p-values are those of Dunnett's one-sided test against the system as a
+    control. ``"pairs"`` leaves out pairs whose users all differ alike. If ``ci_low`` is 0, only
+    this system may be the best.
 
     Examples
     --------
@@ -215,20 +234,27 @@ def best_systems(
     keywords.check_choice("method", method, get_args(BestMethod))
     keywords.check_confidence(confidence)
     resampling = summaries.read_resampling(resamples, seed)
-    question = _ask("best_systems", frame, metrics, truth, by, options)
-    lowest = _lowest_is_best(metrics)
+    if cluster is not None and method != "pairs":
+        msg = f"method={method!r} takes users for independent: with cluster=, take 'pairs'"
+        raise ValueError(msg)
+    question = _ask("best_systems", frame, metrics, truth, by, options, cluster)
+    lowest = _lowest_is_best(question.requested)
 
-    def describe(metric: str, matrix: Array) -> _Columns:
+    def describe(matrix: Matrix) -> _Columns:
         from rankframe._comparison import statistics, system_statistics
 
-        sign = -1.0 if lowest[metric] else 1.0
-        if method == "mcb":
-            return _leads(matrix, sign, system_statistics.lead(sign * matrix, confidence))
-        with statistics.progress(resampling.times) as advance:
-            lead = system_statistics.lead_by_bootstrap(
-                sign * matrix, confidence, resampling, advance
-            )
-        return _leads(matrix, sign, lead)
+        sign = -1.0 if lowest[matrix.metric] else 1.0
+        values = sign * matrix.values
+        note = None
+        if method == "pairs":
+            lead, note = _lead_by_pairs(matrix, sign, confidence)
+        elif method == "mcb":
+            lead = system_statistics.lead(values, confidence)
+            note = system_statistics.note_of_variances(values)
+        else:
+            with statistics.progress(resampling.times) as advance:
+                lead = system_statistics.lead_by_bootstrap(values, confidence, resampling, advance)
+        return _leads(matrix.values, sign, lead, note)
 
     plan = partial(_plan_of, "best_systems", describe=describe, columns=_BEST, system=True)
     return summaries.described(frame, question, plan)
@@ -321,25 +347,25 @@ def mean_ranks(
     truth: Frame | None,
     by: Sequence[str],
     confidence: float,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> pl.LazyFrame:
     """Rank the systems for each user, best first, and plan the means of their ranks."""
     keywords.check_confidence(confidence)
     question = _ask("critical_difference", frame, metrics, truth, by, options)
-    lowest = _lowest_is_best(metrics)
+    lowest = _lowest_is_best(question.requested)
 
-    def describe(metric: str, matrix: Array) -> _Columns:
+    def describe(matrix: Matrix) -> _Columns:
         from rankframe._comparison import system_statistics
 
-        sign = -1.0 if lowest[metric] else 1.0
-        users, systems = matrix.shape
-        ranks, distance, test = system_statistics.mean_ranks(sign * matrix, confidence)
+        sign = -1.0 if lowest[matrix.metric] else 1.0
+        users, systems = matrix.values.shape
+        ranks, distance, test = system_statistics.mean_ranks(sign * matrix.values, confidence)
         return {
             _SYSTEM: range(systems),
             "users": [users] * systems,
             "mean_rank": ranks.tolist(),
             "critical_difference": [distance] * systems,
-            "note": [_reason(matrix) or test] * systems,
+            "note": [_reason(matrix.values) or test] * systems,
         }
 
     values = evaluation.user_values(question)
@@ -356,11 +382,13 @@ def _ask(
     truth: Frame | None,
     by: str | Sequence[str] | None,
     options: Options,
+    cluster: str | None = None,
 ) -> Question:
     summaries.check_packages()
     summaries.check_unweighted(verb, options)
     summaries.check_independent(verb, options)
-    question = comparison.ask_systems(frame, metrics, truth, by, options, Trial(), per_user=True)
+    trial = Trial(cluster=cluster)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     summaries.check_systems(verb, question.by)
     return question
 
@@ -390,7 +418,7 @@ def _describe_matrices(
     shared = system_pairs.shared_users(rows, values, Trial())
     tables: list[pl.DataFrame] = []
     for matrix in shared.matrices:
-        table = pl.DataFrame(describe(matrix.metric, matrix.values))
+        table = pl.DataFrame(describe(matrix))
         table = table.with_columns(shared.keys([matrix] * len(table)))
         if _SYSTEM in table.columns:
             table = table.with_columns(shared.systems.gather(table[_SYSTEM]).alias(model))
@@ -399,21 +427,47 @@ def _describe_matrices(
     return pl.concat(tables)
 
 
-def _variance(_: str, matrix: Array) -> _Columns:
+def _variance(matrix: Matrix) -> _Columns:
     from rankframe._comparison import system_statistics
 
-    variance = system_statistics.two_way(matrix)
-    names = ("sum_of_squares", "freedom", "mean_square", "f", "p_value")
+    variance = system_statistics.two_way(matrix.values)
+    names = ("sum_of_squares", "freedom", "mean_square", "f", "epsilon", "p_value")
     columns = {name: numbers.tolist() for name, numbers in zip(names, variance, strict=True)}
     return {
         "source": _SOURCES,
-        "users": [len(matrix)] * 3,
+        "users": [len(matrix.values)] * 3,
         **columns,
-        "note": [_reason(matrix)] * 3,
+        "note": [_reason(matrix.values)] * 3,
     }
 
 
-def _leads(matrix: Array, sign: float, lead: Lead) -> _Columns:
+def _lead_by_pairs(matrix: Matrix, sign: float, confidence: float) -> tuple[Lead, str | None]:
+    """Compare all pairs as ``compare`` does, each system as if it were the best."""
+    import numpy as np
+
+    from rankframe._comparison import statistics, system_statistics
+
+    systems = matrix.values.shape[1]
+    places = system_pairs.pairs_of_places([*range(systems)], None)
+    pairs = list(system_pairs.pairs_of(matrix, places, None))
+    varied = [pair for pair in pairs if system_pairs.why_undefined(pair.sample.values) is None]
+    if not varied:
+        return system_statistics.no_lead(matrix.values), None
+    errors = np.full((systems, systems), np.nan)
+    for pair in varied:
+        error = statistics.standard_error(*pair.sample)
+        errors[pair.system, pair.baseline] = errors[pair.baseline, pair.system] = error
+    means = np.asarray(sign * matrix.values.mean(axis=0), np.float64)
+    freedom = len(varied[0].sample.values) - 1
+    lead = system_statistics.lead_by_pairs(means, errors, freedom, confidence)
+    alike = len(pairs) - len(varied)
+    notes = [f"{alike} of {len(pairs)} pairs left out: all users differ alike"] if alike else []
+    if (pair := varied[0]).clusters is not None:
+        notes += sentences.notes_of_clusters(statistics.Sample(pair.difference), pair.sample)
+    return lead, "; ".join(notes) or None
+
+
+def _leads(matrix: Array, sign: float, lead: Lead, note: str | None) -> _Columns:
     """Describe the systems, best mean first; ``sign`` is −1 where the lowest is best."""
     users, systems = matrix.shape
     means = matrix.mean(axis=0) if users else lead.difference
@@ -430,7 +484,7 @@ def _leads(matrix: Array, sign: float, lead: Lead) -> _Columns:
             for name, column in zip(_BEST_NUMBERS, columns, strict=True)
         },
         "may_be_best": best,
-        "note": [reason] * systems,
+        "note": [reason or note] * systems,
     }
 
 
@@ -447,10 +501,13 @@ def _reason(matrix: Array) -> str | None:
     return "no user differs"
 
 
-def _lowest_is_best(metrics: Sequence[Metric]) -> dict[str, bool]:
+def _lowest_is_best(requested: Sequence[RequestedMetric]) -> dict[str, bool]:
     """Return for each metric whether the lowest mean is the best."""
     lowest: dict[str, bool] = {}
-    for metric in labels.parse_metrics(metrics, per_user=True):
+    for metric in requested:
+        if metric.own_traits is not None:
+            lowest[metric.name] = not labels.direction_of(metric)
+            continue
         entry = labels.entry_of(metric.expr)
         if entry is not None and entry.higher_is_better is None:
             msg = f"metric {metric.name!r} has no best system: neither higher nor lower is better"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite, isnan, nan
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from rankframe._comparison import system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
-from rankframe._comparison.trials import Trial
+from rankframe._comparison.trials import Bound, Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
+from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Sample
@@ -25,14 +27,14 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     test, confidence, resampling = trial.test, trial.confidence, trial.resampling
     if test == "mcnemar":
         return _test_hits(pairs, confidence)
+    if test == "sequential":
+        return _test_looks(pairs, trial, advance)
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
         if test == "randomization":
             return statistics.randomization(sample, confidence, resampling, advance)
         if test == "bootstrap":
-            return statistics.bootstrap(sample, confidence, resampling, advance)
-        if test == "sequential":
-            return statistics.sequential(sample, confidence)
+            return statistics.bootstrap_test(sample, confidence, resampling, advance)
         return (statistics.wilcoxon if test == "wilcoxon" else statistics.t_test)(
             sample, confidence
         )
@@ -42,17 +44,23 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, advance)
     notes: list[str | None] = [pair.undefined for pair in pairs]
     signs: list[float | None] = [None] * len(pairs)
+    if test == "bootstrap":
+        notes = [
+            note or (_NO_BOUND if isnan(low) else None)
+            for note, low in zip(notes, outcome.low.tolist(), strict=True)
+        ]
     if test in trials.UNWEIGHTED:
         notes = [
             note if pair.weights is None else note or trials.UNEVEN
             for note, pair in zip(notes, pairs, strict=True)
         ]
-    if test == "sequential":
-        lows = outcome.low.tolist()
-        notes = [note or _note_of_looks(low) for note, low in zip(notes, lows, strict=True)]
     if test == "wilcoxon":
         signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
+        notes = [note or _note_of_skewness(pair) for note, pair in zip(notes, pairs, strict=True)]
     return Tested(outcome, outcome.p.copy(), notes, signs)
+
+
+_NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
 
 
 def _with_ties(pair: Pair) -> Pair:
@@ -66,9 +74,79 @@ def _with_ties(pair: Pair) -> Pair:
     return pair._replace(difference=change, sample=pair.sample._replace(values=change))
 
 
-def _note_of_looks(low: float) -> str:
-    """Explain a sequential test, and why it has no interval."""
-    valid = "always valid: look as often as you like"
+#: With fewer users, a test of ranks has few false positives even if the differences are skewed.
+_MANY_RANKS = 200
+
+
+def _note_of_skewness(pair: Pair) -> str | None:
+    """Note that the mean of many skewed differences is not what ranks test."""
+    from rankframe._comparison import statistics
+
+    users = len(pair.difference)
+    if users < _MANY_RANKS or not statistics.is_skewed(pair.sample):
+        return None
+    skewness = statistics.skewness(pair.sample)
+    return f"tests ranks, not the mean: the differences have skewness {skewness:.2g}"
+
+
+def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
+    """Test by bets where the metric has a finite range, else by a mixture of t tests."""
+    import numpy as np
+
+    from rankframe._comparison import always_valid, statistics
+    from rankframe._comparison.statistics import Outcome
+
+    outcome = Outcome(*(np.full(len(pairs), nan) for _ in Outcome._fields))
+    notes = [trials.UNEVEN if pair.weights is not None else pair.undefined for pair in pairs]
+    widths = [trial.widths.get(pair.metric, inf) for pair in pairs]
+    for bounded, reduce in ((True, always_valid.bets), (False, always_valid.mixture)):
+        places = [place for place, width in enumerate(widths) if isfinite(width) == bounded]
+        units = np.array([widths[place] if bounded else 1.0 for place in places])
+        samples = [
+            _in_units(pairs[place], widths[place]) if bounded else pairs[place].sample
+            for place in places
+        ]
+        test = partial(_without_resamples, reduce, trial.confidence)
+        part = statistics.in_matrices(samples, test, advance)
+        outcome.p[places] = part.p
+        outcome.low[places], outcome.high[places] = part.low * units, part.high * units
+        for place in places:
+            if pairs[place].weights is None and len(pairs[place].difference):
+                valid = _note_of_looks(pairs[place], outcome.low[place], bounded=bounded)
+                notes[place] = "; ".join(filter(None, (notes[place], valid))) or None
+    return Tested(outcome, outcome.p.copy(), notes, [None] * len(pairs))
+
+
+def _without_resamples(
+    reduce: Callable[[Sample, float], Outcome], confidence: float, sample: Sample, _: Advance
+) -> Outcome:
+    return reduce(sample, confidence)
+
+
+def _in_units(pair: Pair, width: float) -> Sample:
+    """Divide differences by the width of the range, so that they are in [−1, 1]."""
+    values = pair.sample.values / width
+    if len(values) and not (abs(values) <= 1 + trials.NOTHING).all():
+        farthest = float(abs(pair.sample.values).max())
+        msg = (
+            f"metric {pair.metric!r}: two values of one user differ by {farthest:.6g}, but its "
+            f"range has the width {width:.6g}: declare a range that has all values"
+        )
+        raise RankingDataError(msg)
+    return pair.sample._replace(values=values.clip(-1, 1))
+
+
+def _note_of_looks(pair: Pair, low: float, *, bounded: bool) -> str:
+    """Say for which differences looks are valid, and why there is no interval."""
+    from rankframe._comparison import always_valid
+
+    if bounded:
+        return "always valid: look as often as you like"
+    if pair.undefined is not None:
+        return ""
+    valid = "look as often as you like: valid for about normal differences"
+    if always_valid.too_few_differ(pair.difference[:, None]).any():
+        return f"{valid}; no decision before {always_valid.LEAST_DIFFERENT} users differ"
     return f"{valid}; too few users for an interval" if isnan(low) else valid
 
 
@@ -95,35 +173,65 @@ _NO_HITS = "no test: users are in several segments, and the mean of their values
 
 def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     from rankframe._comparison import system_statistics
-    from rankframe._comparison.statistics import Joint, Permuted
 
-    test, confidence = trial.test, trial.confidence
+    test = trial.test
+    tested = test_pairs(pairs, trial._replace(test="t"), advance)
+    if test == "max_t":
+        return _flipped(pairs, tested, trial, advance)
     values = _per_observation(matrix)
-    family: Joint | Permuted
     if values is None:
         family = system_statistics.no_joint(matrix.values.shape[1], trials.UNEVEN)
-    elif test == "randomized_tukey":
-        family = system_statistics.randomized_tukey(values, confidence, trial.resampling, advance)
+    elif test == "tukey":
+        family = system_statistics.tukey(values, trial.confidence)
     else:
-        family = (
-            system_statistics.tukey(values, confidence)
-            if test == "tukey"
-            else system_statistics.friedman(values)
-        )
-    tested = test_pairs(pairs, trial._replace(test="t"), advance)
+        family = system_statistics.friedman(values)
     for place, pair in enumerate(pairs):
         systems = pair.system, pair.baseline
         tested.outcome.p[place] = family.p(systems)
         alone = trial.correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
-        if test in trials.SIMULTANEOUS and len(pair.difference):
+        if test == "tukey" and len(pair.difference):
             margin = family.margin if isfinite(family.margin) else nan
             tested.outcome.low[place] = pair.difference.mean() - margin
             tested.outcome.high[place] = pair.difference.mean() + margin
         notes = [note for note in (family.note, tested.notes[place]) if note]
         tested.notes[place] = "; ".join(notes) or None
-        if test == "friedman" and isinstance(family, Joint):
+        if test == "friedman":
             tested.signs[place] = float(family.centers[pair.system] - family.centers[pair.baseline])
+    return tested
+
+
+def _flipped(pairs: Sequence[Pair], tested: Tested, trial: Trial, advance: Advance) -> Tested:
+    """Replace t's numbers by those of flipped signs; pairs without spread are left out."""
+    import numpy as np
+
+    from rankframe._comparison import statistics, system_statistics
+
+    samples = [pair.sample for pair in pairs]
+    varied = [
+        place
+        for place, sample in enumerate(samples)
+        if system_pairs.why_undefined(sample.values) is None
+    ]
+    if not varied:
+        return tested
+    changes = [
+        values if weights is None else values * weights
+        for values, weights in (samples[place] for place in varied)
+    ]
+    flips = system_statistics.max_t(
+        np.column_stack(changes), trial.confidence, trial.resampling, advance
+    )
+    tested.outcome.p[varied] = flips.alone
+    tested.adjusted[varied] = flips.alone if trial.correction is None else flips.adjusted
+    for place in varied:
+        mean = statistics.weighted_mean(*samples[place])
+        margin = flips.reach * statistics.standard_error(*samples[place])
+        ends = np.array([mean - margin, mean + margin]) if isfinite(margin) else np.full(2, nan)
+        low, high = statistics.rounded(ends, np.abs(mean) + margin)
+        tested.outcome.low[place], tested.outcome.high[place] = low, high
+        if flips.note:
+            tested.notes[place] = "; ".join(filter(None, (flips.note, tested.notes[place])))
     return tested
 
 
@@ -166,6 +274,26 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     }
 
 
+def relative(pair: Pair, trial: Trial) -> dict[str, float]:
+    """Divide the difference by the mean of the baseline; the interval is Fieller's."""
+    from rankframe._comparison import relative_differences, statistics
+
+    if not len(pair.difference):
+        return dict.fromkeys(trials.RELATIVE, nan)
+    difference, mean = (
+        float(statistics.weighted_mean(values, pair.weights))
+        for values in (pair.difference, pair.of_baseline)
+    )
+    low = high = nan
+    if pair.undefined is None and trial.test != "sequential":
+        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        low, high = relative_differences.paired_interval(
+            pair.sample, baseline.values, trial.confidence
+        )
+    share = difference / mean if mean else nan
+    return dict(zip(trials.RELATIVE, (share, low, high), strict=True))
+
+
 # ------------------------------------------------------------------ verdicts
 
 
@@ -183,19 +311,8 @@ def test_margins(
     """Test whether differences are above −margin, and whether they are below margin."""
     import numpy as np
 
-    from rankframe._comparison import statistics
-
     margins, directions = trial.margins, directions_of(requested)
-
-    def reduce(sample: Sample, advance: Advance) -> Outcome:
-        if trial.test == "bootstrap":
-            return statistics.bootstrap(sample, 0.95, trial.resampling, advance, one_sided=True)
-        outcome = statistics.t_test(sample, 0.95)
-        values, weights = sample
-        sums = (values if weights is None else weights * values).sum(axis=0)
-        return outcome._replace(p=statistics.above_zero(outcome.p, sums))
-
-    untested = [_few_differ(pair) if pair.metric in margins else None for pair in pairs]
+    untested = [why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
     within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
     places = [
         place
@@ -204,16 +321,75 @@ def test_margins(
     ]
     if not places:
         return within
-    samples = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
-    shifted = [sample._replace(values=sample.values + margin) for sample, margin in samples]
-    shifted += [sample._replace(values=margin - sample.values) for sample, margin in samples]
-    above, below = np.split(statistics.in_matrices(shifted, reduce, advance).p, 2)
+    margin_of = [(pairs[place], margins[pairs[place].metric]) for place in places]
+    shifted = [beside(pair, margin) for pair, margin in margin_of]
+    shifted += [beside(pair, margin, below=True) for pair, margin in margin_of]
+    above, below = np.split(p_above(shifted, trial, advance), 2)
     within.equivalent[places] = np.maximum(above, below)
     for place, over, under in zip(places, above, below, strict=True):
         higher_is_better = directions[pairs[place].metric]
         if higher_is_better is not None:
             within.not_worse[place] = over if higher_is_better else under
     return within
+
+
+def p_above(samples: Sequence[Sample], trial: Trial, advance: Advance) -> Array:
+    """Test whether the mean of each sample is above 0: one-sided p-values."""
+    from rankframe._comparison import statistics
+
+    def reduce(sample: Sample, advance: Advance) -> Outcome:
+        if trial.test == "bootstrap":
+            return statistics.bootstrap_test(
+                sample, 0.95, trial.resampling, advance, one_sided=True
+            )
+        outcome = statistics.t_test(sample, 0.95)
+        values, weights = sample
+        sums = (values if weights is None else weights * values).sum(axis=0)
+        return outcome._replace(p=statistics.above_zero(outcome.p, sums))
+
+    return statistics.in_matrices(samples, reduce, advance).p
+
+
+def beside(pair: Pair, margin: Bound, *, below: bool = False) -> Sample:
+    """Return how far each difference is above −margin, or ``below`` margin.
+
+    A relative margin is a share of the baseline's value of the same user or cluster.
+    """
+    values = pair.sample.values
+    sizes = margin.size + 0 * values
+    if margin.relative:
+        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+        sizes = margin.size * baseline.values
+    return pair.sample._replace(values=sizes - values if below else values + sizes)
+
+
+def no_share_of(mean: float, margin: Bound) -> str:
+    """Return why a share of the baseline is no margin; empty if it is one."""
+    if not margin.relative or mean > 0:
+        return ""
+    return f"margin not tested: {margin} of the baseline's mean, {mean:.3g}, is not above 0"
+
+
+#: With fewer users, resamples are not skewed enough to bound a mean on one side.
+_FEWEST_RESAMPLED = 50
+
+
+def why_untested(pair: Pair, trial: Trial) -> str | None:
+    """Return why a margin is not tested."""
+    from rankframe._comparison import statistics
+
+    if system_pairs.why_undefined(pair.sample.values) is not None:
+        return None
+    users = len(pair.sample.values)
+    if trial.test == "bootstrap" and users < _FEWEST_RESAMPLED:
+        unit = "users" if pair.clusters is None else "clusters"
+        return (
+            f"margin not tested: the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}: take "
+            "test='t'"
+        )
+    margin = trial.margins[pair.metric]
+    mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
+    return no_share_of(mean, margin) or _few_differ(pair)
 
 
 def _few_differ(pair: Pair) -> str | None:
@@ -226,8 +402,6 @@ def _few_differ(pair: Pair) -> str | None:
     from rankframe._comparison import statistics
 
     values = pair.sample.values
-    if system_pairs.why_undefined(values) is not None:
-        return None
     amounts, counts = np.unique(values, return_counts=True)
     alike = counts.max()
     remainder = len(values) - alike
@@ -248,8 +422,20 @@ def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None
     return {metric.name: labels.traits_of(metric).higher_is_better for metric in requested}
 
 
+def widths_of(requested: Sequence[RequestedMetric]) -> dict[str, float]:
+    """Return for each metric how far two users' values can differ; of a geometric mean, in ln."""
+    widths: dict[str, float] = {}
+    for metric in requested:
+        traits, epsilon = labels.traits_of(metric), metric.over_users.epsilon
+        widths[metric.name] = traits.width
+        if epsilon is not None and isfinite(traits.width):
+            least, greatest = traits.least + epsilon, traits.greatest + epsilon
+            widths[metric.name] = log(greatest / least) if least > 0 else inf
+    return widths
+
+
 def detectable(pair: Pair, trial: Trial) -> float:
-    """Return the smallest true difference that the users or clusters of a pair detect."""
+    """Return the smallest true difference that the observations detect, of a single comparison."""
     from rankframe._comparison import power_statistics, statistics
     from rankframe._comparison.power_statistics import Design
 
@@ -264,9 +450,48 @@ def detectable(pair: Pair, trial: Trial) -> float:
     return power_statistics.detectable(float(values.std(ddof=1)), number, design)
 
 
-def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
+def of_families(table: pl.DataFrame, trial: Trial, number: str | None) -> pl.DataFrame:
+    """Take ``detectable`` at the level of one of all comparisons that are corrected together.
+
+    ``number`` is the column with the number of independent observations; None: leave it for later.
+    """
+    from rankframe._comparison import power_statistics
+    from rankframe._comparison.power_statistics import Design
+
+    if number is None or trial.correction is None or not table["detectable"].count():
+        return table
+    family = pl.col("metric").eq_missing(pl.lit(trial.primary, pl.String))
+    sizes = table.select(pl.col("p_value").count().over(family))["p_value"]
+    alone = Design(trial.confidence, trials.POWER)
+
+    def ratio(users: float, comparisons: int) -> float:
+        level = power_statistics.of_family(trial.confidence, max(1, comparisons))
+        of_one = power_statistics.least_distance(users, alone)
+        return power_statistics.least_distance(users, Design(level, trials.POWER)) / of_one
+
+    ratios = [
+        None if value is None else ratio(users, size)
+        for value, users, size in zip(table["detectable"], table[number], sizes, strict=True)
+    ]
+    return table.with_columns(pl.col("detectable") * pl.Series(ratios, dtype=pl.Float64))
+
+
+def with_verdict(
+    table: pl.DataFrame, confidence: float, directions: Mapping[str, bool | None]
+) -> pl.DataFrame:
     """Read the adjusted p-values; the first verdict that holds counts."""
     alpha = 1 - confidence
+    rises = pl.col("difference") > 0
+    higher_is_better = pl.col("metric").replace_strict(
+        directions, default=None, return_dtype=pl.Boolean
+    )
+    change = (
+        pl.when(higher_is_better.is_null())
+        .then(pl.when(rises).then(pl.lit("higher")).otherwise(pl.lit("lower")))
+        .when(rises == higher_is_better)
+        .then(pl.lit("better"))
+        .otherwise(pl.lit("worse"))
+    )
     differs = pl.col("p_adjusted") < alpha
     nowhere = pl.lit(value=False)
     equivalent, not_worse = (
@@ -275,10 +500,8 @@ def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     return table.with_columns(
         pl.when(equivalent)
         .then(pl.lit("equivalent"))
-        .when(differs & (pl.col("difference") > 0))
-        .then(pl.lit("higher"))
-        .when(differs & (pl.col("difference") < 0))
-        .then(pl.lit("lower"))
+        .when(differs & (pl.col("difference") != 0))
+        .then(change)
         .when(not_worse)
         .then(pl.lit("not worse"))
         .when(pl.col("p_adjusted").is_not_null())
@@ -287,12 +510,26 @@ def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     )
 
 
+def of_ranks(table: pl.DataFrame) -> pl.DataFrame:
+    """Rename a verdict of Wilcoxon's test: it is about ranks, whatever the means are."""
+    word = pl.when(pl.col(trials.SIGN) > 0).then(pl.lit("ranks higher"))
+    return table.with_columns(
+        pl.when(pl.col("verdict").is_in(_DIFFERS))
+        .then(word.otherwise(pl.lit("ranks lower")))
+        .otherwise("verdict")
+        .alias("verdict")
+    )
+
+
+_DIFFERS = ("better", "worse", "higher", "lower")
+
+
 def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
     """Remove a verdict of ranks that the means contradict, and note it."""
     contrary = (pl.col("difference").sign() * pl.col(trials.SIGN).sign() < 0).fill_null(value=False)
     sentence = pl.lit("the ranks and the means have opposite signs")
     return table.with_columns(
-        pl.when(contrary & pl.col("verdict").is_in(["higher", "lower"]))
+        pl.when(contrary & pl.col("verdict").is_in(_DIFFERS))
         .then(pl.lit("undecided"))
         .otherwise("verdict")
         .alias("verdict"),

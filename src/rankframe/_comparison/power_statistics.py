@@ -16,34 +16,27 @@ _MOST_USERS = 10**15
 
 
 class Design(NamedTuple):
-    """The planned test: the paired t, whose square is F, or F among systems (Sakai 2016).
+    """The planned test: the paired t, whose square is F.
 
-    The distance of two means, √λ, is in units of their standard error. For a pair this is σ/√n,
-    where σ is the deviation of the differences. For the best and the worst of m systems it is
-    σ·√(2/n), where σ² is the variance within a system.
+    The distance of two means, √λ, is in units of their standard error, σ/√n, where σ is the
+    deviation of the differences.
     """
 
     confidence: float
     power: float
-    systems: int | None = None  # None: a pair
 
-    def error(self, deviation: float, users: int) -> float:
-        """Return the standard error."""
-        return deviation * sqrt((1 if self.systems is None else 2) / users)
 
-    def freedom(self, users: int) -> tuple[int, int]:
-        """Return the degrees of freedom of F."""
-        if self.systems is None:
-            return 1, users - 1
-        return self.systems - 1, self.systems * (users - 1)
+def of_family(confidence: float, comparisons: int) -> float:
+    """Divide the level by the number of comparisons, of which Holm's first step has as many."""
+    return 1 - (1 - confidence) / comparisons
 
 
 def detectable(deviation: float, users: int, design: Design) -> float:
     """Return the smallest true difference detected with this power; NaN if there is none."""
-    return nan if users < 2 else detectable_at(design.error(deviation, users), users, design)
+    return nan if users < 2 else detectable_at(deviation / sqrt(users), users, design)
 
 
-def detectable_at(error: float, users: int, design: Design) -> float:
+def detectable_at(error: float, users: float, design: Design) -> float:
     """Return the same for means with this standard error."""
     if users < 2 or not error > 0 or design.power <= 1 - design.confidence:
         return nan
@@ -57,10 +50,10 @@ def needed_users(difference: float, deviation: float, design: Design) -> int | N
     """
 
     def power_with(users: int) -> float:
-        return power_of(difference / design.error(deviation, users), users, design)
+        return power_of(difference / deviation * sqrt(users), users, design)
 
     # the required distance hardly changes with the number of users
-    ratio = least_distance(1000, design) * design.error(deviation, 1) / difference
+    ratio = least_distance(1000, design) * deviation / difference
     if ratio * ratio > _MOST_USERS:
         return None
     high, step = max(2, round(ratio * ratio)), 1
@@ -73,7 +66,7 @@ def needed_users(difference: float, deviation: float, design: Design) -> int | N
 
 
 @cache
-def least_distance(users: int, design: Design) -> float:
+def least_distance(users: float, design: Design) -> float:
     """Return the distance detected with this power; it decreases slightly with more users."""
 
     def surplus(distance: float) -> float:
@@ -87,16 +80,16 @@ def least_distance(users: int, design: Design) -> float:
     return float(optimize.brentq(surplus, low, high, xtol=1e-12))
 
 
-def power_of(distance: float, users: int, design: Design) -> float:
+def power_of(distance: float, users: float, design: Design) -> float:
     """Return the probability that a distance is detected."""
-    limit, (between, within) = _limit(users, design), design.freedom(users)
+    limit, freedom = _limit(users, design), users - 1
     if distance > _FAR:
-        ratio = distance / sqrt(between * limit)
-        return float(stats.chi2.cdf(within * ratio * ratio, within))
-    return float(stats.ncf.sf(limit, between, within, distance**2))
+        ratio = distance / sqrt(limit)
+        return float(stats.chi2.cdf(freedom * ratio * ratio, freedom))
+    return float(stats.ncf.sf(limit, 1, freedom, distance**2))
 
 
 @cache
-def _limit(users: int, design: Design) -> float:
+def _limit(users: float, design: Design) -> float:
     """Return the critical value of F."""
-    return float(stats.f.isf(1 - design.confidence, *design.freedom(users)))
+    return float(stats.f.isf(1 - design.confidence, 1, users - 1))

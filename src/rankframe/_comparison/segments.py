@@ -15,14 +15,15 @@ from rankframe._comparison.trials import Correction, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Bits, Estimate, Sample
+    from rankframe._comparison.segment_statistics import Heterogeneity
+    from rankframe._comparison.statistics import Advance, Bits, Estimate, Sample
 
 #: The last four columns are the answer, which narrow prints show: add others before.
 _MADE = {
@@ -45,8 +46,10 @@ def compare_segments(
     baseline: object = None,
     correction: Correction | None = "holm",
     confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Test whether the difference of two systems varies between segments (Welch's F), and in which.
@@ -55,7 +58,9 @@ def compare_segments(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -74,11 +79,16 @@ def compare_segments(
         pairs.
     confidence
         The probability that a single interval covers the true value.
+    resamples
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
+    seed
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -91,8 +101,9 @@ def compare_segments(
         interval ``ci_low`` to ``ci_high``, and ``p_adjusted``.
 
         In the row of all segments, ``p_value`` tests whether any of the differences differ (``f``
-        is Welch's F); in the row of a segment, whether it differs from the rest (Welch's t). Read
-        the row of all segments first: one of many segments stands out by chance.
+        is Welch's F, and ``note`` says where its p is by permutation); in the row of a segment,
+        whether it differs from the rest (Welch's t). Read the row of all segments first: one of
+        many segments stands out by chance.
 
     Raises
     ------
@@ -101,13 +112,16 @@ def compare_segments(
     ValueError
         If ``by`` has no segments.
 
-    Notes
-    -----
-    B. L. Welch, *Biometrika* 38, 1951, applied to the users' differences, whose variance may vary
-    between segments. Segments with one user, or in which every user differs by the same amount,
-    have no variance, and F leaves them out. With weights or clusters, the squared errors are those
-    of ``compare``, and the degrees of freedom are users or clusters − 1. With two segments, both
-    contrasts are the same test, which is not corrected.
+    Notes ----- B. L. Welch, *Biometrika* 38, 1951, applied to the users' differences, whose
+    variance may vary between segments. If a segment has 2 to 29 users (or clusters), F only nearly
+    has its distribution, and rejects too often. p is then the share of permutations of the users
+    over the segments in which F is as great: exact if there are at most ``resamples``, else (b +
+    1)/(n + 1) for b of n permutations. They assume that under equal means the differences of all
+    segments have one distribution. The contrasts stay those of Welch's t. Segments with one user,
+    or in which every user differs by the same amount, have no variance, and F leaves them out. With
+    weights or clusters, the squared errors are those of ``compare``, and the degrees of freedom are
+    users or clusters − 1. With two segments, both contrasts are the same test, which is not
+    corrected.
 
     Examples
     --------
@@ -125,16 +139,22 @@ def compare_segments(
     ╞══════╪════════════╪══════════╪══════╪══════════╡
     │ no   ┆ 0.416667   ┆ 0.5      ┆ null ┆ 0.256709 │
     │ se   ┆ -0.083333  ┆ -0.5     ┆ null ┆ 0.256709 │
-    │ null ┆ 0.166667   ┆ null     ┆ 1.8  ┆ 0.256709 │
+    │ null ┆ 0.166667   ┆ null     ┆ 1.8  ┆ 0.3      │
     └──────┴────────────┴──────────┴──────┴──────────┘
     """
     trial = Trial(
-        baseline, correction=correction, confidence=confidence, cluster=cluster, total=True
+        baseline,
+        correction=correction,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        cluster=cluster,
+        total=True,
     )
     frame, by = run_dicts.as_frame(frame, by)
     keywords.check_confidence(confidence)
     keywords.check_choice("correction", correction, (*get_args(Correction), None))
-    summaries.read_resampling(1, 0)
+    summaries.read_resampling(resamples, seed)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     return summaries.described(frame, question, partial(_plan_of, trial=trial))
 
@@ -180,9 +200,13 @@ def _rows_of_pairs(paired: Paired, trial: Trial, *, weighted: bool) -> list[dict
 
     results: list[dict[str, Any]] = [{} for _ in paired.pairs]
     wholes: list[int] = []
-    for places in _same_pairs(paired.pairs):
-        pairs = [paired.pairs[place] for place in places]
-        rows = _rows(pairs, trial.confidence, weighted=weighted)
+    same_pairs = _same_pairs(paired.pairs)
+    with statistics.progress(trial.resamples * len(same_pairs)) as advance:
+        tables = [
+            _rows([paired.pairs[place] for place in places], trial, advance, weighted=weighted)
+            for places in same_pairs
+        ]
+    for places, rows in zip(same_pairs, tables, strict=True):
         tested = np.array([row["p_value"] for row in rows[:-1]], np.float64)
         alone = (
             np.count_nonzero(~np.isnan(tested)) == 2 == sum(row["users"] > 0 for row in rows[:-1])
@@ -207,7 +231,9 @@ def _same_pairs(pairs: Sequence[Pair]) -> list[list[int]]:
     return list(places.values())
 
 
-def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[dict[str, Any]]:
+def _rows(
+    pairs: Sequence[Pair], trial: Trial, advance: Advance, *, weighted: bool
+) -> list[dict[str, Any]]:
     """Describe and test one pair: in each segment, and in all of them."""
     import numpy as np
 
@@ -216,13 +242,15 @@ def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[d
     *of_segments, whole = pairs
     number = len(whole.difference)
     ends = np.cumsum([len(pair.difference) for pair in of_segments])
+    samples: list[Sample] = []
     estimates: list[Estimate] = []
     rows: list[dict[str, Any]] = []
     for pair, end in zip(of_segments, ends, strict=True):
         inside = np.zeros(number, np.bool_)
         inside[end - len(pair.difference) : end] = True  # users of a segment are adjacent
-        own, rest = (statistics.estimate(_sample_at(whole, which)) for which in (inside, ~inside))
-        contrast = statistics.contrast(own, rest, confidence)
+        samples.append(_sample_at(whole, inside))
+        own, rest = map(statistics.estimate, (samples[-1], _sample_at(whole, ~inside)))
+        contrast = statistics.contrast(own, rest, trial.confidence)
         estimates.append(own)
         rows.append(
             {
@@ -237,15 +265,34 @@ def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[d
                 "note": comparison.with_notes(_reason(pair, own, rest), pair, weighted=weighted),
             }
         )
-    test = statistics.heterogeneity(estimates)
+    test, why = _test_all(samples, estimates, trial, advance)
     overall = {
         "users": number,
         "difference": statistics.estimate(_sample_at(whole, np.ones(number, np.bool_))).mean,
         "f": test.f,
         "p_value": test.p,
-        "note": comparison.with_notes(_reason_of_all(estimates), whole, weighted=weighted),
+        "note": comparison.with_notes(why, whole, weighted=weighted),
     }
     return [*rows, overall]
+
+
+def _test_all(
+    samples: Sequence[Sample], estimates: Sequence[Estimate], trial: Trial, advance: Advance
+) -> tuple[Heterogeneity, str | None]:
+    """Test all segments together, and return why some are left out, and where p is from."""
+    from rankframe._comparison import segment_statistics
+
+    few = sum(1 < len(sample.values) < segment_statistics.FEW_USERS for sample in samples)
+    test = segment_statistics.heterogeneity(estimates)
+    reason = _reason_of_all(estimates)
+    if not few or isnan(test.f):
+        advance(trial.resamples)
+        return test, reason
+    test = segment_statistics.permuted(samples, trial.resampling, advance)
+    what = f"all {test.permutations:,}" if test.exact else f"{test.permutations:,}"
+    why = f"{few} of {len(samples)} segments have fewer than {segment_statistics.FEW_USERS} users"
+    notes = [reason] if reason else []
+    return test, "; ".join([*notes, f"p by {what} permutations: {why}"])
 
 
 def _sample_at(whole: Pair, which: Bits) -> Sample:

@@ -23,9 +23,9 @@ TESTS: Mapping[Test, str] = {
     "randomization": "paired randomization test",
     "bootstrap": "paired bootstrap test",
     "mcnemar": "McNemar's exact test",
-    "sequential": "sequential t test",
+    "sequential": "sequential test",
     "tukey": "Tukey's honest significant differences",
-    "randomized_tukey": "randomized Tukey test",
+    "max_t": "max-t test of flipped signs",
     "friedman": "Friedman's test with Nemenyi's comparison",
 }
 CORRECTIONS: Mapping[Correction, str] = {
@@ -41,7 +41,9 @@ def correction_in_words(trial: Trial, compared: pl.DataFrame) -> str:
     tests, family = compared["p_value"].count(), tests_of(compared, primary)
     decides = "" if primary is None else f", primary metric {primary}"
     if trial.test in trials.JOINT_TESTS:
-        return ("corrected over all pairs" if correction else "without correction") + decides
+        return (
+            f"corrected over {family_of(trial)}" if correction else "without correction"
+        ) + decides
     if correction is None:
         return "without correction" + (f" for {tests} comparisons" if tests > 1 else "") + decides
     words = f"after {CORRECTIONS[correction]} for {family} comparison" + "s" * (family != 1)
@@ -49,6 +51,12 @@ def correction_in_words(trial: Trial, compared: pl.DataFrame) -> str:
         return words
     rest = f", and for {tests - family} in the others" if tests > family else ""
     return f"{words} in {primary}, the primary metric{rest}"
+
+
+def family_of(trial: Trial) -> str:
+    """Name the pairs over which a test of all systems at once is corrected."""
+    own = trial.test == "max_t" and trial.baseline is not None
+    return "all pairs with the baseline" if own else "all pairs"
 
 
 def tests_of(compared: pl.DataFrame, primary: str | None) -> int:
@@ -61,7 +69,12 @@ def tested_in_words(trial: Trial, compared: pl.DataFrame) -> str:
     """Name the test and the correction of a comparison, or why nothing is tested."""
     if why := untested(compared):
         return f"not tested: {why}"
-    return f"{TESTS[trial.test]}, p {correction_in_words(trial, compared)}"
+    return f"{test_in_words(trial)}, p {correction_in_words(trial, compared)}"
+
+
+def test_in_words(trial: Trial) -> str:
+    """Name the test of a comparison."""
+    return TESTS[trial.test] if trial.paired else "Welch's t test"
 
 
 def untested(compared: pl.DataFrame) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._comparison import comparison, summaries, trials
 from rankframe._comparison.trials import Test
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -168,7 +168,7 @@ def discriminative_power(
     curve: bool = False,
     resamples: int = 10_000,
     seed: int = 0,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Discriminative power of metrics: the share of pairs of systems that a test separates.
@@ -177,7 +177,9 @@ def discriminative_power(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -189,8 +191,8 @@ def discriminative_power(
         identifies the systems, else the first one.
     test
         A test of ``compare``: tests of a single pair are not corrected, as in the source; tests of
-        all systems at once (``"tukey"``, ``"randomized_tukey"``, ``"friedman"``) are corrected over
-        the pairs of a metric.
+        all systems at once (``"max_t"``, ``"tukey"``, ``"friedman"``) are corrected over the pairs
+        of a metric.
     confidence
         A pair is separated if p is below 1 − confidence.
     curve
@@ -200,7 +202,8 @@ def discriminative_power(
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------

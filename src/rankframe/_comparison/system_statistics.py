@@ -1,11 +1,10 @@
-"""Tests many systems at once: a matrix in; ``Joint``, ``Permuted``, ``Variance``, ``Lead`` out."""
+"""Tests many systems at once: a matrix in; ``Joint``, ``Flips``, ``Variance``, ``Lead`` out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
-from itertools import permutations
-from math import ceil, inf, lgamma, log, nan
+from math import ceil, inf, log, log2, nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special, stats
@@ -16,8 +15,6 @@ from rankframe._comparison.statistics import (
     Array,
     Joint,
     Lead,
-    Permuted,
-    Places,
     Resampling,
     Variance,
 )
@@ -38,7 +35,7 @@ def tukey(matrix: Array, confidence: float) -> Joint:
         return no_joint(systems)
     distance = np.abs(np.subtract.outer(means, means)) / error
     margin = critical(confidence, systems, freedom) * float(error)
-    return Joint(distance, freedom, margin, None, means)
+    return Joint(distance, freedom, margin, note_of_variances(matrix), means)
 
 
 def residuals(matrix: Array) -> Array:
@@ -50,71 +47,75 @@ def residuals(matrix: Array) -> Array:
     return statistics.rounded(centered - of_systems, 10 * size)
 
 
-def randomized_tukey(
-    matrix: Array, confidence: float, resampling: Resampling, advance: Advance
-) -> Permuted:
-    """Permute each user's values over the columns, and count how often the range is as wide.
+#: Beside pairs of one variance, Tukey's intervals of a pair that varies so much more are too short.
+MOST_VARIANCE = 2.0
 
-    The uncorrected p-value of a pair uses its own distance in the same permutations. All
-    permutations are used if there are at most ``resamples``.
+
+def note_of_variances(matrix: Array) -> str | None:
+    """Write that the differences of one pair of systems vary far more than those of the others."""
+    if len(matrix) < 2 or not (left := residuals(matrix)).any():
+        return None
+    covariance = np.cov(left.T)
+    own = np.diag(covariance)
+    variances = (own[:, None] + own - 2 * covariance)[np.triu_indices(len(own), 1)]
+    ratio = float(variances.max() / variances.mean())
+    if ratio <= MOST_VARIANCE:
+        return None
+    return (
+        f"assumes that all pairs vary alike: the largest variance of a pair is {ratio:.2g} times "
+        "the mean one: take test='max_t'"
+    )
+
+
+class Flips(NamedTuple):
+    """All pairs of systems at once: shares of the patterns of signs that are as extreme."""
+
+    alone: Array
+    adjusted: Array
+    reach: float  # of all intervals, in standard errors; NaN if there are too few patterns
+    note: str | None
+
+
+def max_t(matrix: Array, confidence: float, resampling: Resampling, advance: Advance) -> Flips:
+    """Flip the signs of whole rows, and compare each |t| with the greatest (Westfall and Young).
+
+    One row per user, one column per pair, each with a value that is not 0. Signs do not change
+    Σ d², so |t| grows with z = |Σ d| / √(Σ d²), and t² = z²·(n − 1)/(n − z²). Pairs step down: each
+    is compared with the greatest among itself and those behind it.
     """
-    users, systems = matrix.shape
-    if not users:
-        undefined = np.full((systems, systems), np.nan)
-        return Permuted(undefined, undefined, nan, None)
-    spread = statistics.differences(matrix.max(axis=1), matrix.min(axis=1))
-    centered = (matrix - matrix.mean(axis=1, keepdims=True))[spread > 0]
-    totals = centered.sum(axis=0)
-    least = np.abs(np.subtract.outer(totals, totals)) - statistics.ROUNDING * spread.sum()
-    exact = len(centered) * lgamma(systems + 1) <= log(resampling.times) + 1e-9
-    blocks = [_all_totals(centered)] if exact else _totals(centered, resampling, advance)
-    alone, ranges = np.zeros((systems, systems)), np.zeros(0)
-    for block in blocks:
-        for place, column in enumerate(block.T):
-            alone[place] += (np.abs(block - column[:, None]) >= least[place]).sum(axis=0)
-        ranges = np.concatenate([ranges, np.ptp(block, axis=1)])
-    ranges.sort()
-    among = len(ranges) - np.asarray(np.searchsorted(ranges, least), np.float64)
-    own = 0 if exact else 1  # the observed table counts as one of the permutations
-    reached = ceil(confidence * (len(ranges) + own) - 1e-9)
-    margin = float(ranges[reached - 1]) / users if reached <= len(ranges) else inf
-    few = "too few resamples for an interval" if margin == inf else None
-    if not residuals(matrix).any():
-        margin, few = nan, None
-    number = len(ranges) + own
-    return Permuted((alone + own) / number, (among + own) / number, margin, few)
-
-
-def _all_totals(centered: Array) -> Array:
-    """Return the columns' totals under every permutation within rows."""
-    systems = centered.shape[1]
-    totals = np.zeros((1, systems))
-    if not len(centered):
-        return totals
-    orders = np.array(list(permutations(range(systems))))
-    for row in centered:
-        totals = (totals[:, None] + row[orders]).reshape(-1, systems)
-    return totals
-
-
-def _totals(centered: Array, resampling: Resampling, advance: Advance) -> Iterator[Array]:
-    """Draw permutations within rows, and return blocks of the columns' totals."""
-    users, systems = centered.shape
-    for orders in _orders(users, systems, resampling, advance):
-        yield np.take_along_axis(centered[None], orders, axis=2).sum(axis=1)
-
-
-def _orders(users: int, systems: int, resampling: Resampling, advance: Advance) -> Iterator[Places]:
-    """Draw blocks of random orders of the systems, one per resample and user."""
-    source = np.random.PCG64(resampling.seed)
-    places = np.arange(systems, dtype=np.uint64)
-    low = np.uint64(2 ** (systems - 1).bit_length() - 1)
-    for rows in statistics.block_sizes(users * systems, resampling.times):
-        # raw bits are the same on every machine; the last ones carry the place
-        keys = source.random_raw(rows * users * systems).reshape(rows, users, systems)
-        keys = np.sort((keys & ~low) | places, axis=2)
-        yield (keys & low).astype(np.intp)
-        advance(rows)
+    users, pairs = matrix.shape
+    scaled = matrix / np.abs(matrix).max(axis=0)
+    scaled /= np.sqrt((scaled**2).sum(axis=0))
+    observed = np.abs(scaled.sum(axis=0))
+    order = observed.argsort(kind="stable")
+    scaled = scaled[:, order]
+    least = observed[order] - statistics.ROUNDING * np.abs(scaled).sum(axis=0)
+    moved = scaled[scaled.any(axis=1)]
+    exact = len(moved) <= log2(resampling.times)
+    if exact:
+        scaled, blocks = moved, statistics.all_signs(moved.shape)
+    else:
+        blocks = statistics.drawn_signs(scaled.shape, resampling, advance)
+    alone, among, greatest = np.zeros(pairs), np.zeros(pairs), np.zeros(0)
+    for signs in blocks:
+        z = np.abs(signs @ scaled)
+        alone += (z >= least).sum(axis=0)
+        np.maximum.accumulate(z, axis=1, out=z)
+        among += (z >= least).sum(axis=0)
+        greatest = np.concatenate([greatest, z[:, -1]])
+    own = 0 if exact else 1  # the observed signs count as one of the patterns
+    number = len(greatest) + own
+    among = np.maximum.accumulate(among[::-1])[::-1]
+    p, adjusted = np.empty(pairs), np.empty(pairs)
+    p[order], adjusted[order] = (alone + own) / number, (among + own) / number
+    reached = ceil(confidence * number - 1e-9)
+    if reached > len(greatest):
+        return Flips(p, adjusted, nan, "too few resamples for an interval")
+    z = float(np.sort(greatest)[reached - 1])
+    remaining = users - z * z
+    if remaining < statistics.ROUNDING * users:
+        return Flips(p, adjusted, nan, "too few users for an interval")
+    return Flips(p, adjusted, z * sqrt((users - 1) / remaining), None)
 
 
 def two_way(matrix: Array) -> Variance:
@@ -124,11 +125,12 @@ def two_way(matrix: Array) -> Variance:
         return Variance(*(np.full(3, np.nan) for _ in Variance._fields))
     middle = np.asarray(matrix.mean())
     of_systems, of_users = matrix.mean(axis=0), matrix.mean(axis=1)
+    left = residuals(matrix)
     squares = np.array(
         [
             users * (statistics.differences(of_systems, middle) ** 2).sum(),
             systems * (statistics.differences(of_users, middle) ** 2).sum(),
-            (residuals(matrix) ** 2).sum(),
+            (left**2).sum(),
         ]
     )
     freedom = np.array([systems - 1.0, users - 1.0, (systems - 1.0) * (users - 1.0)])
@@ -136,22 +138,52 @@ def two_way(matrix: Array) -> Variance:
     error = mean_square[2]
     f = mean_square / error if error > 0 else np.full(3, np.nan)
     f[2] = np.nan
-    p = np.asarray(stats.f.sf(f, freedom, freedom[2]), np.float64)
-    return Variance(squares, freedom, mean_square, f, p)
+    epsilon = np.array([_epsilon(left), np.nan, np.nan])
+    shares = np.nan_to_num(epsilon, nan=1.0)
+    p = np.asarray(stats.f.sf(f, shares * freedom, shares * freedom[2]), np.float64)
+    return Variance(squares, freedom, mean_square, f, epsilon, p)
+
+
+def _epsilon(left: Array) -> float:
+    """Greenhouse and Geisser's ε = (tr S)² / ((m − 1) · Σ S²), S the covariance of residuals.
+
+    It is 1 where all pairs of systems vary alike, and at least 1/(m − 1).
+    """
+    products = left.T @ left
+    squares = (products**2).sum()
+    if not squares > 0:
+        return nan
+    return min(1.0, float(np.trace(products) ** 2 / (len(products) - 1) / squares))
 
 
 def lead(matrix: Array, confidence: float) -> Lead:
     """Hsu's multiple comparisons with the best, the greatest mean; the users are blocks."""
     users, systems = matrix.shape
     if users < 2 or not (left := residuals(matrix)).any():
-        return _no_lead(matrix)
+        return no_lead(matrix)
     freedom = (users - 1) * (systems - 1)
     error = float(np.sqrt(2 * (left**2).sum() / freedom / users))
     means = np.asarray(matrix.mean(axis=0), np.float64)
     behind = -_ahead(means) / error
     p = np.array([dunnett(float(distance), systems - 1, freedom) for distance in behind])
     limit = _dunnett_critical(confidence, systems - 1, freedom)
-    return _constrained(means, np.full_like(means, limit * error), p, confidence)
+    return _constrained(means, np.full((systems, 1), limit * error), p, confidence)
+
+
+def lead_by_pairs(means: Array, errors: Array, freedom: int, confidence: float) -> Lead:
+    """Compare each system with all others by t, each pair with its own standard error.
+
+    Bonferroni's correction is for the other systems. A pair whose error is NaN is left out: how far
+    it is apart by chance has no limit.
+    """
+    rivals = len(means) - 1
+    distance = (means - means[:, None]) / errors
+    tails = np.asarray(stats.t.sf(distance, freedom), np.float64)
+    least = np.nan_to_num(tails, nan=inf).min(axis=1)
+    p = np.where(least < inf, np.minimum(rivals * least, 1), nan)
+    limit = float(stats.t.isf((1 - confidence) / rivals, freedom))
+    width = np.nan_to_num(limit * errors, nan=inf)
+    return _constrained(means, width, p, confidence)
 
 
 def lead_by_bootstrap(
@@ -160,7 +192,7 @@ def lead_by_bootstrap(
     """Compare with the best by resampling users; the differences may have unequal variances."""
     users, systems = matrix.shape
     if users < 2 or not residuals(matrix).any():
-        return _no_lead(matrix)
+        return no_lead(matrix)
     means = np.asarray(matrix.mean(axis=0), np.float64)
     blocks = [
         counts @ (matrix - means) / users
@@ -178,7 +210,7 @@ def lead_by_bootstrap(
         least = behind[place] - statistics.ROUNDING * size
         p[place] = (times - np.searchsorted(excess, least) + 1) / (times + 1)
         width[place] = excess[reached - 1] if reached <= times else inf
-    return _constrained(means, width, p, confidence)
+    return _constrained(means, width[:, None], p, confidence)
 
 
 def _ahead(means: Array) -> Array:
@@ -191,16 +223,16 @@ def _ahead(means: Array) -> Array:
 def _constrained(means: Array, width: Array, p: Array, confidence: float) -> Lead:
     """Make the intervals of Edwards and Hsu: an interval that excludes a system ends at 0.
 
-    ``width`` is how far the others exceed the best system by chance.
+    ``width`` is how far the others, in columns, exceed the best system, in rows, by chance.
     """
-    ahead = _ahead(means)
+    ahead, others = _ahead(means), ~np.eye(len(means), dtype=bool)
+    apart = means[:, None] - means
     excluded = (p <= 1 - confidence) & (ahead < 0)
-    high = np.where(excluded, 0, np.maximum(ahead + width, 0))
-    low = np.zeros(len(means))
-    for place, mean in enumerate(means):
-        rivals = np.flatnonzero(~excluded & (np.arange(len(means)) != place))
-        if len(rivals):
-            low[place] = min(0.0, float((mean - means[rivals] - width[rivals]).min()))
+    highest = np.where(others, apart + width, inf).min(axis=1)
+    high = np.where(excluded, 0, np.maximum(highest, 0))
+    lowest = np.where(others & ~excluded, apart - width.T, inf).min(axis=1)
+    low = np.minimum(lowest, 0)
+    low, high = (np.where(np.isinf(ends), nan, ends) for ends in (low, high))
     size = np.asarray(np.abs(means).max())
     return Lead(
         statistics.rounded(ahead, size),
@@ -211,7 +243,8 @@ def _constrained(means: Array, width: Array, p: Array, confidence: float) -> Lea
     )
 
 
-def _no_lead(matrix: Array) -> Lead:
+def no_lead(matrix: Array) -> Lead:
+    """Return means without a comparison."""
     users, systems = matrix.shape
     undefined = np.full(systems, np.nan)
     ahead = _ahead(matrix.mean(axis=0)) if users else undefined

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from math import isfinite
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+
+from rankframe._request import keywords
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Resampling
@@ -16,23 +20,28 @@ Test: TypeAlias = Literal[
     "mcnemar",
     "sequential",
     "tukey",
-    "randomized_tukey",
+    "max_t",
     "friedman",
 ]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
-Margin: TypeAlias = float | Mapping[str, float]
+#: A number on the scale of the metric, or a share of the baseline's values such as ``"1%"``.
+Size: TypeAlias = float | str
+Margin: TypeAlias = Size | Mapping[str, Size]
 
 #: Tests of all systems at once, which have their own correction.
-JOINT_TESTS = ("tukey", "randomized_tukey", "friedman")
+JOINT_TESTS = ("tukey", "max_t", "friedman")
 
 UNWEIGHTED = ("wilcoxon", "mcnemar", "sequential", *JOINT_TESTS)
-CLUSTERED = ("t", "randomization", "bootstrap")
-SIMULTANEOUS = ("tukey", "randomized_tukey")  # their intervals cover all differences at once
+CLUSTERED = ("t", "randomization", "bootstrap", "max_t")
+SIMULTANEOUS = ("tukey", "max_t")  # their intervals cover all differences at once
+RELATIVE = ("relative", "relative_low", "relative_high")
 OF_MARGIN = ("p_equivalent", "p_not_worse")
 #: The tests of a mean difference: a margin bounds it, and Student's t approximates their power.
 OF_MEANS = ("t", "randomization", "bootstrap")
 #: Tests that take a margin: flipped signs test symmetry about it, not the mean.
 OF_MARGINS = ("t", "bootstrap")
+#: Tests with intervals of their own for a single pair; the other ones have Student's.
+OF_TWO_SIDES = ("mcnemar", "sequential")
 #: Why there is no interval though the differences are known.
 NOBODY_DIFFERS = "no user differs"
 NO_PAIR = "no user has a value in both"
@@ -40,10 +49,52 @@ ALL_DIFFER_ALIKE = "every user differs by the same amount"
 ONE_USER = "one user"
 RESAMPLING = ("randomization", "bootstrap")
 SIGN = "__rankframe_sign"  # of the effect that a test of ranks finds
+NUMBER = "__rankframe_number"  # of independent observations: users or clusters
 POWER = 0.8  # of the column ``detectable``
 #: How the readings of users without a list begin.
 NO_LIST = "no list"
 NOTHING = 1e-12  # what a change of 0 may be after rounding
+
+
+class Bound(NamedTuple):
+    """A size as a number: on the scale of the metric, or as a share of the baseline's values."""
+
+    size: float
+    relative: bool = False
+
+    def __str__(self) -> str:
+        """Write it as a caller does."""
+        return f"{100 * self.size:.10g}%" if self.relative else f"{self.size:g}"
+
+
+def bound_of(size: object) -> Bound | None:
+    """Read a number or a percentage; None if it is neither, or not finite."""
+    relative = isinstance(size, str) and size.strip().endswith("%")
+    if relative:
+        try:
+            size = float(cast("str", size).strip()[:-1]) / 100
+        except ValueError:
+            return None
+    return Bound(float(size), relative) if keywords.is_number(size) and isfinite(size) else None
+
+
+class Rule(NamedTuple):
+    """The rule of a gated metric: the accepted loss, and whether it must be excluded."""
+
+    margin: float
+    strict: bool
+    higher_is_better: bool
+    relative: bool = False  # the margin is a share of the baseline's values
+
+    @property
+    def tolerance(self) -> Bound:
+        """The margin as a size."""
+        return Bound(self.margin, self.relative)
+
+    @property
+    def bound(self) -> float:
+        """The difference that the margin accepts; of a relative margin, as a share."""
+        return (-self.margin if self.higher_is_better else self.margin) + 0.0
 
 
 class Trial(NamedTuple):
@@ -59,12 +110,17 @@ class Trial(NamedTuple):
     seed: int = 0
     cluster: str | None = None
     total: bool = False
+    paired: bool = True
+    widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
+    hint: str | None = None  # a column that may be the clusters
     implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
+    rules: Mapping[str, Rule] = MappingProxyType({})  # of a gate, by metric
 
     @property
-    def margins(self) -> Mapping[str, float]:
+    def margins(self) -> Mapping[str, Bound]:
         """The margin of each metric that has one, once the options are read."""
-        return self.margin if isinstance(self.margin, Mapping) else {}
+        margins: Mapping[str, Size] = self.margin if isinstance(self.margin, Mapping) else {}
+        return {name: bound for name, size in margins.items() if (bound := bound_of(size))}
 
     @property
     def resampling(self) -> Resampling:

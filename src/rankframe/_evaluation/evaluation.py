@@ -441,6 +441,10 @@ def plan_means(question: Question, *, total: bool = False) -> Values:
 
 def user_values(question: Question) -> Values:
     """Plan the values of every user, checked, for the statistics."""
+    if question.columns is not None:
+        from rankframe._evaluation import ready_values
+
+        return ready_values.values_of(question)
     return in_groups(plan_values(question))
 
 

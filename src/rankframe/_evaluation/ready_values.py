@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf, isfinite
+from typing import Any, cast
 
 import polars as pl
 
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.user_columns import Purpose
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns
-from rankframe._request.labels import RequestedMetric
+from rankframe._request import keywords, labels, question
+from rankframe._request.keywords import Columns, Options, Settings
+from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import Question
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, column_roles, guards, rules
 from rankframe._tables.rules import Rule
@@ -22,33 +24,63 @@ from rankframe.errors import RankingDataError
 #: The name of the caller's table in errors.
 TABLE = "table of values"
 
+_DUST = 1e-9  # by which rounding may exceed a limit
 
-def ready_values(
+
+def ask(
     frame: Frame,
-    columns: Sequence[str],
+    metrics: Sequence[Metric],
+    truth: Frame | None,
     by: str | Sequence[str],
-    user: str,
-    weights: str | None,
-    cluster: str | None,
-) -> Values:
-    """Return the input of the statistics, from columns of ready values."""
-    keywords.check_name("weights", weights)
-    keywords.check_name("cluster", cluster)
-    groups, lazy = keywords.group_names(by), adapters.to_lazy(frame, TABLE)
-    schema = lazy.collect_schema()
-    if (
-        user == "user"
-        and len(users := column_roles.fitting("user", Columns(), groups, schema)) == 1
+    settings: Settings,
+    *,
+    per_user: bool = False,
+) -> Question:
+    """Ask for metrics of tables, or, without items and truth, for columns of a table of values."""
+    if truth is not None or has_items(
+        adapters.column_names(frame, "judged table"), by, settings.columns
     ):
-        user = users[0]
+        return question.ask(frame, metrics, truth, by, settings, per_user=per_user)
+    _check_options(settings)
+    names = _names(metrics)
+    if not names:
+        msg = 'name at least one column of values, for example "rmse"'
+        raise ValueError(msg)
+    own = {
+        option: _of_columns(option, getattr(settings, option), names)
+        for option in ("higher_is_better", "limits")
+    }
+    columns = [_column(name, **own) for name in names]
+    groups = keywords.group_names(by)
+    return Question(frame, metrics, None, groups, settings, per_user, columns=columns)
+
+
+def has_items(names: Collection[str], by: str | Sequence[str], columns: Columns) -> bool:
+    """Whether columns are those of lists; without items and a truth, a table is one of values."""
+    plain = "item" in names and column_roles.is_free("item", columns, by)
+    return plain or "item" in columns or bool(column_roles.fitting("item", columns, by, names))
+
+
+def values_of(call: Question) -> Values:
+    """Return the input of the statistics, from columns of a table of values."""
+    settings, groups = call.settings, call.by
+    requested = call.requested
+    columns = [metric.name for metric in requested]
+    lazy = adapters.to_lazy(call.frame, TABLE)
+    schema = lazy.collect_schema()
+    users = column_roles.fitting("user", settings.columns, groups, schema)
+    user = settings.columns.get("user", users[0] if len(users) == 1 else "user")
     keys = [*groups, user]
     of_users = {
         purpose: name
-        for purpose, name in ((user_columns.WEIGHTS, weights), (user_columns.CLUSTERS, cluster))
+        for purpose, name in (
+            (user_columns.WEIGHTS, settings.weights),
+            (user_columns.CLUSTERS, settings.cluster),
+        )
         if name is not None
     }
     _check_columns(schema, columns, keys, of_users)
-    row_rules = list(_rules(schema, columns, keys))
+    row_rules = [*_rules(schema, columns, keys), *_range_rules(requested)]
     extras: list[pl.Expr] = []
     for purpose, name in of_users.items():
         value = user_columns.as_value(purpose, TABLE, name, schema[name])
@@ -59,11 +91,85 @@ def ready_values(
         guards.rule_flags(lazy, row_rules, empty=True),
         partial(_raise_first_broken, lazy, row_rules, keys),
     )
-    requested = [
-        RequestedMetric(name, pl.col(name), labels.MEAN, per_user=True, reads=frozenset([name]))
-        for name in columns
+    return Values(requested, groups, user, rows, weights=settings.weights, cluster=settings.cluster)
+
+
+# ------------------------------------------------------------------ what is asked of a column
+
+
+def _check_options(settings: Settings) -> None:
+    """Check that no option is of lists, which a table of values lacks."""
+    plain = Settings()
+    options = [
+        name
+        for name in Options.__annotations__
+        if name not in (*keywords.ROLES, "weights")
+        and getattr(settings, name) != getattr(plain, name)
     ]
-    return Values(requested, groups, user, rows, weights=weights, cluster=cluster)
+    roles = [role for role in settings.columns if role != "user"]
+    if lists := [*options, *roles]:
+        msg = (
+            f"{lists[0]}= is of lists, and a frame without items and without truth= is a table of "
+            f"values: {_IF_LISTS}"
+        )
+        raise ValueError(msg)
+
+
+_IF_LISTS = "if it has lists, name the column of their items in item="
+
+
+def _of_columns(option: str, values: object, names: Sequence[str]) -> Mapping[str, Any]:
+    """Check that an option is a mapping from columns that are asked for."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        msg = f"{option} must be a mapping such as {_EXAMPLES[option]}, not {values!r}"
+        raise TypeError(msg)
+    of_names = cast("Mapping[str, Any]", values)
+    for name in of_names:
+        if name not in names:
+            msg = f"{option} names {name!r}; the columns are {', '.join(map(repr, names))}"
+            raise ValueError(msg)
+    return of_names
+
+
+_EXAMPLES = {"higher_is_better": "{'revenue': True}", "limits": "{'revenue': (0, 500)}"}
+
+
+def _column(
+    name: str, higher_is_better: Mapping[str, Any], limits: Mapping[str, Any]
+) -> RequestedMetric:
+    """Make a metric of a column, with the direction and range that are declared of its name."""
+    traits = labels.traits_of_name(name)
+    if name in higher_is_better:
+        direction = higher_is_better[name]
+        if not (direction is None or isinstance(direction, bool)):
+            msg = f"higher_is_better of {name!r} must be True, False or None, not {direction!r}"
+            raise TypeError(msg)
+        traits = traits._replace(higher_is_better=direction)
+    if name in limits:
+        least, greatest = _pair(name, limits[name])
+        traits = traits._replace(least=least, greatest=greatest)
+    reads = frozenset([name])
+    return RequestedMetric(
+        name, pl.col(name), labels.MEAN, per_user=True, reads=reads, own_traits=traits
+    )
+
+
+def _pair(name: str, limits: object) -> tuple[float, float]:
+    """Read the least and the greatest value of a column."""
+    if isinstance(limits, tuple | list):
+        ends = cast("Sequence[object]", limits)
+        numbers = [float(end) for end in ends if keywords.is_number(end)]
+        if len(numbers) == len(ends) == 2 and numbers[0] < numbers[1]:
+            return numbers[0], numbers[1]
+    msg = (
+        f"limits of {name!r} must be two numbers, the least first, such as (0, 500), not {limits!r}"
+    )
+    raise ValueError(msg)
+
+
+# ------------------------------------------------------------------ what its rows must be
 
 
 def _check_columns(
@@ -73,21 +179,28 @@ def _check_columns(
     of_users: Mapping[Purpose, str],
 ) -> None:
     """Check that the columns are there, differ, and have types that fit."""
-    if not columns:
-        msg = 'name at least one column of values, for example "rmse"'
-        raise ValueError(msg)
-    names = _names(keys, columns)
+    names = _names([*keys, *columns])
     ids, values = names[: len(keys)], names[len(keys) :]
     for purpose, name in of_users.items():
         if name in ids:
             option = purpose.option
             msg = f"{option}={name!r}: this column has another role: name a different one"
             raise ValueError(msg)
-    if missing := [name for name in (*names, *of_users.values()) if name not in schema]:
+    if missing := [name for name in (*ids, *of_users.values()) if name not in schema]:
         has = ", ".join(map(repr, schema))
         msg = f"{TABLE}: no column {', '.join(map(repr, missing))}; it has {has}"
         if keys[-1] in missing:
             msg += "; name the column of the user with user="
+        raise RankingDataError(msg)
+    if missing := [name for name in values if name not in schema]:
+        taken = {*ids, *of_users.values()}
+        numeric = [name for name in schema if name not in taken and _is_numeric(schema[name])]
+        has = (
+            f"its columns of numbers are {', '.join(map(repr, numeric))}"
+            if numeric
+            else "it has no column of numbers"
+        )
+        msg = f"{TABLE}: no column {', '.join(map(repr, missing))}; {has}; {_IF_LISTS}"
         raise RankingDataError(msg)
     _check_types(schema, ids, values)
 
@@ -102,15 +215,24 @@ def _check_types(schema: pl.Schema, ids: Sequence[str], values: Sequence[str]) -
             msg = f"{TABLE}, column {name!r}: {schema[name]} cannot be an id or group: use text"
             raise RankingDataError(msg)
     for name in values:
-        if not (schema[name].is_numeric() or isinstance(schema[name], pl.Boolean | pl.Null)):
+        if not _is_numeric(schema[name]):
             msg = f"{TABLE}, column {name!r}: {schema[name]} is not a number: cast it"
             raise RankingDataError(msg)
 
 
-def _names(*columns: Sequence[object]) -> list[str]:
+def _is_numeric(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)
+
+
+def _names(columns: Sequence[object]) -> list[str]:
     """Check that each column is named once, as text."""
     names: list[str] = []
-    for name in itertools.chain(*columns):
+    for name in columns:
+        if isinstance(name, pl.Expr):
+            msg = (
+                f"a table of values takes the names of its columns, not an expression: {_IF_LISTS}"
+            )
+            raise TypeError(msg)
         if not isinstance(name, str):
             msg = f"the name of a column of values must be text, not {name!r}"
             raise TypeError(msg)
@@ -137,6 +259,22 @@ def _rules(schema: pl.Schema, columns: Sequence[str], keys: Sequence[str]) -> It
         if schema[name].is_float():
             text = "NaN or infinite value: use null where it is undefined"
             yield Rule(TABLE, name, text, ~pl.col(name).is_finite())
+
+
+def _range_rules(requested: Sequence[RequestedMetric]) -> Iterator[Rule]:
+    """Yield the rule of each column that has limits, which rounding may exceed."""
+    for metric in requested:
+        _, least, greatest = traits = labels.traits_of(metric)
+        if traits.width == inf and least == -inf and greatest == inf:
+            continue
+        dust = _DUST * max(1.0, *(abs(end) for end in (least, greatest) if isfinite(end)))
+        value = pl.col(metric.name).cast(pl.Float64)
+        text = (
+            f"a value outside {least:g} to {greatest:g}, the range of {metric.name!r}: correct it, "
+            f"or declare another range, limits={{{metric.name!r}: (…, …)}}"
+        )
+        outside = (value < least - dust) | (value > greatest + dust)
+        yield Rule(TABLE, metric.name, text, outside)
 
 
 def _raise_first_broken(

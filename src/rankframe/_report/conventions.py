@@ -106,6 +106,6 @@ def _arguments(call: ReportCall) -> dict[str, Any]:
 
 def _plain(value: object) -> str:
     if isinstance(value, Mapping):
-        margins = cast("Mapping[str, float]", value)
-        return ", ".join(f"{name}: {margin:g}" for name, margin in margins.items())
+        margins = cast("Mapping[str, object]", value)
+        return ", ".join(f"{name}: {_plain(margin)}" for name, margin in margins.items())
     return f"{value:g}" if isinstance(value, float | int) else str(value)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from rankframe._comparison import comparison, cutoff_curves, diagnosis, pair_tests, summaries
+from rankframe._comparison import comparison, cutoff_curves, diagnosis, harm, pair_tests, summaries
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.values import Values
@@ -36,6 +37,8 @@ _LEVELS: dict[str, Callable[[int], pl.Expr]] = {
 }
 _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 _MOST_STEPS = 10
+#: Of many users, fewer resamples are drawn for the worst losses, so that a page takes seconds.
+_MOST_DRAWS, _FEWEST_RESAMPLES = 100_000_000, 200
 #: Names for the systems of the lists side by side, whatever their own names.
 _BEFORE, _AFTER = "before", "after"
 _PEOPLE = 4  # users with the greatest loss, and as many with the greatest gain
@@ -125,6 +128,7 @@ class Numbers(NamedTuple):
     cut_means: pl.DataFrame | None  # of labels, as ``means_of`` has them
     cuts: pl.DataFrame | None
     diagnosis: pl.DataFrame | None
+    harm: pl.DataFrame | None  # in the metric that decides
     spread: pl.DataFrame | None
     segments: Mapping[str, pl.DataFrame]
     people: People | None
@@ -161,18 +165,20 @@ def numbers_of(call: ReportCall) -> Numbers:
         seed=call.trial.seed,
     ).collect()
     systems = _ordered(means, call, decides, values.directions)
-    compared = served = people = diagnosis = None
+    compared = served = people = diagnosis = harmed = None
     counts = _missed(rows, call.by, values.values.user)
     others = [] if call.trial.baseline is None else systems[1:]
     chosen = others[0] if others else None
     shown = others if len(others) <= _SHOWN_ALL else [chosen]
     if others:
         compared = _compared(values.only(names), call.trial)
+    if others and call.trial.paired:
         if any(counts["num_missed"]):
             served_rows = _of_served(rows, of_users, call.by)
             served = _compared(values.only(of_users, served_rows), call.trial)
         if _has_levels(rows) and call.settings.weights is None:
             diagnosis = _diagnosis(values, call, shown)
+        harmed = _harm(values, call, decides, shown)
         if user_metric is not None:
             people = _people(values, call, user_metric, chosen)
     cut_means = _cut_means(values, call)
@@ -194,6 +200,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         cut_means=cut_means,
         cuts=_over_cuts(values, call, cut_means),
         diagnosis=diagnosis,
+        harm=harmed,
         spread=None if user_metric is None else _spread(rows, call.by, user_metric),
         segments={name: _in_segments(values, call, name, decides) for name in call.segments},
         people=people,
@@ -364,8 +371,29 @@ def _diagnosis(values: Measurement, call: ReportCall, shown: Sequence[object]) -
     """Compute which users gained, by number of relevant items, for the described systems."""
     rows = values.rows.filter(pl.col(call.by).is_in([call.trial.baseline, *shown]))
     levels = {OWN + name: name for name in _LEVELS}
-    rows = rows.select(call.by, values.values.user, user_columns.MISSED, *levels).rename(levels)
+    clusters = [] if values.values.cluster is None else [user_columns.CLUSTER]
+    of_users = [call.by, values.values.user, user_columns.MISSED, *clusters]
+    rows = rows.select(*of_users, *levels).rename(levels)
     return diagnosis.diagnosis_of(rows, values=values.values, baseline=call.trial.baseline, bins=4)
+
+
+def _harm(
+    values: Measurement, call: ReportCall, decides: str, shown: Sequence[object]
+) -> pl.DataFrame | None:
+    """Compute who loses more than a tenth of the metric's range, or at all if it has none."""
+    (metric,) = [metric for metric in values.requested if metric.name == decides]
+    traits = labels.traits_of(metric)
+    independent = values.values.weights is None and values.values.cluster is None
+    if traits.higher_is_better is None or not metric.per_user or not independent:
+        return None
+    rows = values.rows.filter(pl.col(call.by).is_in([call.trial.baseline, *shown]))
+    users = rows.n_unique(values.values.user)
+    times = min(call.trial.resamples, max(_FEWEST_RESAMPLES, _MOST_DRAWS // users))
+    return harm.plan_of(
+        values.only([decides], rows),
+        trial=call.trial._replace(resamples=times, cluster=None, total=False),
+        more_than=traits.width / 10 if isfinite(traits.width) else 0.0,
+    ).collect()
 
 
 def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:

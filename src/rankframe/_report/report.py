@@ -37,8 +37,8 @@ class Report:
     tables
         The frames behind the page, of the caller's kind of frame: ``means``, ``comparison``,
         ``comparison served`` (users whom both systems serve), ``cut-offs``, ``diagnosis``,
-        ``distribution``, ``segments: …``, ``health`` and ``sources``, as far as the report has
-        them.
+        ``harm``, ``distribution``, ``segments: …``, ``health`` and ``sources``, as far as the
+        report has them.
     charts
         The Altair charts of the page by name.
     """
@@ -134,6 +134,7 @@ def report(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
+    paired: bool = True,
     title: str | None = None,
     **options: Unpack[Options],
 ) -> Report:
@@ -163,17 +164,16 @@ def report(
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
+        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
         ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
         The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
+        A difference too small to matter, > 0, on the scale of the metric, or a share of the
+        baseline's values such as ``"1%"``: one for all metrics, or a mapping such as
+        ``{"ndcg@10": 0.01, "mrr": "2%"}``; metrics missing from the mapping have no margin.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
@@ -184,6 +184,9 @@ def report(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     title
         The title of the page; by default the names of the systems.
     **options
@@ -221,7 +224,10 @@ def report(
     No difference between new and old is shown in rr
     >>> made.save("report.html")  # doctest: +SKIP
     """
-    trial = Trial(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster)
+    trial = Trial(
+        *(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster),
+        paired=paired,
+    )
     markup.check_report_packages()
     summaries.check_packages()
     like = next(iter(frame.values())) if isinstance(frame, Mapping) else frame
@@ -315,6 +321,7 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         "comparison served": numbers.served,
         "cut-offs": numbers.cuts,
         "diagnosis": numbers.diagnosis,
+        "harm": numbers.harm,
         "distribution": numbers.spread,
         **{f"segments: {name}": table for name, table in numbers.segments.items()},
         "health": numbers.health,

@@ -59,6 +59,7 @@ def table(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
+    paired: bool = True,
     **options: Unpack[Options],
 ) -> ResultsTable:
     """
@@ -87,8 +88,7 @@ def table(
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
+        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
         ``"bh"`` (Benjamini and Hochberg), or None.
@@ -104,6 +104,9 @@ def table(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -139,7 +142,10 @@ def table(
     <BLANKLINE>
     Means over 3 users; bold: the best mean, not tested.
     """
-    trial = Trial(baseline, test, correction, confidence, None, primary, resamples, seed, cluster)
+    trial = Trial(
+        *(baseline, test, correction, confidence, None, primary, resamples, seed, cluster),
+        paired=paired,
+    )
     digits = keywords.whole_number("digits", digits, least=0)
     frame, by = run_dicts.as_frame(frame, by)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
@@ -252,7 +258,7 @@ def _marked(
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
         return result.with_columns(better=False, **nothing).select(*keys, *_SCHEMA)
     verdicts = tested.select(
-        *keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested)
+        *keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested, intervals=False)
     )
     joined = result.join(
         verdicts,
@@ -264,11 +270,19 @@ def _marked(
     return joined.with_columns(pl.col("better").fill_null(value=False)).select(*keys, *_SCHEMA)
 
 
-def unsaid(tested: pl.DataFrame) -> pl.Series:
-    """Return the notes of a comparison, without the parts that the line below the table has."""
+def unsaid(tested: pl.DataFrame, *, intervals: bool = True) -> pl.Series:
+    """Return the notes of a comparison, without the parts that the line below the table has.
+
+    Without ``intervals``, the table shows none, and a note that one was cut is left out.
+    """
     why = sentences.untested(tested)
     notes = [
-        [part for part in (note or "").split("; ") if part != why and not _SAID.match(part)]
+        [
+            part
+            for part in (note or "").split("; ")
+            if part != why and not _SAID.match(part)
+            if intervals or not part.startswith(summaries.CUT)
+        ]
         for note in tested["note"]
     ]
     return pl.Series("note", ["; ".join(parts) or None for parts in notes], pl.String)
@@ -336,13 +350,13 @@ def best_or_tied(
 
 def _is(directions: Mapping[str, bool | None], what: Literal["better", "worse"]) -> pl.Expr:
     """Whether the verdict of a comparison is in this direction; null without a test."""
-    words = {
-        name: "higher" if higher is (what == "better") else "lower"
+    of_ranks = {
+        name: "ranks higher" if higher is (what == "better") else "ranks lower"
         for name, higher in directions.items()
         if higher is not None
     }
-    word = pl.col("metric").replace_strict(words, default=None, return_dtype=pl.String)
-    return (pl.col("verdict") == word).alias(what)
+    ranks = pl.col("metric").replace_strict(of_ranks, default=None, return_dtype=pl.String)
+    return ((pl.col("verdict") == what) | (pl.col("verdict") == ranks)).alias(what)
 
 
 def _of_dependent(values: Values, *, tested: bool) -> str:
@@ -391,7 +405,7 @@ def _line_below(
     if why:
         return f"Not tested against {baseline}: {why}; {who}{best}."
     system = "† better" if result["better"].any() else "No system is shown to be better"
-    how = f"{sentences.TESTS[trial.test]}, p < {1 - trial.confidence:.10g} {corrected}"
+    how = f"{sentences.test_in_words(trial)}, p < {1 - trial.confidence:.10g} {corrected}"
     return f"{system} than {baseline}: {how}; {who}{best}."
 
 

@@ -14,7 +14,10 @@ from rankframe._report.markup import Figure, Group, Lists, Page, Section
 from rankframe._report.tabular import Cell, Grid
 from rankframe.plot import _colors
 
-_MARKS = {"better": "▲", "worse": "▼", "higher": "▲", "lower": "▼"}
+_MARKS = {
+    **dict.fromkeys(("better", "higher", "ranks higher"), "▲"),
+    **dict.fromkeys(("worse", "lower", "ranks lower"), "▼"),
+}
 _MOST_ROWS = 40  # of a table on the page
 
 
@@ -126,7 +129,7 @@ def _mean_cell(
     if numbers.compared is not None and system != numbers.trial.baseline:
         tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
-            said = verdict.read(tested, numbers)
+            said = verdict.said_of(tested)
             star = " *" * ((system, metric) in noted)
             mark = f"{_MARKS.get(said, '·')} {markup.signed(tested['difference'])}{star}"
             kind = f"{kind} {said}" if said in ("better", "worse") else kind
@@ -143,7 +146,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             row = verdict.row_of(table, numbers, system, metric)
             if not row:
                 continue
-            said = verdict.read(row, numbers)
+            said = verdict.said_of(row)
             counts = [row[name] for name in ("wins", "ties", "losses")]
             won = " / ".join(map(markup.number, counts)) if counts[0] is not None else tabular.DASH
             rows.append(
@@ -308,7 +311,7 @@ def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     if trial.correction is None:
         return f"{of_table} is without correction for {tests} comparisons."
     if trial.test in trials.JOINT_TESTS:
-        return f"{of_table} is corrected over all pairs of each segment."
+        return f"{of_table} is corrected over {sentences.family_of(trial)} of each segment."
     systems, segments = table[numbers.call.by].n_unique(), table[name].n_unique()
     family = f"{markup.counted(systems, 'system')} × {markup.counted(segments, 'segment')}"
     of_all = f"all {tests} comparisons: {family}"
@@ -332,7 +335,7 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
             ]
             rows.append(cells)
             continue
-        said = verdict.read(row, numbers)
+        said = verdict.said_of(row)
         ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
         rows.append(
             [

@@ -48,13 +48,9 @@ def verdict_of(page: Page) -> str:
 # ------------------------------------------------------------------ the verdict
 
 
-def read(row: Mapping[str, Any], numbers: Numbers) -> str:
-    """Call higher and lower values better or worse if the metric has a better direction."""
-    verdict = row["verdict"] or "no test"
-    direction = numbers.directions.get(row["metric"])
-    if direction is None or verdict not in ("higher", "lower"):
-        return verdict
-    return "better" if (verdict == "higher") is direction else "worse"
+def said_of(row: Mapping[str, Any]) -> str:
+    """Return the verdict of a row."""
+    return row["verdict"] or "no test"
 
 
 def row_of(table: pl.DataFrame, numbers: Numbers, system: object, metric: str) -> dict[str, Any]:
@@ -97,15 +93,17 @@ def _summary(numbers: Numbers) -> Verdict:
     rows = numbers.compared.filter(pl.col("metric") == numbers.decides).to_dicts()
     counts: dict[str, int] = {}
     for row in rows:
-        counts[read(row, numbers)] = counts.get(read(row, numbers), 0) + 1
+        counts[said_of(row)] = counts.get(said_of(row), 0) + 1
     order = (
         "better",
         "higher",
+        "ranks higher",
         "not worse",
         "equivalent",
         "undecided",
         "worse",
         "lower",
+        "ranks lower",
         "no test",
     )
     words = [f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts]
@@ -142,7 +140,7 @@ def _corrected(numbers: Numbers) -> str:
         alone = "each interval is of its comparison alone"
     if trial.test in trials.JOINT_TESTS:
         alone = "" if trial.test in trials.SIMULTANEOUS else f"; {alone}"
-        return f"p is corrected over all pairs{alone}"
+        return f"p is corrected over {sentences.family_of(trial)}{alone}"
     of_primary = "" if primary is None else f" in {primary}, the primary metric"
     words = f"{sentences.CORRECTIONS[trial.correction]} for {family} comparisons{of_primary}"
     return f"p is after {words}; {alone}"
@@ -164,13 +162,18 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
     """Report how a system compares with the baseline, also on the users whom both serve."""
     assert numbers.compared is not None
     row = row_of(numbers.compared, numbers, system, numbers.decides)
-    said = read(row, numbers)
+    said = said_of(row)
     kind = said if said in ("better", "worse") else "open"
     parts = [f"{_claim(row, numbers)}: {_difference(row, numbers, share=True)}."]
     served, turned = _served(numbers, system, said)
     corrected = "" if _several(numbers) else _corrected(numbers)
     lines = [f"{line}." for line in [corrected] if line]
-    lines += [*_wins(row), *_other_verdicts(numbers, system), *_by_relevant(numbers, system, said)]
+    lines += [
+        *_wins(row),
+        *_harm(numbers, system),
+        *_other_verdicts(numbers, system),
+        *_by_relevant(numbers, system, said),
+    ]
     if served and not turned:
         lines = [served, *lines]
     return Verdict(kind, " ".join(parts), lines, served if turned else "")
@@ -185,22 +188,25 @@ def _claim(row: Mapping[str, Any], numbers: Numbers) -> str:
         "worse": f"{system} is worse than {baseline} in {metric}",
         "higher": f"{system} has a higher {metric} than {baseline}",
         "lower": f"{system} has a lower {metric} than {baseline}",
+        "ranks higher": f"{system} ranks higher than {baseline} in {metric}",
+        "ranks lower": f"{system} ranks lower than {baseline} in {metric}",
         "equivalent": f"{system} is equivalent to {baseline} in {metric}, within the margin",
         "not worse": f"{system} is not worse than {baseline} in {metric} by the margin",
         "undecided": f"No difference between {system} and {baseline} is shown in {metric}",
         "no test": f"{system} and {baseline} are not tested in {metric}",
-    }[read(row, numbers)]
+    }[said_of(row)]
 
 
 def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False) -> str:
-    base = row["baseline_mean"]
-    of_base = ""
-    if share and base and row["difference"] is not None:
-        part = row["difference"] / abs(base)
-        of_base = f" ({'+' if part > 0 else ''}{markup.percent(part)})"
+    of_base = of_ends = ""
+    if share and row["relative"] is not None and row["baseline_mean"] > 0:
+        of_base = f" ({_signed_percent(row['relative'])})"
+        if row["relative_low"] is not None:
+            ends_of_base = map(_signed_percent, (row["relative_low"], row["relative_high"]))
+            of_ends = f" ({' to '.join(ends_of_base)})"
     parts = [f"{markup.signed(row['difference'])}{of_base}"]
     if ends := markup.interval(row["ci_low"], row["ci_high"], sign=True):
-        parts.append(f"{100 * numbers.trial.confidence:.10g}% interval {ends}")
+        parts.append(f"{100 * numbers.trial.confidence:.10g}% interval {ends}{of_ends}")
     if row["p_adjusted"] is not None:
         p = "corrected p" if _is_corrected(numbers) else "p"
         overruled = row["p_value"] < 1 - numbers.trial.confidence <= row["p_adjusted"]
@@ -209,6 +215,10 @@ def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False
     elif row["note"]:
         parts.append(row["note"].partition("; primary metric: ")[0])
     return ", ".join(parts)
+
+
+def _signed_percent(share: float) -> str:
+    return f"{'+' if share > 0 else ''}{markup.percent(share)}"
 
 
 def _wins(row: Mapping[str, Any]) -> list[str]:
@@ -222,6 +232,23 @@ def _wins(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _harm(numbers: Numbers, system: object) -> list[str]:
+    """Write how many users lose much, and how much the worst of them lose."""
+    row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
+    if not row or not row["users"]:
+        return []
+    much = f" more than {row['more_than']:.4g}" if row["more_than"] else ""
+    ends = f"{markup.percent(row['share_low'])} to {markup.percent(row['share_high'])}"
+    line = f"{markup.percent(row['share'])} of users ({ends}) lose{much}"
+    if row["worst_mean"] is not None:
+        worst = markup.interval(row["worst_low"], row["worst_high"], sign=True)
+        line += (
+            f"; the worst 5% of differences have the mean {markup.signed(row['worst_mean'])}"
+            f"{f' ({worst})' if worst else ''}"
+        )
+    return [f"{line}."]
+
+
 def _served(numbers: Numbers, system: object, said: str) -> tuple[str, bool]:
     """Compare on the users whom both serve, and return whether this changes the verdict."""
     if numbers.served is None or numbers.compared is None:
@@ -230,7 +257,7 @@ def _served(numbers: Numbers, system: object, said: str) -> tuple[str, bool]:
     whole = row_of(numbers.compared, numbers, system, numbers.decides)
     if not row or row["users"] == whole["users"]:
         return "", False
-    verdict = read(row, numbers)
+    verdict = said_of(row)
     turned = verdict != said
     few = row["users"] > (1 - facts.MATTERS) * whole["users"]
     if few and not turned:
@@ -253,7 +280,7 @@ def _other_verdicts(numbers: Numbers, system: object) -> list[str]:
     for metric in numbers.names:
         row = row_of(numbers.compared, numbers, system, metric)
         if metric != numbers.decides and row:
-            metrics_by_verdict.setdefault(read(row, numbers), []).append(metric)
+            metrics_by_verdict.setdefault(said_of(row), []).append(metric)
     if not metrics_by_verdict:
         return []
     words = [

@@ -101,6 +101,19 @@ class Options(Columns, total=False):
     """
 
 
+class StatisticsOptions(Options, total=False):
+    """The keywords of ``evaluate``, with two of a table of values: one row per user, no items."""
+
+    higher_is_better: Mapping[str, bool | None] | None
+    """Of a table of values: whether higher values of a column are better, such as ``{"revenue":
+    True}``. A column that is called like a metric, such as ``ndcg@10``, has the direction of that.
+    """
+    limits: Mapping[str, tuple[float, float]] | None
+    """Of a table of values: the least and the greatest value of a column, such as ``{"revenue": (0,
+    500)}``. A column that is called like a metric has the range of that.
+    """
+
+
 #: The column that identifies the systems, unless the caller names another.
 MODEL = "model"
 
@@ -129,6 +142,8 @@ class Settings:
     history: Frame | None = None
     other: Frame | None = None
     exclude: Frame | None = None
+    higher_is_better: Mapping[str, bool | None] | None = None
+    limits: Mapping[str, tuple[float, float]] | None = None
     columns: Columns = field(default_factory=Columns)
 
     @property
@@ -199,7 +214,7 @@ def read_options(
     if alien := {"bounds", "scenarios"} & {*options}:
         msg = f"unknown argument {min(alien)!r}; per_user and evaluate take it"
         raise TypeError(msg)
-    own = Options.__annotations__.keys() - Columns.__annotations__.keys()
+    own = StatisticsOptions.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
     own_options = {name: value for name, value in options.items() if name in own}
     return Settings(
@@ -256,7 +271,26 @@ def check_flag(name: str, value: object) -> None:
         raise TypeError(msg)
 
 
+#: Choices that are gone, and what replaces them.
+_DROPPED = {
+    (
+        "design",
+        "anova",
+    ): "power is of paired tests: for all pairs, give their number as comparisons=",
+    ("method", "percentile"): "take 'bootstrap', or 'studentized' for skewed values",
+    ("test", "randomized_tukey"): "take 'max_t', which lets the variances of pairs differ",
+}
+
+
+def check_dropped(name: str, value: object) -> None:
+    """Check that a choice is not one of a former version."""
+    if isinstance(value, str) and (name, value) in _DROPPED:
+        msg = f"{name}={value!r} was dropped: {_DROPPED[name, value]}"
+        raise ValueError(msg)
+
+
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    check_dropped(name, value)
     if value not in choices:
         msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
         raise ValueError(msg)

@@ -413,6 +413,28 @@ def traits_of(metric: RequestedMetric) -> Traits:
     return Traits(entry.higher_is_better, *entry.value_range) if entry else Traits()
 
 
+def direction_of(metric: RequestedMetric) -> bool:
+    """Look up whether higher is better; an error says how to declare it."""
+    higher_is_better = traits_of(metric).higher_is_better
+    if higher_is_better is None:
+        name = metric.name
+        how = f"higher_is_better={{{name!r}: True}} or False"
+        if metric.own_traits is None:
+            how = "rf.register_metric(…, higher_is_better=…)"
+        msg = (
+            f"metric {name!r}: neither direction is declared better: take another metric, or "
+            f"declare it with {how}"
+        )
+        raise ValueError(msg)
+    return higher_is_better
+
+
+def traits_of_name(name: str) -> Traits:
+    """Look up what is declared of the metric that has a name, such as that of a column."""
+    parsed = look_up(name)
+    return Traits(parsed.entry.higher_is_better, *parsed.entry.value_range) if parsed else Traits()
+
+
 def cut_off(metric: pl.Expr) -> int | None:
     """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
     parsed = _parsed_metric(metric)

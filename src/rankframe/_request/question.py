@@ -37,10 +37,13 @@ class Question:
     settings: Settings
     per_user: bool  # whether each metric must have a value per user
     totals: Totals | None = None  # of a part
+    columns: Sequence[RequestedMetric] | None = None  # those asked for, of a table of values
 
     @cached_property
     def requested(self) -> list[RequestedMetric]:
         """The metrics, parsed where they are computed."""
+        if self.columns is not None:
+            return [*self.columns]
         return labels.parse_metrics(
             self.metrics, per_user=self.per_user, defaults=self.settings.defaults
         )
@@ -84,6 +87,13 @@ def ask(
     totals: Totals | None = None,
 ) -> Question:
     """Read the metrics and groups of a call; with ``per_user`` each metric has a value per user."""
+    for option in ("higher_is_better", "limits"):
+        if getattr(settings, option) is not None:
+            msg = (
+                f"{option}= is of a table of values, without items and without truth=: a metric "
+                "declares its direction and range in rf.register_metric"
+            )
+            raise ValueError(msg)
     groups = keywords.group_names(by)
     question = Question(frame, metrics, truth, groups, settings, per_user, totals)
     _ = question.requested  # raises for labels that cannot be read

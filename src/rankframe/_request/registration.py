@@ -8,7 +8,7 @@ from typing import Any, ParamSpec
 import polars as pl
 
 from rankframe._request import labels, parameters
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 
 P = ParamSpec("P")
 
@@ -169,7 +169,7 @@ def _check_annotations(function: Callable[..., Any]) -> None:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             msg = f"{function.__name__}: {name} must be a parameter that can be passed by name"
             raise TypeError(msg)
-        if name in (*Options.__annotations__, "by", "truth", "bounds", "scenarios"):
+        if name in (*StatisticsOptions.__annotations__, "by", "truth", "bounds", "scenarios"):
             msg = f"{function.__name__}: {name} is a keyword of per_user: rename the parameter"
             raise TypeError(msg)
         if name == "rel":

@@ -2,8 +2,8 @@
 
 All rows of a user are in one part, those of the run and those of the truth. Then ``sums`` of each
 part, put together by ``combine``, are what ``evaluate`` returns for the whole tables, and the rows
-of ``values`` are what ``summarize_values`` and ``compare_values`` take. ``facts`` are what a part
-must know about the whole.
+of ``values`` are what ``summarize`` and ``compare`` take. ``facts`` are what a part must know about
+the whole.
 
 ``items=`` and ``history=`` are facts of the whole as well: pass them whole to each part. A part may
 be empty, may lack a model, and may share no user with its truth. ``part=`` gives it a key, such as
@@ -393,9 +393,9 @@ def values(
     DataFrame, LazyFrame or pandas.DataFrame
         by…, user and one column per metric, sorted; with ``weights``, ``cluster`` and ``part`` also
         these columns. The concatenated rows of all parts are those of ``per_user`` for the whole
-        tables, and what ``summarize_values`` and ``compare_values`` take, which also detect a user
-        in two parts. Their ``num_missed`` is null, and their notes name no missed users: values do
-        not show who has no list. Nor do they show days of the run that do not meet those of the
+        tables, and what ``summarize`` and ``compare`` take, which also detect a user in two parts.
+        Their ``num_missed`` is null, and their notes name no missed users: values do not show who
+        has no list. Nor do they show days of the run that do not meet those of the
         truth, for which ``combine`` raises an error.
 
     Raises

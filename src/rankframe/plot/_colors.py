@@ -32,11 +32,13 @@ _BETTER, _WORSE = ("#005A36", "#7CF2BE"), ("#C2247C", "#F06AAE")
 VERDICTS: Mapping[str, tuple[Pair, str]] = {
     "better": (_BETTER, "triangle-up"),
     "higher": (_BETTER, "triangle-up"),
+    "ranks higher": (_BETTER, "triangle-up"),
     "not worse": (("#4A55C8", "#9C9CFF"), "diamond"),
     "equivalent": (("#8A7A00", "#D9C95A"), "square"),
     "undecided": (GRAY, "circle"),
     "worse": (_WORSE, "triangle-down"),
     "lower": (_WORSE, "triangle-down"),
+    "ranks lower": (_WORSE, "triangle-down"),
 }
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3])
 _DASH_WORDS = ("solid", "dashed", "dotted", "dashes and dots", "sparse dots", "long dashes")

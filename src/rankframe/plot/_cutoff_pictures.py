@@ -11,6 +11,7 @@ import polars as pl
 
 from rankframe._comparison import sentences
 from rankframe._request.keywords import Options
+from rankframe._request.labels import traits_of
 from rankframe.plot import _colors, _marks, _panels, _tables
 from rankframe.plot._colors import Systems
 
@@ -35,7 +36,7 @@ def at_k(
     _tables.check_values(table["mean"], ", ".join(names))
     _tables.check_rows(table, "points", "fewer cut-offs")
     systems = _systems_of(table.filter(k=cutoffs[-1]), labels, groups, order)
-    limits = _tables.shared_limits(labels["label"].to_list(), table["mean"])
+    limits = _tables.shared_limits(_tables.requested_at(labels), table["mean"])
     panels = _tables.texts(table["panel"])
     three = len(panels) == 3 and not systems.are_many
     if systems.are_many:
@@ -87,7 +88,7 @@ def _systems_of(
         names = [name for name in order[0] if name in {*first["system"]}]
         return _colors.systems_of(names, groups, order[0], _colors.legend_above(names))
     first = first.filter(metric=first["metric"][0]) if "metric" in first.columns else first
-    (higher, *_) = _tables.directions(labels["label"].to_list()).values()
+    higher = traits_of(_tables.requested_at(labels)[0]).higher_is_better
     names = _tables.best_first(first, "mean", higher_is_better=higher)
     return _colors.systems_of(names, groups)
 

@@ -11,7 +11,7 @@ import polars as pl
 from rankframe._comparison import sentences
 from rankframe._evaluation import system_metrics
 from rankframe._request import labels
-from rankframe._request.labels import Metric
+from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.share_names import Target
 from rankframe.errors import RankingDataError
 from rankframe.plot import _colors, _marks, _panels, _tables
@@ -163,7 +163,8 @@ def trade_off(
     summary: pl.DataFrame, metrics: Sequence[Metric], call: Call, *, confidence: float
 ) -> alt.LayerChart | alt.FacetChart:
     """Draw the means and intervals of ``summarize``, one metric against the other."""
-    limits = _tables.limits_of(metrics)
+    requested = call.requested(metrics)
+    limits = _tables.limits_of(requested)
     names = list(limits)
     table = _tables.both_ways(summary, call.groups, names)
     if table.is_empty():
@@ -172,7 +173,7 @@ def trade_off(
     _tables.check_rows(table, "points", "fewer segments")
     panels = _tables.texts(table["panel"])
     _tables.check_panels(panels)
-    systems = _systems_of(table, summary, metrics, call.groups)
+    systems = _systems_of(table, summary, requested[0], call.groups)
     size = (460, 340) if len(panels) == 1 else (280, 230)
     domains = {
         axis: _tables.padded(table, axis, limits[name])
@@ -185,7 +186,7 @@ def trade_off(
     systems = systems._replace(legend=not has_all_names)
     across, up = map(sentences.one_line, names)
     return _panels.in_panels(
-        _trade_off_layers(table, systems, metrics, domains, confidence),
+        _trade_off_layers(table, systems, requested, domains, confidence),
         table,
         _panels.title_of(
             f"{up} against {across}",
@@ -201,10 +202,10 @@ def trade_off(
 
 
 def _systems_of(
-    table: pl.DataFrame, summary: pl.DataFrame, metrics: Sequence[Metric], groups: Sequence[str]
+    table: pl.DataFrame, summary: pl.DataFrame, across: RequestedMetric, groups: Sequence[str]
 ) -> Systems:
     """Order the systems of a trade-off; their colors are among those of all systems."""
-    (higher, _) = _tables.directions(metrics).values()
+    higher = labels.traits_of(across).higher_is_better
     names = _tables.best_first(table, "x", higher_is_better=higher)
     all_systems = _tables.texts(summary.select(sentences.text_of(summary, groups[:1])).to_series())
     return _colors.systems_of(names, groups, names if _colors.are_many(names) else all_systems)
@@ -213,15 +214,15 @@ def _systems_of(
 def _trade_off_layers(
     table: pl.DataFrame,
     systems: Systems,
-    metrics: Sequence[Metric],
+    requested: Sequence[RequestedMetric],
     domains: Mapping[str, tuple[float, float]],
     confidence: float,
 ) -> list[alt.Chart]:
     """Draw points, their intervals both ways, and the names that have a place."""
-    titles = _axis_titles(metrics)
+    titles = _axis_titles(requested)
     words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "system"}
-    for axis, name in zip("xy", _tables.limits_of(metrics), strict=True):
-        text = sentences.one_line(name)
+    for axis, metric in zip("xy", requested, strict=True):
+        text = sentences.one_line(metric.name)
         words |= {
             text: axis,
             f"{_marks.sure(confidence)} of {text}": (f"{axis}_low", f"{axis}_high"),
@@ -343,15 +344,14 @@ def _overlap(box: _Box, other: _Box) -> bool:
     return across and box[1] < other[3] and other[1] < box[3]
 
 
-def _axis_titles(metrics: Sequence[Metric]) -> list[str]:
+def _axis_titles(requested: Sequence[RequestedMetric]) -> list[str]:
     """Return titles of metrics: whether they are means, and which direction is better."""
-    higher = _tables.directions(metrics)
     titles: list[str] = []
-    for metric in labels.parse_metrics(metrics, per_user=False):
+    for metric in requested:
         title = sentences.one_line(metric.name)
         title = f"{title} of all lists" if system_metrics.is_of_all(metric) else f"mean {title}"
         better = {True: " (higher is better)", False: " (lower is better)", None: ""}
-        titles.append(title + better[higher[metric.name]])
+        titles.append(title + better[labels.traits_of(metric).higher_is_better])
     return titles
 
 

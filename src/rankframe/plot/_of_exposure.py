@@ -10,7 +10,7 @@ import polars as pl
 from rankframe._comparison import summaries
 from rankframe._evaluation import row_verbs
 from rankframe._request import keywords
-from rankframe._request.keywords import Columns, Options
+from rankframe._request.keywords import Columns, StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.share_names import Target
 from rankframe._request.types import Frame
@@ -125,7 +125,7 @@ def trade_off(
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
     """
     Draw one metric against another, one point per system, with intervals both ways.
@@ -134,7 +134,9 @@ def trade_off(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     x
         The metric of the horizontal axis: a label or an expression, as in ``summarize``; also a
         metric of all lists together, such as ``"coverage@10"``.
@@ -149,7 +151,8 @@ def trade_off(
     confidence
         The probability that a single interval covers the true value.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from rankframe._comparison import comparison, many_systems, system_agreement
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._request import keywords
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe._tables import adapters
@@ -34,7 +34,8 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
-    **options: Unpack[Options],
+    paired: bool = True,
+    **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the differences of systems with their intervals.
@@ -43,7 +44,9 @@ def compare(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -59,17 +62,16 @@ def compare(
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
+        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
         ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
         The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
+        A difference too small to matter, > 0, on the scale of the metric, or a share of the
+        baseline's values such as ``"1%"``: one for all metrics, or a mapping such as
+        ``{"ndcg@10": 0.01, "mrr": "2%"}``; metrics missing from the mapping have no margin.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
@@ -80,17 +82,20 @@ def compare(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
     altair.LayerChart or altair.FacetChart
         One panel per metric and segment, one row per pair, sorted by gain in the first panel,
-        greatest first. Color and shape are the verdict of ``rankframe.compare``, with "better" and
-        "worse" instead of "higher" and "lower" if the metric has a better direction. Except for
-        Tukey's tests, intervals are not corrected, so the interval of an undecided pair may exclude
-        0. A gray band shows the differences within ± ``margin``. The drawn numbers are in
+        greatest first. Color and shape are the verdict of ``rankframe.compare``. Except for Tukey's
+        tests, intervals are not corrected, so the interval of an undecided pair may exclude 0. A
+        gray band shows the differences within ± ``margin``. The drawn numbers are in
         ``chart.data``: ``panel``, ``system``, ``pair``, ``verdict``, the ``margin`` if there is
         one, and the numbers of ``rankframe.compare``. Without a baseline, more than 12 systems are
         drawn as one cell per pair: the row is the system that is better in the first panel,
@@ -105,7 +110,10 @@ def compare(
     >>> chart.data.select("pair", "verdict").rows()
     [('new − old', 'undecided')]
     """
-    trial = Trial(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster)
+    trial = Trial(
+        *(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster),
+        paired=paired,
+    )
     call = _tables.read_call(frame, truth, by, options, baseline)
     values = call.values(metrics, cluster=cluster)
     compared = comparison.comparison_of(values, trial).collect()
@@ -122,7 +130,7 @@ def critical_difference(
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the mean ranks of systems, with bars under systems that Nemenyi's test does not separate.
@@ -131,7 +139,9 @@ def critical_difference(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -145,7 +155,8 @@ def critical_difference(
         Systems are separated if their mean ranks differ by more than the critical difference at
         this confidence, for all pairs of a metric.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from rankframe._evaluation import evaluation
 from rankframe._request import keywords
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, run_dicts
@@ -24,7 +23,7 @@ def heatmap(
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the mean of metrics in each segment.
@@ -33,7 +32,9 @@ def heatmap(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -45,7 +46,8 @@ def heatmap(
         one panel per model and one row per country. With one metric, it is one grid: models by
         countries, the more numerous ones in rows.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -76,7 +78,7 @@ def heatmap(
     if not call.groups:
         msg = "by= is empty, but a heatmap needs segments: name their columns in by="
         raise ValueError(msg)
-    means = call.compute(evaluation.evaluate, *metrics)
+    means = call.means(metrics)
     from rankframe.plot import _pair_pictures
 
     return _pair_pictures.heatmap(means, metrics, call)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from rankframe._comparison import diagnosis
 from rankframe._evaluation import evaluation
-from rankframe._request import keywords
-from rankframe._request.keywords import Options
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe._tables import adapters
@@ -28,7 +28,7 @@ def users(
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
     bins: int = 20,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> alt.FacetChart:
     """
     Draw the distribution of a metric over users, per system.
@@ -37,7 +37,9 @@ def users(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     metric
         A label or an expression, as in ``per_user``.
     truth
@@ -49,7 +51,8 @@ def users(
     bins
         Roughly the number of bins; their width is 1, 2 or 5 times a power of ten.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def users(
         msg = "weights= given to the chart of users, which counts users equally: leave it out"
         raise ValueError(msg)
     values = call.values([metric], per_user=True).rows.collect()
-    (higher,) = _tables.directions([metric]).values()
+    higher = labels.traits_of(call.requested([metric])[0]).higher_is_better
     from rankframe.plot import _user_pictures
 
     return _user_pictures.users(values, call.groups, higher_is_better=higher, bins=bins)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import altair as alt
 import polars as pl
 
-from rankframe._comparison import comparison, sentences, trials
+from rankframe._comparison import comparison, pair_tests, sentences, trials
 from rankframe._comparison.trials import Trial
 from rankframe._request.labels import Metric
 from rankframe.plot import _colors, _marks, _panels, _tables
@@ -30,9 +30,12 @@ def compare(
     compared: pl.DataFrame, metrics: Sequence[Metric], call: Call, trial: Trial
 ) -> alt.LayerChart | alt.FacetChart:
     """Draw differences, of many systems without a baseline as one cell per pair."""
-    directions, confidence = _tables.directions(metrics), trial.confidence
-    margins = comparison.per_metric("margin", trial.margin, [*directions])
-    table = _tables.differences(compared, call.groups, directions, margins)
+    directions = pair_tests.directions_of(call.requested(metrics))
+    confidence = trial.confidence
+    margins = trial._replace(
+        margin=comparison.per_metric("margin", trial.margin, [*directions])
+    ).margins
+    table = _tables.differences(compared, call.groups, margins)
     names = _tables.texts(table["panel"])
     _tables.check_values(table["difference"], ", ".join(names[:3]))
     _tables.check_rows(table, "pairs", "a baseline")
@@ -41,7 +44,7 @@ def compare(
     counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(call.options)}"
     tested = sentences.tested_in_words(trial, compared)
     missed = sentences.missed_lines(_tables.missed_of_pairs(compared, call.groups))
-    look = _verdict_look(directions, margins, f"p < {1 - confidence:.2g}")
+    look = _verdict_look(directions, trial, f"p < {1 - confidence:.2g}")
     systems = _tables.texts(pl.concat([table["system"], table["baseline"]]))
     better = directions[names[0]]
     if trial.baseline is None and len(systems) > _MOST_PAIRED:
@@ -189,7 +192,7 @@ def _words(confidence: float) -> dict[str, str | Sequence[str]]:
 
 
 def _verdict_look(
-    directions: Mapping[str, bool | None], margins: Mapping[str, float], title: str
+    directions: Mapping[str, bool | None], trial: Trial, title: str
 ) -> dict[str, Any]:
     """Assign a color and a shape to each possible verdict."""
     goods, bads = [], []
@@ -197,7 +200,9 @@ def _verdict_look(
         goods, bads = ["better"], ["worse"]
     if None in directions.values():
         goods, bads = [*goods, "higher"], [*bads, "lower"]
-    within = ["not worse", "equivalent"] if margins else []
+    if trial.test == "wilcoxon":
+        goods, bads = ["ranks higher"], ["ranks lower"]
+    within = ["not worse", "equivalent"] if trial.margin else []
     domain = [*goods, *within, "undecided", *bads]
     pairs, shapes = zip(*(_colors.VERDICTS[verdict] for verdict in domain), strict=True)
     colors = alt.Scale(domain=domain, range=[_colors.ink(pair) for pair in pairs])
@@ -341,7 +346,7 @@ def heatmap(
     _tables.check_rows(table, "cells", "fewer metrics")
     panels = _tables.texts(table["panel"])
     is_grid = len(panels) > 1 and len(names) == 1
-    averages = _tables.averages_of(metrics)
+    averages = _tables.averages_of(call.requested(metrics))
     words = {", ".join(outer): "panel", inner: "segment", "metric": "metric"}
     words |= {averages[:-1].lower(): "mean", "users": "users", "share of the greatest": "share"}
     drawn = [name for name in segments if name in {*table["segment"]}]

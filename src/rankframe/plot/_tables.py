@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from rankframe._comparison import comparison, pair_tests, sentences
-from rankframe._evaluation import evaluation, row_verbs
+from rankframe._comparison import comparison, sentences, summaries
+from rankframe._comparison.trials import Bound
+from rankframe._evaluation import evaluation, ready_values, row_verbs
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns, Options
-from rankframe._request.labels import Metric
-from rankframe._request.question import ask
+from rankframe._request.keywords import Columns, Options, Settings, StatisticsOptions
+from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import Question
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, column_roles, readers, run_dicts
 from rankframe.errors import RankingDataError
@@ -59,8 +60,28 @@ class Call(NamedTuple):
     ) -> Values:
         options = cast("Options", self.options)
         settings = keywords.read_options(options, cluster=cluster, count_missed=True)
-        question = ask(self.frame, metrics, self.truth, self.groups, settings, per_user=per_user)
-        return evaluation.user_values(question)
+        return evaluation.user_values(self._question(metrics, settings, per_user=per_user))
+
+    def requested(self, metrics: Sequence[Metric]) -> list[RequestedMetric]:
+        """Read the metrics, or columns of a table of values."""
+        return self._question(
+            metrics, keywords.read_options(cast("Options", self.options))
+        ).requested
+
+    def means(self, metrics: Sequence[Metric]) -> pl.DataFrame:
+        """Compute the frame of ``evaluate``, also of a table of values."""
+        names = self.frame.collect_schema().names()
+        if self.truth is not None or ready_values.has_items(names, self.groups, self.options):
+            return self.compute(evaluation.evaluate, *metrics)
+        means = summaries.description_of(self.values(metrics)).collect()
+        return means.pivot("metric", index=[*self.groups, "users"], values="mean")
+
+    def _question(
+        self, metrics: Sequence[Metric], settings: Settings, *, per_user: bool = False
+    ) -> Question:
+        return ready_values.ask(
+            self.frame, metrics, self.truth, self.groups, settings, per_user=per_user
+        )
 
 
 def read_call(
@@ -81,8 +102,8 @@ def read_call(
 def check_call(options: Mapping[str, object]) -> None:
     """Check that Altair is installed, and that charts accept the keywords."""
     for name in options:
-        if name not in Options.__annotations__:
-            msg = f"unknown argument {name!r}; charts accept {', '.join(Options.__annotations__)}"
+        if name not in (accepted := StatisticsOptions.__annotations__):
+            msg = f"unknown argument {name!r}; charts accept {', '.join(accepted)}"
             raise TypeError(msg)
     if find_spec("altair") is None:
         msg = "charts need altair: pip install 'rankframe[plot]'"
@@ -108,14 +129,15 @@ def as_text(cutoffs: Sequence[int]) -> str:
     return ", ".join(map(str, cutoffs))
 
 
-def directions(metrics: Sequence[Metric]) -> dict[str, bool | None]:
-    return pair_tests.directions_of(labels.parse_metrics(metrics, per_user=False))
+def requested_at(cuts: pl.DataFrame) -> list[RequestedMetric]:
+    """Read the labels of metrics at cut-offs."""
+    return labels.parse_metrics(cuts["label"].to_list(), per_user=False)
 
 
-def limits_of(metrics: Sequence[Metric]) -> dict[str, tuple[float, float]]:
+def limits_of(requested: Sequence[RequestedMetric]) -> dict[str, tuple[float, float]]:
     """Return the declared range of each metric; a sum or an own expression has none."""
     limits: dict[str, tuple[float, float]] = {}
-    for metric in labels.parse_metrics(metrics, per_user=False):
+    for metric in requested:
         is_sum = metric.over_users.aggregate == "sum"
         limits[metric.name] = (-inf, inf) if is_sum else labels.traits_of(metric)[1:]
         label = labels.label_of(metric.expr) or ""
@@ -131,9 +153,9 @@ def within(limits: tuple[float, float], values: pl.Series) -> tuple[float, float
     return (least if least <= low else -inf, most if high <= most + 1e-9 else inf)
 
 
-def shared_limits(metrics: Sequence[Metric], values: pl.Series) -> tuple[float, float]:
+def shared_limits(requested: Sequence[RequestedMetric], values: pl.Series) -> tuple[float, float]:
     """Return the declared range of metrics on one axis, as far as it holds."""
-    lows, highs = zip(*limits_of(metrics).values(), strict=True)
+    lows, highs = zip(*limits_of(requested).values(), strict=True)
     return within((min(lows), max(highs)), values)
 
 
@@ -146,23 +168,10 @@ def round_ends(low: float, high: float, limits: tuple[float, float]) -> tuple[fl
     return round(max(least, limits[0]), 12), round(min(most, limits[1]), 12)
 
 
-def averages_of(metrics: Sequence[Metric]) -> str:
+def averages_of(requested: Sequence[RequestedMetric]) -> str:
     """Return whether metrics are means over users, sums, or some of both."""
-    kinds = {
-        metric.over_users.aggregate for metric in labels.parse_metrics(metrics, per_user=False)
-    }
+    kinds = {metric.over_users.aggregate for metric in requested}
     return "Means and sums" if len(kinds) > 1 else "Sums" if kinds == {"sum"} else "Means"
-
-
-def verdicts(directions: Mapping[str, bool | None]) -> pl.Expr:
-    """Call higher and lower values better or worse if the metric has a better direction."""
-    verdict = pl.col("verdict").fill_null("undecided")
-    for name, higher_is_better in directions.items():
-        if higher_is_better is not None:
-            ends = ("better", "worse") if higher_is_better else ("worse", "better")
-            judged = pl.col("verdict").replace(["higher", "lower"], ends)
-            verdict = pl.when(metric=name).then(judged.fill_null("undecided")).otherwise(verdict)
-    return verdict
 
 
 def number_of(values: pl.DataFrame, name: str) -> pl.Expr:
@@ -297,17 +306,24 @@ def _placed(rows: pl.DataFrame, ends: pl.Expr, places: Mapping[str, float]) -> p
 def differences(
     compared: pl.DataFrame,
     groups: Sequence[str],
-    directions: Mapping[str, bool | None],
-    margins: Mapping[str, float],
+    margins: Mapping[str, Bound],
 ) -> pl.DataFrame:
     """Name the pairs, panels and verdicts of a comparison, and the margin if there is one."""
     system, baseline = (sentences.text_of(compared, [name]) for name in (groups[0], "baseline"))
-    margin = pl.col("metric").replace_strict(margins, default=None, return_dtype=pl.Float64)
+    sizes, shares = (
+        {name: bound.size for name, bound in margins.items() if bound.relative == relative}
+        for relative in (False, True)
+    )
+    size, share = (
+        pl.col("metric").replace_strict(values, default=None, return_dtype=pl.Float64)
+        for values in (sizes, shares)
+    )
+    margin = pl.coalesce(size, share * pl.col("baseline_mean"))
     left_out = () if margins else ("margin", "p_equivalent", "p_not_worse")
     return compared.select(
         *sentences.system_and_segment(compared, groups),
         pl.format("{} − {}", system, baseline).alias("pair"),
-        verdicts(directions).alias("verdict"),
+        pl.col("verdict").fill_null("undecided"),
         margin.alias("margin"),
         baseline.alias("baseline"),
         pl.exclude(*groups, "baseline", "verdict"),
@@ -344,6 +360,7 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
     turned = pl.when(row > column)
     # "not worse" has no counterpart for the other system
     words = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
+    words |= {"ranks higher": "ranks lower", "ranks lower": "ranks higher"}
     words |= {"not worse": "undecided"}
     values = {
         "system": baseline,
@@ -354,8 +371,13 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
         "ci_high": -pl.col("ci_low"),
         "effect_size": -pl.col("effect_size"),
         "p_not_worse": pl.lit(None, pl.Float64),
+        "relative": pl.when(pl.col("relative") > -1).then(_inverted("relative")),
+        "relative_low": pl.when(pl.col("relative_low") > -1).then(_inverted("relative_high")),
+        "relative_high": pl.when(pl.col("relative_low") > -1).then(_inverted("relative_low")),
     }
     sides = {"wins": "losses", "mean": "baseline_mean", "num_missed": "baseline_num_missed"}
+    if "baseline_users" in table.columns:
+        sides["users"] = "baseline_users"
     sides |= {twin: name for name, twin in sides.items()}
     values |= {name: pl.col(twin) for name, twin in sides.items()}
     table = table.with_columns(
@@ -370,6 +392,11 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
     return table.with_columns(
         pl.format("{} − {}", "system", "baseline").alias("pair"), graded.alias("depth")
     )
+
+
+def _inverted(relative: str) -> pl.Expr:
+    """Take the difference from the other system: 1 / (1 + e) − 1."""
+    return -pl.col(relative) / (1 + pl.col(relative))
 
 
 def means_by_segment(

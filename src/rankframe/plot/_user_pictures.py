@@ -29,8 +29,10 @@ def users(
 ) -> alt.FacetChart:
     """Draw the distribution of the users' values, which are in the second-to-last column."""
     values = values.sort(values.columns[: len(groups) + 1])
-    missed = sentences.missed_lines(sentences.missed_counts(values, groups))
-    values = values.drop(user_columns.MISSED).drop_nulls(values.columns[len(groups)])
+    missed: list[str] = []
+    if user_columns.MISSED in values.columns:  # not of a table of values
+        missed = sentences.missed_lines(sentences.missed_counts(values, groups))
+    values = values.drop(user_columns.MISSED, strict=False).drop_nulls(values.columns[len(groups)])
     name = values.columns[-1]
     values = values.select(
         *sentences.system_and_segment(values, groups),

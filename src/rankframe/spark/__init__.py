@@ -34,7 +34,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
-from rankframe._evaluation import evaluation, refusals
+from rankframe._evaluation import evaluation, ready_values, refusals
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options, Settings, Users
@@ -509,10 +509,9 @@ def summarize(
     confidence
         The probability that a single interval covers the true value.
     method
-        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"percentile"``: the plain bootstrap;
-        ``"studentized"``: the bootstrap of the t statistic; ``"wilson"``: Wilson's interval of a
-        hit rate, for values that are all 0 or 1; ``"auto"``: chosen by the number and the values of
-        the users, which ``note`` reports.
+        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"studentized"``: the bootstrap of the t
+        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1;
+        ``"auto"``: chosen by the number and the values of the users, which ``note`` reports.
     resamples
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
@@ -554,6 +553,7 @@ def summarize(
         resamples=resamples,
         seed=seed,
     )
+    _check_lists(frame, truth, by, options)
     question = ask(_NO_TABLE, metrics, None, by, _read_options(options, count_missed=True))
     return _described(frame, truth, question, partitions, describe=describe)
 
@@ -573,6 +573,7 @@ def compare(
     primary: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
+    paired: bool = True,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -602,17 +603,16 @@ def compare(
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
-        them.
+        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
         ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
         The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin.
+        A difference too small to matter, > 0, on the scale of the metric, or a share of the
+        baseline's values such as ``"1%"``: one for all metrics, or a mapping such as
+        ``{"ndcg@10": 0.01, "mrr": "2%"}``; metrics missing from the mapping have no margin.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
@@ -620,6 +620,9 @@ def compare(
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
+    paired
+        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        by Welch's t of all users of each; users in both count with their covariance.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.
@@ -649,10 +652,13 @@ def compare(
     +------+-----+----------+----+----+------+
     """
     trial = Trial(
-        baseline, test, correction, confidence, margin, primary, resamples, seed, total=total
+        *(baseline, test, correction, confidence, margin, primary, resamples, seed),
+        total=total,
+        paired=paired,
     )
     frame, by = _as_frame(frame, by)
     groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
+    _check_lists(frame, truth, groups, options)
     question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
     describe = functools.partial(comparison.comparison_of, trial=trial)
     return _described(frame, truth, question, partitions, describe=describe)
@@ -675,6 +681,20 @@ def _as_frame(frame: DataFrame | Mapping[str, DataFrame], by: ByT) -> tuple[Data
     ]
     stacked = functools.reduce(lambda stack, part: stack.union(part), parts)
     return stacked.toDF(run_dicts.MODEL, *names), cast("ByT", run_dicts.with_model(by))
+
+
+def _check_lists(
+    frame: DataFrame, truth: Truth | None, by: str | Sequence[str], options: Options
+) -> None:
+    """Check that a frame has lists: values of users are what Spark has made already."""
+    columns = cast("Columns", options)
+    if truth is None and not ready_values.has_items(getattr(frame, "columns", ()), by, columns):
+        msg = (
+            "a frame without a column of items, and without truth=, is a table of values, one row "
+            "per user, which Spark does not take: collect it, and pass frame.toPandas() to "
+            "rankframe's own function; if it has lists, name the column of their items in item="
+        )
+        raise ValueError(msg)
 
 
 def _with_exclude(columns: Columns, exclude: Truth | None) -> Options:

@@ -1,0 +1,274 @@
+"""Tests floors of gates: ``Values`` and bounds of means in, a row per group and bound out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from math import isfinite, log, nan
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+import polars as pl
+
+from rankframe._comparison import losses, pair_tests, summaries
+from rankframe._comparison.summaries import Sampled
+from rankframe._comparison.trials import Correction, Test, Trial
+from rankframe._evaluation import system_metrics, user_columns
+from rankframe._evaluation.values import Values
+from rankframe._request import keywords, labels
+from rankframe._request.labels import RequestedMetric
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array, Sample
+
+#: The columns of a floor, beside those of ``by`` and what ``losses`` adds.
+COLUMNS = {
+    "metric": pl.String,
+    **dict.fromkeys(("users", "num_left_out"), pl.Int64),
+    **dict.fromkeys(("mean", "at_least", "at_most"), pl.Float64),
+    "note": pl.String,
+    **dict.fromkeys(("ci_low", "ci_high"), pl.Float64),
+}
+
+
+OPTIONS = ("at_least", "at_most")
+_NUMBERS = ("mean", "ci_low", "ci_high", losses.P_BEYOND, losses.P_WITHIN)
+
+
+class Floor(NamedTuple):
+    """A bound of the mean of a metric: it must be at least, or at most, an amount."""
+
+    metric: str
+    amount: float
+    option: str
+    strict: bool
+
+    @property
+    def is_least(self) -> bool:
+        """Whether it bounds the mean from below."""
+        return self.option == "at_least"
+
+
+def floors_of(
+    requested: Sequence[RequestedMetric],
+    amounts: Mapping[str, float],
+    option: str,
+    *,
+    strict: bool,
+) -> list[Floor]:
+    """Read the bounds of ``at_least=`` or ``at_most=``."""
+    floors: list[Floor] = []
+    for metric in requested:
+        if (amount := amounts.get(metric.name)) is None:
+            continue
+        if not (keywords.is_number(amount) and isfinite(amount)):
+            msg = f"{option} of {metric.name!r} must be a finite number, not {amount!r}"
+            raise ValueError(msg)
+        if system_metrics.is_of_all(metric):
+            msg = (
+                f"{option}: metric {metric.name!r} is one number of all lists, without a value per "
+                "user to test: gate a metric per user"
+            )
+            raise ValueError(msg)
+        if not metric.per_user and metric.over_users.epsilon is None:
+            raise ValueError(labels.not_per_user(metric))
+        traits = labels.traits_of(metric)
+        floor = Floor(metric.name, float(amount), option, strict)
+        if amount > traits.greatest if floor.is_least else amount < traits.least:
+            msg = (
+                f"{option} of {metric.name!r} is {amount!r}, which no mean reaches: its values are "
+                f"from {traits.least:g} to {traits.greatest:g}"
+            )
+            raise ValueError(msg)
+        floors.append(floor)
+    return floors
+
+
+def means_of(values: Values, trial: Trial, floors: Sequence[Floor], verb: str) -> pl.LazyFrame:
+    """Plan the means, their intervals, and the tests of their bounds."""
+    keywords.check_confidence(trial.confidence)
+    keywords.check_choice("test", trial.test, get_args(Test))
+    keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
+    summaries.read_resampling(trial.resamples, trial.seed)
+    summaries.check_numbers(values)
+    summaries.check_total(values, total=trial.total, least=2)
+    schema = summaries.result_schema(verb, values, {**COLUMNS, **losses.COLUMNS})
+    reduce = partial(_table, values=values, trial=trial, floors=floors)
+    return values.rows.map_batches(reduce, schema=schema)
+
+
+def _table(
+    rows: pl.DataFrame, *, values: Values, trial: Trial, floors: Sequence[Floor]
+) -> pl.DataFrame:
+    summaries.check_sizes(rows, values)
+    names = [floor.metric for floor in floors]
+    requested = [metric for metric in values.requested if metric.name in names]
+    if values.cluster is not None:
+        user_columns.check_clusters(rows, values.cluster, names)
+    of_floors = values._replace(requested=requested)
+    samples, summary = summaries.sampled(rows, of_floors, "t", total=trial.total)
+    metrics = {metric.name: metric for metric in requested}
+    booleans = [metric.name for metric in requested if rows.schema[metric.name] == pl.Boolean]
+    tested = [
+        row
+        for group, sample in zip(summary.iter_rows(named=True), samples, strict=True)
+        for row in _rows_of(group, sample, metrics[group["metric"]], floors, trial, booleans)
+    ]
+    tested += _without_users(rows, of_floors, floors)
+    schema: dict[str, Any] = {name: rows.schema[name] for name in values.by}
+    schema |= {**COLUMNS, **losses.COLUMNS}
+    ends = [summaries.from_logarithms(name, requested) for name in ("ci_low", "ci_high")]
+    table = pl.DataFrame([{name: row[name] for name in schema} for row in tested], schema=schema)
+    order = [metric.name for metric in requested]
+    place = pl.col("metric").replace_strict(order, list(range(len(order))))
+    table = table.with_columns(pl.col(name).fill_nan(None) for name in _NUMBERS).with_columns(ends)
+    return table.sort(*values.by[1:], place, *values.by[:1], nulls_last=True, maintain_order=True)
+
+
+def _rows_of(
+    group: Mapping[str, Any],
+    sampled: Sampled,
+    metric: RequestedMetric,
+    floors: Sequence[Floor],
+    trial: Trial,
+    booleans: Sequence[str],
+) -> Iterator[dict[str, Any]]:
+    for floor in floors:
+        if floor.metric == metric.name:
+            yield {
+                **group,
+                "num_left_out": group["undefined"],
+                "users": group["users"] - group["undefined"],
+                **_amounts(floor),
+                "note": "; ".join(sampled.notes) or None,
+                **_tested(sampled.sample, metric, floor, trial, is_boolean=metric.name in booleans),
+            }
+
+
+def _amounts(floor: Floor) -> dict[str, float | None]:
+    return {option: floor.amount if option == floor.option else None for option in OPTIONS}
+
+
+def _without_users(
+    rows: pl.DataFrame, values: Values, floors: Sequence[Floor]
+) -> Iterator[dict[str, Any]]:
+    """Make rows of systems that have no user in a segment, so that they do not pass unseen."""
+    if len(values.by) < 2:
+        return
+    model, *segments = values.by
+    groups = rows.select(model).unique().join(rows.select(segments).unique(), how="cross")
+    lacking = groups.join(rows, on=values.by, how="anti", nulls_equal=True).sort(values.by)
+    for group in lacking.iter_rows(named=True):
+        for floor in floors:
+            yield {
+                **dict.fromkeys((*COLUMNS, *losses.COLUMNS)),
+                **group,
+                "metric": floor.metric,
+                "users": 0,
+                "num_left_out": 0,
+                "note": "no user has a value",
+                **_amounts(floor),
+            }
+
+
+class _Tested(NamedTuple):
+    """An interval, and one-sided p-values that the mean is below and above a bound."""
+
+    low: float
+    high: float
+    below: float
+    above: float
+    evidence: str | None = None
+
+
+def _tested(
+    sample: Sample, metric: RequestedMetric, floor: Floor, trial: Trial, *, is_boolean: bool
+) -> dict[str, Any]:
+    """Test the mean of a group against its floor; a mirrored sample has its ceiling as a floor."""
+    traits = labels.traits_of(metric)
+    least, greatest, amount = traits.least, traits.greatest, floor.amount
+    if is_boolean:
+        least, greatest = 0.0, 1.0
+    if (epsilon := metric.over_users.epsilon) is not None:
+        least, greatest, amount = (_logarithm(x + epsilon) for x in (least, greatest, amount))
+    if len(sample.values) and (sample.values.min() < least or sample.values.max() > greatest):
+        least, greatest = -float("inf"), float("inf")
+    if not floor.is_least:
+        sample = sample._replace(values=-sample.values)
+        least, greatest, amount = -greatest, -least, -amount
+    if len(sample.values) < 2:
+        tested = _Tested(nan, nan, nan, nan)
+    else:
+        tested = _of_sample(sample, (least, greatest), amount, floor, trial)
+    low, high = (tested.low, tested.high) if floor.is_least else (-tested.high, -tested.low)
+    empty = dict.fromkeys(losses.COLUMNS)
+    return empty | {
+        "ci_low": low,
+        "ci_high": high,
+        losses.P_BEYOND: tested.below,
+        losses.P_WITHIN: tested.above,
+        losses.EVIDENCE: tested.evidence,
+    }
+
+
+def _logarithm(value: float) -> float:
+    return log(value) if value > 0 else -float("inf")
+
+
+def _of_sample(
+    sample: Sample, limits: tuple[float, float], amount: float, floor: Floor, trial: Trial
+) -> _Tested:
+    from rankframe._comparison import statistics
+
+    least, greatest = limits
+    values, tail = sample.values, (1 - trial.confidence) / 2
+    are_hits = isfinite(greatest - least) and bool(((values == least) | (values == greatest)).all())
+    if are_hits or not values.min() < values.max():
+        mirrored = sample._replace(values=-values)
+        highest, lowest = (greatest, least) if are_hits else (values[0], values[0])
+        low, above, evidence = _exact(sample, highest, least, amount, floor, tail)
+        high, below, _ = _exact(mirrored, -lowest, -greatest, -amount, floor, tail)
+        return _Tested(low, -high, below, above, evidence if floor.strict else None)
+    columns = sample._replace(
+        values=values[:, None], weights=None if sample.weights is None else sample.weights[:, None]
+    )
+    interval = statistics.t_test(columns, trial.confidence)
+    shifted = sample._replace(values=values - amount)
+    above = float(pair_tests.p_above([shifted], Trial(), lambda _: None)[0])
+    low, high = max(float(interval.low[0]), least), min(float(interval.high[0]), greatest)
+    tested = _Tested(low, high, 1 - above, above)
+    usual = _most_frequent(values)
+    if not floor.strict or (values != usual).sum() >= statistics.FEW_USERS:
+        return tested
+    _, above, evidence = _exact(sample, usual, least, amount, floor, tail)
+    return tested._replace(above=above, evidence=evidence)
+
+
+def _exact(
+    sample: Sample, reached: float, least: float, amount: float, floor: Floor, tail: float
+) -> tuple[float, float, str]:
+    """Bound the mean from below by the share that reaches a value; test the bound, and say it."""
+    from rankframe._comparison import statistics
+
+    if not isfinite(least):
+        why = (
+            "too few values differ for the test, and no finite range of the metric bounds the mean"
+        )
+        return nan, nan, why
+    fewer = statistics.below(sample, reached)
+    low = fewer.least_mean(reached, least, tail)
+    number, reach = len(sample.values), int((sample.values >= reached).sum())
+    sign, more, least_or_most = (1, "more", "least") if floor.is_least else (-1, "less", "most")
+    value, end = sign * reached + 0.0, sign * low + 0.0
+    evidence = (
+        f"{reach:,} of {number:,} values are {value:.4g} or {more}, so the mean is at "
+        f"{least_or_most} {end:.4g}"
+    )
+    return low, fewer.p_above(amount, reached, least), evidence
+
+
+def _most_frequent(values: Array) -> float:
+    """Return the value of more than half of the sample, or the least, which all reach."""
+    import numpy as np
+
+    amounts, counts = np.unique(values, return_counts=True)
+    return float(amounts[counts.argmax()] if 2 * counts.max() > len(values) else amounts[0])

@@ -1,0 +1,271 @@
+"""Finds who is harmed: ``Values`` in, the share of users who lose and the worst losses out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import inf, nan
+from typing import TYPE_CHECKING, Any, Unpack
+
+import polars as pl
+
+from rankframe._comparison import comparison, summaries, system_pairs, trials
+from rankframe._comparison.system_pairs import Pair
+from rankframe._comparison.trials import Trial
+from rankframe._evaluation.values import Values
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import StatisticsOptions
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, run_dicts
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Advance, Array, Resampling
+
+#: The first column and the last six are the answer, which narrow prints show.
+COLUMNS = {
+    "users": pl.Int64,
+    "note": pl.String,
+    "more_than": pl.Float64,
+    **dict.fromkeys(("share", "share_low", "share_high"), pl.Float64),
+    **dict.fromkeys(("worst_mean", "worst_low", "worst_high"), pl.Float64),
+}
+#: The worst differences are one of so many; fewer users have too few of them.
+WORST_OF, FEWEST_USERS = 20, 100
+
+
+@adapters.takes_any_frame
+def harm(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object,
+    more_than: float | Mapping[str, float] = 0.0,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    **options: Unpack[StatisticsOptions],
+) -> FrameT:
+    """
+    Report how many users lose more than an amount, and the mean of the worst 5% of differences.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+    *metrics
+        Labels such as ``"ndcg@10"`` or expressions such as ``rf.ndcg_at(10)``, of metrics with a
+        direction: higher is better, or lower is.
+    truth
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
+    baseline
+        The system that the others are compared with.
+    more_than
+        The loss that a user must exceed to count, ≥ 0, on the scale of the metric: one number for
+        all metrics, or a mapping such as ``{"ndcg@10": 0.1}``; metrics missing from the mapping
+        have 0.
+    confidence
+        The probability that a single interval covers the true value.
+    resamples
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
+    seed
+        Seed of the resamples; the same seed produces the same numbers on every machine.
+    **options
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment, metric and system: segments…, ``metric``, the system (in a column named
+        as in ``by``), ``baseline``, ``users`` (with a value of both), ``note``, which explains why
+        a number is null, ``more_than``, ``share`` (of the users who lose more than that), its
+        interval ``share_low`` to ``share_high``, ``worst_mean`` (the mean of the ⌈0.05 · users⌉
+        worst differences, with their sign) and its interval ``worst_low`` to ``worst_high``. The
+        last three are null for fewer than 100 users.
+
+    Raises
+    ------
+    TypeError
+        If there are clusters: users are taken for independent.
+    ValueError
+        If a metric has no better direction, ``more_than`` is negative or names a metric that is not
+        requested, or there are weights: users count alike.
+
+    Notes
+    -----
+    A loss is a fall where higher is better, and a rise where lower is. The interval of ``share`` is
+    that of C. J. Clopper and E. S. Pearson, *Biometrika* 26, 1934; that of ``worst_mean`` is BCa
+    (B. Efron, *JASA* 82, 1987). All metrics and systems share the resamples.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3, 4] * 2, "item": [7] * 8})
+    >>> run = run.with_columns(rank=pl.Series([2, 2, 1, 1, 1, 2, 2, 3]))
+    >>> run = run.with_columns(model=pl.Series(["old"] * 4 + ["new"] * 4))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7] * 4})
+    >>> lost = rf.harm(run, "rr", truth=truth, baseline="old", more_than=0.1)
+    >>> lost.select("model", "users", "share", pl.col("share_low", "share_high").round(4)).rows()
+    [('new', 4, 0.5, 0.0676, 0.9324)]
+    """
+    trial = Trial(baseline, confidence=confidence, resamples=resamples, seed=seed)
+    frame, by = run_dicts.as_frame(frame, by)
+    if baseline is None:
+        msg = "harm without a baseline: name the system to compare with in baseline="
+        raise ValueError(msg)
+    keywords.check_confidence(confidence)
+    summaries.read_resampling(resamples, seed)
+    summaries.check_unweighted("harm", options)
+    summaries.check_independent("harm", options)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
+    return summaries.described(frame, question, partial(plan_of, trial=trial, more_than=more_than))
+
+
+def plan_of(
+    values: Values, *, trial: Trial, more_than: float | Mapping[str, float]
+) -> pl.LazyFrame:
+    """Plan a row per segment, metric and system."""
+    summaries.check_systems("harm", values.by)
+    summaries.check_numbers(values)
+    amounts = _amounts(values, more_than)
+    directions = {metric.name: labels.direction_of(metric) for metric in values.requested}
+    model, *segments = values.by
+    columns = {"metric": pl.String, "baseline": None, **COLUMNS}
+    types = summaries.result_schema("harm", values, columns)
+    order = [*segments, "metric", model, "baseline", *COLUMNS]
+    schema = {name: types[model if name == "baseline" else name] for name in order}
+    reduce = partial(
+        _harm_table, values=values, trial=trial, amounts=amounts, directions=directions
+    )
+    return values.rows.map_batches(reduce, schema=schema)
+
+
+def _amounts(values: Values, more_than: float | Mapping[str, float]) -> dict[str, float]:
+    """Read the loss that a user of each metric must exceed."""
+    names = [metric.name for metric in values.requested]
+    amounts = dict.fromkeys(names, 0.0) | comparison.per_metric("more_than", more_than, names)
+    for name, amount in amounts.items():
+        if not (keywords.is_number(amount) and 0 <= amount < inf):
+            msg = f"more_than of {name!r} must be a finite number ≥ 0, not {amount!r}"
+            raise ValueError(msg)
+    return {name: float(amount) for name, amount in amounts.items()}
+
+
+# ------------------------------------------------------------------ one row per user → per pair
+
+
+def _harm_table(
+    rows: pl.DataFrame,
+    *,
+    values: Values,
+    trial: Trial,
+    amounts: Mapping[str, float],
+    directions: Mapping[str, bool],
+) -> pl.DataFrame:
+    from rankframe._comparison import statistics
+
+    paired = system_pairs.paired_users(rows, values, trial)
+    large = [pair for pair in paired.pairs if len(pair.difference) >= FEWEST_USERS]
+    with statistics.progress(trial.resamples * len(large)) as advance:
+        numbers = [
+            _numbers_of(
+                pair,
+                amounts[pair.metric],
+                trial,
+                advance,
+                higher_is_better=directions[pair.metric],
+            )
+            for pair in paired.pairs
+        ]
+    table = pl.DataFrame(numbers, schema=COLUMNS).with_columns(pl.selectors.float().fill_nan(None))
+    return table.select(*paired.pair_keys(values.by[0], paired.pairs), *COLUMNS)
+
+
+def _numbers_of(
+    pair: Pair, amount: float, trial: Trial, advance: Advance, *, higher_is_better: bool
+) -> dict[str, Any]:
+    """Describe the losses of a pair."""
+    import numpy as np
+
+    losses = -pair.difference if higher_is_better else pair.difference
+    users = len(losses)
+    number = int((losses > amount).sum())
+    low, high = _clopper_pearson(number, users, trial.confidence)
+    worst, note = [nan] * 3, None if users else trials.NO_PAIR
+    if users >= FEWEST_USERS:
+        worst = _worst(np.sort(losses)[::-1], trial.confidence, trial.resampling, advance)
+        if higher_is_better:  # the differences, whose greatest loss is the least of them
+            worst = [-worst[0] + 0.0, -worst[2] + 0.0, -worst[1] + 0.0]
+    elif users:
+        note = f"{users} users, too few for the worst 5%: it needs {FEWEST_USERS}"
+    return {
+        "users": users,
+        "note": comparison.with_notes(note, pair, weighted=False),
+        "more_than": amount,
+        "share": number / users if users else nan,
+        "share_low": low,
+        "share_high": high,
+        **dict(zip(("worst_mean", "worst_low", "worst_high"), worst, strict=True)),
+    }
+
+
+def _clopper_pearson(number: int, users: int, confidence: float) -> tuple[float, float]:
+    """Return the exact interval of a share."""
+    from scipy import stats
+
+    if not users:
+        return nan, nan
+    tail, others = (1 - confidence) / 2, users - number
+    low = float(stats.beta.ppf(tail, number, others + 1)) if number else 0.0
+    high = float(stats.beta.isf(tail, number + 1, others)) if others else 1.0
+    return low, high
+
+
+def _worst(
+    losses: Array, confidence: float, resampling: Resampling, advance: Advance
+) -> list[float]:
+    """Return the mean of the worst losses, which come first, and its BCa interval."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    users = len(losses)
+    number = -(-users // WORST_OF)
+    mean = losses[:number].mean()
+    means = [
+        _means_of_worst(counts, losses, number)
+        for counts in statistics.counts(users, resampling, advance)
+    ]
+    shifts = np.concatenate(means) - mean
+    # leaving out one user: of the worst, the next one takes the place
+    rest = -(-(users - 1) // WORST_OF)
+    left = np.full(users, losses[:rest].mean())
+    left[:rest] = (losses[: rest + 1].sum() - losses[:rest]) / rest
+    influences = left.mean() - left
+    if not np.ptp(losses[: rest + 1]):
+        influences = np.array([-1.0, 1.0])  # no acceleration
+    tails = statistics.bca_tails((1 - confidence) / 2, shifts, influences)
+    ends = np.array([mean, *(mean + np.quantile(shifts, tails))])
+    return [float(end) for end in statistics.rounded(ends)]
+
+
+def _means_of_worst(counts: Array, losses: Array, number: int) -> Array:
+    """Take the mean of the worst losses of each resample, a row of how often each user is in it."""
+    import numpy as np
+
+    near = counts[:, : 2 * number + 50]  # nearly always enough
+    total = near.cumsum(axis=1)
+    if (total[:, -1] < number).any():
+        near, total = counts, counts.cumsum(axis=1)
+    taken = np.minimum(np.clip(number - (total - near), 0, None), near)
+    return np.asarray(taken @ losses[: near.shape[1]] / number, np.float64)

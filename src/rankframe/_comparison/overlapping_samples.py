@@ -1,0 +1,147 @@
+"""Computes Welch's t of two samples of users, some of whom may be in both.
+
+For partially overlapping samples (Derrick et al. 2017): without common users, Welch's t; if all
+users are common, the paired t.
+"""
+
+from __future__ import annotations
+
+from math import nan, sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from rankframe._comparison import relative_differences, statistics
+from rankframe._comparison.relative_differences import Moments
+from rankframe._comparison.statistics import Sample
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array, Places
+
+
+class Overlap(NamedTuple):
+    """Two means, and what their difference, or that from a multiple of the second, has of error."""
+
+    moments: Moments
+    of_system: float  # the variance of the mean of the system
+    numbers: tuple[int, int]
+    common: int
+
+    def error(self, share: float = 0.0) -> float:
+        """Return the standard error of mean − (1 + share) · baseline's mean."""
+        _, _, of_difference, of_both, of_baseline = self.moments
+        return sqrt(max(of_difference - 2 * share * of_both + share**2 * of_baseline, 0.0))
+
+    def freedom(self, share: float = 0.0) -> float:
+        """Return the degrees of freedom: γ is Welch's, and n − 1 if all n users are common."""
+        first, second = self.of_system, (1 + share) ** 2 * self.moments.of_baseline
+        parts = [
+            variance**2 / (number - 1)
+            for variance, number in zip((first, second), self.numbers, strict=True)
+        ]
+        common, welch = self.common, float(self.numbers[1] - 1)  # the limit, of −100 %
+        if first + second > 0:
+            welch = (first + second) ** 2 / sum(parts)
+        alone = sum(self.numbers) - 2 * common
+        return common - 1 + (welch - common + 1) * alone / sum(self.numbers)
+
+    def t(self, share: float = 0.0) -> float:
+        """Return the distance of mean − (1 + share) · baseline's mean from 0 in errors."""
+        return (self.moments.difference - share * self.moments.baseline) / self.error(share)
+
+    def p(self) -> float:
+        """Return the two-sided p-value."""
+        return float(2 * stats.t.sf(abs(self.t()), self.freedom()))  # pyright: ignore
+
+    def p_above(self, margin: float, share: float = 0.0) -> float:
+        """Return the one-sided p-value that mean − (1 − share) · baseline's mean > −margin."""
+        t = self.t(-share) + margin / self.error(-share)
+        return float(stats.t.sf(t, self.freedom(-share)))  # pyright: ignore
+
+    def p_below(self, margin: float, share: float = 0.0) -> float:
+        """Return the one-sided p-value that mean − (1 + share) · baseline's mean < margin."""
+        t = self.t(share) - margin / self.error(share)
+        return float(stats.t.cdf(t, self.freedom(share)))  # pyright: ignore
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return the interval of the difference."""
+        margin = _quantile(confidence, self.freedom()) * self.error()
+        return self.moments.difference - margin, self.moments.difference + margin
+
+    def relative_interval(self, confidence: float) -> tuple[float, float]:
+        """Return Fieller's interval; at each end, the freedom is that of this end."""
+        moments, users = self.moments, self.numbers[1]
+        far = _quantile(confidence, users - 1) * sqrt(moments.of_baseline)
+        if not abs(moments.baseline) > far:
+            return nan, nan
+        ends = [0.0, 0.0]
+        for side in (0, 1):
+            for _ in range(_MOST_STEPS):
+                before, quantile = ends[side], _quantile(confidence, self.freedom(ends[side]))
+                ends[side] = relative_differences.fieller(moments, quantile)[side]
+                if not abs(ends[side] - before) > 1e-13 * abs(ends[side]):
+                    break
+        return (nan, nan) if np.isnan(ends).any() else (ends[0], ends[1])
+
+
+_MOST_STEPS = 100
+
+
+def _quantile(confidence: float, freedom: float) -> float:
+    return float(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
+
+
+def overlap(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> Overlap | None:
+    """Estimate both means; None if their difference has no spread, or a sample only one user.
+
+    ``common`` are the places of the common users in both samples. The covariance of the means is
+    r · SE · SE′ · √(s · s′), where s is the share of the sum of squared weights, or of the users,
+    that is of common users.
+    """
+    numbers, number = (len(system.values), len(baseline.values)), len(common[0])
+    if min(numbers) < 2:
+        return None
+    first, second = statistics.estimate(system), statistics.estimate(baseline)
+    change = statistics.differences(np.array([first.mean]), np.array([second.mean])).item()
+    covariance = _correlation(system, baseline, common) * sqrt(first.variance * second.variance)
+    of_difference = first.variance + second.variance - 2 * covariance
+    if numbers == (number, number) and (paired := _paired(system, baseline, common)) is not None:
+        change, of_difference, _ = statistics.estimate(paired)
+    if not of_difference > 0:
+        return None
+    of_both = covariance - second.variance
+    moments = Moments(change, second.mean, of_difference, of_both, second.variance)
+    return Overlap(moments, first.variance, numbers, number)
+
+
+def _correlation(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> float:
+    """Return the correlation of both means: r of the common users times their share."""
+    if len(common[0]) < 2:
+        return 0.0
+    parts: list[Array] = []
+    shares: list[float] = []
+    for sample, places in zip((system, baseline), common, strict=True):
+        weights = np.ones(len(sample.values)) if sample.weights is None else sample.weights
+        values, of_common = sample.values[places], weights[places]
+        if not values.min() < values.max():
+            return 0.0
+        parts.append(of_common * (values - statistics.weighted_mean(values, of_common)))
+        shares.append(float((of_common**2).sum() / (weights**2).sum()))
+    first, second = parts
+    r = float(first @ second) / sqrt(float(first @ first) * float(second @ second))
+    return r * sqrt(shares[0] * shares[1])
+
+
+def _paired(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> Sample | None:
+    """Return the differences of users who are all common, unless their weights differ."""
+    weights, others = (
+        None if sample.weights is None else sample.weights[places]
+        for sample, places in zip((system, baseline), common, strict=True)
+    )
+    if (weights is None) != (others is None):
+        return None
+    if weights is not None and others is not None and not np.array_equal(weights, others):
+        return None
+    change = statistics.differences(system.values[common[0]], baseline.values[common[1]])
+    return Sample(change, weights)

@@ -1,0 +1,59 @@
+"""Computes intervals of relative differences: paired samples in, ends as shares out."""
+
+from __future__ import annotations
+
+from math import nan, sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from rankframe._comparison import statistics
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array, Sample
+
+
+class Moments(NamedTuple):
+    """The means of differences and of the baseline, and the variances of these means."""
+
+    difference: float
+    baseline: float
+    of_difference: float
+    of_both: float  # their covariance
+    of_baseline: float
+
+
+def paired_interval(difference: Sample, baseline: Array, confidence: float) -> tuple[float, float]:
+    """Fieller's interval of Σd/Σy: all e for which the t test finds no mean in d − e·y.
+
+    NaN if the mean of the baseline may be 0, by the t test at the same confidence.
+    """
+    values, weights = difference
+    users = len(values)
+    if users < 2:
+        return nan, nan
+    share = 1 / users if weights is None else weights / weights.sum()
+    means = float((share * values).sum()), float((share * baseline).sum())
+    first, second = share * (values - means[0]), share * (baseline - means[1])
+    factor = users / (users - 1)
+    moments = Moments(
+        *means,
+        float(factor * (first * first).sum()),
+        float(factor * (first * second).sum()),
+        float(factor * (second * second).sum()),
+    )
+    return fieller(moments, float(stats.t.ppf((1 + confidence) / 2, users - 1)))
+
+
+def fieller(moments: Moments, quantile: float) -> tuple[float, float]:
+    """Solve |mean(d) − e·mean(y)| = t · its standard error for e."""
+    far = quantile**2
+    square = moments.baseline**2 - far * moments.of_baseline
+    if not square > 0:
+        return nan, nan
+    middle = (moments.difference * moments.baseline - far * moments.of_both) / square
+    product = (moments.difference**2 - far * moments.of_difference) / square
+    half = sqrt(max(middle**2 - product, 0.0))
+    low, high = statistics.rounded(np.array([middle - half, middle + half]))
+    return float(low), float(high)

@@ -1,0 +1,242 @@
+"""Compares groups of different users, such as weeks: ``Matrix`` records in, rows of numbers out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import nan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from rankframe._comparison import cautions, losses, pair_tests, sentences, summaries, trials
+from rankframe._comparison.system_pairs import Matrix, Place
+from rankframe._comparison.trials import Bound, Rule, Trial
+from rankframe._evaluation import user_columns
+from rankframe._evaluation.values import Values
+from rankframe._request import labels
+from rankframe._request.labels import RequestedMetric
+from rankframe._tables import column_roles
+
+if TYPE_CHECKING:
+    from rankframe._comparison.overlapping_samples import Overlap
+    from rankframe._comparison.statistics import Places, Sample
+
+
+class Group(NamedTuple):
+    """The users of one system who have a value."""
+
+    users: Sample  # one value per user
+    of_users: Places  # who they are
+    units: Sample  # independent observations: users or clusters
+    of_units: Places
+    returning: int  # rows beyond one per user, which were merged
+    missed: int | None  # users without a list
+
+
+def rows_of(
+    matrices: Iterator[Matrix],
+    systems: Sequence[tuple[int, int]],
+    values: Values,
+    trial: Trial,
+    names: pl.Series,
+) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Describe and test each pair of systems."""
+    metrics = {metric.name: metric for metric in values.requested}
+    for matrix in matrices:
+        groups: dict[int, Group] = {}
+        for pair in systems:
+            for column in pair:
+                if column not in groups:
+                    groups[column] = _group_of(matrix, column, values.weights)
+            place = Place(matrix.segment, matrix.metric, *pair)
+            both = groups[pair[0]], groups[pair[1]]
+            yield place, _row(place, both, trial, names, metrics[place.metric])
+
+
+def _row(
+    place: Place,
+    groups: tuple[Group, Group],
+    trial: Trial,
+    names: pl.Series,
+    metric: RequestedMetric,
+) -> dict[str, Any]:
+    overlap, margin = _overlap(*groups), trial.margins.get(place.metric)
+    of_groups = [names[place.system], names[place.baseline]]
+    notes = _notes(groups, of_groups, overlap)
+    numbers: dict[str, Any] = {**_numbers(*groups), "p_value": nan, "p_adjusted": nan}
+    if overlap is not None:
+        numbers |= _tests(overlap, trial)
+        users = min(len(group.users.values) for group in groups)
+        notes += cautions.cautions_of_groups(users, numbers["effect_size"], trial, metric)
+        untested = "" if margin is None else _untested(groups, of_groups, margin)
+        if margin is not None and not untested:
+            higher_is_better = labels.traits_of(metric).higher_is_better
+            numbers |= _within(overlap, margin, higher_is_better=higher_is_better)
+        notes.append(untested)
+    if rule := trial.rules.get(place.metric):
+        numbers |= _of_gate(overlap, rule, groups, of_groups)
+    return {**numbers, "note": "; ".join(filter(None, (*notes, trial.hint)))}
+
+
+def _group_of(matrix: Matrix, column: int, weights_name: str | None) -> Group:
+    """Return the users whose value of a system is defined, each of them once."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+    from rankframe._comparison.statistics import Sample
+
+    values, weights = matrix.values[:, column], matrix.weights
+    counts = ~np.isnan(values)
+    if weights is not None and weights_name is not None:
+        if counts.any() and not (counts & (weights > 0)).any():
+            user_columns.raise_no_weight(weights_name, matrix.metric)
+        counts &= weights > 0
+        weights = statistics.shares(weights[counts])
+    ids = np.arange(len(values)) if matrix.users is None else matrix.users
+    ids, kept = ids[counts], [values[counts]]
+    if matrix.missed is not None:
+        kept.append(matrix.missed[counts, column])
+    number = len(ids)
+    clusters = None if matrix.clusters is None else matrix.clusters[counts]
+    if number:
+        clusters = statistics.of_merged(ids, clusters)
+        kept, weights = statistics.of_users(ids, kept, weights)
+    users = Sample(kept[0], weights)
+    of_users = ids if len(kept[0]) == number else np.unique(ids)
+    units, of_units = users, of_users
+    if clusters is not None and len(clusters):
+        units, of_units = statistics.of_clusters(clusters, users), clusters
+        if len(units.values) < len(clusters):
+            of_units = np.unique(clusters)
+    missed = None if matrix.missed is None else int((kept[1] > 1 - trials.NOTHING).sum())
+    return Group(users, of_users, units, of_units, number - len(users.values), missed)
+
+
+def _numbers(system: Group, baseline: Group) -> dict[str, Any]:
+    """Describe two groups without a test."""
+    from rankframe._comparison import statistics
+
+    means = [
+        float(statistics.weighted_mean(*group.users)) if len(group.users.values) else nan
+        for group in (system, baseline)
+    ]
+    effect = nan
+    if min(len(group.users.values) for group in (system, baseline)) > 1:
+        squares = [float(statistics.deviation(*group.users)) ** 2 for group in (system, baseline)]
+        if spread := (sum(squares) / 2) ** 0.5:
+            effect = (means[0] - means[1]) / spread
+    return {
+        "users": len(system.users.values),
+        "baseline_users": len(baseline.users.values),
+        "num_left_out": 0,
+        "num_missed": system.missed,
+        "baseline_num_missed": baseline.missed,
+        "mean": means[0],
+        "baseline_mean": means[1],
+        "difference": means[0] - means[1],
+        "relative": (means[0] - means[1]) / means[1] if means[1] else nan,
+        "effect_size": effect,
+    }
+
+
+def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
+    """Test the difference."""
+    from rankframe._comparison import power_statistics
+    from rankframe._comparison.power_statistics import Design
+
+    p, design = overlap.p(), Design(trial.confidence, trials.POWER)
+    low, high = overlap.interval(trial.confidence)
+    relative = overlap.relative_interval(trial.confidence)
+    return {
+        "difference": overlap.moments.difference,
+        "p_value": p,
+        "p_adjusted": p,
+        "ci_low": low,
+        "ci_high": high,
+        trials.NUMBER: overlap.freedom() + 1,
+        "detectable": power_statistics.detectable_at(
+            overlap.error(), overlap.freedom() + 1, design
+        ),
+        **dict(zip(trials.RELATIVE[1:], relative, strict=True)),
+    }
+
+
+def _within(overlap: Overlap, margin: Bound, *, higher_is_better: bool | None) -> dict[str, float]:
+    """Test whether the difference is above −margin, and whether it is below margin."""
+    bounds = (0.0, margin.size) if margin.relative else (margin.size, 0.0)
+    above, below = overlap.p_above(*bounds), overlap.p_below(*bounds)
+    numbers = {"p_equivalent": max(above, below)}
+    if higher_is_better is not None:
+        numbers["p_not_worse"] = above if higher_is_better else below
+    return numbers
+
+
+def _of_gate(
+    overlap: Overlap | None, rule: Rule, groups: Sequence[Group], names: Sequence[object]
+) -> dict[str, Any]:
+    """Test whether the system is beyond the bound of a gate, and whether it is within."""
+    if overlap is None:
+        return {}
+    margin = rule.tolerance
+    p = _within(overlap, margin, higher_is_better=rule.higher_is_better)["p_not_worse"]
+    untested = _untested(groups, names, margin) if rule.strict else ""
+    return {
+        losses.P_BEYOND: 1 - p,
+        losses.P_WITHIN: nan if untested else p,
+        losses.EVIDENCE: untested or None,
+    }
+
+
+def _overlap(system: Group, baseline: Group) -> Overlap | None:
+    import numpy as np
+
+    from rankframe._comparison import overlapping_samples
+
+    places = np.intersect1d(system.of_units, baseline.of_units, return_indices=True)[1:]
+    return overlapping_samples.overlap(system.units, baseline.units, (places[0], places[1]))
+
+
+def _untested(groups: Sequence[Group], names: Sequence[object], margin: Bound) -> str:
+    """Return why a margin cannot be tested: nearly all users of a group have the same value."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    for group, name in zip(groups, names, strict=True):
+        amounts, counts = np.unique(group.units.values, return_counts=True)
+        alike, number = int(counts.max()), len(group.units.values)
+        if 2 * alike > number and number - alike < statistics.FEW_USERS:
+            return (
+                f"margin not tested: {alike} of {number} values of {column_roles.in_words(name)} "
+                f"are {amounts[counts.argmax()] + 0.0:.3g}"
+            )
+    mean = float(statistics.weighted_mean(*groups[1].users))
+    return pair_tests.no_share_of(mean, margin)
+
+
+def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | None) -> list[str]:
+    """Write who is compared, and why there is no test."""
+    import numpy as np
+
+    notes: list[str] = []
+    of_names = [column_roles.in_words(name) for name in names]
+    numbers = [len(group.users.values) for group in groups]
+    if overlap is None:
+        few = [
+            f"one user of {name}" if number else f"no user of {name} has a value"
+            for name, number in zip(of_names, numbers, strict=True)
+            if number < 2
+        ]
+        notes.append("; ".join(few) or "no spread: every user has the same value or difference")
+    common = len(np.intersect1d(groups[0].of_users, groups[1].of_users))
+    notes.append(
+        f"{sentences.users(pl.Series(numbers[:1]))} of {of_names[0]}, {numbers[1]:,} of "
+        f"{of_names[1]}, {common:,} in both"
+    )
+    for group, name in zip(groups, of_names, strict=True):
+        more = summaries.notes_of_users(group.users.values, group.users.weights, group.returning)
+        if group.units is not group.users:
+            more += sentences.notes_of_clusters(group.users, group.units)
+        notes += [f"{note} of {name}" for note in more]
+        notes += sentences.notes_of_missed(group.missed or 0, len(group.users.values), name)
+    return notes

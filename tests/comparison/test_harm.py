@@ -1,0 +1,141 @@
+"""Who is harmed: shares of users who lose, and the worst differences, against brute force."""
+
+from math import ceil
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+
+import rankframe as rf
+
+RNG = np.random.default_rng(10)
+
+
+def values(old, new, **columns):
+    users = range(len(old))
+    return pl.concat(
+        pl.DataFrame({"model": name, "user": users, "v": of_system})
+        for name, of_system in (("old", old), ("new", new))
+    ).with_columns(**columns)
+
+
+UP = {"baseline": "old", "higher_is_better": {"v": True}}
+DOWN = {"baseline": "old", "higher_is_better": {"v": False}}
+OLD = RNG.beta(2, 3, 140)
+NEW = OLD + RNG.normal(0.02, 0.1, 140)
+
+
+def test_the_share_of_users_who_lose_has_the_exact_interval():
+    for more_than in (0.0, 0.1, 0.2, 9.0):
+        for options, losses in ((UP, OLD - NEW), (DOWN, NEW - OLD)):
+            got = rf.harm(values(OLD, NEW), "v", more_than=more_than, **options).row(0, named=True)
+            number = int((losses > more_than).sum())
+            exact = stats.binomtest(number, 140).proportion_ci(0.95, "exact")
+            assert (got["users"], got["more_than"], got["share"]) == (140, more_than, number / 140)
+            assert got["share_low"] == pytest.approx(exact.low, abs=1e-12)
+            assert got["share_high"] == pytest.approx(exact.high, abs=1e-12)
+    # a loss of the amount does not exceed it, whatever the digits of a difference
+    tenth = rf.harm(values([0.3, 0.7, 0.9], [0.2, 0.6, 0.7]), "v", more_than=0.1, **UP)
+    assert tenth["share"].item() == pytest.approx(1 / 3)
+
+
+def worst_mean(sample):
+    """The mean of the least 5 %, by sorting."""
+    return np.sort(sample)[: ceil(len(sample) / 20)].mean()
+
+
+def test_the_worst_differences_have_the_bootstrap_of_their_mean():
+    change = NEW - OLD
+    table = values(OLD, NEW)
+    got = rf.harm(table, "v", resamples=2_000, seed=3, **UP).row(0, named=True)
+    assert got["worst_mean"] == pytest.approx(np.sort(change)[:7].mean())
+    expected = stats.bootstrap(
+        (np.sort(change),), worst_mean, vectorized=False, n_resamples=2_000, rng=3, method="BCa"
+    ).confidence_interval
+    assert got["worst_low"] == pytest.approx(expected.low, abs=1e-12)
+    assert got["worst_high"] == pytest.approx(expected.high, abs=1e-12)
+    # the same losses where lower is better: worst are the greatest differences
+    flipped = rf.harm(values(NEW, OLD), "v", resamples=2_000, seed=3, **DOWN).row(0, named=True)
+    ends = [flipped[name] for name in ("worst_mean", "worst_high", "worst_low")]
+    assert ends == [-got[name] for name in ("worst_mean", "worst_low", "worst_high")]
+
+
+@pytest.mark.parametrize(("users", "told"), [(99, True), (100, False)])
+def test_few_users_have_no_worst_differences(users, told):
+    got = rf.harm(values(OLD[:users], NEW[:users]), "v", resamples=99, **UP).row(0, named=True)
+    assert (got["worst_mean"] is None) is (got["worst_low"] is None) is told
+    assert got["note"] == ("99 users, too few for the worst 5%: it needs 100" if told else None)
+    assert got["share"] is not None
+
+
+def test_worst_differences_that_are_alike_have_a_point():
+    lost = np.where(np.arange(200) < 60, 1.0, 0.0)
+    got = rf.harm(values(lost, np.zeros(200)), "v", resamples=99, **UP).row(0, named=True)
+    assert [got[f"worst_{end}"] for end in ("mean", "low", "high")] == [-1.0] * 3
+
+
+def test_a_row_per_segment_metric_and_system():
+    runs = pl.DataFrame(
+        {"model": ["a", "b", "c"] * 40, "user": sorted([*range(40)] * 3), "item": 7}
+    ).with_columns(rank=pl.Series(RNG.integers(1, 6, 120)), land=pl.col("user") % 2)
+    truth = pl.DataFrame({"user": range(40), "item": 7}).with_columns(land=pl.col("user") % 2)
+    options = {"truth": truth, "by": ["model", "land"], "baseline": "a"}
+    amounts = {"rr": 0.1}
+    got = rf.harm(runs, "rr", "mean_hit_rank", more_than=amounts, **options)
+    assert got.columns[:4] == ["land", "metric", "model", "baseline"]
+    assert got.columns[4:] == [
+        *("users", "note", "more_than", "share", "share_low", "share_high"),
+        *("worst_mean", "worst_low", "worst_high"),
+    ]
+    assert got.select("land", "metric", "model").rows() == [
+        (land, metric, model)
+        for land in (0, 1)
+        for metric in ("rr", "mean_hit_rank")
+        for model in "bc"
+    ]
+    assert got["more_than"].unique().sort().to_list() == [0.0, 0.1]
+    compared = rf.compare(runs, "rr", "mean_hit_rank", **options)
+    # a lower rank is better: a loss is a rise
+    losers = pl.when(metric="rr").then("losses").otherwise("wins") / pl.col("users")
+    free = rf.harm(runs, "rr", "mean_hit_rank", **options)
+    assert free["share"].to_list() == compared.select(losers).to_series().to_list()
+    lazy = rf.harm(runs.lazy(), "rr", "mean_hit_rank", more_than=amounts, **options)
+    assert lazy.collect_schema() == got.schema
+    assert_frame_equal(lazy.collect(), got)
+    assert runs.rank.harm("rr", "mean_hit_rank", more_than=amounts, **options).equals(got)
+
+
+def test_wrong_calls_are_reported():
+    table = values(OLD, NEW, w=1.0, shop=pl.col("user") // 2)
+    for options, text in (
+        ({"higher_is_better": None}, "metric 'v': neither direction is declared better"),
+        ({"more_than": -0.1}, "more_than of 'v' must be a finite number ≥ 0, not -0.1"),
+        ({"more_than": {"x": 0.1}}, "more_than names 'x'; the metrics are 'v'"),
+        ({"baseline": None}, "harm without a baseline"),
+        ({"weights": "w"}, "harm has no weighted form"),
+        ({"cluster": "shop"}, "harm has no cluster="),
+        ({"total": True}, "unknown argument 'total'"),
+        ({"confidence": 95}, "confidence must be a number between 0 and 1"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=text):
+            rf.harm(table, "v", **UP | options)
+
+
+def test_the_report_says_who_is_harmed():
+    users = range(120)
+    ranks = {"old": [1] * 120, "new": [2 if u < 12 else 1 for u in users]}
+    runs = {
+        name: pl.DataFrame({"user": users, "item": 7, "rank": of_users})
+        for name, of_users in ranks.items()
+    }
+    truth = pl.DataFrame({"user": users, "item": 7}).with_columns(pl.lit(1.0).alias("w"))
+    made = rf.report(runs, "rr", "ndcg@5", truth=truth, baseline="old", resamples=99)
+    row = made.tables["harm"].row(0, named=True)
+    assert (row["metric"], row["more_than"], row["share"]) == ("rr", 0.1, 0.1)
+    assert row["worst_mean"] == -0.5
+    text = "10% of users (5% to 17%) lose more than 0.1; the worst 5% of differences have the mean"
+    assert f"{text} −0.5000 (−0.5000 to −0.5000)." in made.verdict
+    weighted = rf.report(runs, "rr", truth=truth, baseline="old", weights="w")
+    assert "harm" not in weighted.tables

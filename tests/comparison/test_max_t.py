@@ -1,0 +1,249 @@
+"""The greatest t under flipped signs: against its definition, and the test of two systems."""
+
+from fractions import Fraction
+from itertools import combinations, product
+from math import sqrt
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from user_values import FEW, VALUE, compared, judged, one, sample
+
+import rankframe as rf
+from benchmarks import systems
+from rankframe._comparison import statistics, system_statistics
+
+
+def silent(_):
+    """Advance no bar."""
+
+
+def flipped(matrix, times, seed=0):
+    return system_statistics.max_t(matrix, 0.95, statistics.Resampling(times, seed), silent)
+
+
+def pairs_of(values):
+    """The differences of all pairs, in the order of ``compare``."""
+    changes = [b - a for a, b in combinations(np.asarray(values, float), 2)]
+    return np.column_stack(changes)
+
+
+# ------------------------------------------------------------------ the definition
+
+
+def enumerated(changes):
+    """Step down through all patterns of signs, in fractions: p of each pair, alone and adjusted."""
+    patterns = list(product([1, -1], repeat=len(changes[0])))
+
+    def squared_t(change, signs):
+        total, squares = (
+            sum(s * d for s, d in zip(signs, change, strict=True)),
+            sum(d * d for d in change),
+        )
+        rest = squares - Fraction(total * total, len(change))
+        return float("inf") if rest == 0 else total * total / rest
+
+    table = [[squared_t(change, signs) for change in changes] for signs in patterns]
+    seen = table[0]
+    alone, adjusted, ahead = [], [0.0] * len(changes), 0.0
+    for place in range(len(changes)):
+        alone.append(sum(row[place] >= seen[place] for row in table) / len(table))
+    behind = sorted(range(len(changes)), key=lambda place: seen[place], reverse=True)
+    while behind:
+        first = behind[0]
+        as_far = sum(max(row[place] for place in behind) >= seen[first] for row in table)
+        ahead = max(ahead, as_far / len(table))
+        adjusted[first] = ahead
+        behind = behind[1:]
+    return alone, adjusted
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [[1, 5, 2, 4, 3], [2, 2, 2, 2, 2], [4, 8, 5, 1, 0]],
+        [
+            [3, 1, 4, 1, 5, 9, 2],
+            [9, 2, 6, 5, 3, 5, 8],
+            [5, 8, 9, 7, 9, 3, 2],
+            [3, 1, 4, 1, 5, 9, 3],
+        ],
+        [[2, 7, 1, 8, 2, 8], [3, 1, 4, 1, 5, 9]],
+        [[1, 1, 2, 9], [1, 1, 5, 3], [1, 1, 3, 4]],  # two users for whom the systems tie
+    ],
+)
+def test_few_users_are_flipped_in_every_way(values):
+    """Dividing by a power of two keeps the numbers exact, by seven it does not."""
+    changes = [[b - a for a, b in zip(*pair, strict=True)] for pair in combinations(values, 2)]
+    alone, adjusted = enumerated([list(map(Fraction, change)) for change in changes])
+    for scale in (8, 7):
+        scaled = [[value / scale for value in row] for row in values]
+        got = compared(*scaled, test="max_t")
+        order = [(f"m{b}", f"m{a}") for a, b in combinations(range(len(values)), 2)]
+        rows = {(row["model"], row["baseline"]): row for row in got.rows(named=True)}
+        assert [rows[pair]["p_value"] for pair in order] == pytest.approx(alone, abs=1e-12)
+        assert [rows[pair]["p_adjusted"] for pair in order] == pytest.approx(adjusted, abs=1e-12)
+
+
+@pytest.mark.parametrize("users", [11, 60])
+def test_two_systems_have_the_randomization_test(users):
+    old, new = np.round(sample(23, users) * 8) / 8
+    options = {"resamples": 5000, "seed": 3}
+    ours, plain = (one(old, new, test=test, **options) for test in ("max_t", "randomization"))
+    assert ours["p_value"] == ours["p_adjusted"] == plain["p_value"]
+    # the interval has the critical t of the flipped signs instead of Student's
+    change = new - old
+    signs = 2.0 * (np.random.default_rng(0).random((40_000, users)) < 0.5) - 1
+    critical = np.quantile(np.abs(stats.ttest_1samp(signs * change, 0, axis=1).statistic), 0.95)
+    margin = critical * change.std(ddof=1) / sqrt(users)
+    assert ours["ci_low"] == pytest.approx(change.mean() - margin, abs=0.03 * margin)
+    assert ours["ci_high"] == pytest.approx(change.mean() + margin, abs=0.03 * margin)
+
+
+def test_drawn_signs_come_close_to_all():
+    matrix = pairs_of(sample(24, 12, systems=4))
+    exact, drawn = flipped(matrix, 2**12), flipped(matrix, 2**12 - 1)
+    assert (exact.adjusted != drawn.adjusted).any()
+    assert drawn.adjusted == pytest.approx(exact.adjusted, abs=0.03)
+    assert drawn.alone == pytest.approx(exact.alone, abs=0.03)
+    assert drawn.reach == pytest.approx(exact.reach, rel=0.03)
+
+
+def test_blocks_change_nothing(monkeypatch):
+    for users in (10, 30):
+        matrix = pairs_of(sample(24, users, systems=4))
+        whole = flipped(matrix, 2000)
+        with monkeypatch.context() as patched:
+            patched.setattr(statistics, "_CELLS", 1000)
+            parts = flipped(matrix, 2000)
+        assert (whole.adjusted == parts.adjusted).all()
+        assert (whole.alone == parts.alone).all()
+        assert whole.reach == parts.reach
+
+
+def test_the_scale_of_a_pair_does_not_matter():
+    matrix = pairs_of(sample(25, 40, systems=3))
+    plain, scaled = flipped(matrix, 500), flipped(matrix * [1e-200, 1.0, 1e90], 500)
+    assert (plain.adjusted == scaled.adjusted).all()
+    assert scaled.reach == pytest.approx(plain.reach, rel=1e-12)
+
+
+def test_an_interval_excludes_0_where_the_greatest_t_says_so():
+    for seed in range(20):
+        got = compared(*sample(seed, 15, systems=4, spread=0.4), test="max_t", resamples=FEW)
+        outside = (pl.col("ci_low") > 0) | (pl.col("ci_high") < 0)
+        marked = got.with_columns(outside=outside).sort("p_adjusted", "p_value")
+        assert marked["outside"][0] == (marked["p_adjusted"][0] <= 0.05)
+        assert (marked.filter("outside")["p_adjusted"] <= 0.05).all()
+
+
+def test_a_seed_of_signs_gives_the_same_numbers():
+    values = (np.arange(120) * 79 % 101).reshape(3, 40) / 101 + np.array([[0], [0.1], [0.22]])
+    first, again, other = (
+        compared(*values, test="max_t", resamples=FEW, seed=seed) for seed in (1, 1, 2)
+    )
+    assert first.equals(again)
+    assert not first.equals(other)
+    # written down: the numbers are the same on every machine
+    assert first["p_adjusted"].to_list() == [0.28, 0.041, 0.28]
+
+
+# ------------------------------------------------------------------ which pairs, which users
+
+
+def test_a_baseline_has_a_family_of_its_own():
+    values = sample(26, 30, systems=5, spread=0.5)
+    every = compared(*values, test="max_t", resamples=FEW)
+    own = compared(*values, test="max_t", resamples=FEW, baseline="m0")
+    both = own.join(every, on=["model", "baseline"])
+    assert both.height == 4
+    assert (both["p_value"] == both["p_value_right"]).all()
+    assert (both["p_adjusted"] <= both["p_adjusted_right"]).all()
+    assert (both["ci_low"] > both["ci_low_right"]).all()
+    alone = compared(*values, test="max_t", resamples=FEW, correction=None)
+    assert alone["p_adjusted"].to_list() == alone["p_value"].to_list()
+
+
+def test_pairs_without_spread_are_left_out():
+    old, new = sample(27, 40)
+    plain = compared(old, new, test="max_t", resamples=FEW).row(0, named=True)
+    got = compared(old, new, old, old + 1, test="max_t", resamples=FEW, baseline="m0")
+    first, same, shifted = got.rows(named=True)
+    assert (first["p_adjusted"], first["ci_low"]) == (plain["p_adjusted"], plain["ci_low"])
+    for row, note in ((same, "no user differs"), (shifted, "every user differs by the same")):
+        assert (row["p_value"], row["p_adjusted"], row["ci_low"]) == (None, None, None)
+        assert row["note"].startswith(note)
+
+
+def test_the_users_are_those_of_all_systems():
+    table = judged([1.0, 2.0, 4.0, None], [2.0, 2.5, 3.0, 9.0], [0.0, None, 1.0, 1.0])
+    got = rf.compare(table, VALUE, test="max_t")
+    assert got["users"].to_list() == [2] * 3
+
+
+def test_clusters_are_flipped_as_one():
+    customer = np.arange(40) // 4
+    values = sample(28, 40, systems=3) + np.random.default_rng(0).gamma(2, 1, (3, 10))[:, customer]
+    of_users = pl.DataFrame({"user": np.arange(40), "customer": customer})
+    table = judged(*values).join(of_users, on="user")
+    options = {"cluster": "customer", "resamples": 2000}
+    got = rf.compare(table, VALUE, test="max_t", **options)
+    sums = np.column_stack([np.bincount(customer, change) for change in pairs_of(values).T])
+    expected = flipped(sums, 2000)
+    rows = {(row["model"], row["baseline"]): row for row in got.rows(named=True)}
+    pairs = [(f"m{b}", f"m{a}") for a, b in combinations(range(3), 2)]
+    assert [rows[pair]["p_adjusted"] for pair in pairs] == expected.adjusted.tolist()
+    two = table.filter(pl.col("model") != "m2")
+    ours, plain = (
+        rf.compare(two, VALUE, test=test, **options)["p_value"].item()
+        for test in ("max_t", "randomization")
+    )
+    assert ours == plain
+    with pytest.raises(ValueError, match="test='max_t' has no weighted form"):
+        rf.compare(table, VALUE, test="max_t", weights="customer")
+
+
+def test_too_little_for_an_interval_is_reported():
+    few = compared(*sample(27, 30, systems=3), test="max_t", resamples=10)
+    assert few["ci_low"].null_count() == few["ci_high"].null_count() == 3
+    assert set(few["note"]) == {"too few resamples for an interval"}
+    assert few["p_adjusted"].null_count() == 0
+    (row,) = compared([0.0, 0.0, 0.0], [1.0, 1.0, 1.0 + 1e-9], test="max_t").rows(named=True)
+    assert row["ci_low"] is None
+    assert row["note"].startswith("too few users for an interval; 3 users, too few")
+
+
+def test_the_name_that_is_gone_says_what_to_take():
+    with pytest.raises(ValueError, match="'randomized_tukey' was dropped: take 'max_t'"):
+        compared([1.0, 2.0], [2.0, 1.0], test="randomized_tukey")
+
+
+# ------------------------------------------------------------------ how often it is wrong
+
+
+def test_near_copies_beside_another_system_are_seldom_separated():
+    """Holm and max-t hold 5 %, up to two errors of the simulation; Tukey does not, and says so."""
+    runs, users = 200, 50
+    values = systems.recommenders(np.random.default_rng(30), users, runs)
+    first, second = np.triu_indices(len(values), 1)
+    wrong, by_tukey, noted = 0, 0, 0
+    for matrix in np.ascontiguousarray(values.transpose(2, 1, 0)):
+        wrong += flipped(matrix[:, second] - matrix[:, first], 199).adjusted.min() <= 0.05
+        joint = system_statistics.tukey(matrix, 0.95)
+        by_tukey += joint.distance.max() >= 4.5736  # of 11 systems, 490 degrees of freedom
+        noted += "take test='max_t'" in (joint.note or "")
+    assert wrong / runs <= 0.05 + 2 * sqrt(0.05 * 0.95 / runs)
+    assert by_tukey / runs > 0.1
+    assert noted == runs
+
+
+def test_max_t_finds_more_than_holm_among_near_copies():
+    values = systems.recommenders(np.random.default_rng(35), 300, 1)[:, :, 0]
+    values[0] += 0.025
+    table = judged(*values)
+    found = {
+        test: (rf.compare(table, VALUE, test=test, resamples=FEW)["p_adjusted"] < 0.05).sum()
+        for test in ("t", "max_t")
+    }
+    assert 0 < found["t"] < found["max_t"]

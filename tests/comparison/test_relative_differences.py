@@ -1,0 +1,264 @@
+"""Differences as shares of the baseline: Fieller's interval, and margins such as 1%."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import rankframe as rf
+from rankframe._command.main import main
+from rankframe._comparison import trials
+
+
+def drawn(seed=1, users=60, change=0.05):
+    rng = np.random.default_rng(seed)
+    old = rng.beta(2, 3, users)
+    return old, old + rng.normal(change, 0.2, users)
+
+
+def table_of(old, new, **columns):
+    users = pl.DataFrame({"user": np.arange(len(old)), **columns})
+    parts = [
+        users.with_columns(model=pl.lit(m), x=pl.Series(v)) for m, v in (("old", old), ("new", new))
+    ]
+    return pl.concat(parts)
+
+
+def compared(old, new, columns=None, **options):
+    frame = rf.compare_values(table_of(old, new, **(columns or {})), "x", baseline="old", **options)
+    return frame.row(0, named=True)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+@pytest.mark.parametrize("change", [-0.1, 0, 0.05])
+def test_at_each_end_the_t_test_of_new_minus_a_multiple_of_old_has_p_alpha(change, confidence):
+    old, new = drawn(change=change)
+    row = compared(old, new, confidence=confidence)
+    assert row["relative"] == pytest.approx((new - old).mean() / old.mean())
+    assert row["relative_low"] < row["relative"] < row["relative_high"]
+    for end in (row["relative_low"], row["relative_high"]):
+        p = stats.ttest_1samp(new - (1 + end) * old, 0).pvalue
+        assert p == pytest.approx(1 - confidence, abs=1e-9)
+
+
+def test_a_worked_example():
+    """d = 1, 1, 4 and y = 1, 2, 3: means 2 and 2; of the means, variances 1 and ⅓, covariance ½."""
+    row = compared(np.array([1.0, 2, 3]), np.array([2.0, 3, 7]), confidence=0.5)
+    far = stats.t.ppf(0.75, 2) ** 2  # 2/3
+    square, middle, product = 4 - far / 3, 4 - far / 2, 4 - far
+    half = np.sqrt(middle**2 - square * product)
+    ends = (middle - half) / square, (middle + half) / square
+    assert (row["relative_low"], row["relative_high"]) == pytest.approx(ends)
+    assert row["relative"] == 1
+
+
+def test_it_is_null_exactly_where_the_mean_of_the_baseline_may_be_0():
+    old, new = drawn(users=12)
+    nulls = []
+    for shift in np.linspace(0.1, 0.7, 25):
+        row = compared(old - shift, new - shift)
+        nulls.append(row["relative_low"] is None)
+        assert nulls[-1] == (stats.ttest_1samp(old - shift, 0).pvalue >= 0.05)
+        assert (row["relative_high"] is None) == nulls[-1]
+    assert 0 < sum(nulls) < 25
+    assert compared(np.array([-1.0, 1]), np.array([0.0, 3]))["relative"] is None  # of a mean of 0
+
+
+def test_no_spread_one_user_and_sequential_tests_have_no_interval():
+    old, new = drawn()
+    for row in (
+        compared(old, old),
+        compared(old, old + 0.1),
+        compared(old[:1], new[:1]),
+        compared(old, new, test="sequential"),
+    ):
+        assert row["relative"] == pytest.approx(row["difference"] / row["baseline_mean"])
+        assert row["relative_low"] is row["relative_high"] is None
+
+
+def test_with_weights_and_clusters_the_ends_have_p_alpha_too():
+    """The same verb is the oracle, on new − (1 + e) · old against 0."""
+    old, new = drawn()
+    rng = np.random.default_rng(2)
+    for options in ({"weights": "w"}, {"cluster": "c"}, {"weights": "w", "cluster": "c"}):
+        columns = {"w": rng.uniform(0.5, 2, len(old)), "c": rng.integers(0, 15, len(old))}
+        row = compared(old, new, columns, **options)
+        for end in (row["relative_low"], row["relative_high"]):
+            again = compared(np.zeros(len(old)), new - (1 + end) * old, columns, **options)
+            assert again["p_value"] == pytest.approx(0.05, abs=1e-8)
+
+
+def test_geometric_means_have_a_ratio_in_the_note_instead():
+    run = pl.DataFrame({"user": [*range(30)] * 2, "item": 7, "model": ["a"] * 30 + ["b"] * 30})
+    run = run.with_columns(rank=pl.Series(np.random.default_rng(1).integers(1, 6, 60)))
+    truth = pl.DataFrame({"user": range(30), "item": 7})
+    frame = rf.compare(run, "gmap", "ap", truth=truth)
+    assert frame["relative"].is_null().to_list() == [True, False]
+    assert frame["relative_low"].is_null().to_list() == [True, False]
+
+
+def test_metrics_of_all_lists_have_a_share_without_an_interval():
+    runs = {
+        "old": pl.DataFrame({"user": [1, 2], "item": [7, 7], "rank": [1, 1]}),
+        "new": pl.DataFrame({"user": [1, 2], "item": [7, 8], "rank": [1, 1]}),
+    }
+    items = pl.DataFrame({"item": [7, 8, 9]})
+    row = rf.compare(runs, "coverage@1", items=items, baseline="old").row(0, named=True)
+    assert (row["relative"], row["relative_low"]) == (1, None)
+
+
+# ------------------------------------------------------------------ margins
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_margin_of_1_percent_is_a_t_test_of_new_minus_099_old(weighted):
+    old, new = drawn(users=400, change=0.001)
+    columns = {"w": np.random.default_rng(3).uniform(1, 2, 400)}
+    options = {"weights": "w"} if weighted else {}
+    row = compared(old, new, columns, margin="1%", **options)
+    above = new - 0.99 * old
+    below = 1.01 * old - new
+    p = []
+    for values in (above, below):
+        if weighted:
+            alone = compared(np.zeros(400), values, columns, **options)
+            p.append(alone["p_value"] / 2 if alone["difference"] > 0 else 1 - alone["p_value"] / 2)
+        else:
+            p.append(stats.ttest_1samp(values, 0, alternative="greater").pvalue)
+    assert row["p_equivalent"] == pytest.approx(max(p))
+
+
+def test_not_worse_by_a_percentage_is_in_the_direction_of_the_metric():
+    """Both metrics fall by 2 %: precision loses, the rank of the first hit gains."""
+    rng = np.random.default_rng(4)
+    users = 200
+    ranks = rng.integers(5, 12, users)
+    runs = {
+        name: pl.DataFrame({"user": range(users), "item": 7, "rank": moved})
+        for name, moved in (("old", ranks), ("new", ranks + rng.choice([0, 0, 0, 1], users)))
+    }
+    truth = pl.DataFrame({"user": range(users), "item": 7})
+    frame = rf.compare(runs, "rr", "mean_hit_rank", truth=truth, baseline="old", margin="1%")
+    assert frame["relative"].to_list() == pytest.approx([-0.03, 0.03], abs=0.01)
+    assert (frame["p_not_worse"] > 0.9).all()
+    frame = rf.compare(runs, "rr", "mean_hit_rank", truth=truth, baseline="old", margin="6%")
+    assert (frame["p_not_worse"] < 0.05).all()
+
+
+def test_a_percentage_of_a_constant_baseline_is_a_number():
+    _, new = drawn()
+    old = np.full(60, 0.5)
+    share, number = compared(old, new, margin="20%"), compared(old, new, margin=0.1)
+    assert share["p_equivalent"] == pytest.approx(number["p_equivalent"])
+
+
+def test_a_baseline_whose_mean_is_not_above_0_has_no_percentage():
+    old, new = drawn()
+    row = compared(old - 1, new - 1, margin="1%")
+    assert row["p_equivalent"] is None
+    assert "margin not tested: 1% of the baseline's mean, -0." in row["note"]
+
+
+def test_margins_of_several_metrics_may_be_of_both_kinds():
+    old, new = drawn()
+    table = table_of(old, new).with_columns(y=pl.col("x"))
+    frame = rf.compare_values(table, "x", "y", baseline="old", margin={"x": "30%", "y": 0.3})
+    assert frame["p_equivalent"].null_count() == 0
+
+
+@pytest.mark.parametrize("margin", ["1", "x%", "0%", "-1%", "%", "inf%", b"1%"])
+def test_a_wrong_margin_raises(margin):
+    with pytest.raises(ValueError, match=r"margin of 'x' must be a finite number > 0, or a share"):
+        compared(*drawn(), margin=margin)
+
+
+def test_a_bound_is_written_as_it_was_read():
+    assert [str(trials.bound_of(size)) for size in ("1%", " 2.5 %", 0.01)] == ["1%", "2.5%", "0.01"]
+
+
+# ------------------------------------------------------------------ gates
+
+
+def gated(old, new, higher_is_better=True, **options):
+    options = {"higher_is_better": {"x": higher_is_better}, "baseline": "old"} | options
+    return rf.gate(table_of(old, new), "x", **options).row(0, named=True)
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_gate_decides_at_the_ends_of_the_relative_interval(strict, higher_is_better):
+    """Strict passes from the near end on, the default mode from the far end on."""
+    old, new = drawn(users=200, change=-0.08 if higher_is_better else 0.08)
+    row = compared(old, new)
+    edge = 100 * abs(row["relative_low" if strict == higher_is_better else "relative_high"])
+    for share, passed in ((edge - 1e-6, False), (edge + 1e-6, True)):
+        options = {"margin": f"{share:.9f}%", "strict": strict}
+        decision = gated(old, new, higher_is_better, **options)
+        assert decision["passed"] is passed
+        assert decision["margin"] == pytest.approx(share / 100 * old.mean())
+        assert decision["why"].endswith("%") or "% in interval" in decision["why"]
+
+
+def test_a_gate_without_a_share_of_the_baseline_fails_and_says_why():
+    old, new = drawn()
+    for shift, reason in ((old.mean() - 0.01, "may be 0"), (1, "is not above 0")):
+        for strict in (False, True):
+            row = gated(old - shift, new - shift, margin="5%", strict=strict)
+            assert row["passed"] is False
+            assert row["why"].startswith("no interval: the baseline's mean")
+            assert reason in row["why"]
+
+
+def test_a_copy_passes_and_a_strict_gate_needs_users_who_could_differ():
+    """The bound of 0 losers of n users is 1 − .0125^(1/n), to be below 2 % of all 1."""
+    ones = np.ones(400)
+    frames = {users: np.ones(users) for users in (200, 219, 220, 400)}
+    for users, values in frames.items():
+        row = gated(values, values, margin="2%", strict=True, limits={"x": (0, 1)})
+        assert row["passed"] is (1 - 0.0125 ** (1 / users) < 0.02)
+    assert gated(ones, ones, margin="2%")["passed"] is True
+    lost = ones - 0.5
+    assert gated(ones, lost, margin="2%")["passed"] is False
+
+
+def test_a_hit_system_that_is_worse_by_exactly_the_share_seldom_passes():
+    """It loses each of 80 % hits with probability 5 % and gains none: at most 2.5 % of 400 runs."""
+    rng = np.random.default_rng(3)
+    passed = 0
+    frames = []
+    for _ in range(400):
+        old = (rng.random(100) < 0.8).astype(float)
+        frames.append(table_of(old, old * (rng.random(100) >= 0.05)))
+    table = pl.concat(frame.with_columns(run=pl.lit(run)) for run, frame in enumerate(frames))
+    decided = rf.gate(
+        table,
+        "x",
+        by=["model", "run"],
+        baseline="old",
+        margin="5%",
+        strict=True,
+        higher_is_better={"x": True},
+        limits={"x": (0, 1)},
+    )
+    passed = decided["passed"].mean()
+    assert passed <= 0.025
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "mcnemar", "max_t"])
+def test_a_share_of_the_baseline_takes_the_t_test_in_gates(test):
+    with pytest.raises(ValueError, match="margin='1%': a share of the baseline takes test='t'"):
+        gated(np.array([0.0, 1, 1]), np.array([1.0, 1, 0]), margin="1%", test=test)
+
+
+def test_the_command_takes_a_share(tmp_path, capsys):
+    rng = np.random.default_rng(4)
+    for name, ranks in (("old", rng.integers(1, 5, 60)), ("new", rng.integers(4, 9, 60))):
+        run = pl.DataFrame({"user": range(60), "item": 7, "rank": ranks})
+        run.write_csv(tmp_path / f"{name}.csv")
+    pl.DataFrame({"user": range(60), "item": 7}).write_csv(tmp_path / "truth.csv")
+    files = [str(tmp_path / f"{name}.csv") for name in ("old", "new", "truth")]
+    assert main(["compare", *files, "-m", "rr", "--fail-if-worse", "rr:1%"]) == 1
+    assert "worse: interval below -1%" in capsys.readouterr().err
+    assert main(["compare", *files, "-m", "rr", "--fail-if-worse", "rr:95%", "--margin", "5%"]) == 0
+    with pytest.raises(SystemExit):
+        main(["compare", *files, "--fail-if-worse", "rr:-1%"])

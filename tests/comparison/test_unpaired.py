@@ -1,0 +1,319 @@
+"""Groups of different users: Welch's t, the paired t, and everything between."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import rankframe as rf
+from rankframe._comparison import overlapping_samples
+from rankframe._comparison import statistics as st
+
+
+def weeks(old, new, shared=0, **columns):
+    """Two weeks; the last ``shared`` users of the first one are the first users of the second."""
+    parts = []
+    for week, values, start in (("w41", old, 0), ("w42", new, len(old) - shared)):
+        part = pl.DataFrame(
+            {"week": week, "user": np.arange(start, start + len(values)), "x": values}
+        )
+        parts.append(part)
+    table = pl.concat(parts)
+    return table.with_columns(**{name: of(table) for name, of in columns.items()})
+
+
+def compared(table, **options):
+    options = {"by": "week", "baseline": "w41", "paired": False} | options
+    return rf.compare(table, "x", **options).row(0, named=True)
+
+
+def drawn(users=80, more=50, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.beta(2, 3, users), rng.beta(3, 3, more)
+
+
+def test_without_common_users_it_is_welchs_t():
+    old, new = drawn()
+    row = compared(weeks(old, new))
+    expected = stats.ttest_ind(new, old, equal_var=False)
+    assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-12)
+    interval = expected.confidence_interval(0.95)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(tuple(interval), rel=1e-12)
+    assert row["difference"] == pytest.approx(new.mean() - old.mean(), rel=1e-12)
+    assert (row["users"], row["baseline_users"], row["num_left_out"]) == (50, 80, 0)
+    assert row["wins"] is row["ties"] is row["losses"] is None
+    assert row["note"] == "50 users of w42, 80 of w41, 0 in both"
+    pooled = np.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
+    assert row["effect_size"] == pytest.approx((new.mean() - old.mean()) / pooled)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": "w"}, {"cluster": "c"}])
+def test_if_all_users_are_common_it_is_the_paired_t(options):
+    old, _ = drawn()
+    new = old + np.random.default_rng(2).normal(0.02, 0.05, len(old))
+    table = weeks(old, new, len(old), w=lambda t: t["user"] % 5 + 1, c=lambda t: t["user"] % 30)
+    apart, paired = compared(table, **options), compared(table, paired=True, **options)
+    same = ("difference", "mean", "baseline_mean", "p_value", "ci_low", "ci_high", "detectable")
+    for name in (*same, "relative", "relative_low", "relative_high"):
+        assert apart[name] == pytest.approx(paired[name], rel=1e-9 if "rel" in name else 1e-12)
+    for margin in (0.03, "5%"):
+        apart, paired = (
+            compared(table, margin=margin, paired=it, **options) for it in (False, True)
+        )
+        assert apart["p_equivalent"] == pytest.approx(paired["p_equivalent"], rel=1e-9)
+
+
+def test_a_worked_example_of_four_users_two_of_them_common():
+    """x = 1, 2, 4 and y = 1, 3, 5 share users 2 and 3: r = 1 from (2, 1) and (4, 3)."""
+    row = compared(weeks(np.array([1.0, 2, 4]), np.array([1.0, 3, 5]), 2))
+    first, second = 7 / 3, 4.0
+    variance = first / 3 + second / 3 - 2 * np.sqrt(first * second) * 2 / 9
+    welch = (first / 3 + second / 3) ** 2 / ((first / 3) ** 2 / 2 + (second / 3) ** 2 / 2)
+    freedom = 1 + (welch - 1) * 2 / 6
+    p = 2 * stats.t.sf((3 - 7 / 3) / np.sqrt(variance), freedom)
+    assert row["p_value"] == pytest.approx(p, rel=1e-12)
+    assert row["note"] == "3 users of w42, 3 of w41, 2 in both; 3 users, too few for a sure test"
+
+
+def test_order_of_users_and_ids_do_not_matter():
+    table = weeks(*drawn(), shared=20)
+    shuffled = table.sample(fraction=1, shuffle=True, seed=1)
+    renamed = shuffled.with_columns(user=pl.format("u{}", 1000 - pl.col("user")))
+    expected = compared(table)
+    for other in (shuffled, renamed):
+        row = compared(other)
+        assert row["note"] == expected["note"]
+        for name in ("difference", "p_value", "ci_low", "relative_high", "detectable"):
+            assert row[name] == pytest.approx(expected[name], rel=1e-12)
+
+
+def test_the_ends_of_the_relative_interval_have_p_alpha_in_welchs_t():
+    old, new = drawn()
+    row = compared(weeks(old, new))
+    for end in (row["relative_low"], row["relative_high"]):
+        p = stats.ttest_ind(new, (1 + end) * old, equal_var=False).pvalue
+        assert p == pytest.approx(0.05, abs=1e-9)
+    assert row["relative"] == pytest.approx(new.mean() / old.mean() - 1)
+    low = compared(weeks(old - old.mean() + 0.01, new))
+    assert low["relative_low"] is low["relative_high"] is None
+
+
+@pytest.mark.parametrize(("margin", "factor", "bound"), [(0.1, 1, 0.1), ("10%", 0.9, 0)])
+def test_margins_are_welchs_one_sided_tests(margin, factor, bound):
+    old, new = drawn(300, 200)
+    row = compared(weeks(old, new), margin=margin, higher_is_better={"x": True})
+    options = {"equal_var": False, "alternative": "greater"}
+    above = stats.ttest_ind(new + bound, factor * old, **options).pvalue
+    below = stats.ttest_ind((2 - factor) * old, new - bound, **options).pvalue
+    assert row["p_not_worse"] == pytest.approx(above, rel=1e-9)
+    assert row["p_equivalent"] == pytest.approx(max(above, below), rel=1e-9)
+
+
+def test_weights_are_those_of_two_weighted_means():
+    """Weights of 2 and 1 are not two copies of a user: the error is that of ``summarize``."""
+    table = weeks(*drawn(), w=lambda t: t["user"] % 3 + 1)
+    row = compared(table, weights="w")
+    alone = rf.summarize(table, "x", by="week", weights="w").sort("week")
+    assert row["difference"] == pytest.approx(alone["mean"][1] - alone["mean"][0])
+    assert "effective users: " in row["note"]
+    errors = (alone["ci_high"] - alone["ci_low"]) / 2 / stats.t.ppf(0.975, np.array([79, 49]))
+    variance = (errors.to_numpy() ** 2).sum()
+    freedom = variance**2 / (errors.to_numpy() ** 4 / np.array([79, 49])).sum()
+    p = 2 * stats.t.sf(row["difference"] / variance**0.5, freedom)
+    assert row["p_value"] == pytest.approx(p, rel=1e-9)
+
+
+def test_clusters_are_the_observations_of_both():
+    """Sessions of 20 customers a week, the same number each: Welch's t of the customers' means."""
+    old, new = drawn(80, 80)
+    row = compared(weeks(old, new, c=lambda t: t["user"] // 4), cluster="c")
+    means = [values.reshape(20, 4).mean(axis=1) for values in (new, old)]
+    assert row["p_value"] == pytest.approx(stats.ttest_ind(*means, equal_var=False).pvalue)
+    assert row["users"] == 80
+    assert "20 clusters of w42" in row["note"]
+
+
+def test_segments_and_their_total():
+    table = weeks(*drawn(), shared=20, country=lambda t: pl.Series(["a", "b"])[t["user"] % 2])
+    by = {"by": ["week", "country"], "baseline": "w41"}
+    frame = rf.compare(table, "x", paired=False, total=True, **by)
+    assert frame["country"].to_list() == ["a", "b", None]
+    whole, plain = frame.row(2, named=True), compared(table)
+    assert whole["p_value"] == pytest.approx(plain["p_value"], rel=1e-12)
+    of_a = compared(table.filter(country="a"))
+    assert frame["p_value"][0] == pytest.approx(of_a["p_value"], rel=1e-12)
+
+
+def test_a_user_of_two_segments_is_one_observation_of_the_total():
+    table = weeks(*drawn(), country=lambda t: pl.Series(["a"] * len(t)))
+    again = table.filter(pl.col("user") % 4 == 0).with_columns(country=pl.lit("b"))
+    both = pl.concat([table, again])
+    frame = rf.compare(both, "x", by=["week", "country"], baseline="w41", total=True, paired=False)
+    whole = frame.filter(pl.col("country").is_null()).row(0, named=True)
+    merged = both.group_by("week", "user").agg(pl.col("x").mean(), w=pl.len())
+    expected = compared(merged, weights="w")
+    for name in ("users", "baseline_users", "difference", "p_value", "ci_low"):
+        assert whole[name] == pytest.approx(expected[name], rel=1e-12)
+
+
+def test_the_metrics_of_two_weeks_are_compared_on_their_own_users():
+    run = pl.DataFrame({"week": ["w41"] * 30 + ["w42"] * 30, "user": range(60), "item": 7})
+    run = run.with_columns(rank=pl.Series(np.random.default_rng(1).integers(1, 6, 60)))
+    truth = run.select("week", "user", "item")
+    options = {"truth": truth, "by": "week", "baseline": "w41"}
+    paired = rf.compare(run, "rr", **options)
+    assert "no user has a value in both: paired=False compares different" in paired["note"].item()
+    values = rf.per_user(run, "rr", truth=truth, by="week").partition_by("week")
+    p = stats.ttest_ind(values[1]["rr"], values[0]["rr"], equal_var=False).pvalue
+    row = rf.compare(run, "rr", "gmap@5", paired=False, **options)
+    assert row["p_value"][0] == pytest.approx(p)
+    assert row["note"][1].startswith("ratio ")  # of geometric means
+    lazy = rf.compare(run.lazy(), "rr", "gmap@5", paired=False, **options | {"truth": truth.lazy()})
+    assert lazy.collect().equals(row)
+
+
+def test_what_cannot_be_tested_has_a_reason():
+    one, none = np.array([0.5]), np.array([np.nan])
+    many = np.linspace(0, 1, 9)
+    for old, new, reason in (
+        (many, one, "one user of w42"),
+        (many, none, "no user of w42 has a value"),
+        (np.zeros(9), np.ones(9), "no spread"),
+        (many, many + 0.1, "no spread"),
+    ):
+        shared = 9 if len(new) == 9 else 0
+        row = compared(weeks(old, new, shared).with_columns(pl.col("x").fill_nan(None)))
+        assert row["note"].startswith(reason)
+        assert row["p_value"] is row["ci_low"] is row["detectable"] is row["verdict"] is None
+
+
+def test_many_users_with_a_small_effect_need_a_margin():
+    """10,000 users a week, means apart by .01 deviations."""
+    values = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000)
+    table = weeks(values, values + 0.01)
+    caution = "no margin was given: of 10,000 users, the effect is 0.01 standard deviations"
+    assert caution in compared(table)["note"]
+    assert caution not in compared(table, margin=0.1)["note"]
+    fewer = table.filter((pl.col("week") == "w41") | (pl.col("user") > 10_000))
+    assert caution not in compared(fewer)["note"]
+
+
+def test_a_margin_of_rare_values_is_not_tested():
+    old, new = np.zeros(300), np.zeros(300)
+    old[:3] = 1
+    row = compared(weeks(old, new), margin=0.05)
+    assert row["p_equivalent"] is None
+    assert "margin not tested: 300 of 300 values of w42 are 0" in row["note"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": "wilcoxon"}, "paired=False takes Welch's t test: test='wilcoxon' is of paired"),
+        ({"test": "bootstrap"}, "paired=False takes Welch's t test: test='bootstrap' is of paired"),
+        ({"paired": 0}, "paired must be True or False"),
+    ],
+)
+def test_what_it_does_not_take_raises(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        compared(weeks(*drawn()), **options)
+
+
+def test_metrics_of_all_lists_raise():
+    run = pl.DataFrame({"week": ["a", "b"], "user": [1, 2], "item": 7, "rank": 1})
+    items = pl.DataFrame({"item": [7, 8]})
+    with pytest.raises(ValueError, match="metric 'coverage@1' is one number of all lists"):
+        rf.compare(run, "coverage@1", items=items, by="week", paired=False)
+
+
+@pytest.mark.parametrize("shared", [0, 10, 25])
+def test_equal_means_are_rejected_in_5_percent(shared):
+    """30 and 40 users, unequal variances, correlated if common: 1,000 runs, one error is .007."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(1000):
+        of_user = rng.normal(0, 1, 70 - shared)
+        old = of_user[:40] + rng.normal(0, 0.5, 40)
+        new = 0.5 * (of_user[40 - shared :] + rng.normal(0, 0.5, 30))
+        places = np.arange(40 - shared, 40), np.arange(shared)
+        both = overlapping_samples.overlap(st.Sample(new), st.Sample(old), places[::-1])
+        found.append(both.p() < 0.05)
+    assert np.mean(found) == pytest.approx(0.05, abs=0.02)
+
+
+def lists():
+    """Two weeks with 60 users each, 20 of them in both, and lists of five items."""
+    rng = np.random.default_rng(1)
+    users = [*range(60), *range(40, 100)]
+    truth = pl.DataFrame({"week": ["w41"] * 60 + ["w42"] * 60, "user": users})
+    truth = truth.with_columns(item=pl.Series(rng.integers(0, 7, 120)))
+    run = truth.drop("item").join(pl.DataFrame({"item": range(5)}), how="cross")
+    return run.with_columns(rank=pl.col("item") + 1), truth
+
+
+def test_report_table_and_chart_take_it_and_leave_out_what_is_paired():
+    run, truth = lists()
+    options = {"truth": truth, "by": "week", "baseline": "w41", "paired": False}
+    row = rf.compare(run, "rr", **options).row(0, named=True)
+    report = rf.report(run, "rr", **options)
+    assert f"{row['difference']:+.4f}".replace("-", "−") in report.verdict
+    assert "20 in both" in report.html()
+    assert "its value is higher for" not in report.verdict
+    assert "By precision" not in report.verdict
+    assert "whom both serve" not in report.html()
+    table = rf.table(run, "rr", **options)
+    assert "Welch's t test, p < 0.05" in table.note
+    chart = rf.plot.compare(run, "rr", margin="5%", **options)
+    drawn = chart.data.row(0, named=True)
+    assert drawn["margin"] == pytest.approx(0.05 * row["baseline_mean"])
+    assert "Welch's t test" in str(chart.to_dict())
+
+
+def test_the_better_of_many_weeks_is_the_row_of_the_chart():
+    """15 weeks of different numbers of users: where pairs turn, both numbers do."""
+    rng = np.random.default_rng(1)
+    table = pl.concat(
+        pl.DataFrame({"week": f"w{week:02}", "user": np.arange(20 + week), "x": 0.1 * week})
+        for week in range(15)
+    ).with_columns(x=pl.col("x") + pl.Series(rng.normal(0, 0.1, 405)))
+    data = rf.plot.compare(table, "x", by="week", paired=False).data
+    for side, number in (("system", "users"), ("baseline", "baseline_users")):
+        assert (data[number] == 20 + data[side].str.slice(1).cast(pl.Int64)).all()
+    assert (data["relative_low"] < data["relative"]).all()
+    assert (data["relative"] < data["relative_high"]).all()
+
+
+def test_a_gate_decides_by_welchs_interval():
+    old, new = drawn(300, 200)
+    table = weeks(old + 0.2, new)
+    options = {"by": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
+    row = compared(table)
+    for name, loss in (("margin", "ci"), ("%", "relative")):
+        for strict, end in ((True, "low"), (False, "high")):
+            edge = -row[f"{loss}_{end}"]
+            for size, passed in ((edge - 1e-7, False), (edge + 1e-7, True)):
+                margin = size if name == "margin" else f"{100 * size:.12f}%"
+                decision = rf.gate(table, "x", margin=margin, strict=strict, **options)
+                assert decision["passed"].item() is passed
+    alone = rf.gate(
+        table.filter((pl.col("week") == "w41") | (pl.col("user") == 300)), "x", **options
+    )
+    assert alone["passed"].item() is False
+    assert alone["why"].item().startswith("no interval: one user of w42")
+
+
+def test_a_strict_gate_of_rare_values_is_undecided():
+    old, new = np.zeros(300), np.zeros(300)
+    old[:3] = 1
+    options = {"by": "week", "baseline": "w41", "higher_is_better": {"x": True}}
+    row = rf.gate(weeks(old, new), "x", margin=0.05, strict=True, paired=False, **options)
+    assert row["passed"].item() is False
+    assert row["why"].item().startswith("undecided: margin not tested: 300 of 300 values of w42")
+
+
+def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
+    hits = {"w1": [1.0, 0.0] * 15, "w2": [0.0] * 20}
+    weeks = [pl.DataFrame({"week": week, "value": values}) for week, values in hits.items()]
+    frame = pl.concat(weeks).with_row_index("user")
+    row = rf.compare(frame, "value", by="week", baseline="w1", paired=False).row(0, named=True)
+    assert [row[name] for name in ("relative", "relative_low", "relative_high")] == [-1, -1, -1]
