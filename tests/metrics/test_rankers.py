@@ -128,6 +128,14 @@ def test_parts_and_meters_take_it(items, grade):
     assert rf.parts.combine(sums).rows() == [pytest.approx(expected.row(0))]
 
 
+def test_columns_that_are_asked_for_are_values():
+    values = GROUPS.unique("qid")
+    assert rf.summarize(values, "score")["mean"].item() == pytest.approx(values["score"].mean())
+    assert rf.plot.users(values, "score").to_dict()
+    with pytest.raises(rf.RankingDataError, match="only a DataFrame with a score and a grade may"):
+        rf.summarize(GROUPS.lazy(), "ap").collect()
+
+
 def test_charts_tables_and_the_report_take_it():
     runs = {"a": GROUPS, "b": GROUPS.with_columns(score=-pl.col("score"))}
     assert rf.plot.users(GROUPS, "ndcg@3").to_dict()

@@ -65,7 +65,8 @@ def fitting(
 
 def lacks_items(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> bool:
     """Whether no column can be that of the items."""
-    return not {"item"} & {*columns, *names} and not fitting("item", columns, by, names)
+    plain = "item" in columns or ("item" in names and is_free("item", columns, by))
+    return not plain and not fitting("item", columns, by, names)
 
 
 def is_free(name: str, columns: Columns, by: str | Sequence[str]) -> bool:

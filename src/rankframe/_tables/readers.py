@@ -265,12 +265,12 @@ def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tab
 
 
 def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
-    """Take the rows of a judged table in memory for items, if it has scores and no item.
+    """Take the rows of a judged table in memory for items, if it has scores, grades and no item.
 
     They are numbered from the end: equal scores, in descending order of items, keep that of rows.
     """
-    scored = {columns.get("score", "score"), table.user} <= {*table.schema}
-    scored = scored and _placing_role(table, columns) == "score"
+    needs = {table.user, columns.get("score", "score"), columns.get("relevance", "relevance")}
+    scored = needs <= {*table.schema} and _placing_role(table, columns) == "score"
     unnamed = column_roles.lacks_items(columns, table.by, table.schema)
     if table.rows is None or not (scored and unnamed):
         return table, columns
@@ -567,7 +567,8 @@ def with_items(
         return frame
     columns = column_roles.with_ids(columns, groups, {"run": frame})
     table = _opened("judged table", frame, groups, columns)
-    table, _ = _with_row_numbers(table, column_roles.with_placing(columns, groups, names))
+    columns = column_roles.with_placing(columns, groups, names)
+    table, _ = _with_row_numbers(table, column_roles.with_relevance(columns, groups, names))
     return frame if table.item != ROW_NUMBER or table.rows is None else table.rows
 
 

@@ -71,7 +71,8 @@ class Call(NamedTuple):
     def means(self, metrics: Sequence[Metric]) -> pl.DataFrame:
         """Compute the frame of ``evaluate``, also of a table of values."""
         names = self.frame.collect_schema().names()
-        if self.truth is not None or ready_values.has_items(names, self.groups, self.options):
+        groups, options = self.groups, self.options
+        if self.truth is not None or ready_values.has_lists(names, groups, options, metrics):
             return self.compute(evaluation.evaluate, *metrics)
         means = summaries.description_of(self.values(metrics)).collect()
         return means.pivot("metric", index=[*self.groups, "users"], values="mean")
