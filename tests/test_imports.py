@@ -43,7 +43,7 @@ LATER = {
     "_evaluation": {"overlap", "ready_values", "row_verbs", "trackers"},
     "_tables": {"arrays", "fusion", "health", "health_counts", "health_tables", "matrices"}
     | {"side_by_side", "two_lists", "judgment_files"},
-    "_vocabulary": {"item_distances"},
+    "_vocabulary": {"item_distances", "trees"},
 }
 
 
@@ -112,7 +112,7 @@ FLOORS = [
     {"metrics", "presets", "_tables"},
     {"typing", "trec", "_vocabulary"},
     {"_evaluation"},
-    {"_comparison", "parts"},
+    {"_comparison", "_warehouse", "parts"},
     {"plot", "spark"},
     {"_report"},
     {"_namespace", "_command"},

@@ -73,6 +73,8 @@ if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
     from rankframe._tables.judgment_files import read_judgments
     from rankframe._tables.matrices import from_matrix, from_scores
     from rankframe._tables.side_by_side import lists
+    from rankframe._warehouse.checking import sql_check
+    from rankframe._warehouse.query import sql
     from rankframe.parts._meter import Meter
 
 __version__ = "0.1.0"
@@ -129,6 +131,8 @@ __all__ = [  # noqa: RUF022  (by topic)
     # past one table
     "Meter",
     "parts",
+    "sql",
+    "sql_check",
     # types
     "Names",
     "Options",
@@ -165,6 +169,8 @@ _LATER = _VERBS | {
     "parts": None,
     "plot": None,
     "read_judgments": "_tables.judgment_files",
+    "sql": "_warehouse.query",
+    "sql_check": "_warehouse.checking",
 }
 
 

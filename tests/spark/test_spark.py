@@ -1,5 +1,6 @@
 """Spark gives what one machine gives, and says what it says."""
 
+import contextlib
 import doctest
 import functools
 import gc
@@ -14,6 +15,7 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import engines
 import every_metric
 import extension
 import polars as pl
@@ -1343,3 +1345,39 @@ def test_spark_connect():
         check=False,
     )
     assert done.stdout.strip().endswith("all is well"), done.stderr[-3000:]
+
+
+def _in_spark(spark, run, truth, labels, *, per_user, **options):
+    """Run the text of ``sql``, and compare with one machine."""
+    for name, frame in {"run": run, "truth": truth}.items():
+        spark.createDataFrame(frame.to_arrow()).createOrReplaceTempView(name)
+    text = rf.sql(*labels, by="model", dialect="spark", per_user=per_user, **options)
+    got = pl.from_arrow(spark.sql(text).toArrow())
+    verb = rf.per_user if per_user else rf.evaluate
+    want = verb(run, *labels, truth=truth, by="model", **options)
+    keys = ["model", *(["user"] if per_user else [])]
+    assert engines.differences(got, want, keys) == {}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"users": "served", "judged_only": True}, {"users": "all", "undefined": 0, "depth": 3}],
+    ids=str,
+)
+def test_the_text_of_sql_has_the_values_of_evaluate(spark, options):
+    run, truth = engines.tables(4)
+    for per_user in (True, False):
+        labels = ["precision@3", "map", "mrr", "ndcg@3", "err"]
+        _in_spark(spark, run, truth, labels, per_user=per_user, **options)
+
+
+@pytest.mark.thorough
+def test_the_text_of_sql_has_the_values_of_every_label(spark):
+    run, truth = engines.tables(4)
+    labels = []
+    for label in every_metric.EVERY_METRIC:
+        with contextlib.suppress(ValueError):
+            rf.sql(label)
+            labels.append(label)
+    for part in range(0, len(labels), 8):  # plans of more are larger than the memory here
+        _in_spark(spark, run, truth, labels[part : part + 8], per_user=True)

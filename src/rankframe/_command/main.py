@@ -30,6 +30,7 @@ from rankframe._report import report
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._tables import health, side_tables, verbs
+from rankframe._warehouse import checking, query
 from rankframe.presets import TREC_EVAL, TREC_EVAL_9
 
 # Two recommenders, ten users, five items each; they differ only for the last user.
@@ -572,6 +573,25 @@ def _inputs(arguments: argparse.Namespace) -> list[Input]:
     return [source for source in (*arguments.runs, arguments.truth, *beside) if source is not None]
 
 
+# ------------------------------------------------------------------ sql
+
+
+def _sql(arguments: argparse.Namespace) -> None:
+    own = ("run", "truth", "by", "dialect")
+    call: dict[str, Any] = {name: getattr(arguments, name) for name in own} | _columns(arguments)
+    if arguments.check:
+        text_tables.print_data(checking.sql_check(*arguments.metrics, **call))
+        return
+    if not arguments.metrics:
+        msg = "the following arguments are required: -m/--metric"
+        raise ValueError(msg)
+    for option in ("users", "undefined", "relevant_at", "gains_from", "depth", "judged_only"):
+        call[option] = getattr(arguments, option)
+    call |= {name: getattr(arguments, name) for name in ("per_user", "names", "exclude")}
+    labels_ = trec.spelled_out(arguments.metrics)
+    text_tables.print_data(query.sql(*labels_, **call))
+
+
 # ------------------------------------------------------------------ options and output
 
 
@@ -681,4 +701,5 @@ _COMMANDS: Mapping[str, Run] = {
     "health": _health,
     "compare": _compare,
     "report": _report,
+    "sql": _sql,
 }

@@ -14,6 +14,7 @@ from rankframe._comparison.trials import Correction, Size, Test, Trial
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
+from rankframe._warehouse.dialects import DialectName
 
 #: The name of an option's value in the help, its choices, or None for a flag; and the help.
 Option: TypeAlias = tuple[str | Sequence[str] | None, str]
@@ -287,6 +288,33 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     _add_files(pairs)
 
 
+def _add_sql(ask: argparse.ArgumentParser) -> None:
+    _add_metric(ask)
+    named = ask.add_argument_group("tables")
+    path = "a dotted path, or one Jinja expression such as '{{ ref(\"recs\") }}'"
+    for name, default in {"run": "run", "truth": "truth", "exclude": None}.items():
+        help_of = f"name of the table of the {name}: {path}"
+        named.add_argument(f"--{name}", metavar="NAME", default=default, help=help_of)
+    text = ask.add_argument_group("text")
+    text.add_argument("--dialect", choices=get_args(DialectName), default="duckdb")
+    _add(
+        text,
+        {
+            "--names": (("label", "snake"), "columns of metrics: ndcg@10, or ndcg_at_10"),
+            "--per-user": (None, "one row per user instead of means"),
+            "--check": (None, "write the query of sql_check, which looks for broken rules"),
+        },
+    )
+    _add_by(text, "a column that splits the run into lists, such as model; repeat for more")
+    conventions = ask.add_argument_group("conventions")
+    of_sql = {name: option for name, option in CONVENTIONS.items() if name != "--weights"}
+    _add(conventions, of_sql | _JUDGED_ONLY)
+    columns = ask.add_argument_group("columns")
+    for role in ("user", "item", "rank", "relevance", "score"):
+        _add(columns, {f"--{role}": ("NAME", f"column of the {role}")})
+    ask.set_defaults(subtopic=None)
+
+
 _EVALUATE = (
     "Evaluate runs (user, item, rank or score) against their truth (user, item, relevance). If "
     "there are several runs, each is a model, named by NAME=FILE, or after its file without the "
@@ -311,6 +339,11 @@ _REPORT = (
     "Write one HTML file that needs no network, and print its verdict. Each run is a system, named "
     "by NAME=FILE, or after its file without the suffix. Without -m, the metrics are nDCG, recall "
     "and precision at k, map and mrr. "
+)
+_SQL = (
+    "Write evaluate as one SELECT for a warehouse, which is not read: the text is printed. The "
+    "comment above it tells what it assumes of the tables; --check writes the query that looks for "
+    "rows that break this."
 )
 #: Each command: its line of help, the function that adds its options, and keywords for argparse.
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[str, Any]]] = {
@@ -346,6 +379,14 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[
         {
             "usage": "rankframe compare RUN [RUN ...] TRUTH -m LABEL [-m LABEL ...] [options]",
             "description": _COMPARE + _FILES,
+        },
+    ),
+    "sql": (
+        "write evaluate as SQL for a warehouse",
+        _add_sql,
+        {
+            "usage": "rankframe sql -m LABEL [-m LABEL ...] [--run NAME] [--truth NAME] [options]",
+            "description": _SQL,
         },
     ),
     "report": (

@@ -190,7 +190,7 @@ def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> 
 
 def _check_no_gain_of_zero(metric: RequestedMetric) -> None:
     """Check that a metric gives grade 0 no gain, where lower grades count as 0."""
-    gain = labels.gain_parameter(metric.expr)
+    gain = labels.option_of(metric.expr, "gain")
     if gain is not None and gain_functions.has_gain_of_zero(gain):
         msg = (
             f"metric {metric.name!r} gives grade 0 a gain, but gains_from='relevant_at', like -l2 "

@@ -27,7 +27,6 @@ import polars as pl
 
 from rankframe._request import parameters, registry
 from rankframe._request.keywords import Defaults
-from rankframe._request.parameters import Gain
 
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
@@ -452,10 +451,10 @@ def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
     return extremes(**options) if callable(extremes) else extremes, options.get("k")
 
 
-def gain_parameter(metric: pl.Expr) -> Gain | None:
-    """Return the gain that a metric of ours takes, or None."""
+def option_of(metric: pl.Expr, name: str) -> Any:
+    """Return the value of a parameter of a metric of ours, or None."""
     parsed = _parsed_metric(metric)
-    return None if parsed is None else _options(parsed).get("gain")
+    return None if parsed is None else _options(parsed).get(name)
 
 
 def every_entry() -> list[Entry]:

@@ -39,6 +39,24 @@ Derive: TypeAlias = Callable[..., pl.Expr]
 Join: TypeAlias = Callable[..., pl.LazyFrame]
 
 
+#: The prefix of a column of the row for which a ``SumOver`` is taken.
+OWN = "own "
+
+
+class SumOver(NamedTuple):
+    """What a join adds, as a sum over rows of the same list; ``own rank`` is the row's own rank."""
+
+    rows: Literal["list", "truth", "hits"]
+    value: pl.Expr
+    where: pl.Expr | None = None
+    absent: float | None = None  # the sum of no rows
+
+
+#: The same column without a join: an expression, in which windows may stand in windows, or a sum.
+#: Of the keys of a list, and the text of the parameter if there is one.
+Form: TypeAlias = Callable[..., "pl.Expr | SumOver"]
+
+
 class Column(NamedTuple):
     """A column of the vocabulary, and everything known about it."""
 
@@ -57,6 +75,7 @@ class Column(NamedTuple):
     default: str = ""
     derive: Derive | None = None
     join: Join | None = None
+    form: Form | None = None  # what a join adds, for SQL; held to the join by tests
     registered: bool = False  # by a user: the name is reserved only if a metric reads it
     source: str = ""  # its table besides run and truth; reserved if that is passed
 

@@ -15,8 +15,15 @@ from typing import Any
 import polars as pl
 
 from rankframe._request import gain_functions, parameters, registry
+from rankframe._request.registry import OWN, SumOver
 from rankframe._vocabulary import steps, terms
 from rankframe._vocabulary.scope_rows import Rows
+
+
+def _own(name: str) -> pl.Expr:
+    """A column of the row for which a sum over rows is taken."""
+    return pl.col(f"{OWN}{name}")
+
 
 registry.given_column(
     "rank",
@@ -85,9 +92,19 @@ def returned_ideal_rank(rows: Rows, gain: str) -> pl.Expr:
     return terms.count(returned.rank("ordinal", descending=True).over(rows.keys))
 
 
+def _place_by_grade(keys: Sequence[str]) -> pl.Expr:
+    # sums read place and grade as a pair: the row that has the grade may hold it
+    return terms.relevance.rank("ordinal", descending=True).over(keys)
+
+
+def _grade_or_0(_keys: Sequence[str]) -> pl.Expr:
+    return terms.relevance.clip(lower_bound=0)
+
+
 registry.given_column(
     "ideal_place",
     "Number of the row among the user's rows in rank order, as a position in the ideal list",
+    form=_place_by_grade,
     in_ties="both",
     down_to_rank=True,
     in_order=True,
@@ -95,6 +112,7 @@ registry.given_column(
 registry.given_column(
     "ideal_relevance",
     "The grade at that position of the ideal list; 0 past its end",
+    form=_grade_or_0,
     in_ties="both",
     down_to_rank=True,
     in_order=True,
@@ -145,7 +163,12 @@ def within(_rows: Rows, k: str) -> pl.Expr:
     return terms.rank.is_not_null() if not k else (terms.rank <= int(k)).fill_null(value=False)
 
 
+def _number_within(_keys: Sequence[str], k: str) -> SumOver:
+    return SumOver("list", (terms.rank <= int(k)).cast(pl.Int64) if k else pl.lit(1), absent=0)
+
+
 @registry.joined_column(
+    form=_number_within,
     parameter=check_cut,
     derived_over="listed",
     beside_subtopics=True,
@@ -218,7 +241,12 @@ def lower_graded(rows: Rows) -> pl.Expr:
     return terms.count(grades.rank("min").over(rows.keys)) - 1
 
 
-@registry.joined_column(scope="judged", in_ties="both")
+def _number_lower_below(_keys: Sequence[str]) -> SumOver:
+    below, lower = terms.rank > _own("rank"), terms.relevance < _own("relevance")
+    return SumOver("hits", pl.lit(1), below & lower & terms.is_judged, absent=0)
+
+
+@registry.joined_column(scope="judged", in_ties="both", form=_number_lower_below)
 def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
     """Judged items of lower grade below this one; with ties, one in its block counts one half."""
     counted = steps.lower_below(rows.unjoined, rows.keys, rows.judged.item, tied=rows.judged.tied)
@@ -243,21 +271,48 @@ def discounted_gains(rows: Rows) -> pl.Expr:
     )
 
 
+def _gains_to_rank(_keys: Sequence[str], gain: str) -> SumOver:
+    return _sum_to_rank(gain_functions.gain_named(gain))
+
+
+def _discounted_to_rank(_keys: Sequence[str]) -> SumOver:
+    return _sum_to_rank(_ideal_discounted())
+
+
+def _sum_to_rank(value: pl.Expr) -> SumOver:
+    return SumOver("truth", value, terms.is_graded & (pl.col("ideal_rank") <= _own("rank")))
+
+
+def _ideal_discounted() -> pl.Expr:
+    return gain_functions.gain_of("linear") * gain_functions.discount(pl.col("ideal_rank"))
+
+
+def _weights_from_rank(keys: Sequence[str]) -> SumOver:
+    below = terms.relevance.shift(-1).over(keys, order_by="ideal_rank", nulls_last=True)
+    last = (terms.relevance != below).fill_null(value=True)
+    down_to = terms.running(_ideal_discounted(), keys, "ideal_rank")
+    reached = pl.col("ideal_rank") >= _own("rank")
+    return SumOver("truth", pl.when(last).then(1 / down_to), terms.is_graded & reached, absent=0)
+
+
 @registry.joined_column(
     "level_weight",
     "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list",
+    form=_weights_from_rank,
     reads=("relevant", "ideal_rank", "graded"),
     down_to_rank=True,
 )
 @registry.joined_column(
     "ideal_discounted_gains",
     "Discounted cumulated gain of the ideal list, down to this rank",
+    form=_discounted_to_rank,
     reads=("relevant", "ideal_rank", "graded"),
     down_to_rank=True,
 )
 @registry.joined_column(
     "ideal_gains",
     "The same of the ideal list, down to this rank: ideal_gains(exponential)",
+    form=_gains_to_rank,
     reads=("relevant", "ideal_rank", "graded"),
     parameter=_gain,
     default="linear",
@@ -283,7 +338,12 @@ def top_grade(rows: Rows) -> pl.Expr:
     return rows.judged.top_grade
 
 
-@registry.joined_column()
+def _first_of_the_best(keys: Sequence[str]) -> pl.Expr:
+    best = terms.relevance.filter(terms.is_listed).max().over(keys)
+    return terms.rank.filter(terms.relevance == best).min().over(keys)
+
+
+@registry.joined_column(form=_first_of_the_best)
 def best_rank(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
     """The first rank of the highest grade in the user's list."""
     best = terms.relevance.filter(terms.is_listed).max().over(rows.keys).alias("__rankframe_best")
@@ -310,7 +370,21 @@ def ideal_survival(rows: Rows, top: str) -> pl.Expr:
     return terms.product_above(1 - gain_functions.stop_chance(top), rows.keys, "ideal_rank")
 
 
-@registry.joined_column(reads=("relevant",), parameter=_gain, default="linear", down_to_rank=True)
+def _lesser_gains(_keys: Sequence[str], gain: str) -> SumOver:
+    own = gain_functions.gain_of(parameters.gain_from(gain), _own("relevance"))
+    own = _own("relevant").cast(pl.Float64) if gain == "binary" else own
+    is_less = terms.relevance < _own("relevance")
+    lesser = pl.when(is_less).then(gain_functions.gain_named(gain)).otherwise(own)
+    return SumOver("hits", lesser, terms.rank <= _own("rank"))
+
+
+@registry.joined_column(
+    form=_lesser_gains,
+    reads=("relevant",),
+    parameter=_gain,
+    default="linear",
+    down_to_rank=True,
+)
 def shared(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Σ of the smaller gain of each pair of this item and one at or above: shared(exponential)."""
     down = terms.count(terms.rank.rank("max").over([*rows.keys, "relevance"]))
@@ -324,7 +398,18 @@ def _goals_and_top(text: str) -> None:
     _top(top)
 
 
-@registry.joined_column(parameter=_goals_and_top, default="1;top", down_to_rank=True)
+def _eager(keys: Sequence[str], text: str) -> pl.Expr:
+    gains = terms.running(gain_functions.gain_of("linear"), keys)
+    return terms.product_above(_kept_on(text, gains), keys, "rank")
+
+
+def _kept_on(text: str, gains: pl.Expr) -> pl.Expr:
+    goals, _, top = text.partition(";")
+    needed = gain_functions.need(float(goals), top, gains)
+    return 1 - gain_functions.usefulness(top) / needed
+
+
+@registry.joined_column(form=_eager, parameter=_goals_and_top, default="1;top", down_to_rank=True)
 def eagerness(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """INST's Π (1 − gain / need) over the items above; of 2 goals and a highest grade of 4:
     eagerness(2;4).
@@ -332,10 +417,7 @@ def eagerness(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     gains = terms.running(gain_functions.gain_of("linear"), rows.keys).alias("__rankframe_gains")
     columns: list[pl.Expr] = []
     for name, text in names.items():
-        goals, _, top = text.partition(";")
-        kept = 1 - gain_functions.usefulness(top) / gain_functions.need(
-            float(goals), top, pl.col("__rankframe_gains")
-        )
+        kept = _kept_on(text, pl.col("__rankframe_gains"))
         columns.append(terms.product_above(kept, rows.keys, "rank").alias(name))
     return frame.with_columns(gains).with_columns(columns).drop("__rankframe_gains")
 

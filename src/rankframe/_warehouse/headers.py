@@ -1,0 +1,60 @@
+"""The comments above a query: what was asked and assumed, in the library's words, one line each."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+
+from rankframe._request import labels
+from rankframe._request.question import Question
+from rankframe._tables.table import Table, Tables
+
+
+def comments(lines: Iterable[str]) -> str:
+    """Write lines as comments, after the version."""
+    return "".join(f"-- {line}\n" for line in [f"rankframe {version('rankframe')}", *lines])
+
+
+def plain(value: object) -> str:
+    """Show a text of the caller's only if it cannot end a comment, nor be read by Jinja."""
+    text = repr(value)
+    return text if re.fullmatch(r"['\w.,:;=()\[\]@+* -]*", text, re.ASCII) else "'…'"
+
+
+def header(
+    question: Question, tables: Tables, call: Mapping[str, object], names: Mapping[str, str]
+) -> str:
+    """Tell the call, what the tables must hold, and what each metric is."""
+    metrics = [plain(metric.name) for metric in question.requested]
+    options = [f"{name}={plain(value)}" for name, value in call.items()]
+    lines = [f"rf.sql({', '.join([*metrics, *options])})", "Assumed, and checked by rf.sql_check:"]
+    lines += [f"  {line}" for table in tables.both for line in _assumed(table)]
+    if tables.lacking:
+        lines.append("  every group of the run has the whole truth")
+    lines.append("Metrics:")
+    for metric in question.requested:
+        lines.append(f"  {plain(names[metric.name])[1:-1]}: {_definition(metric.name)}")
+    return comments(lines)
+
+
+def _assumed(table: Table) -> list[str]:
+    ids = "groups, user and item" if table.by else "user and item"
+    lines = [f"{table.name}: {ids} are never null; one row for each"]
+    if table.name == "truth":
+        grade = "a finite number, never null" if table.relevance else "1 in every row"
+        lines.append(f"truth: the relevance is {grade}, some are > 0; some users have lists")
+    elif table.rank is not None:
+        lines.append("run: ranks are integers from 1, each once in a list; null is not retrieved")
+    else:
+        lines.append("run: the highest score is first; equal scores by item, the greatest first")
+    return lines
+
+
+def _definition(name: str) -> str:
+    parsed = labels.look_up(name)
+    if parsed is None:
+        return "an expression of your own"
+    words = (inspect.getdoc(parsed.entry.function) or "").partition("\n")[0]
+    return words or parsed.entry.in_words
