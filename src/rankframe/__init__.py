@@ -24,7 +24,7 @@ from rankframe._request.registration import register_metric
 from rankframe._request.registry import register_column
 from rankframe._tables.run_dicts import from_runs
 from rankframe._tables.verbs import from_dict, from_lists, judge, with_rank
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, RankingWarning
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.exposure import *  # noqa: F403
@@ -138,6 +138,7 @@ __all__ = [  # noqa: RUF022  (by topic)
     "Options",
     "RankFrame",
     "RankingDataError",
+    "RankingWarning",
     # conventions of other tools
     "CATBOOST",
     "ELASTICSEARCH",

@@ -151,6 +151,7 @@ class RequestedMetric(NamedTuple):
     relevant_at: float | None = None  # for this label alone; None: that of the call
     gains_from_there: bool = False  # whether grades below that count as 0 to this label
     own_traits: Traits | None = None  # of ready values, which no expression computes
+    is_own: bool = False  # whether the caller wrote the expression, perhaps under a label
 
     def with_expr(self, expr: pl.Expr) -> "RequestedMetric":
         """Return the same column with another expression."""
@@ -283,7 +284,8 @@ def metric(label: str) -> pl.Expr:
 def parse_metric(metric: object, defaults: Defaults | None = None) -> RequestedMetric:
     """Read a label or an expression into an output column."""
     if isinstance(metric, pl.Expr):
-        return _requested(_output_name(metric), metric, _aggregate(metric), per_user=True)
+        requested = _requested(_output_name(metric), metric, _aggregate(metric), per_user=True)
+        return requested._replace(is_own=True)
     if isinstance(metric, str):
         return _by_label(metric, defaults) if defaults else _by_label_alone(metric)
     kind = type(metric).__name__
@@ -303,7 +305,9 @@ def _by_label(label: str, defaults: Defaults) -> RequestedMetric:
         expr, over_users, _ = result
     expr = expr if expr.meta.output_name() == label else expr.alias(label)
     requested = _requested(label, expr, over_users, per_user=per_user)
-    return requested._replace(relevant_at=level, gains_from_there=parsed.as_ranx)
+    return requested._replace(
+        relevant_at=level, gains_from_there=parsed.as_ranx, is_own=parsed.entry.registered
+    )
 
 
 @functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
