@@ -181,6 +181,11 @@ def test_what_is_no_frame_is_named_with_the_call_that_makes_one(frame, cure):
         assert str(raised.value).endswith(cure)
 
 
+def test_a_run_is_needed():
+    with pytest.raises(TypeError, match="not NoneType$"):
+        rf.evaluate(None, "rr", truth=TRUTH)
+
+
 @pytest.mark.parametrize(
     "call", [rf.from_runs, lambda frame: rf.evaluate(frame, "rr", truth=TRUTH)]
 )
@@ -191,5 +196,6 @@ def test_a_dict_of_columns_is_no_dict_of_runs(call):
         "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; "
         "rf.from_dict reads {user: [items]}; a dict of runs is {name: run}"
     )
-    with pytest.raises(TypeError, match="a dict of columns"):
-        call(RUN.to_dict())
+    for column in (lambda column: column, pl.Series.to_numpy, pl.Series.to_pandas):
+        with pytest.raises(TypeError, match="a dict of columns"):
+            call({name: column(RUN[name]) for name in RUN.columns})

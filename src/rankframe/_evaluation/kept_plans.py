@@ -61,7 +61,7 @@ def collected(
 def key_of(question: Question) -> Hashable:
     """Return what the plan of a question depends on, except types; None if on more than that."""
     frame, settings = question.frame, question.settings
-    tables = [table for table in (frame, question.truth) if table is not None]
+    tables = [frame, *([] if question.truth is None else [question.truth])]
     eager = [table for table in tables if isinstance(table, pl.DataFrame)]
     more = [
         len(eager) < len(tables),

@@ -88,7 +88,8 @@ def _cure(frame: object) -> str:
         return ": rf.from_dict(…) or pl.DataFrame(…) makes one"
     if isinstance(frame, list | tuple) or hasattr(frame, "__arrow_c_stream__"):
         return "" if package == "pyspark" else ": pl.DataFrame(…) makes one"
-    calls = [name for name in ("compute", "collect") if hasattr(frame, name)]
+    names = ("compute", "collect", "to_polars", "pl", "to_table")
+    calls = [name for name in names if hasattr(frame, name)]
     return f": call .{calls[0]}()" if calls and package != "pyspark" else ""
 
 
