@@ -64,9 +64,41 @@ def test_structs_have_ids_with_scores_and_grades():
     assert judged.rows() == [(1, "x", 1, 0), (1, "y", 2, 3)]
     pairs = rows.with_columns(wanted=pl.Series([[{"what": "y", "how": 2.5}]]))
     assert rf.from_lists(pairs, truth="wanted").rows() == [(1, "x", 1, None), (1, "y", 2, 2.5)]
-    three = rows.with_columns(wanted=pl.Series([[{"id": "y", "grade": 2, "by": 1}]]))
-    with pytest.raises(rf.RankingDataError, match="column 'wanted': List.* is not a list of ids"):
-        rf.from_lists(three, truth="wanted")
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(("name", "number"), [("docId", "weight"), ("chunk", "grade")])
+def test_of_two_numbers_the_id_is_the_one_with_its_name(first, name, number):
+    pair = {name: 7, number: 3} if first else {number: 3, name: 7}
+    rows = pl.DataFrame({"user": [1], "item": [[7, 8]], "wanted": [[pair]]})
+    assert rf.from_lists(rows, truth="wanted").rows() == [(1, 7, 1, 3), (1, 8, 2, None)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cure"),
+    [
+        ([{"id": "y", "grade": 2, "by": 1}], "struct: rename the fields to 'id' and"),
+        ([{"chunk": 7, "weight": 2}], "struct: rename the fields to 'id' and"),
+        ([{"id": "y"}], "struct: rename the fields to 'id' and 'score' or 'grade', or keep the"),
+        ("y", "a number: make one, as by pl.concat_list"),
+        ([["y"]], "a number: make one, as by pl.concat_list"),
+    ],
+)
+def test_other_shapes_are_refused_with_a_cure(wanted, cure):
+    rows = pl.DataFrame({"user": [1], "item": [["y"]], "wanted": [wanted]})
+    with pytest.raises(rf.RankingDataError, match="column 'wanted'") as raised:
+        rf.from_lists(rows, truth="wanted")
+    assert cure.replace("struct", "an id and a number") in str(raised.value)
+
+
+def test_a_set_is_no_list_and_a_column_has_one_role():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"user": [1], "found": [{"a", "b"}], "gold": [{"a"}]})
+    with pytest.raises(rf.RankingDataError, match="column 'found': a set has no order"):
+        rf.from_lists(frame, item="found", truth="gold")
+    assert len(rf.from_lists(frame.assign(found=[["a"]]), item="found", truth="gold")) == 1
+    with pytest.raises(ValueError, match="truth='retrieved' names a column that has another role"):
+        rf.from_lists(ANSWERS, user="question", item="retrieved", truth="retrieved")
 
 
 def test_integers_of_two_types_meet():
@@ -122,5 +154,7 @@ def test_dicts_of_lists_and_of_sets():
         rf.from_dict({"q1": ["a"], "q2": {"a"}})
     with pytest.raises(ValueError, match="from_dict: a list has ranks, and no scores"):
         rf.from_dict({"q1": ["a"]}, score="relevance")
+    with pytest.raises(rf.RankingDataError, match="from_dict: items are Struct.*, and must be ids"):
+        rf.from_dict({"q1": [{"id": "a", "score": 1.0}]})
     with pytest.raises(rf.RankingDataError, match="users are str and items int, str: each needs"):
         rf.from_dict({"q1": ["a", 1]})

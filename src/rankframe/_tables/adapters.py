@@ -93,6 +93,13 @@ def _cure(frame: object) -> str:
     return f": call .{calls[0]}()" if calls and package != "pyspark" else ""
 
 
+def has_sets(frame: Frame, column: str) -> bool:
+    """Whether a column of pandas has sets, which become lists in any order."""
+    if not _is_pandas(frame) or column not in frame.columns:
+        return False
+    return any(isinstance(value, set | frozenset) for value in frame[column])
+
+
 def column_names(frame: Frame, table: str) -> list[str]:
     """Return the columns that a frame has as a LazyFrame, without turning it into one."""
     if isinstance(frame, pl.DataFrame):

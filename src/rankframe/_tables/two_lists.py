@@ -11,6 +11,8 @@ from rankframe.errors import RankingDataError
 
 _ROW, _PLACE = "__rankframe_row", "__rankframe_place"
 _FRAME = "frame of lists"
+_NUMBERS = (*column_roles.COMMON_NAMES["relevance"], "relevance", "score")
+_ITEMS = (*column_roles.COMMON_NAMES["item"], *column_roles.TEXT_NAMES["item"], "item")
 
 
 class _Ids(NamedTuple):
@@ -69,17 +71,30 @@ def _exploded(rows: pl.LazyFrame, ids: _Ids, dtype: pl.DataType) -> pl.LazyFrame
 def _ids(schema: pl.Schema, column: str) -> _Ids:
     dtype = schema[column]
     inner = cast("pl.DataType", dtype.inner) if isinstance(dtype, pl.List) else dtype
-    if isinstance(inner, pl.Struct):
-        numbers = (*column_roles.COMMON_NAMES["relevance"], "relevance", "score")
-        names = [field.name for field in inner.fields]
-        number = next((name for name in names if name in numbers), names[-1])
-        if len(names) == 2 and inner.to_schema()[number].is_numeric():
-            name = names[1 - names.index(number)]
-            return _Ids(column, pl.Schema(inner.to_schema())[name], (name, number))
-    if not isinstance(dtype, pl.List) or not column_roles.can_be_id(inner):
-        msg = (
-            f"{_FRAME}, column {column!r}: {dtype} is not a list of ids, or of structs of an id "
-            "and a number"
+    if isinstance(dtype, pl.List) and column_roles.can_be_id(inner):
+        return _Ids(column, inner, None)
+    if isinstance(dtype, pl.List) and isinstance(inner, pl.Struct):
+        fields = inner.to_schema()
+        numbers = _numbers_of(fields)
+        if len(fields) == 2 and len(numbers) == 1:
+            (name,) = {*fields} - {*numbers}
+            return _Ids(column, fields[name], (name, numbers[0]))
+        cure = (
+            "rename the fields to 'id' and 'score' or 'grade', or keep the ids alone: "
+            f"pl.col({column!r}).list.eval(pl.element().struct.field(…))"
         )
-        raise RankingDataError(msg)
-    return _Ids(column, inner, None)
+    else:
+        cure = f"make one, as by pl.concat_list({column!r}), or of JSON by .str.json_decode"
+    msg = (
+        f"{_FRAME}, column {column!r}: {dtype} is not a list of ids, or of structs of an id and a "
+        f"number: {cure}"
+    )
+    raise RankingDataError(msg)
+
+
+def _numbers_of(fields: pl.Schema) -> list[str]:
+    """Name the fields that can be the number: by their names if both are numbers."""
+    numbers = [name for name in fields if fields[name].is_numeric()]
+    known = [name for name in numbers if name in _NUMBERS]
+    others = [name for name in numbers if not (name.lower().endswith("id") or name in _ITEMS)]
+    return known or others if len(numbers) > 1 else numbers

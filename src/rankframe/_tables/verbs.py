@@ -256,6 +256,12 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
         if name not in schema:
             msg = f"frame of lists: no column {name!r} for {role}; name it with {role}="
             raise RankingDataError(msg)
+    if truth in (user, item):
+        msg = f"frame of lists: truth={truth!r} names a column that has another role: name another"
+        raise ValueError(msg)
+    if adapters.has_sets(frame, item):
+        msg = f"frame of lists, column {item!r}: a set has no order: make a list, best first"
+        raise RankingDataError(msg)
     if truth is not None and "score" in columns:
         msg = "from_lists: the order of the list is its rank: leave out score= beside truth="
         raise ValueError(msg)
@@ -380,6 +386,9 @@ def _of_collections(
     ]
     users, items, ranks = ([row[place] for row in rows] for place in range(3))
     table = _columns_of(dict(zip(names[:2], [users, items], strict=True)))
+    if not column_roles.can_be_id(table.dtypes[1]):
+        msg = f"from_dict: items are {table.dtypes[1]}, and must be ids, such as text or integers"
+        raise RankingDataError(msg)
     return (
         table.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
         if ordered
