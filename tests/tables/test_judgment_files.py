@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -69,6 +70,8 @@ def test_rows_keep_their_other_columns_and_fractions(saved):
     truth = rf.read_judgments(saved(rows))
     assert truth.to_dicts() == [{"user": "1", "item": "2", "relevance": 0.5, "subtopic": "a"}]
     assert rf.read_judgments(saved([{"user": 1, "item": 2}])).rows() == [("1", "2")]
+    huge = {"requests": [{"id": "q", "ratings": [{"_id": "d", "rating": 10**30}]}]}
+    assert rf.read_judgments(saved(huge)).rows() == [("q", "d", 1e30)]
     half = {"judgmentRatings": [{"query": "q", "ratings": [{"docId": "d", "rating": "1.5"}]}]}
     assert rf.read_judgments(saved(half)).rows() == [("q", "d", 1.5)]
 
@@ -99,6 +102,25 @@ def test_ids_of_a_csv_beside_it_are_text(saved, capsys):
     assert json.loads(capsys.readouterr().out) == [{"users": 1, "rr": 1.0}]
 
 
+@pytest.mark.parametrize("kind", ["JSON", "TREC", "of the run"])
+def test_ids_without_names_have_those_of_the_other_file(saved, capsys, kind):
+    from rankframe._command.main import main
+
+    saved(ELASTICSEARCH)
+    run = RUN.rename({"user": "query", "item": "docid"}).head(2)
+    run.write_csv("run.csv")
+    files = ["run.csv", "judgments.json"]
+    if kind == "TREC":
+        Path("qrels.txt").write_text("q1 0 d2 0\nq1 0 1 3\n")
+        files = ["run.csv", "qrels.txt"]
+    if kind == "of the run":
+        Path("run.txt").write_text("q1 Q0 d2 1 0.9 r\nq1 Q0 1 2 0.5 r\n")
+        pl.DataFrame(ROWS).write_csv("judgments.csv")
+        files = ["run.txt", "judgments.csv"]
+    assert main(["evaluate", *files, "-m", "rr", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["rr"] == 0.5
+
+
 def test_the_command_reads_the_table_of_quepid(saved, capsys):
     from rankframe._command.main import main
 
@@ -124,6 +146,15 @@ def test_the_command_reads_the_table_of_quepid(saved, capsys):
             {"judgmentRatings": [{"query": "a", "ratings": [{"docId": 1, "rating": "good"}]}]},
             "judgmentRatings[0].ratings[0].rating is 'good', not a number",
         ),
+        (
+            {"requests": [{"id": 1, "ratings": [{"_id": 1, "rating": float("nan")}]}]},
+            "requests[0].ratings[0].rating is nan, not a number",
+        ),
+        (
+            {"requests": [{"id": None, "ratings": [{"_id": 1, "rating": 1}]}]},
+            "requests[0].id is None, not an id",
+        ),
+        ([1], "[0] is 1, not a row"),
     ],
 )
 def test_another_shape_names_file_field_and_the_shapes(saved, capsys, content, problem):
@@ -143,7 +174,7 @@ def test_another_shape_names_file_field_and_the_shapes(saved, capsys, content, p
     [
         ([], "its content is an empty list"),
         ({"user": 1}, "its content is no list"),
-        ([1], "[0] is 1, not a row"),
+        ([{"user": [1], "item": 2}], "[0].user is [1], not an id"),
         ([{"user": 1}], "[0].item is missing, the item; it has 'user'"),
     ],
 )

@@ -68,6 +68,8 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     as_run, as_truth = _layout("run", arguments, columns), _layout("truth", arguments, columns)
     files = [_scan(path, as_run) for path in runs]
     truths = [_scan(path, as_truth) for path in judged]
+    both = _named_alike([*files, *truths], arguments, columns)
+    files, truths = both[: len(files)], both[len(files) :]
     columns = _with_names(arguments, columns, files, truths)
     ids = ids_of(arguments, columns)
     files = [
@@ -118,6 +120,24 @@ def _with_grades(truth: "_File", arguments: argparse.Namespace, columns: Columns
     (typed,) = _of_one_type(subtopic, truth)
     typed = _with_numbers(typed, numbers, without=ids, booleans=True)
     return _with_numbers(typed, weights, without=[*ids, grades], booleans=False)
+
+
+def _named_alike(
+    files: list["_File"], arguments: argparse.Namespace, columns: Columns
+) -> list["_File"]:
+    """Give ids the names of the files with a header, where other files have no names."""
+    headers = [
+        name for file in files if not file.is_unnamed for name in file.frame.collect_schema()
+    ]
+    fitting = {
+        role: column_roles.fitting(role, columns, arguments.by, headers)
+        for role in ("user", "item")
+    }
+    change = {role: names[0] for role, names in fitting.items() if len(set(names)) == 1}
+    return [
+        file._replace(frame=file.frame.rename(change, strict=False)) if file.is_unnamed else file
+        for file in files
+    ]
 
 
 def _with_names(
@@ -230,6 +250,11 @@ class _File(NamedTuple):
     tag: str | None = None  # of a run of TREC
     parts: Sequence["_File"] = ()  # of a table of several files
     folders: Sequence[str] = ()  # columns that come from the path
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether the format has no names of columns."""
+        return self.form in ("trec", "judgments")
 
     @property
     def is_text(self) -> bool:
@@ -412,7 +437,7 @@ def _scan_file(file: Input, layout: _Layout) -> _File:
             judgments = judgment_files.read_nested(name, read)
             if judgments is not None:
                 roles = {role: layout.shared.get(role, role) for role in judgments.columns}
-                return _File(name, "json", judgments.lazy().rename(roles), source=content)
+                return _File(name, "judgments", judgments.lazy().rename(roles), source=content)
         try:
             frame = _frame(content, form)
             frame.collect_schema()

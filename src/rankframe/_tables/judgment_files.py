@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from rankframe.errors import RankingDataError
 
 #: The field of the queries, and those of the ids of a query and of a document.
 _SHAPES = {"requests": ("id", "_id"), "judgmentRatings": ("query", "docId")}
+_MOST_WHOLE = 1 << 53
 IN_WORDS = (
     "judgments are a list of rows, [{'user': …, 'item': …, 'relevance': …}], a request of "
     "Elasticsearch's _rank_eval, {'requests': [{'id': …, 'ratings': [{'_id': …, 'rating': …}]}]}, "
@@ -76,6 +78,8 @@ def read_nested(name: str, content: bytes) -> pl.DataFrame | None:
 
 def of_search(name: str, content: Any) -> pl.DataFrame | None:
     """Read the shapes of search engines; None if no field of the content is nested."""
+    if isinstance(content, list):
+        _check_rows(name, cast("list[Any]", content))
     if not isinstance(content, Mapping):
         return None
     fields = cast("Mapping[str, Any]", content)
@@ -92,22 +96,21 @@ def of_search(name: str, content: Any) -> pl.DataFrame | None:
         ratings = _list(name, f"{where}.ratings", _field(name, where, query, "ratings"))
         for number, rating in enumerate(ratings):
             at = f"{where}.ratings[{number}]"
-            grade = _field(name, at, rating, "rating")
-            ids = _field(name, where, query, user), _field(name, at, rating, item)
-            try:
-                rows.append((str(ids[0]), str(ids[1]), float(grade)))
-            except (TypeError, ValueError):
-                raise _wrong(name, f"{at}.rating", f"is {grade!r}, not a number") from None
+            ids = _id(name, where, query, user), _id(name, at, rating, item)
+            rows.append((*ids, _grade(name, at, rating)))
     table = pl.DataFrame(
         rows, {"user": pl.String, "item": pl.String, "relevance": pl.Float64}, orient="row"
     )
     return _with_integers(table)
 
 
-def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
+def _check_rows(name: str, rows: list[Any]) -> None:
     for place, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise _wrong(name, f"[{place}]", f"is {row!r:.50}, not a row")
+
+
+def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
     table = pl.DataFrame(rows, infer_schema_length=None)
     columns = column_roles.with_ids({}, (), {"judgments": table})
     columns = column_roles.with_relevance(columns, (), table.columns)
@@ -116,6 +119,8 @@ def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
         if column not in table.columns:
             has = ", ".join(map(repr, table.columns))
             raise _wrong(name, f"[0].{column}", f"is missing, the {role}; it has {has}")
+        if not column_roles.can_be_id(table.schema[column]):
+            raise _wrong(name, f"[0].{column}", f"is {rows[0].get(column)!r:.50}, not an id")
     grade = columns.get("relevance", "relevance")
     own = [pl.col(column).cast(pl.String).alias(role) for role, column in names.items()]
     graded = [pl.col(grade).alias("relevance")] if grade in table.columns else []
@@ -124,7 +129,7 @@ def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
 
 def _with_integers(table: pl.DataFrame) -> pl.DataFrame:
     grades = table["relevance"]
-    whole = (grades == grades.round()).all()
+    whole = ((grades == grades.round()) & (grades.abs() < _MOST_WHOLE)).all()
     return table.with_columns(grades.cast(pl.Int64)) if whole else table
 
 
@@ -133,8 +138,26 @@ def _parsed(name: str, content: bytes) -> Any:
     try:
         return json.loads(content)
     except ValueError as error:
-        msg = f"{name}: it is not JSON ({error})"
+        msg = f"{name}: it is not JSON ({error}); pl.read_ndjson reads rows in lines"
         raise ValueError(msg) from None
+
+
+def _id(name: str, where: str, value: Any, field: str) -> str:
+    number = _field(name, where, value, field)
+    if isinstance(number, bool) or not isinstance(number, str | int):
+        raise _wrong(name, f"{where}.{field}", f"is {number!r:.50}, not an id")
+    return str(number)
+
+
+def _grade(name: str, where: str, value: Any) -> float:
+    grade = _field(name, where, value, "rating")
+    try:
+        number = float(grade)
+    except (TypeError, ValueError):
+        number = nan
+    if not isfinite(number):
+        raise _wrong(name, f"{where}.rating", f"is {grade!r:.50}, not a number")
+    return number
 
 
 def _field(name: str, where: str, value: Any, field: str) -> Any:
