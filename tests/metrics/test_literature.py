@@ -248,6 +248,7 @@ def test_weights_of_ranks_are_a_discount():
     }
     values = run.rank.evaluate(*by_hand, truth=truth).row(0, named=True)
     assert values == pytest.approx({"users": 1, **by_hand})
+    assert metric.meta.eq(rf.ndcg_at(4, discount=pytest.importorskip("numpy").array(weights)))
     many = rf.dcg_at(4, discount=weights + [0.0] * 200).alias("many")
     few = rf.dcg_at(4, discount=weights).alias("few")
     for frame in (run, run.lazy()):

@@ -94,6 +94,7 @@ def test_equal_scores_keep_the_order_of_rows():
             lambda: GROUPS.rank.evaluate("ap", exclude=pl.DataFrame({"qid": 1, "item": 2})),
             "no column 'item' for item, which exclude= reads; its rows are numbered instead",
         ),
+        (lambda: rf.lists(GROUPS, 1), "no column 'item' for item, which lists reads"),
         (lambda: GROUPS.rank.with_rank(), "run: no column 'item' for item"),
         (
             lambda: GROUPS.rename({"qid": "q"}).rank.evaluate("ap"),

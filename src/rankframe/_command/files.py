@@ -86,6 +86,8 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         file = _scan(path, _layout(name, arguments, columns))
         numbers = _placing(file, arguments, columns) if name == "other" else []
         files.append(_with_numbers(file, numbers, without=ids, booleans=False))
+    if getattr(arguments, "time", None) is not None:
+        files = _with_times(files, arguments.time, without=ids)
     for name in ids:
         files = list(_of_one_type(name, *files))
     frames = [file.frame for file in files]
@@ -155,6 +157,14 @@ def _with_names(
         else column_roles.with_score
     )
     return placed(column_roles.with_ids(columns, arguments.by, tables), arguments.by, names)
+
+
+def _with_times(files: list["_File"], time: str, *, without: Sequence[str]) -> list["_File"]:
+    """Parse times of CSV as numbers if all of them are, since 999 is before 1000."""
+    texts = [file for file in files if file.is_text and time in file.frame.collect_schema()]
+    if not all(_numeric(file, [time]) for file in texts):
+        return files
+    return [_with_numbers(file, [time], without=without, booleans=False) for file in files]
 
 
 def _numeric(file: "_File", names: Sequence[str]) -> list[str]:

@@ -190,7 +190,8 @@ def _check_discount(name: str, value: Any) -> str | tuple[float, ...]:
     """Check the name of a discount, or its weights: ≥ 0, the first > 0, not rising."""
     if isinstance(value, str):
         return _check_choice(name, value, ("log2", "rank"), " or a list of weights")
-    values = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
+    listed = value.tolist() if hasattr(value, "tolist") else value  # of NumPy
+    values = cast("Sequence[object]", listed) if isinstance(listed, Sequence) else ()
     weights = [float(weight) for weight in values if keywords.is_number(weight)]
     falls = weights == sorted(weights, reverse=True)
     if not weights or len(weights) < len(values) or not (falls and 0 < weights[0] < math.inf):

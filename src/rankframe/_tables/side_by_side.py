@@ -124,6 +124,8 @@ def lists(
     )
     tables = readers.with_tables_beside(both, settings)
     run = tables.run
+    if run.item == readers.ROW_NUMBER:
+        raise readers.without_items(what="lists")
     if run.tied:
         msg = (
             "run, column 'tied': blocks of ties, whose items have no single rank: call "
