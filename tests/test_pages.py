@@ -205,7 +205,7 @@ OF_THEIR_OWN = {
     "part": ["parts.sums", "parts.values"],
     "partitions": ["spark.judge spark.per_user spark.with_rank"],  # not fewer for a small truth
     "parts": ["parts.combine", "parts.merge"],
-    "path": ["Report.save"],
+    "path": ["Report.save", "read_judgments"],
     "run": ["sql sql_check", "with_rank spark.with_rank", "trec.write_run"],  # names; scores
     "runs": ["from_runs", "fuse"],
     "scores": ["from_dict", "from_scores"],
@@ -225,6 +225,7 @@ OF_THEIR_OWN = {
         "judge",
         "listed",
         "trec.write_qrels",
+        "from_lists",  # a column
     ],
     "undefined": ["as_dict"],  # of means
     "user": ["from_matrix from_scores", "lists"],  # a name to give, and an id

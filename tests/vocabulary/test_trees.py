@@ -53,6 +53,10 @@ GOLDEN = {
     "is_finite": (a.is_finite(), Call("is_finite", (A,))),
     "is_infinite": (a.is_infinite(), Call("is_infinite", (A,))),
     "fill_null": (a.fill_null(1), Call("coalesce", (A, ONE))),
+    "is_between": (
+        a.is_between(b, 1, closed="left"),
+        Call("and", (Call("greater_equal", (A, B)), Call("less", (A, ONE)))),
+    ),
     "coalesce": (pl.coalesce(a, b), Call("coalesce", (A, B))),
     "least": (pl.min_horizontal(a, b), Call("least", (A, B))),
     "greatest": (pl.max_horizontal(a, b), Call("greatest", (A, B))),

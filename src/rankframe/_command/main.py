@@ -356,7 +356,8 @@ def _health(arguments: argparse.Namespace) -> None:
         run, by, columns = _one_run(tables, arguments)
         groups = by or None  # a single run may have a column of models
         both: dict[str, Any] = {"truth": tables.truth, **tables.beside, **columns}
-        result = health.health(run, by=groups, k=arguments.k, **both).collect()
+        both |= {"k": arguments.k, "time": arguments.time}
+        result = health.health(run, by=groups, **both).collect()
     if not _delivered(result, arguments):
         counts = result if arguments.wide else result.filter(pl.col("count") > 0)
         text_tables.show(counts, wide=arguments.wide)

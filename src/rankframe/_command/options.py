@@ -172,6 +172,8 @@ def _add_health(ask: argparse.ArgumentParser) -> None:
     rows.add_argument(
         "-k", type=int, metavar="N", default=10, help="cut-off of the counts (default: 10)"
     )
+    times = "the column of the time, in the truth and the history, to count leakage"
+    _add(rows, {"--time": ("COL", times)})
     _add_output(ask)
     _add_files(ask, ("items", "history"))
 

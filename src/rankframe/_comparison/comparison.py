@@ -57,6 +57,7 @@ _TESTED_CELLS, _RESAMPLED_CELLS = 2**20, 2**24
 CONFIDENCE = 0.95  # of the readings
 
 
+@adapters.takes_any_frame
 def compare(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -356,6 +357,7 @@ def compare(
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
+@adapters.takes_any_frame
 def compare_values(frame: FrameT, /, *columns: str, **options: Any) -> FrameT:
     """Compare systems by a table of values, the former name of this call; see :func:`compare`."""
     return compare(frame, *columns, **options)

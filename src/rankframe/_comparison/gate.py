@@ -26,9 +26,10 @@ from rankframe._request import keywords, labels, parameters
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import run_dicts
+from rankframe._tables import adapters, run_dicts
 
 
+@adapters.takes_any_frame
 def gate(
     frame: FrameT | Mapping[str, FrameT],
     /,

@@ -17,7 +17,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import run_dicts
+from rankframe._tables import adapters, run_dicts
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array
@@ -35,6 +35,7 @@ COLUMNS = {
 WORST_OF, FEWEST_USERS, FEWEST_OF_INTERVAL = 20, 100, 400
 
 
+@adapters.takes_any_frame
 def harm(
     frame: FrameT | Mapping[str, FrameT],
     /,

@@ -59,6 +59,7 @@ _RANKS = {
 }
 
 
+@adapters.takes_any_frame
 def anova(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -133,6 +134,7 @@ def anova(
     return summaries.described(frame, question, describe)
 
 
+@adapters.takes_any_frame
 def best_systems(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -258,6 +260,7 @@ def best_systems(
     return summaries.described(frame, question, plan)
 
 
+@adapters.takes_any_frame
 def letters(
     comparison: FrameT,
     /,

@@ -30,6 +30,7 @@ from rankframe._tables import adapters, judgment, readers, run_dicts
 from rankframe.errors import RankingDataError
 
 
+@adapters.takes_any_frame
 def per_user(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -184,6 +185,7 @@ def per_user(
     return _result(question, frame, _user_rows)
 
 
+@adapters.takes_any_frame
 def evaluate(
     frame: FrameT | Mapping[str, FrameT],
     /,

@@ -17,7 +17,7 @@ from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, column_roles, guards, rules
+from rankframe._tables import adapters, column_roles, guards, readers, rules
 from rankframe._tables.rules import Rule
 from rankframe.errors import RankingDataError
 
@@ -37,9 +37,8 @@ def ask(
     per_user: bool = False,
 ) -> Question:
     """Ask for metrics of tables, or, without items and truth, for columns of a table of values."""
-    if truth is not None or has_items(
-        adapters.column_names(frame, "judged table"), by, settings.columns
-    ):
+    names = adapters.column_names(frame, "judged table")
+    if truth is not None or has_lists(names, by, settings.columns, metrics):
         return question.ask(frame, metrics, truth, by, settings, per_user=per_user)
     _check_options(settings)
     names = _names(metrics)
@@ -55,10 +54,21 @@ def ask(
     return Question(frame, metrics, None, groups, settings, per_user, columns=columns)
 
 
-def has_items(names: Collection[str], by: str | Sequence[str], columns: Columns) -> bool:
-    """Whether columns are those of lists; without items and a truth, a table is one of values."""
-    plain = "item" in names and column_roles.is_free("item", columns, by)
-    return plain or "item" in columns or bool(column_roles.fitting("item", columns, by, names))
+def has_lists(
+    names: Collection[str], by: str | Sequence[str], columns: Columns, metrics: Sequence[Metric]
+) -> bool:
+    """Whether columns are those of lists; without items and a truth, a table is one of values.
+
+    Without items, scores and grades are lists too, unless all metrics are columns.
+    """
+    names = [name for name in names if name != readers.ROW_NUMBER]
+    if not column_roles.lacks_items(columns, by, names):
+        return True
+    placing = column_roles.with_placing(columns, by, names)
+    roles = column_roles.with_relevance(placing, by, names)
+    graded = {roles.get("score", "score"), roles.get("relevance", "relevance")} <= {*names}
+    are_columns = [isinstance(metric, str) and metric in names for metric in metrics]
+    return graded and not (metrics and all(are_columns))
 
 
 def values_of(call: Question) -> Values:

@@ -19,7 +19,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import adapters, readers, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class Report:
         return f"<Report: {self._page.title}>\n{self.verdict}"
 
 
+@adapters.takes_any_frame
 def report(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -233,6 +234,7 @@ def report(
     like = next(iter(frame.values())) if isinstance(frame, Mapping) else frame
     table, by = run_dicts.as_frame(frame, by)
     k = keywords.whole_number("k", k)
+    table = readers.with_items(table, truth, by, options)
     run, system = _with_system(table, truth, by, baseline)
     if not metrics:
         first, *others = facts.default_metrics(k)

@@ -147,6 +147,16 @@ def check_cut(text: str) -> None:
         raise ValueError
 
 
+@registry.column(
+    beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True, parameter=check_cut
+)
+def within(_rows: Rows, k: str) -> pl.Expr:
+    """Whether the item is among the first k, never null: within(10); without k, whether it is in
+    the list.
+    """
+    return terms.rank.is_not_null() if not k else (terms.rank <= int(k)).fill_null(value=False)
+
+
 def _length_of_list(_keys: Sequence[str], k: str) -> pl.Expr:
     return _length(int(k) if k else None, tied=False)
 
@@ -590,16 +600,17 @@ def _columns_along(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) ->
     return frame
 
 
-def _cut_and_base(text: str) -> None:
-    cut, _, base = text.partition(";")
-    if not ((not cut or int(cut) > 0) and (not base or float(base) > 1)):
+def _cut_and_discount(text: str) -> None:
+    cut, _, discount = text.partition(";")
+    by = gain_functions.discounting_named(discount)
+    if (cut and int(cut) < 1) or (isinstance(by, float) and not by > 1):
         raise ValueError
 
 
-@registry.joined_column(reads=("tied", "graded"), parameter=_cut_and_base, in_ties="blocks")
+@registry.joined_column(reads=("tied", "graded"), parameter=_cut_and_discount, in_ties="blocks")
 def discounts(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """With ties: Σ 1/log2(i + 1) over the block's positions; down to rank 10: discounts(10), with
-    base 2: discounts(;2).
+    base 2: discounts(;2), of 1/i: discounts(;rank).
     """
     blocks = steps.blocks(rows)
     for name, text in names.items():

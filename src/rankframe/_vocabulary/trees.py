@@ -76,6 +76,15 @@ def read(expr: pl.Expr) -> Node:
     return _read(json.loads(text))
 
 
+def readable(expr: pl.Expr) -> Iterator[Node]:
+    """Yield the largest parts of an expression for which there are nodes."""
+    try:
+        yield read(expr)
+    except UnknownNodeError:
+        for part in expr.meta.pop():
+            yield from readable(part)
+
+
 def inputs_of(node: Node) -> tuple[Node, ...]:
     """Return the nodes right below a node."""
     if isinstance(node, Call):
@@ -268,6 +277,13 @@ def _clip(nodes: tuple[Node, ...], option: Any) -> Node:
     return clipped
 
 
+def _between(nodes: tuple[Node, ...], option: Any) -> Node:
+    value, least, most = nodes
+    above = "greater_equal" if option["closed"] in ("Both", "Left") else "greater"
+    below = "less_equal" if option["closed"] in ("Both", "Right") else "less"
+    return Call("and", (Call(above, (value, least)), Call(below, (value, most))))
+
+
 def _rank(nodes: tuple[Node, ...], option: Any) -> Node:
     method, falls = option["options"]["method"], option["options"]["descending"]
     if method not in _RANKS:
@@ -303,6 +319,7 @@ _WITH_OPTIONS: Mapping[str, Any] = {
     "AnyHorizontal": lambda nodes, _: _joined("or", nodes),
     "Clip": _clip,
     "CumSum": _cumulated,
+    "IsBetween": _between,
     "MeanHorizontal": _mean_of,
     "Pow": lambda nodes, option: Call("sqrt" if option == "Sqrt" else "power", nodes),
     "Rank": _rank,
