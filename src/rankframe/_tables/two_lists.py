@@ -74,7 +74,7 @@ def _ids(schema: pl.Schema, column: str) -> _Ids:
     if isinstance(dtype, pl.List) and column_roles.can_be_id(inner):
         return _Ids(column, inner, None)
     if isinstance(dtype, pl.List) and isinstance(inner, pl.Struct):
-        fields = inner.to_schema()
+        fields = pl.Schema(inner.to_schema())
         numbers = _numbers_of(fields)
         if len(fields) == 2 and len(numbers) == 1:
             (name,) = {*fields} - {*numbers}
