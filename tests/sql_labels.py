@@ -50,10 +50,10 @@ def table():
             reasons.setdefault(why, []).append(f"`{written(label)}`{near}")
         else:
             sorts = len({*re.findall(r"OVER \((?:[^()]|\([^()]*\))*ORDER BY[^)]*\)", query)})
-            whole = "all rows of the truth" if "LEFT JOIN lists" in query else "hits"
-            cost = f"{whole} | {sorts} | {query.count('AS a JOIN')}"
+            whole = "all rows of the truth" if "LEFT JOIN lists USING" in query else "hits"
+            cost = f"{whole} | {sorts} | {query.count(' AS o ON ')}"
             costs.setdefault(cost, []).append(f"`{written(label)}`")
-    lines = ["| joined | sorts | joins of a list with itself | labels |", "|---|---|---|---|"]
+    lines = ["| joined | sorts | joins of hits with the ideal list | labels |", "|---|---|---|---|"]
     lines += [f"| {cost} | {', '.join(names)} |" for cost, names in sorted(costs.items())]
     lines += ["", "| refused, since | labels (→ the nearest one) |", "|---|---|"]
     lines += [f"| {why} | {', '.join(names)} |" for why, names in reasons.items()]

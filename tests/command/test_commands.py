@@ -1201,5 +1201,12 @@ def test_sql_prints_what_rf_sql_returns(capsys):
     assert got.partition("WITH")[2] == want.partition("WITH")[2] != ""
     assert main([*ask, "--check"]) == 0
     assert capsys.readouterr().out == rf.sql_check("ndcg@10", "map", **tables)
+    grades = ["--schema", "truth=user,item:int,relevance:bool"]
+    assert main([*ask, *grades]) == 0
+    schema = {"truth": {"user": pl.String, "item": pl.Int64, "relevance": pl.Boolean}}
+    want = rf.sql("ndcg@10", "map", **tables, schema=schema)
+    assert capsys.readouterr().out.partition("WITH")[2] == want.partition("WITH")[2]
+    assert main([*ask, "--schema", "truth=user:text"]) == 2
+    assert "'user:text' is not COLUMN:TYPE" in capsys.readouterr().err
     assert main(["sql", "-m", "alpha_ndcg@5"]) == 2
     assert "the nearest label is 'ndcg(gain=binary)@5'" in capsys.readouterr().err

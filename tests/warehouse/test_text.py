@@ -163,7 +163,7 @@ def test_the_header_tells_call_assumptions_and_definitions():
 def test_labels_are_translated_or_refused_with_a_reason():
     every = {label: (query, reason) for label, query, reason in translations()}
     assert every.keys() == labels.every_label().keys()
-    assert sum(query is not None for query, _ in every.values()) == 61
+    assert sum(query is not None for query, _ in every.values()) == 57
     for label, (query, reason) in every.items():
         assert query is not None or f"{written(label)!r} has no form in SQL: it " in reason
 
@@ -191,7 +191,11 @@ def test_the_page_has_the_current_table_of_labels():
         "dialect": (["map"], {"dialect": "oracle"}, "dialect must be one of 'duckdb'"),
         "names": (["map"], {"names": "upper"}, "names must be"),
         "table": (["map"], {"schema": {"runs": []}}, "'runs' is not one of the tables"),
-        "no truth": (["map"], {"truth": None}, "relevance"),
+        "both": (
+            [(pl.col("listed") & (pl.col("relevance") > 2)).sum().alias("x")],
+            {},
+            "'relevance' of the truth beside 'listed'",
+        ),
         "a name": (["map"], {"run": "a\nb"}, "cannot be a name"),
         "an empty part": (["map"], {"run": "a..b"}, "cannot be a name"),
         "case": (["map"], {"by": "User"}, "'user' in SQL, which ignores case"),
@@ -372,6 +376,19 @@ def test_rules_of_good_tables_are_an_empty_result(dialect):
     assert problems == ["no user of the run is in the truth"]
     empty = ENGINES[dialect](text, run=run.head(0), truth=truth)["problem"].to_list()
     assert "it is empty, or 'rank' is null in every row" in empty
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_groups_that_the_truth_lacks_have_the_same_users(dialect):
+    need(dialect)
+    run, truth = tables(1)
+    run = run.rename({"model": "fold"})
+    text = rf.sql_check(by="fold", dialect=dialect)
+    (problem,) = ENGINES[dialect](text, run=run, truth=truth)["problem"]
+    assert problem.startswith("users are in several folds")
+    split = run.filter((pl.col("user") < 4) == (pl.col("fold") == "m0"))
+    (problem,) = ENGINES[dialect](text, run=split, truth=truth)["problem"]
+    assert problem.startswith("no user is in two of its groups")
 
 
 def test_ranks_with_fractions_break_a_rule():

@@ -580,6 +580,7 @@ def _inputs(arguments: argparse.Namespace) -> list[Input]:
 def _sql(arguments: argparse.Namespace) -> None:
     own = ("run", "truth", "by", "dialect")
     call: dict[str, Any] = {name: getattr(arguments, name) for name in own} | _columns(arguments)
+    call["schema"] = dict(map(_schema_of, arguments.schema))
     if arguments.check:
         text_tables.print_data(checking.sql_check(*arguments.metrics, **call))
         return
@@ -591,6 +592,18 @@ def _sql(arguments: argparse.Namespace) -> None:
     call |= {name: getattr(arguments, name) for name in ("per_user", "names", "exclude")}
     labels_ = trec.spelled_out(arguments.metrics)
     text_tables.print_data(query.sql(*labels_, **call))
+
+
+def _schema_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Read the name of a table, and its columns with their types."""
+    types = {"": pl.String, "str": pl.String, "int": pl.Int64, "float": pl.Float64}
+    types["bool"] = pl.Boolean
+    table, _, columns = text.partition("=")
+    pairs = [column.partition(":")[::2] for column in columns.split(",")]
+    if wrong := [f"{name}:{kind}" for name, kind in pairs if not name or kind not in types]:
+        msg = f"--schema {text}: {wrong[0]!r} is not COLUMN:TYPE of type str, int, float or bool"
+        raise ValueError(msg)
+    return table, {name: types[kind] for name, kind in pairs}
 
 
 # ------------------------------------------------------------------ options and output

@@ -297,6 +297,16 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     for name, default in {"run": "run", "truth": "truth", "exclude": None}.items():
         help_of = f"name of the table of the {name}: {path}"
         named.add_argument(f"--{name}", metavar="NAME", default=default, help=help_of)
+    named.add_argument(
+        "--schema",
+        metavar="NAME=COL:TYPE,…",
+        action="append",
+        default=[],
+        help=(
+            "columns of the run, truth or exclude, as in truth=user:int,item:str,relevance:bool; "
+            "types: str (the default), int, float, bool; repeat for more tables"
+        ),
+    )
     text = ask.add_argument_group("text")
     text.add_argument("--dialect", choices=get_args(DialectName), default="duckdb")
     _add(

@@ -39,22 +39,20 @@ Derive: TypeAlias = Callable[..., pl.Expr]
 Join: TypeAlias = Callable[..., pl.LazyFrame]
 
 
-#: The prefix of a column of the row for which a ``SumOver`` is taken.
-OWN = "own "
+#: The rank of the row for which a ``SumOfTruth`` is taken.
+OWN_RANK = pl.col("own rank")
 
 
-class SumOver(NamedTuple):
-    """What a join adds, as a sum over rows of the same list; ``own rank`` is the row's own rank."""
+class SumOfTruth(NamedTuple):
+    """What a join adds, as a sum over items of grade > 0 in the truth of the same user."""
 
-    rows: Literal["list", "truth", "hits"]
     value: pl.Expr
-    where: pl.Expr | None = None
-    absent: float | None = None  # the sum of no rows
+    where: pl.Expr
 
 
-#: The same column without a join: an expression, in which windows may stand in windows, or a sum.
-#: Of the keys of a list, and the text of the parameter if there is one.
-Form: TypeAlias = Callable[..., "pl.Expr | SumOver"]
+#: A joined column without its join: such a sum, or an expression, in which windows may stand in
+#: windows. One ``derived_over`` the list reduces it. Of the keys and of the parameter's text.
+Form: TypeAlias = Callable[..., "pl.Expr | SumOfTruth"]
 
 
 class Column(NamedTuple):

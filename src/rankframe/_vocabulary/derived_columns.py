@@ -15,15 +15,9 @@ from typing import Any
 import polars as pl
 
 from rankframe._request import gain_functions, parameters, registry
-from rankframe._request.registry import OWN, SumOver
+from rankframe._request.registry import OWN_RANK, SumOfTruth
 from rankframe._vocabulary import steps, terms
 from rankframe._vocabulary.scope_rows import Rows
-
-
-def _own(name: str) -> pl.Expr:
-    """A column of the row for which a sum over rows is taken."""
-    return pl.col(f"{OWN}{name}")
-
 
 registry.given_column(
     "rank",
@@ -163,12 +157,12 @@ def within(_rows: Rows, k: str) -> pl.Expr:
     return terms.rank.is_not_null() if not k else (terms.rank <= int(k)).fill_null(value=False)
 
 
-def _number_within(_keys: Sequence[str], k: str) -> SumOver:
-    return SumOver("list", (terms.rank <= int(k)).cast(pl.Int64) if k else pl.lit(1), absent=0)
+def _length_of_list(_keys: Sequence[str], k: str) -> pl.Expr:
+    return _length(int(k) if k else None, tied=False)
 
 
 @registry.joined_column(
-    form=_number_within,
+    form=_length_of_list,
     parameter=check_cut,
     derived_over="listed",
     beside_subtopics=True,
@@ -241,12 +235,7 @@ def lower_graded(rows: Rows) -> pl.Expr:
     return terms.count(grades.rank("min").over(rows.keys)) - 1
 
 
-def _number_lower_below(_keys: Sequence[str]) -> SumOver:
-    below, lower = terms.rank > _own("rank"), terms.relevance < _own("relevance")
-    return SumOver("hits", pl.lit(1), below & lower & terms.is_judged, absent=0)
-
-
-@registry.joined_column(scope="judged", in_ties="both", form=_number_lower_below)
+@registry.joined_column(scope="judged", in_ties="both")
 def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
     """Judged items of lower grade below this one; with ties, one in its block counts one half."""
     counted = steps.lower_below(rows.unjoined, rows.keys, rows.judged.item, tied=rows.judged.tied)
@@ -271,28 +260,23 @@ def discounted_gains(rows: Rows) -> pl.Expr:
     )
 
 
-def _gains_to_rank(_keys: Sequence[str], gain: str) -> SumOver:
-    return _sum_to_rank(gain_functions.gain_named(gain))
+def _gains_to_rank(_keys: Sequence[str], gain: str) -> SumOfTruth:
+    return SumOfTruth(gain_functions.gain_named(gain), pl.col("ideal_rank") <= OWN_RANK)
 
 
-def _discounted_to_rank(_keys: Sequence[str]) -> SumOver:
-    return _sum_to_rank(_ideal_discounted())
-
-
-def _sum_to_rank(value: pl.Expr) -> SumOver:
-    return SumOver("truth", value, terms.is_graded & (pl.col("ideal_rank") <= _own("rank")))
+def _discounted_to_rank(_keys: Sequence[str]) -> SumOfTruth:
+    return SumOfTruth(_ideal_discounted(), pl.col("ideal_rank") <= OWN_RANK)
 
 
 def _ideal_discounted() -> pl.Expr:
     return gain_functions.gain_of("linear") * gain_functions.discount(pl.col("ideal_rank"))
 
 
-def _weights_from_rank(keys: Sequence[str]) -> SumOver:
+def _weights_from_rank(keys: Sequence[str]) -> SumOfTruth:
     below = terms.relevance.shift(-1).over(keys, order_by="ideal_rank", nulls_last=True)
     last = (terms.relevance != below).fill_null(value=True)
     down_to = terms.running(_ideal_discounted(), keys, "ideal_rank")
-    reached = pl.col("ideal_rank") >= _own("rank")
-    return SumOver("truth", pl.when(last).then(1 / down_to), terms.is_graded & reached, absent=0)
+    return SumOfTruth(pl.when(last).then(1 / down_to), pl.col("ideal_rank") >= OWN_RANK)
 
 
 @registry.joined_column(
@@ -370,21 +354,7 @@ def ideal_survival(rows: Rows, top: str) -> pl.Expr:
     return terms.product_above(1 - gain_functions.stop_chance(top), rows.keys, "ideal_rank")
 
 
-def _lesser_gains(_keys: Sequence[str], gain: str) -> SumOver:
-    own = gain_functions.gain_of(parameters.gain_from(gain), _own("relevance"))
-    own = _own("relevant").cast(pl.Float64) if gain == "binary" else own
-    is_less = terms.relevance < _own("relevance")
-    lesser = pl.when(is_less).then(gain_functions.gain_named(gain)).otherwise(own)
-    return SumOver("hits", lesser, terms.rank <= _own("rank"))
-
-
-@registry.joined_column(
-    form=_lesser_gains,
-    reads=("relevant",),
-    parameter=_gain,
-    default="linear",
-    down_to_rank=True,
-)
+@registry.joined_column(reads=("relevant",), parameter=_gain, default="linear", down_to_rank=True)
 def shared(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Σ of the smaller gain of each pair of this item and one at or above: shared(exponential)."""
     down = terms.count(terms.rank.rank("max").over([*rows.keys, "relevance"]))
@@ -398,18 +368,7 @@ def _goals_and_top(text: str) -> None:
     _top(top)
 
 
-def _eager(keys: Sequence[str], text: str) -> pl.Expr:
-    gains = terms.running(gain_functions.gain_of("linear"), keys)
-    return terms.product_above(_kept_on(text, gains), keys, "rank")
-
-
-def _kept_on(text: str, gains: pl.Expr) -> pl.Expr:
-    goals, _, top = text.partition(";")
-    needed = gain_functions.need(float(goals), top, gains)
-    return 1 - gain_functions.usefulness(top) / needed
-
-
-@registry.joined_column(form=_eager, parameter=_goals_and_top, default="1;top", down_to_rank=True)
+@registry.joined_column(parameter=_goals_and_top, default="1;top", down_to_rank=True)
 def eagerness(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """INST's Π (1 − gain / need) over the items above; of 2 goals and a highest grade of 4:
     eagerness(2;4).
@@ -417,7 +376,10 @@ def eagerness(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     gains = terms.running(gain_functions.gain_of("linear"), rows.keys).alias("__rankframe_gains")
     columns: list[pl.Expr] = []
     for name, text in names.items():
-        kept = _kept_on(text, pl.col("__rankframe_gains"))
+        goals, _, top = text.partition(";")
+        kept = 1 - gain_functions.usefulness(top) / gain_functions.need(
+            float(goals), top, pl.col("__rankframe_gains")
+        )
         columns.append(terms.product_above(kept, rows.keys, "rank").alias(name))
     return frame.with_columns(gains).with_columns(columns).drop("__rankframe_gains")
 

@@ -7,10 +7,11 @@ is not in the tables below raises an error that names it.
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 import polars as pl
 
@@ -135,38 +136,13 @@ _OPERATORS = {
     "Plus": "plus",
     "TrueDivide": "divide",
 }
+#: What Polars names otherwise than here.
+_RENAMED = {"FillNull": "coalesce", "MaxHorizontal": "greatest", "MinHorizontal": "least"}
 _FUNCTIONS = {
-    "Abs": "abs",
-    "Ceil": "ceil",
-    "Coalesce": "coalesce",
-    "Exp": "exp",
-    "FillNull": "coalesce",
-    "Floor": "floor",
-    "IsDuplicated": "is_duplicated",
-    "IsFinite": "is_finite",
-    "IsInfinite": "is_infinite",
-    "IsNan": "is_nan",
-    "IsNotNull": "is_not_null",
-    "IsNull": "is_null",
-    "Log": "log",
-    "MaxHorizontal": "greatest",
-    "MinHorizontal": "least",
-    "Negate": "negate",
-    "Not": "not",
-    "Sqrt": "sqrt",
+    *("Abs", "Ceil", "Coalesce", "Exp", "Floor", "IsDuplicated", "IsFinite", "IsInfinite"),
+    *("IsNan", "IsNotNull", "IsNull", "Log", "Negate", "Not", "Sqrt", *_RENAMED),
 }
-_AGGREGATES = {
-    "Count": "count",
-    "Max": "max",
-    "Mean": "mean",
-    "Min": "min",
-    "NUnique": "n_unique",
-    "Sum": "sum",
-}
-#: Nodes of which only some options are read.
-_CAST, _LITERAL, _OVER, _RANK, _SHIFT, _SUM = (
-    *("Cast", "Literal", "Over", "Rank", "ShiftAndFill", "CumSum"),
-)
+_AGGREGATES = {"Count", "Max", "Mean", "Min", "NUnique", "Sum"}
 _TYPES = {"Boolean": "bool", "Float32": "float", "Float64": "float"}
 _RANKS = {"Dense": "dense", "Min": "min", "Ordinal": "ordinal"}
 
@@ -175,7 +151,7 @@ def _read(tree: Any) -> Node:
     kind, value = _only(tree)
     reader = _READERS.get(kind)
     if reader is None:
-        raise _unknown(kind)
+        _unknown(kind)
     node: Node = reader(value)
     return node
 
@@ -184,20 +160,26 @@ def _only(tree: Any) -> tuple[str, Any]:
     """Take the name of a node and what it holds; some are a name alone."""
     if isinstance(tree, str):
         return tree, None
-    if isinstance(tree, Mapping) and len(cast("Mapping[str, Any]", tree)) == 1:
-        return next(iter(cast("Mapping[str, Any]", tree).items()))
-    raise _unknown(str(cast("object", tree))[:40])
+    if not isinstance(tree, Mapping) or len(cast("Mapping[str, Any]", tree)) != 1:
+        _unknown(str(cast("object", tree))[:40])
+    return next(iter(cast("Mapping[str, Any]", tree).items()))
 
 
-def _unknown(kind: str, option: object = None) -> UnknownNodeError:
+def _named(kind: str) -> str:
+    """Write the name of a node as Polars writes that of its function: IsNotNull is is_not_null."""
+    return _RENAMED.get(kind) or re.sub("(?<!^)(?=[A-Z])", "_", kind).lower()
+
+
+def _unknown(kind: str, option: object = None) -> NoReturn:
     name = kind if option is None else f"{kind}({option})"
-    return UnknownNodeError(f"it has a node {name!r}, which is not read")
+    msg = f"it has a node {name!r}, which is not read"
+    raise UnknownNodeError(msg)
 
 
 def _literal(value: Any) -> Node:
     of, scalar = _only(value)
     if of not in ("Dyn", "Scalar"):
-        raise _unknown(_LITERAL, of)
+        _unknown("Literal", of)
     dtype, number = _only(scalar)
     if dtype == "Null":
         return Literal(None)
@@ -205,14 +187,14 @@ def _literal(value: Any) -> Node:
         return Literal(float("nan"))
     if isinstance(number, bool | int | float | str) and dtype not in ("Date", "Datetime", "Time"):
         return Literal(number)
-    raise _unknown(_LITERAL, dtype)
+    _unknown("Literal", dtype)
 
 
 def _cast(value: Any) -> Node:
     _, dtype = _only(value["dtype"])
     dtype, _ = _only(dtype)
     if dtype not in _TYPES and "Int" not in dtype:
-        raise _unknown(_CAST, dtype)
+        _unknown("Cast", dtype)
     return Cast(_read(value["expr"]), _TYPES.get(dtype, "int"))
 
 
@@ -223,7 +205,7 @@ def _ternary(value: Any) -> Node:
 def _operation(value: Any) -> Node:
     name, (left, right) = _OPERATORS.get(value["op"]), (_read(value[s]) for s in ("left", "right"))
     if name is None:
-        raise _unknown(value["op"])
+        _unknown(value["op"])
     # x / (x·0 + k) is x / k, written so for the last bit in Polars
     if name == "divide" and isinstance(right, Call) and right.name == "plus":
         zero, whole = right.inputs
@@ -235,14 +217,14 @@ def _operation(value: Any) -> Node:
 def _aggregate(value: Any) -> Node:
     kind, inner = _only(value)
     if kind not in _AGGREGATES:
-        raise _unknown(kind)
+        _unknown(kind)
     if isinstance(inner, Mapping) and "input" in inner:
         every_row = cast("Mapping[str, Any]", inner).get("include_nulls")
         inner = cast("Mapping[str, Any]", inner)["input"]
         if every_row:
             kind, kept = _only(inner)
             return Call("sum", (_read(kept["by"]),)) if kind == "Filter" else Call("len", ())
-    return _reduced(_AGGREGATES[kind], inner)
+    return _reduced(_named(kind), inner)
 
 
 def _reduced(name: str, inner: Any) -> Node:
@@ -268,9 +250,9 @@ def _function(value: Any) -> Node:
         inputs = inputs[0]["Function"]["input"]  # of a struct: its fields
     nodes = tuple(map(_read, inputs))
     if kind in _FUNCTIONS:
-        return Call(_FUNCTIONS[kind], nodes)
+        return Call(_named(kind), nodes)
     if kind not in _WITH_OPTIONS:
-        raise _unknown(kind)
+        _unknown(kind)
     node: Node = _WITH_OPTIONS[kind](nodes, option)
     return node
 
@@ -282,7 +264,7 @@ def _product_above(inputs: Any) -> Node:
         function = product.get("Function", {"function": ""})
         if function["function"] == {"CumProd": {"reverse": False}}:
             return Call("product_above", (_read(function["input"][0]),))
-    raise _unknown(_SHIFT)
+    _unknown("ShiftAndFill")
 
 
 def _clip(nodes: tuple[Node, ...], option: Any) -> Node:
@@ -302,33 +284,17 @@ def _between(nodes: tuple[Node, ...], option: Any) -> Node:
     return Call("and", (Call(above, (value, least)), Call(below, (value, most))))
 
 
-def _power(nodes: tuple[Node, ...], option: Any) -> Node:
-    return Call("sqrt" if option == "Sqrt" else "power", nodes)
-
-
 def _rank(nodes: tuple[Node, ...], option: Any) -> Node:
     method, falls = option["options"]["method"], option["options"]["descending"]
     if method not in _RANKS:
-        raise _unknown(_RANK, method)
+        _unknown("Rank", method)
     return Call("rank", nodes, (_RANKS[method], falls))
 
 
 def _cumulated(nodes: tuple[Node, ...], option: Any) -> Node:
     if option["reverse"]:
-        raise _unknown(_SUM, "reverse")
+        _unknown("CumSum", "reverse")
     return Call("cum_sum", nodes)
-
-
-def _shift(nodes: tuple[Node, ...], _: Any) -> Node:
-    return Call("shift", nodes)
-
-
-def _all_of(nodes: tuple[Node, ...], _: Any) -> Node:
-    return _joined("and", nodes)
-
-
-def _any_of(nodes: tuple[Node, ...], _: Any) -> Node:
-    return _joined("or", nodes)
 
 
 def _joined(name: str, nodes: tuple[Node, ...]) -> Node:
@@ -349,15 +315,15 @@ def _mean_of(nodes: tuple[Node, ...], option: Any) -> Node:
 
 
 _WITH_OPTIONS: Mapping[str, Any] = {
-    "AllHorizontal": _all_of,
-    "AnyHorizontal": _any_of,
+    "AllHorizontal": lambda nodes, _: _joined("and", nodes),
+    "AnyHorizontal": lambda nodes, _: _joined("or", nodes),
     "Clip": _clip,
     "CumSum": _cumulated,
     "IsBetween": _between,
     "MeanHorizontal": _mean_of,
-    "Pow": _power,
+    "Pow": lambda nodes, option: Call("sqrt" if option == "Sqrt" else "power", nodes),
     "Rank": _rank,
-    "Shift": _shift,
+    "Shift": lambda nodes, _: Call("shift", nodes),
     "SumHorizontal": _sum_of,
 }
 
@@ -365,31 +331,19 @@ _WITH_OPTIONS: Mapping[str, Any] = {
 def _over(value: Any) -> Node:
     order = value["order_by"]
     if order and (order[1]["descending"] or value["mapping"] != "GroupsToRows"):
-        raise _unknown(_OVER, order[1])
+        _unknown("Over", order[1])
     keys = tuple(map(_read, value["partition_by"]))
     return Over(_read(value["function"]), keys, (_read(order[0]),) if order else ())
 
 
-def _column(value: str) -> Node:
-    return Column(value)
-
-
-def _alias(value: Any) -> Node:
-    return _read(value[0])
-
-
-def _len(_: Any) -> Node:
-    return Call("len", ())
-
-
 _READERS: Mapping[str, Any] = {
     "Agg": _aggregate,
-    "Alias": _alias,
+    "Alias": lambda value: _read(value[0]),
     "BinaryExpr": _operation,
     "Cast": _cast,
-    "Column": _column,
+    "Column": Column,
     "Function": _function,
-    "Len": _len,
+    "Len": lambda _: Call("len", ()),
     "Literal": _literal,
     "Over": _over,
     "Ternary": _ternary,

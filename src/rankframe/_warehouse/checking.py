@@ -24,7 +24,7 @@ from rankframe._warehouse.tables import TableName, TableSchema
 def sql_check(
     *metrics: Metric,
     run: TableName = "run",
-    truth: TableName | None = "truth",
+    truth: TableName = "truth",
     by: str | Sequence[str] = (),
     dialect: DialectName = "duckdb",
     schema: Mapping[str, TableSchema] | None = None,
@@ -41,7 +41,7 @@ def sql_check(
         The name of the table: a dotted path such as ``"analytics.recs"``, whose parts are quoted; a
         tuple of parts; or one Jinja expression, ``'{{ ref("recs") }}'``.
     truth
-        The name of the truth, in the same forms. Without one (None), metrics of lists alone remain.
+        The name of the truth, in the same forms.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     dialect
@@ -67,19 +67,17 @@ def sql_check(
     """
     written = dialects.dialect_named(dialect)
     groups = keywords.group_names(by)
-    named = {"run": run} | ({} if truth is None else {"truth": truth})
-    frames = tables.empty_frames(schema, [*named], groups, columns, rank=pl.Float64())
+    paths = {"run": written.table(run), "truth": written.table(truth)}
+    frames = tables.empty_frames(schema, [*paths], groups, columns, rank=pl.Float64())
     both = readers.read_run_and_truth(
-        frames["run"], frames.get("truth"), groups, columns, run_alone=truth is None
+        frames["run"], frames["truth"], groups, columns, run_alone=False
     )
     selects: list[str] = []
     for table in both:
         own = table._replace(by=[name for name in table.by if name not in table.truth_groups])
-        path = written.table(named[table.name])
-        selects += _of_rows(own, path, metrics, written)
-        selects.append(_of_emptiness(own, path, written))
-    if len(both) == 2:
-        selects.append(_of_meeting(both, [written.table(named[t.name]) for t in both], written))
+        selects += _of_rows(own, paths[table.name], metrics, written)
+        selects.append(_of_emptiness(own, paths[table.name], written))
+    selects += _of_users(both[0], both[1], paths, written)
     names = ", ".join(written.names_of(("source", "field", "problem", "num_rows")))
     every = "\n  UNION ALL\n".join(selects)
     head = headers.comments(["each row is a rule that the tables break"])
@@ -93,7 +91,7 @@ def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialec
         name: ColumnText(dialect.name_of(name), tables.type_of(dtype))
         for name, dtype in table.schema.items()
     }
-    rows = Steps("rows", "", dialect, table.keys, table.item, "", dictionary)
+    rows = Steps("rows", "", dialect, table.keys, "", dictionary)
     every = [*rules.row_rules(table), *rules.table_rules(table), *_of_gains(table, metrics)]
     for rule in every:
         broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
@@ -138,10 +136,21 @@ def _of_emptiness(table: Table, path: str, dialect: Dialect) -> str:
     return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({some_row})")
 
 
-def _of_meeting(both: Sequence[Table], paths: Sequence[str], dialect: Dialect) -> str:
-    run, truth = both
-    text = f"no user of the {run.name} is in the {truth.name}"
-    rule = Rule(run.name, run.user, text, pl.lit(value=True))
-    user = dialect.name_of(run.user)
-    met = f"SELECT 1 FROM {paths[0]} AS l JOIN {paths[1]} AS t ON l.{user} = t.{user}"
-    return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({met})")
+def _of_users(
+    run: Table, truth: Table, paths: Mapping[str, str], dialect: Dialect
+) -> Iterator[str]:
+    """Check that users have lists, and that groups that the truth lacks have the same ones."""
+    user, always = dialect.name_of(run.user), pl.lit(value=True)
+    met = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON l.{user} = t.{user}"
+    apart = Rule(run.name, run.user, f"no user of the {run.name} is in the {truth.name}", always)
+    yield _row(dialect, apart, "SELECT 1 AS b", f"NOT EXISTS ({met})")
+    for name in run.by:
+        if name not in truth.by:
+            number = f"COUNT(DISTINCT {dialect.name_of(name)})"
+            several = f"(SELECT {number} FROM {paths['run']}) > 1"
+            in_two = f"EXISTS (SELECT 1 FROM {paths['run']} GROUP BY {user} HAVING {number} > 1)"
+            split = Rule(run.name, name, rules.apart_text(truth), always)
+            yield _row(dialect, split, "SELECT 1 AS b", f"{several} AND NOT {in_two}")
+            if rules.is_fold(name):
+                fold = Rule(run.name, name, rules.diluted_text(truth), always)
+                yield _row(dialect, fold, "SELECT 1 AS b", in_two)

@@ -34,10 +34,9 @@ class Dialect(NamedTuple):
             raise ValueError(msg)
         return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
 
-    def names_of(self, names: Iterable[str], table: str = "") -> list[str]:
-        """Quote names, each of a column of this table."""
-        dot = f"{table}." if table else ""
-        return [f"{dot}{self.name_of(name)}" for name in names]
+    def names_of(self, names: Iterable[str]) -> list[str]:
+        """Quote names."""
+        return [self.name_of(name) for name in names]
 
     def table(self, name: str | Sequence[str]) -> str:
         """Quote a dotted path, or a tuple of parts; a Jinja expression stays as it is."""

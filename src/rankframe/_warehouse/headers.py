@@ -32,7 +32,8 @@ def header(
     lines = [f"rf.sql({', '.join([*metrics, *options])})", "Assumed, and checked by rf.sql_check:"]
     lines += [f"  {line}" for table in tables.both for line in _assumed(table)]
     if tables.lacking:
-        lines.append("  every group of the run has the whole truth")
+        groups = ", ".join(plain(name)[1:-1] for name in tables.lacking)
+        lines.append(f"  {groups}: users are in several groups, and the whole truth judges each")
     lines.append("Metrics:")
     for metric in question.requested:
         lines.append(f"  {plain(names[metric.name])[1:-1]}: {_definition(metric.name)}")
@@ -44,7 +45,7 @@ def _assumed(table: Table) -> list[str]:
     lines = [f"{table.name}: {ids} are never null; one row for each"]
     if table.name == "truth":
         grade = "a finite number, never null" if table.relevance else "1 in every row"
-        lines.append(f"truth: the relevance is {grade}, some are > 0; some users have lists")
+        lines.append(f"truth: the relevance is {grade}, some are > 0; some users are in the run")
     elif table.rank is not None:
         lines.append("run: ranks are integers from 1, each once in a list; null is not retrieved")
     else:

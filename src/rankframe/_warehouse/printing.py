@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rankframe._vocabulary.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
@@ -16,6 +16,66 @@ class ColumnText(NamedTuple):
     sql: str
     dtype: str  # int, float, bool, or other
     nullable: bool = True
+
+
+class Form(NamedTuple):
+    """How a function is written: its inputs stand in the holes."""
+
+    text: str
+    dtype: str = ""  # "": that of its inputs
+    strength: int = 9  # how strongly it binds
+    needed: tuple[int, ...] = ()  # by inputs, to stand without parentheses
+
+
+def _sign(sign: str, strength: int, dtype: str = "") -> Form:
+    # of equal strength, what stands right needs parentheses, and comparisons on both sides
+    left = strength + (strength == _COMPARISON)
+    return Form(f"{{}} {sign} {{}}", dtype, strength, (left, strength + 1))
+
+
+_COMPARISON, _DIVISION, _ATOM = 4, 6, 9
+_GREATEST = "CAST(1.7976931348623157e308 AS {double})"
+_FORMS = {
+    "or": _sign("OR", 1, "bool"),
+    "and": _sign("AND", 2, "bool"),
+    "not": Form("NOT {}", "bool", 3, (7,)),
+    "equal": _sign("=", _COMPARISON, "bool"),
+    "not_equal": _sign("<>", _COMPARISON, "bool"),
+    "less": _sign("<", _COMPARISON, "bool"),
+    "less_equal": _sign("<=", _COMPARISON, "bool"),
+    "greater": _sign(">", _COMPARISON, "bool"),
+    "greater_equal": _sign(">=", _COMPARISON, "bool"),
+    "is_null": Form("{} IS NULL", "bool", _COMPARISON, (5,)),
+    "is_not_null": Form("{} IS NOT NULL", "bool", _COMPARISON, (5,)),
+    "is_nan": Form("{is_nan}", "bool", _COMPARISON, (5,)),
+    # NaN is the greatest number in most of them, and no comparison with it is true in BigQuery
+    "is_finite": Form(f"ABS({{}}) <= {_GREATEST}", "bool", _COMPARISON),
+    "is_infinite": Form(f"ABS({{}}) > {_GREATEST} AND NOT {{is_nan}}", "bool", 2, (5,)),
+    "plus": _sign("+", 5),
+    "minus": _sign("-", 5),
+    "times": _sign("*", _DIVISION),
+    "divide": Form("{} / {}", "float", _DIVISION),
+    "negate": Form("-{}", "", 7, (_ATOM,)),
+    "abs": Form("ABS({})"),
+    "ceil": Form("CEIL({})", "float"),
+    "exp": Form("EXP({})", "float"),
+    "floor": Form("FLOOR({})", "float"),
+    "log": Form("LN({}) / LN({})", "float", _DIVISION),  # the order of LOG's arguments differs
+    "power": Form("POWER({}, {})", "float"),
+    "sqrt": Form("SQRT({})", "float"),
+}
+_RANKS = {"dense": "DENSE_RANK", "min": "RANK", "ordinal": "ROW_NUMBER"}
+#: The types of what needs other rows; those of the rest have the type of their inputs.
+_TYPES = {name: form.dtype for name, form in _FORMS.items() if form.dtype}
+_TYPES |= {"mean": "float", "product_above": "float"}
+_TYPES |= dict.fromkeys(("any", "all", "is_duplicated"), "bool")
+_TYPES |= dict.fromkeys(("count", "n_unique", "len", "rank", "place"), "int")
+_NEVER_NULL = {
+    *("sum", "count", "n_unique", "len", "any", "all", "place", "product_above"),
+    *("is_null", "is_not_null", "is_duplicated"),
+}
+#: Columns that begin at 1, and the number of rows of a user in the truth.
+_POSITIVE = {"rank", "ideal_rank", "ideal_place", "truth COUNT(*)"}
 
 
 class Printer(NamedTuple):
@@ -35,13 +95,19 @@ class Printer(NamedTuple):
             case Column(name):
                 return self.columns[name].dtype
             case Literal(value):
-                return _type_of(value)
+                names = {bool: "bool", int: "int", float: "float", type(None): "null"}
+                return names.get(type(value), "other")
             case Cast(_, dtype):
                 return dtype
             case Over(value, _, _):
                 return self.dtype(value)
             case Call(name, inputs, _):
-                return self._type_of_call(name, inputs)
+                values = inputs[1:] if name == "when" else inputs
+                types = {self.dtype(value) for value in values} - {"null"}
+                if name not in ("when", "coalesce", "max", "min", "shift"):
+                    types = {"int" if dtype == "bool" else dtype for dtype in types}
+                mixed = "float" if types <= {"int", "float"} else "other"
+                return _TYPES.get(name) or (types.pop() if len(types) == 1 else mixed)
 
     def nullable(self, node: Node) -> bool:
         """Whether a node may be null where no column is that must not be."""
@@ -50,38 +116,20 @@ class Printer(NamedTuple):
                 return self.columns[name].nullable
             case Literal(value):
                 return value is None
-            case Cast(value, _):
+            case Cast(value, _) | Over(Cast(value, _), _, _):
                 return self.nullable(value)
             case Over(Call(name, inputs, _), _, _):
                 never = name in _NEVER_NULL
                 return name == "shift" or (not never and any(map(self.nullable, inputs)))
-            case Call("when", (_, *values), _):
-                return any(map(self.nullable, values))
             case Call("coalesce", inputs, _):
                 return all(map(self.nullable, inputs))
             case Call("divide", (part, whole), _):
                 return any(map(self.nullable, (part, whole))) or not _is_positive(whole)
-            case Call(name, inputs, _) if name in _NEVER_NULL:
-                return False
             case Call(name, inputs, _) if name not in AGGREGATES:
-                return any(map(self.nullable, inputs))
+                values = inputs[1:] if name == "when" else inputs
+                return name not in _NEVER_NULL and any(map(self.nullable, values))
             case _:
-                return True
-
-    def _type_of_call(self, name: str, inputs: tuple[Node, ...]) -> str:
-        if name in _BOOLEAN:
-            return "bool"
-        if name in _WHOLE:
-            return "int"
-        if name in _FLOATING:
-            return "float"
-        values = inputs[1:] if name == "when" else inputs
-        types = {self.dtype(value) for value in values} - {"null"}
-        if name not in ("when", "coalesce", "max", "min", "shift"):
-            types = {"int" if dtype == "bool" else dtype for dtype in types}
-        if len(types) == 1:
-            return types.pop()
-        return "float" if types <= {"int", "float"} else "other"
+                return not (isinstance(node, Call) and node.name in _NEVER_NULL)
 
     # -------------------------------------------------------------- writing
 
@@ -91,30 +139,57 @@ class Printer(NamedTuple):
                 return self.columns[name].sql, _ATOM
             case Literal(value):
                 negative = isinstance(value, int | float) and value < 0
-                return self.dialect.literal(value), _UNARY if negative else _ATOM
+                return self.dialect.literal(value), 7 if negative else _ATOM
             case Cast(value, dtype):
                 return self._cast(value, dtype)
-            case Over(value, keys, order):
-                return self._window(value, keys, order)
-            case Call(name, _, _) if name in _OPERATORS:
-                return self._operation(node)
+            case Over(Call() as value, keys, order):
+                return self._window(value, keys, order), _ATOM
+            case Call("when", (condition, *values), _):
+                first, *other = self._branches(node, values)
+                otherwise = f" ELSE {other[0]}" if values[1] != Literal(None) else ""
+                return f"CASE WHEN {self.sql(condition)} THEN {first}{otherwise} END", _ATOM
+            case Call("coalesce", inputs, _):
+                return f"COALESCE({', '.join(self._branches(node, inputs))})", _ATOM
+            case Call("least" | "greatest" as name, inputs, _):
+                return self._extreme(getattr(self.dialect, name), inputs), _ATOM
+            case Call("divide", (part, whole), _):  # null, not an error or infinity, by 0
+                by = self.sql(whole, 7) if _is_positive(whole) else f"NULLIF({self.sql(whole)}, 0)"
+                return f"{self.number(part)} / {by}", _DIVISION
+            case Call("log", (value, Literal(2.718281828459045)), _):
+                return f"LN({self.sql(value)})", _ATOM
             case Call(name, _, _) if name in AGGREGATES:
                 return self.aggregate(node), _ATOM
-            case Call(name, inputs, _) if name in _PLAIN:
-                return f"{_PLAIN[name]}({', '.join(map(self.sql, inputs))})", _ATOM
-            case Call(name, inputs, _) if name in _WRITERS:
-                return _WRITERS[name](self, inputs)
+            case Call(name, inputs, _) if name in _FORMS:
+                form = _FORMS[name]
+                needed = form.needed or (0,) * len(inputs)
+                texts = [self.sql(*pair) for pair in zip(inputs, needed, strict=True)]
+                is_nan = self.dialect.is_nan.format(texts[0], self.dialect.nan)
+                text = form.text.format(*texts, is_nan=is_nan, double=self.dialect.types[0])
+                return text, form.strength
             case _:
-                msg = f"it has {node.name!r} where SQL has no form for it"
+                name = node.name if isinstance(node, Call) else "over"
+                msg = f"it has {name!r} where SQL has no form for it"
                 raise ValueError(msg)
 
-    def _operation(self, node: Call) -> tuple[str, int]:
-        sign, strength = _OPERATORS[node.name]
-        left, right = node.inputs
-        # of equal strength, what stands right needs parentheses, and comparisons on both sides
-        comparison = strength == _COMPARISON
-        texts = self.sql(left, strength + comparison), self.sql(right, strength + 1)
-        return f"{texts[0]} {sign} {texts[1]}", strength
+    def _extreme(self, function: str, inputs: tuple[Node, ...]) -> str:
+        """Take the least or greatest value that is not null; some functions return null."""
+        text, *others = map(self.sql, inputs)
+        nullable = any(map(self.nullable, inputs))
+        for other in others:
+            pair = f"{text}, {other}"
+            text = f"COALESCE({function}({pair}), {pair})" if nullable else f"{function}({pair})"
+        return text
+
+    def _branches(self, node: Node, values: tuple[Node, ...] | list[Node]) -> list[str]:
+        """Write what stands for a value; beside doubles, a whole number has a point.
+
+        SQLite has a type for each value, and would divide whole numbers as integers.
+        """
+        double = self._is_double(node)
+        return [self._pointed(self.sql(value), double=double) for value in values]
+
+    def _pointed(self, text: str, *, double: bool) -> str:
+        return f"{text}.0" if double and re.fullmatch(r"-?\d+", text) else text
 
     def _cast(self, value: Node, dtype: str) -> tuple[str, int]:
         before = self.dtype(value)
@@ -123,220 +198,117 @@ class Printer(NamedTuple):
         if before == dtype or (before == "int" and dtype == "float"):
             return self._written(value)  # where it matters, a division casts it
         if dtype == "int" and before == "float":  # CAST would round in most of them
-            whole = f"CASE WHEN {self.sql(value, 6)} < 0 THEN CEIL({self.sql(value)}) "
-            return f"{whole}ELSE FLOOR({self.sql(value)}) END", _ATOM
+            text = self.sql(value)
+            return f"CASE WHEN {text} < 0 THEN CEIL({text}) ELSE FLOOR({text}) END", _ATOM
         if dtype == "bool":
             return f"{self.sql(value, 5)} <> 0", _COMPARISON
         return f"CAST({self.sql(value)} AS {self.dialect.types[dtype == 'int']})", _ATOM
 
     def _as_number(self, value: Node) -> str:
-        if isinstance(value, Literal):
-            return "NULL" if value.value is None else str(int(bool(value.value)))
+        text = self.sql(value)
         if self.nullable(value):
-            return f"CASE WHEN {self.sql(value)} THEN 1 WHEN {self._not(value)} THEN 0 END"
-        return f"CASE WHEN {self.sql(value)} THEN 1 ELSE 0 END"
-
-    def _not(self, value: Node) -> str:
-        return f"NOT {self.sql(value, _UNARY)}"
+            return f"CASE WHEN {text} THEN 1 WHEN NOT {self.sql(value, 7)} THEN 0 END"
+        return f"CASE WHEN {text} THEN 1 ELSE 0 END"
 
     def number(self, value: Node) -> str:
         """Write a value of which a mean or a division is taken."""
-        if self.dtype(value) == "bool":
-            return f"CAST({self._as_number(value)} AS {self.dialect.types[0]})"
-        if self.is_double(value):
-            return self.sql(value, 6)
-        return f"CAST({self.sql(value)} AS {self.dialect.types[0]})"
+        if self._is_double(value):
+            return self.sql(value, _DIVISION)
+        text = self._as_number(value) if self.dtype(value) == "bool" else self.sql(value)
+        return f"CAST({text} AS {self.dialect.types[0]})"
 
-    def is_double(self, value: Node) -> bool:
+    def _is_double(self, node: Node) -> bool:
         """Whether a value is a double in SQL, too: whole numbers are written without a point."""
-        match value:
+        match node:
             case Column(name):
                 return self.columns[name].dtype == "float"
-            case Literal(number):
-                return isinstance(number, float) and self._written(value)[0].startswith("CAST")
-            case Cast(inner, "float"):
-                return self.dtype(inner) != "bool" and self.is_double(inner)
-            case Call("when" | "coalesce", inputs, _):
-                values = inputs[value.name == "when" :]
-                dictionary = [node for node in values if not isinstance(node, Literal)]
-                return all(map(self.is_double, dictionary)) and any(map(self.is_double, values))
-            case Call(name, inputs, _) if name in _LIKE_INPUTS:
-                return any(map(self.is_double, inputs))
-            case Call(name, _, _):
-                return name in _FLOATING
-            case Over(inner, _, _):
-                return self.is_double(inner)
-            case _:
-                return False
-
-    def branch(self, value: Node, *, double: bool) -> str:
-        """Write what stands for a value; beside doubles, a whole number has a point.
-
-        SQLite has a type for each value, and would divide whole numbers as integers.
-        """
-        text = self.sql(value)
-        return f"{text}.0" if double and re.fullmatch(r"-?\d+", text) else text
+            case Literal(value):
+                return isinstance(value, float) and not value.is_integer()
+            case Cast(value, dtype):
+                return dtype == "float" and self.dtype(value) != "bool" and self._is_double(value)
+            case Over(value, _, _):
+                return self._is_double(value)
+            case Call("when" | "coalesce" as name, inputs, _):
+                values = inputs[name == "when" :]
+                others = [value for value in values if not isinstance(value, Literal)]
+                return all(map(self._is_double, others)) and any(map(self._is_double, values))
+            case Call(name, inputs, _):
+                of_name = _TYPES.get(name, "")
+                return of_name == "float" or (not of_name and any(map(self._is_double, inputs)))
 
     def column(self, value: Node) -> str:
         """Write a value as a column, of which the type says what it is."""
         return self.number(value) if self.dtype(value) == "float" else self.sql(value)
 
-    def aggregate(self, node: Call) -> str:
-        """Write an aggregate of a group that has rows."""
+    def aggregate(self, node: Call, over: str = "") -> str:
+        """Write an aggregate of a group that has rows, or of a window."""
         if node.name == "len":
-            return "COUNT(*)"
+            return f"COUNT(*){over}"
         (value,) = node.inputs
-        text, nullable = self.sql(value), self.nullable(value)
-        if self.dtype(value) == "bool":
+        text = self.column(value)
+        if self.dtype(value) == "bool" and node.name != "count":
+            if node.name == "all":
+                return f"MIN(CASE WHEN NOT {self.sql(value, 7)} THEN 0 ELSE 1 END){over} = 1"
             if node.name in ("any", "sum"):  # null counts as false
                 text = f"CASE WHEN {text} THEN 1 ELSE 0 END"
-                return f"MAX({text}) = 1" if node.name == "any" else f"SUM({text})"
-            if node.name == "all":
-                return f"MIN(CASE WHEN {self._not(value)} THEN 0 ELSE 1 END) = 1"
-            if node.name != "count":
-                text = self._as_number(value)
-        elif self.dtype(value) == "float" and not self.is_double(value):
-            text = self.number(value)
+                return f"MAX({text}){over} = 1" if node.name == "any" else f"SUM({text}){over}"
+            text = self._as_number(value)
         match node.name:
             case "sum":
-                none = self.branch(Literal(0), double=self.dtype(value) == "float")
-                return f"COALESCE(SUM({text}), {none})" if nullable else f"SUM({text})"
+                none = self._pointed("0", double=self.dtype(value) == "float")
+                total = f"SUM({text}){over}"
+                return f"COALESCE({total}, {none})" if self.nullable(value) else total
             case "mean":
-                return f"AVG({self.number(value)})"
+                return f"AVG({self.number(value)}){over}"
             case "n_unique":
-                return f"COUNT(DISTINCT {text})"
+                return f"COUNT(DISTINCT {text}){over}"
             case name:
-                return f"{name.upper()}({text})"
+                return f"{name.upper()}({text}){over}"
 
-    def _window(
-        self, value: Node, keys: tuple[Node, ...], order: tuple[Node, ...]
-    ) -> tuple[str, int]:
-        assert isinstance(value, Call)
+    def _window(self, value: Call, keys: tuple[Node, ...], order: tuple[Node, ...]) -> str:
+        if value.name == "is_duplicated":
+            keys = value.inputs
+        if value.name == "rank":
+            order = value.inputs
         within = [f"PARTITION BY {', '.join(map(self.sql, keys))}"] if keys else []
         if order:
-            within.append(f"ORDER BY {', '.join(map(self._null_last, order))}")
-        over, down = f"OVER ({' '.join(within)})", "ROWS BETWEEN UNBOUNDED PRECEDING AND"
+            falls = " DESC" if value.name == "rank" and value.option[1] else ""
+            within.append(f"ORDER BY {', '.join(map(self._null_last, order))}{falls}")
+        over = f" OVER ({' '.join(within)})"
+        down = f"{over[:-1]} ROWS BETWEEN UNBOUNDED PRECEDING AND"
         match value:
             case Call("cum_sum", (number,), _):
                 number = Cast(number, "int") if self.dtype(number) == "bool" else number
-                running = f"SUM({self.sql(number)}) {over[:-1]} {down} CURRENT ROW)"
-                if self.nullable(number):
-                    running = f"CASE WHEN {self.sql(number, 5)} IS NOT NULL THEN {running} END"
-                return running, _ATOM
+                return self._where_there(number, f"SUM({self.sql(number)}){down} CURRENT ROW)")
+            case Call("rank", (number,), (method, _)):
+                return self._where_there(number, f"{_RANKS[method]}(){over}")
             case Call("place", _, _):
-                return f"ROW_NUMBER() {over}", _ATOM
+                return f"ROW_NUMBER(){over}"
             case Call("product_above", (factor,), _):
-                text, above = self.sql(factor, 5), f"{over[:-1]} {down} 1 PRECEDING)"
-                logs = f"SUM(CASE WHEN {text} <= 0 THEN NULL ELSE LN({text}) END) {above}"
-                zeros = f"MAX(CASE WHEN {text} <= 0 THEN 1 ELSE 0 END) {above}"
-                product = f"COALESCE(EXP({logs}), 1.0)"
-                return f"CASE WHEN {zeros} = 1 THEN 0.0 ELSE {product} END", _ATOM
-            case Call("shift", (number, by), _):
-                assert isinstance(by, Literal)
-                assert isinstance(by.value, int)
-                lag = "LAG" if by.value > 0 else "LEAD"
-                return f"{lag}({self.sql(number)}, {abs(by.value)}) {over}", _ATOM
-            case Call("rank", (number,), (method, falls)):
-                place = self._null_last(number) + " DESC" * falls
-                over = f"OVER ({' '.join([*within, f'ORDER BY {place}'])})"
-                ranked = f"{_RANKS[method]}() {over}"
-                if self.nullable(number):
-                    ranked = f"CASE WHEN {self.sql(number, 5)} IS NOT NULL THEN {ranked} END"
-                return ranked, _ATOM
-            case Call("is_duplicated", columns, _):
-                equal = f"PARTITION BY {', '.join(map(self.sql, columns))}"
-                return f"COUNT(*) OVER ({equal}) > 1", _COMPARISON
+                text, above = self.sql(factor, 5), f"{down} 1 PRECEDING)"
+                logs = f"SUM(CASE WHEN {text} <= 0 THEN NULL ELSE LN({text}) END){above}"
+                zeros = f"MAX(CASE WHEN {text} <= 0 THEN 1 ELSE 0 END){above}"
+                return f"CASE WHEN {zeros} = 1 THEN 0.0 ELSE COALESCE(EXP({logs}), 1.0) END"
+            case Call("shift", (number, Literal(int() as by)), _):
+                return f"{'LAG' if by > 0 else 'LEAD'}({self.sql(number)}, {abs(by)}){over}"
+            case Call("is_duplicated", _, _):
+                return f"(COUNT(*){over} > 1)"
             case Call(name, _, _) if name in AGGREGATES - {"n_unique"} and not order:
-                return self._aggregate_over(value, over)
+                text = self.aggregate(value, over)
+                return f"({text})" if text.endswith(" = 1") else text
             case Call(name, _, _):
                 msg = f"it has {name!r} over a window, which has no form in SQL"
                 raise ValueError(msg)
 
-    def _aggregate_over(self, value: Call, over: str) -> tuple[str, int]:
-        text = self.aggregate(value)
-        if text.startswith("COALESCE("):
-            total, _, none = text[9:-1].rpartition(", ")
-            return f"COALESCE({total} {over}, {none})", _ATOM
-        if text.endswith(" = 1"):
-            return f"{text[:-4]} {over} = 1", _COMPARISON
-        return f"{text} {over}", _ATOM
+    def _where_there(self, value: Node, text: str) -> str:
+        is_there = f"{self.sql(value, 5)} IS NOT NULL"
+        return f"CASE WHEN {is_there} THEN {text} END" if self.nullable(value) else text
 
     def _null_last(self, node: Node) -> str:
         """Order by a value, null last in every dialect."""
         text = self.sql(node)
         null = f"CASE WHEN {self.sql(node, 5)} IS NULL THEN 1 ELSE 0 END"
         return f"{null}, {text}" if self.nullable(node) else text
-
-
-def _type_of(value: bool | float | str | None) -> str:  # noqa: FBT001
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "bool"
-    return "int" if isinstance(value, int) else "float" if isinstance(value, float) else "other"
-
-
-#: columns that begin at 1, and the number of rows of a group
-_POSITIVE = {"rank", "ideal_rank", "ideal_place", "s COUNT(*)"}
-_COMPARISON, _UNARY, _ATOM = 4, 7, 9
-_OPERATORS = {
-    "or": ("OR", 1),
-    "and": ("AND", 2),
-    "equal": ("=", _COMPARISON),
-    "not_equal": ("<>", _COMPARISON),
-    "less": ("<", _COMPARISON),
-    "less_equal": ("<=", _COMPARISON),
-    "greater": (">", _COMPARISON),
-    "greater_equal": (">=", _COMPARISON),
-    "plus": ("+", 5),
-    "minus": ("-", 5),
-    "times": ("*", 6),
-}
-_PLAIN = {
-    "abs": "ABS",
-    "ceil": "CEIL",
-    "exp": "EXP",
-    "floor": "FLOOR",
-    "power": "POWER",
-    "sqrt": "SQRT",
-}
-_RANKS = {"dense": "DENSE_RANK", "min": "RANK", "ordinal": "ROW_NUMBER"}
-_BOOLEAN = {*_OPERATORS} - {"plus", "minus", "times"} | {
-    *("not", "is_null", "is_not_null", "is_nan", "is_finite", "is_infinite", "is_duplicated"),
-    *("any", "all"),
-}
-_WHOLE = {"count", "n_unique", "len", "rank", "place"}
-_FLOATING = {"divide", "exp", "floor", "ceil", "log", "mean", "power", "product_above", "sqrt"}
-_LIKE_INPUTS = {
-    *("plus", "minus", "times", "negate", "abs", "sum", "max", "min", "cum_sum", "shift"),
-}
-_NEVER_NULL = {
-    *("sum", "count", "n_unique", "len", "any", "all", "place", "product_above"),
-    *("is_null", "is_not_null", "is_duplicated"),
-}
-
-
-def _when(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-    condition, value, otherwise = inputs
-    double = printer.is_double(Call("when", inputs))
-    text = f"CASE WHEN {printer.sql(condition)} THEN {printer.branch(value, double=double)}"
-    if otherwise != Literal(None):
-        text += f" ELSE {printer.branch(otherwise, double=double)}"
-    return f"{text} END", _ATOM
-
-
-def _coalesce(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-    double = printer.is_double(Call("coalesce", inputs))
-    return f"COALESCE({', '.join(printer.branch(node, double=double) for node in inputs)})", _ATOM
-
-
-def _divide(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-    """Divide as doubles; null, not an error or infinity, if the divisor is 0."""
-    part, whole = inputs
-    divisor = f"NULLIF({printer.sql(whole)}, 0)"
-    if _is_positive(whole):
-        divisor = printer.sql(whole, _UNARY)
-    return f"{printer.number(part)} / {divisor}", 6
 
 
 def _is_positive(node: Node) -> bool:
@@ -352,75 +324,3 @@ def _is_positive(node: Node) -> bool:
             return all(map(_is_positive, inputs))
         case _:
             return isinstance(node, Column) and node.name in _POSITIVE
-
-
-def _log(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-    """Take a logarithm; the order of LOG's arguments differs."""
-    value, base = inputs
-    natural = isinstance(base, Literal) and base.value == 2.718281828459045
-    text = f"LN({printer.sql(value)})"
-    return (text, _ATOM) if natural else (f"{text} / LN({printer.sql(base)})", 6)
-
-
-def _extreme(name: str) -> Callable[[Printer, tuple[Node, ...]], tuple[str, int]]:
-    def write(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-        """Take the least or greatest value that is not null; some functions return null."""
-        text, *others = map(printer.sql, inputs)
-        function = getattr(printer.dialect, name)
-        nullable = any(map(printer.nullable, inputs))
-        for other in others:
-            pair = f"{text}, {other}"
-            text = f"{function}({pair})"
-            text = f"COALESCE({text}, {pair})" if nullable else text
-        return text, _ATOM
-
-    return write
-
-
-def _null(test: str) -> Callable[[Printer, tuple[Node, ...]], tuple[str, int]]:
-    def write(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-        return f"{printer.sql(inputs[0], 5)} IS {test}", _COMPARISON
-
-    return write
-
-
-def _not(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-    return f"NOT {printer.sql(inputs[0], _UNARY)}", 3
-
-
-def _negate(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-    return f"-{printer.sql(inputs[0], _ATOM)}", _UNARY
-
-
-def _is_nan(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-    dialect = printer.dialect
-    return dialect.is_nan.format(printer.sql(inputs[0], 5), dialect.nan), _COMPARISON
-
-
-def _is_infinite(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-    greatest = f"CAST(1.7976931348623157e308 AS {printer.dialect.types[0]})"
-    test = f"ABS({printer.sql(inputs[0])}) > {greatest}"
-    return f"{test} AND NOT {_is_nan(printer, inputs)[0]}", 2
-
-
-def _is_finite(printer: Printer, inputs: tuple[Node, ...]) -> tuple[str, int]:
-    greatest = f"CAST(1.7976931348623157e308 AS {printer.dialect.types[0]})"
-    # NaN is the greatest number in most of them, and no comparison with it is true in BigQuery
-    return f"ABS({printer.sql(inputs[0])}) <= {greatest}", _COMPARISON
-
-
-_WRITERS: Mapping[str, Callable[[Printer, tuple[Node, ...]], tuple[str, int]]] = {
-    "coalesce": _coalesce,
-    "divide": _divide,
-    "greatest": _extreme("greatest"),
-    "is_finite": _is_finite,
-    "is_infinite": _is_infinite,
-    "is_nan": _is_nan,
-    "is_not_null": _null("NOT NULL"),
-    "is_null": _null("NULL"),
-    "least": _extreme("least"),
-    "log": _log,
-    "negate": _negate,
-    "not": _not,
-    "when": _when,
-}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rankframe._vocabulary import trees
 from rankframe._vocabulary.trees import (
@@ -30,40 +30,54 @@ class Cte(NamedTuple):
     body: str
 
 
-class Sum(NamedTuple):
-    """A column that is a sum over other rows of the list: a join of two rows of it."""
-
-    column: str
-    rows: str  # the CTE of the other rows
-    keys: Sequence[str]
-    value: str
-    where: str
-    absent: str | None
+#: Writes a step after another one, of which it takes the name.
+Join: TypeAlias = Callable[[str], str]
 
 
 @dataclass
 class Steps:
-    """The rows of one scope, and the columns that are derived on them."""
+    """Rows of the truth or of hits, and the columns that are derived on them."""
 
     name: str
     comment: str
     dialect: Dialect
     keys: Sequence[str]  # of a list, as far as these rows have them
-    item: str
-    base: str  # the first SELECT
-    dictionary: MutableMapping[str, ColumnText]
-    groups: frozenset[Node] = frozenset()  # of lists, all of which have these rows
+    source: str  # what follows SELECT *
+    columns: MutableMapping[str, ColumnText]
+    unhidden: Callable[[str], str] = str  # makes a name that hides no table
+    reserved: Sequence[str] = ()  # names that no derived column has
     facts: dict[Node, Node] = field(default_factory=dict[Node, Node])
-    step_of: dict[str, int] = field(default_factory=dict[str, int])
-    columns: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
-    sums: dict[int, list[Sum]] = field(default_factory=dict[int, list[Sum]])
-    windows: dict[Node, Column] = field(default_factory=dict[Node, Column])
+    groups: frozenset[str] = frozenset()  # of lists, all of which have these rows
     truth: Steps | None = None  # the rows that these are some of
+    step_of: dict[str, int] = field(default_factory=dict[str, int])
+    derived: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    joined: dict[int, dict[str, Join]] = field(default_factory=dict[int, "dict[str, Join]"])
+    windows: dict[Node, Column] = field(default_factory=dict[Node, Column])
 
     @property
     def printer(self) -> Printer:
         """Print what reads these rows."""
-        return Printer(self.dialect, self.dictionary)
+        return Printer(self.dialect, self.columns)
+
+    @property
+    def last(self) -> str:
+        """The name of the step that has all columns."""
+        return self.ctes()[-1].name
+
+    def ctes(self) -> list[Cte]:
+        """Write all steps."""
+        source = self.source if self.truth is None else f"FROM {self.truth.last}\n  {self.source}"
+        ctes = [Cte(self.name, self.comment, _select(self.derived.get(1, []), source))]
+        for step in range(1, 1 + max([0, *self.derived, *self.joined])):
+            if step > 1 and (columns := self.derived.get(step)):
+                words = [re.findall(r"\w+", column)[-1] for column in columns]
+                name = self.unhidden(f"{self.name}_with_{words[0]}")
+                comment = f"the same, with {', '.join(words)}"
+                ctes.append(Cte(name, comment, _select(columns, f"FROM {ctes[-1].name}")))
+            for word, join in self.joined.get(step, {}).items():
+                name = self.unhidden(f"{self.name}_with_{word}")
+                ctes.append(Cte(name, f"the same, with {word}", join(ctes[-1].name)))
+        return ctes
 
     def add(self, name: str, node: Node, *, of_all: bool = False) -> None:
         """Derive a column, unless it is the same for all rows.
@@ -73,27 +87,48 @@ class Steps:
         self._derive(name, self.ready(node, of_all=of_all))
 
     def _derive(self, name: str, node: Node) -> None:
+        printer = self.printer
         if isinstance(node, Literal | Column):  # no column of its own
             self.facts[Column(name)] = node
-            self.dictionary[name] = ColumnText(self.printer.sql(node), self.printer.dtype(node))
+            self.columns[name] = ColumnText(printer.sql(node), printer.dtype(node))
             return
-        dictionary = ColumnText(
-            self.dialect.name_of(self._free(name)),
-            self.printer.dtype(node),
-            self.printer.nullable(node),
-        )
-        step = self._after(node)
-        self.columns.setdefault(step, []).append(f"{self.printer.column(node)} AS {dictionary.sql}")
-        self.dictionary[name], self.step_of[name] = dictionary, step
+        text = ColumnText(self._free(name), printer.dtype(node), printer.nullable(node))
+        step = self.step_after(node)
+        self.derived.setdefault(step, []).append(f"{printer.column(node)} AS {text.sql}")
+        self.columns[name], self.step_of[name] = text, step
 
-    def add_sum(self, column: str, total: Sum, reads: Collection[Node], dtype: str) -> None:
-        """Join a sum over rows of the same list."""
-        step = max(map(self._after, reads), default=1)
-        dictionary = ColumnText(
-            self.dialect.name_of(self._free(column)), dtype, total.absent is None
+    def add_sum(self, name: str, value: Node, where: str, item: str) -> None:
+        """Join a sum over rows of the truth."""
+        assert self.truth is not None
+        quoted, word = self.dialect.names_of, self._free(name)
+        own = quoted([*self.keys, item])
+        on = " AND ".join([f"o.{key} = a.{key}" for key in quoted(self.truth.keys)] + [where])
+        columns = ", ".join(f"a.{key}" for key in own)
+        printer = self.truth.prefixed("o")
+        total = f"SUM({printer.column(value)}) AS {word}"
+        rows = self.truth.last
+
+        def join(before: str) -> str:
+            return (
+                f"  SELECT *\n  FROM {before}\n  LEFT JOIN (\n    SELECT {columns}, {total}\n"
+                f"    FROM {before} AS a\n    JOIN {rows} AS o ON {on}\n"
+                f"    GROUP BY {columns}\n  ) AS sums USING ({', '.join(own)})"
+            )
+
+        self.joined.setdefault(1, {})[word[1:-1]] = join
+        self.columns[name], self.step_of[name] = ColumnText(word, printer.dtype(value)), 1
+
+    def prefixed(self, table: str) -> Printer:
+        """Print what reads these rows as another table; a constant has no column."""
+        return Printer(
+            self.dialect,
+            {
+                name: text._replace(sql=f"{table}.{text.sql}")
+                if text.sql.startswith(self.dialect.quote)
+                else text
+                for name, text in self.columns.items()
+            },
         )
-        self.sums.setdefault(step, []).append(total._replace(column=dictionary.sql))
-        self.dictionary[column], self.step_of[column] = dictionary, step
 
     def ready(self, node: Node, *, of_all: bool = False) -> Node:
         """Simplify a node on these rows, and put windows inside windows into columns."""
@@ -106,62 +141,24 @@ class Steps:
         if self.truth is None:
             return node
         window = Over(node, keys) if isinstance(node, Call) and node.name in AGGREGATES else node
-        if isinstance(window, Over) and self.truth.has(window):
+        read = {*trees.columns_of(window)} - self.truth.groups
+        if isinstance(window, Over) and read <= {*self.truth.columns}:
             return self.truth.in_column(self.truth.ready(window))
         inputs = tuple(self._of_truth(below, keys) for below in trees.inputs_of(node))
         return trees.rebuilt(node, inputs)
 
-    def ctes(self) -> list[Cte]:
-        """Write all steps; the last one has the name of the rows."""
-        last = max([0, *self.columns, *self.sums])
-        bodies: list[tuple[str, str]] = [(self.base, "")]
-        for step in range(1, last + 1):
-            if columns := self.columns.get(step):
-                listed = ",\n".join(f"    {column}" for column in columns)
-                bodies.append((f"  SELECT\n    *,\n{listed}\n  FROM {{before}}", ""))
-            if sums := self.sums.get(step):
-                bodies.append((self._joined(sums), ""))
-        names = [f"{self.name}_step_{place}" for place in range(1, len(bodies))]
-        ctes: list[Cte] = []
-        for place, (body, _) in enumerate(bodies):
-            name = [*names, self.name][place]
-            comment = self.comment if place == 0 else "the same, with columns derived on them"
-            before = names[place - 1] if place else ""
-            ctes.append(Cte(name, comment, body.replace("{before}", before)))
-        return ctes
-
-    def _joined(self, sums: Sequence[Sum]) -> str:
-        """Join two rows of each list, once for each sum."""
-        row = self.dialect.names_of([*self.keys, self.item])
-        columns: list[str] = []
-        joins: list[str] = []
-        for number, total in enumerate(sums, 1):
-            other = "{before}" if total.rows == self.name else total.rows
-            same = self.dialect.names_of(total.keys)
-            on = [f"o.{key} = a.{key}" for key in same] + ([total.where] if total.where else [])
-            names = ", ".join(f"a.{name}" for name in row)
-            joins.append(
-                f"  LEFT JOIN (\n    SELECT {names}, SUM({total.value}) AS {total.column}\n"
-                f"    FROM {{before}} AS a JOIN {other} AS o ON {' AND '.join(on)}\n"
-                f"    GROUP BY {names}\n"
-                f"  ) AS s{number} ON {' AND '.join(f's{number}.{n} = r.{n}' for n in row)}"
-            )
-            value = f"s{number}.{total.column}"
-            if total.absent is not None:
-                value = f"COALESCE({value}, {total.absent})"
-            columns.append(f",\n    {value} AS {total.column}")
-        return f"  SELECT\n    r.*{''.join(columns)}\n  FROM {{before}} AS r\n" + "\n".join(joins)
-
-    def _after(self, node: Node) -> int:
+    def step_after(self, node: Node) -> int:
+        """Tell the step in which a column that reads others can be made."""
         return 1 + max((self.step_of.get(name, 0) for name in trees.columns_of(node)), default=0)
 
     def _free(self, name: str) -> str:
         """Write a name of the vocabulary as one word that no other column has."""
         word = re.sub(r"\W+", "_", name).strip("_")
-        taken = {dictionary.sql.lower() for dictionary in self.dictionary.values()}
+        taken = {text.sql.lower() for text in self.columns.values()}
+        taken |= {name.lower() for name in self.dialect.names_of(self.reserved)}
         while self.dialect.name_of(word).lower() in taken:
             word += "_"
-        return word
+        return self.dialect.name_of(word)
 
     def _flat(self, node: Node, rest: tuple[Node, ...]) -> Node:
         """Put a window around what needs other rows: where none is named, those of ``rest``."""
@@ -176,40 +173,37 @@ class Steps:
         inputs = tuple(self._flat(below, rest) for below in trees.inputs_of(node))
         return trees.rebuilt(node, inputs)
 
-    def has(self, window: Over) -> bool:
-        """Whether these rows have what a window reads, beside the groups that it is in."""
-        groups = {key.name for key in self.groups if isinstance(key, Column)}
-        return {*trees.columns_of(window)} - groups <= {*self.dictionary}
-
-    def _own_keys(self, keys: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Leave out the groups that these rows do not have yet, since all have the same rows."""
-        lists = {Column(name) for name in self.keys}
-        return tuple(key for key in keys if key in lists or key not in self.groups)
-
     def _pushed(
         self, node: Node, keys: tuple[Node, ...], order: tuple[Node, ...], rest: tuple[Node, ...]
     ) -> Node:
         """Move a window down to the functions that need other rows."""
-        if isinstance(node, Call) and node.name in AGGREGATES | WINDOWED:
-            keys = self._own_keys(keys)
-            inputs = tuple(self.in_column(self._flat(below, rest)) for below in node.inputs)
-            if node.name == "is_duplicated":
-                keys = ()
-            return Over(Call(node.name, inputs, node.option), keys, order)
         if isinstance(node, Over):
             return self._flat(node, rest)
+        if isinstance(node, Call) and node.name in AGGREGATES | WINDOWED:
+            # groups that these rows do not have yet all have the same rows
+            own = (k for k in keys if not (isinstance(k, Column) and k.name in self.groups))
+            inputs = tuple(self.in_column(self._flat(below, rest)) for below in node.inputs)
+            return Over(Call(node.name, inputs, node.option), tuple(own), order)
         inputs = tuple(self._pushed(below, keys, order, rest) for below in trees.inputs_of(node))
         return trees.rebuilt(node, inputs)
 
     def in_column(self, node: Node) -> Node:
         """Put what has a window into a column of its own."""
-        if not any(isinstance(below, Over) for below in trees.every_node(node)):
-            return node
-        if node not in self.windows:
-            name = f"{self.name} window {len(self.windows) + 1}"
+        over = [below for below in trees.every_node(node) if isinstance(below, Over)]
+        if over and node not in self.windows:
+            value = over[0].value
+            function = value.name if isinstance(value, Call) else "window"
+            name = " ".join([function, *trees.columns_of(value)])
+            while name in self.columns:
+                name += " "
             self._derive(name, node)
             self.windows[node] = Column(name)
-        return self.windows[node]
+        return self.windows[node] if over else node
+
+
+def _select(columns: Sequence[str], source: str) -> str:
+    listed = ",\n    ".join(["*", *columns])
+    return f"  SELECT\n    {listed}\n  {source}" if columns else f"  SELECT *\n  {source}"
 
 
 def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node:
@@ -218,21 +212,21 @@ def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node
     node = trees.rebuilt(node, inputs)
     if node in facts:
         return facts[node]
-    if isinstance(node, Cast) and isinstance(node.value, Literal):
-        if isinstance(node.value.value, bool) and node.dtype != "bool":
-            return Literal(int(node.value.value))
-        return node.value if node.value.value is None else node
-    if isinstance(node, Cast) and printer.dtype(node.value) == node.dtype:
-        return node.value
-    if not isinstance(node, Call):
-        return node
-    return _simplified_call(node, printer)
-
-
-def _simplified_call(node: Call, printer: Printer) -> Node:
     match node:
+        case Cast(Literal(bool() as value), dtype) if dtype != "bool":
+            return Literal(int(value))
+        case Cast(Literal(None) as null, _):
+            return null
+        case Cast(value, dtype) if printer.dtype(value) == dtype:
+            return value
         case Call("when", (Literal(condition), value, otherwise)):
             return value if condition else otherwise
+        case Call("greater", (Literal(1 | 1.0), Literal(0))):
+            return Literal(value=True)
+        case Call("times", (Literal(1 | 1.0), value)) | Call("times", (value, Literal(1 | 1.0))):
+            return value
+        case Call("divide", (value, Literal(1 | 1.0))):
+            return Cast(value, "float")
         case Call("and" | "or", (left, right)):
             decides = node.name == "or"  # true decides or, and false decides and
             for side, other in ((left, right), (right, left)):

@@ -4,8 +4,8 @@
 --   run: groups, user and item are never null; one row for each
 --   run: ranks are integers from 1, each once in a list; null is not retrieved
 --   truth: user and item are never null; one row for each
---   truth: the relevance is a finite number, never null, some are > 0; some users have lists
---   every group of the run has the whole truth
+--   truth: the relevance is a finite number, never null, some are > 0; some users are in the run
+--   model: users are in several groups, and the whole truth judges each
 -- Metrics:
 --   precision@10: Precision: hits@k / k, the share of the first k items that are relevant.
 --   recall@10: Recall: hits@k / R, the share of the relevant items that are among the first k.
@@ -32,83 +32,70 @@ judgments AS (
   FROM "labels"
   WHERE "relevance" IS NOT NULL
 ),
--- each group has all of the truth
+-- the groups of the run; the whole truth judges each
 all_groups AS (
   SELECT DISTINCT "model"
   FROM "recs"
   WHERE "rank" IS NOT NULL
 ),
 -- items of grade > 0
-relevant_step_1 AS (
-  SELECT
-    "user",
-    "item",
-    "relevance"
-  FROM judgments
-  WHERE "relevance" > 0
-),
--- the same, with columns derived on them
-relevant_step_2 AS (
-  SELECT
-    *,
-    ROW_NUMBER() OVER (PARTITION BY "user" ORDER BY "relevance" DESC) AS "ideal_place"
-  FROM relevant_step_1
-),
--- the same, with columns derived on them
 relevant AS (
   SELECT
     *,
-    CAST(1 AS DOUBLE) / (LN("ideal_place" + 1) / LN(2)) AS "place_discount"
-  FROM relevant_step_2
+    ROW_NUMBER() OVER (PARTITION BY "user" ORDER BY "relevance" DESC) AS "ideal_place"
+  FROM judgments
+  WHERE "relevance" > 0
 ),
--- sums of the truth, one row per user
+-- the same, with place_discount
+relevant_with_place_discount AS (
+  SELECT
+    *,
+    CAST(1 AS DOUBLE) / (LN("ideal_place" + 1) / LN(2)) AS "place_discount"
+  FROM relevant
+),
+-- sums over the rows of relevant, one row per user
 relevant_sums AS (
   SELECT
     "user",
-    COUNT(*) AS "num_rows",
-    SUM("relevance" * CASE WHEN "ideal_place" <= 10 THEN "place_discount" ELSE 0.0 END) AS "sum_relevance_ideal_place_place_discount"
-  FROM relevant
+    COUNT(*) AS "num_relevant",
+    SUM("relevance" * CASE WHEN "ideal_place" <= 10 THEN "place_discount" ELSE 0.0 END) AS "ndcg_at_10_ideal"
+  FROM relevant_with_place_discount
   GROUP BY "user"
 ),
--- those in the lists, of relevant
-hits_step_1 AS (
-  SELECT
-    l."model", t.*, l."rank"
-  FROM relevant AS t
-  JOIN lists AS l ON l."user" = t."user" AND l."item" = t."item"
-),
--- the same, with columns derived on them
+-- relevant items that are in the list
 hits AS (
   SELECT
     *,
     ROW_NUMBER() OVER (PARTITION BY "model", "user" ORDER BY "rank") AS "hits",
     CAST(1 AS DOUBLE) / (LN("rank" + 1) / LN(2)) AS "rank_discount"
-  FROM hits_step_1
+  FROM relevant_with_place_discount
+  JOIN lists USING ("user", "item")
 ),
--- sums of the lists
+-- sums over the rows of hits, one row per list
 hits_sums AS (
   SELECT
     "model",
     "user",
-    SUM(CASE WHEN "rank" <= 10 THEN 1 ELSE 0 END) AS "hits_to_10",
-    SUM(CAST("hits" AS DOUBLE) / "rank") AS "sum_hits_rank",
+    SUM(CASE WHEN "rank" <= 10 THEN 1 ELSE 0 END) AS "hits_at_10",
+    SUM(CAST("hits" AS DOUBLE) / "rank") AS "map_sum",
     MIN("rank") AS "min_rank",
-    SUM("relevance" * CASE WHEN "rank" <= 10 THEN "rank_discount" ELSE 0.0 END) AS "sum_relevance_rank_rank_discount_to_10"
+    SUM("relevance" * CASE WHEN "rank" <= 10 THEN "rank_discount" ELSE 0.0 END) AS "ndcg_at_10_sum"
   FROM hits
   GROUP BY "model", "user"
 ),
 -- one row per user, with the value of each metric
 values_of_relevant AS (
   SELECT
-    g."model",
-    s."user",
-    CAST(COALESCE(h."hits_to_10", 0) AS DOUBLE) / 10 AS "precision@10",
-    CAST(COALESCE(h."hits_to_10", 0) AS DOUBLE) / s."num_rows" AS "recall@10",
-    COALESCE(h."sum_hits_rank", 0.0) / s."num_rows" AS "map",
-    CASE WHEN h."min_rank" IS NOT NULL THEN CAST(1 AS DOUBLE) / NULLIF(h."min_rank", 0) ELSE 0.0 END AS "mrr",
-    CASE WHEN s."sum_relevance_ideal_place_place_discount" <> 0 THEN CASE WHEN COALESCE(h."sum_relevance_rank_rank_discount_to_10", 0.0) / NULLIF(s."sum_relevance_ideal_place_place_discount", 0) > 1 THEN 1.0 ELSE COALESCE(h."sum_relevance_rank_rank_discount_to_10", 0.0) / NULLIF(s."sum_relevance_ideal_place_place_discount", 0) END END AS "ndcg@10"
-  FROM relevant_sums AS s CROSS JOIN all_groups AS g
-  LEFT JOIN hits_sums AS h ON h."model" = g."model" AND h."user" = s."user"
+    "model",
+    "user",
+    CAST(COALESCE("hits_at_10", 0) AS DOUBLE) / 10 AS "precision@10",
+    CAST(COALESCE("hits_at_10", 0) AS DOUBLE) / "num_relevant" AS "recall@10",
+    COALESCE("map_sum", 0.0) / "num_relevant" AS "map",
+    CASE WHEN "min_rank" IS NOT NULL THEN CAST(1 AS DOUBLE) / NULLIF("min_rank", 0) ELSE 0.0 END AS "mrr",
+    CASE WHEN "ndcg_at_10_ideal" <> 0 THEN CASE WHEN COALESCE("ndcg_at_10_sum", 0.0) / NULLIF("ndcg_at_10_ideal", 0) > 1 THEN 1.0 ELSE COALESCE("ndcg_at_10_sum", 0.0) / NULLIF("ndcg_at_10_ideal", 0) END END AS "ndcg@10"
+  FROM relevant_sums
+  CROSS JOIN all_groups
+  LEFT JOIN hits_sums USING ("model", "user")
 )
 SELECT
   "model",
