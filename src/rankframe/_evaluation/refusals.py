@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import inspect
 import warnings
 
 from rankframe._evaluation import bounds, system_metrics, user_choice
@@ -150,7 +150,7 @@ def _check_missed_items(metric: RequestedMetric, tables: Tables) -> None:
     if reading.scope in ("listed", "shares"):
         return
     run, truth = tables.run, tables.truth
-    of_run = set() if truth is None else {*run.schema} - {*truth.schema}
+    of_run: set[str] = set() if truth is None else {*run.schema} - {*truth.schema}
     null = {*missed_items.NULL, *of_run.intersection(reading.outside)}
     left_out = missed_items.leaving_out(metric.expr, null)
     if left_out is None:
@@ -162,8 +162,8 @@ def _check_missed_items(metric: RequestedMetric, tables: Tables) -> None:
         f"never null, or add .fill_null(False) before .{function}(); if only retrieved items are "
         "meant, say so with .filter(pl.col('rank').is_not_null())"
     )
-    frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("rankframe"):
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals["__name__"].startswith("rankframe"):
         frame, level = frame.f_back, level + 1
     warnings.warn(msg, RankingWarning, stacklevel=level)
 

@@ -79,7 +79,7 @@ def read_nested(name: str, content: bytes) -> pl.DataFrame | None:
 def of_search(name: str, content: Any) -> pl.DataFrame | None:
     """Read the shapes of search engines; None if no field of the content is nested."""
     if isinstance(content, list):
-        _check_rows(name, cast("list[Any]", content))
+        _check_rows(name, content)  # pyright: ignore[reportUnknownArgumentType]
     if not isinstance(content, Mapping):
         return None
     fields = cast("Mapping[str, Any]", content)

@@ -74,7 +74,7 @@ def _ids(schema: pl.Schema, column: str) -> _Ids:
     if isinstance(dtype, pl.List) and column_roles.can_be_id(inner):
         return _Ids(column, inner, None)
     if isinstance(dtype, pl.List) and isinstance(inner, pl.Struct):
-        fields = inner.to_schema()
+        fields = pl.Schema(inner.to_schema())
         numbers = _numbers_of(fields)
         if len(fields) == 2 and len(numbers) == 1:
             (name,) = {*fields} - {*numbers}
@@ -95,6 +95,6 @@ def _ids(schema: pl.Schema, column: str) -> _Ids:
 def _numbers_of(fields: pl.Schema) -> list[str]:
     """Name the fields that can be the number: by their names if both are numbers."""
     numbers = [name for name in fields if fields[name].is_numeric()]
-    known = [name for name in numbers if name in _NUMBERS]
+    plain = [name for name in numbers if name in _NUMBERS]
     others = [name for name in numbers if not (name.lower().endswith("id") or name in _ITEMS)]
-    return known or others if len(numbers) > 1 else numbers
+    return plain or others if len(numbers) > 1 else numbers

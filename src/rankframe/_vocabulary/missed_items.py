@@ -20,8 +20,10 @@ NULL = frozenset(
 _COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 _JUNCTIONS = {"and", "or", "not"}
 #: Functions of numbers whose value is null if one of these is.
-_PASS_NULL = {"plus", "minus", "times", "divide", "negate", "abs", "ceil", "floor"}
-_PASS_NULL |= {"exp", "log", "sqrt", "power"}
+_PASS_NULL = {
+    *("plus", "minus", "times", "divide", "negate", "abs", "ceil", "floor"),
+    *("exp", "log", "sqrt", "power"),
+}
 
 
 def leaving_out(expr: pl.Expr, null: Collection[str]) -> tuple[str, str] | None:
