@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from datetime import date, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -60,12 +61,36 @@ def liked(past: pl.DataFrame, future: pl.DataFrame) -> pl.DataFrame:
     return back.select("user", "item", relevance=pl.col("rating") - 3)
 
 
-def popularity(past: pl.DataFrame, users: pl.DataFrame, n: int = 20) -> pl.DataFrame:
-    """Recommend the films that most users have rated."""
-    counts = past.group_by("item").agg(score=pl.len())
+def popularity(
+    past: pl.DataFrame, users: pl.DataFrame, n: int = 20, counted: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Recommend the films that most users have rated, in the past or among the counted ratings."""
+    counts = (past if counted is None else counted).group_by("item").agg(score=pl.len())
     # no user has rated so many that fewer than n of these are left
     most = past.group_by("user").len()["len"].max() + n
     return _first(users.join(counts.top_k(most, by="score"), how="cross"), past, n)
+
+
+def write_days(lake: Path, rated: pl.DataFrame, first: date, number: int) -> None:
+    """Write lists and judgments by day: run/day=…/0.parquet and truth/day=…/0.parquet.
+
+    The lists of a day are for its users and know the ratings before it: the films that most users
+    rated (popular), or rated in the last four weeks (recent).
+    """
+    rated = rated.with_columns(day=pl.from_epoch("time").dt.date())
+    for day in (first + timedelta(days=n) for n in range(number)):
+        past, today = rated.filter(pl.col("day") < day), rated.filter(pl.col("day") == day)
+        users, four_weeks = today.select("user").unique(maintain_order=True), timedelta(days=28)
+        recent = past.filter(pl.col("day") >= day - four_weeks)
+        lists = {"popular": popularity(past, users), "recent": popularity(past, users, 20, recent)}
+        grade = (pl.col("rating") - 3).clip(0).cast(pl.Int32)
+        tables = {
+            "run": rf.from_runs(lists),
+            "truth": today.select("user", "item", relevance=grade),
+        }
+        for name, table in tables.items():
+            (folder := lake / name / f"day={day}").mkdir(parents=True)
+            table.write_parquet(folder / "0.parquet")
 
 
 def item_knn(past: pl.DataFrame, users: pl.DataFrame, n: int = 20) -> pl.DataFrame:

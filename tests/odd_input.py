@@ -875,7 +875,7 @@ def pandas_cases() -> list[PandasCase]:
     ]
 
 
-# ------------------------------------------------------------------ parts, meters and trackers
+# ------------------------------------------------------------------ parts, meters, logs and trackers
 
 
 class Refusal(NamedTuple):
@@ -914,6 +914,13 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
     tree: Any = rf.parts.merge([one, sums("2026-11-02", (3,))])
     facts = rf.parts.facts(given(RUN), truth=given(TRUTH))
     means = pl.DataFrame({"users": [1], "rr": [None]})
+    mixed = pl.DataFrame({"day": [1, 2], "user": 1, "rr": 1.0, "conventions": ["a", "b"]})
+    log = mixed.select("day", "conventions", metric=pl.lit("rr"), mean="rr", users="user")
+    unlike = "column 'conventions': the rows differ in how they were made: conventions='a', "
+    made_so = (
+        ": keep rows of one value, compute the others again, or name the column in by=; the files "
+        "of rf.provenance show what changed"
+    )
     twice = "comes twice: leave one out, or keep the later one with duplicates='last'"
     same = "frames 0 and 1 have the same 2 users in the same groups"
     keep = (
@@ -991,6 +998,26 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             lambda: updated("day"),
             "column 'user': a user is in two batches: put all rows of a user into one. Offending "
             "row: day=1, user=1",
+        ),
+        Refusal(
+            "values of different conventions",
+            lambda: rf.summarize(given(mixed), "rr", by="day"),
+            f"table of values, {unlike}day=1, user=1, but conventions='b', day=2, user=1{made_so}",
+        ),
+        Refusal(
+            "a trend of different conventions",
+            lambda: rf.plot.trend(given(log), "rr", by=()),
+            f"log, {unlike}day=1, but conventions='b', day=2{made_so}",
+        ),
+        Refusal(
+            "a trend with two rows of a day",
+            lambda: rf.plot.trend(given(log.with_columns(day=1).drop("conventions")), "rr", by=()),
+            "log: two rows of 'rr' at day=1: keep one, or name more columns in by=",
+        ),
+        Refusal(
+            "a trend of a metric that is not in the log",
+            lambda: rf.plot.trend(given(log), "map", by=()),
+            "log: no mean of 'map'; its metrics are 'rr'",
         ),
         Refusal(
             "as_dict(undefined=0.0)",
@@ -1158,7 +1185,7 @@ def page() -> str:
         lines.append("")
     lines += ["## pandas", "", "| input | result |", "| --- | --- |"]
     lines += [f"| {case.name} | {_told(case.gives, METRICS)} |" for case in pandas_cases()]
-    lines += ["", "## Parts, meters and trackers", "", "| input | result |", "| --- | --- |"]
+    lines += ["", "## Parts, meters, logs and trackers", "", "| input | result |", "| --- | --- |"]
     lines += [f"| {case.name} | {_told(case.says, METRICS)} |" for case in refusals()]
     lines += ["", "## Frames and shapes", "", "| input | result |", "| --- | --- |"]
     lines += [f"| {case.name} | {_told(case.says, METRICS)} |" for case in doors()]

@@ -41,7 +41,7 @@ assert not loaded, loaded
 #: The rooms that ``evaluate`` and ``per_user`` need, and their modules that are loaded later.
 LOADED = {"_evaluation", "_namespace", "_request", "_tables", "_vocabulary", "errors", "metrics"}
 LATER = {
-    "_evaluation": {"overlap", "ready_values", "row_verbs", "trackers"},
+    "_evaluation": {"overlap", "provenance", "ready_values", "row_verbs", "trackers"},
     "_tables": {"arrays", "fusion", "health", "health_counts", "health_tables", "matrices"}
     | {"side_by_side", "two_lists", "judgment_files"},
     "_vocabulary": {"item_distances", "missed_items", "trees"},

@@ -37,6 +37,7 @@ VERBS += [
     "letters",
     "agreement",
     "discriminative_power",
+    "provenance",
     "report",
     "table",
     "gate",

@@ -20,9 +20,13 @@ MINUTES_OF_PIPELINES = 5  # one 5 M-row table through eight engines
 FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
 
 
+def number(path):
+    return path.stem.partition("_")[0]
+
+
 def _tier(path):
     """Four doors are opened each time; the others take longest, or start Java."""
-    marks = [] if path.stem[0] in "1378" else [pytest.mark.thorough]
+    marks = [] if number(path) in {*"1378"} else [pytest.mark.thorough]
     return pytest.param(path, id=path.stem, marks=marks)
 
 
@@ -72,8 +76,8 @@ def test_a_picture_is_what_it_shows():
     assert picture(0.45) != picture(0.45, "mark_point")
 
 
-def test_there_are_nine():
-    assert [path.stem[0] for path in NOTEBOOKS] == [*"123456789"]
+def test_there_are_ten():
+    assert {number(path) for path in NOTEBOOKS} == {*"123456789", "10"}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -121,7 +125,7 @@ def test_a_notebook_runs_and_prints_what_it_keeps(path, tmp_path):
         pytest.fail(result.error.trace)
     took = time.monotonic() - start
     assert printed(result.nb) == printed(nbformat.read(path, 4)), (
-        f"run it again: python -m tests.run_notebooks {path.stem[0]}"
+        f"run it again: python -m tests.run_notebooks {number(path)}"
     )
     assert drawn(result.nb) == drawn(nbformat.read(path, 4)), "its pictures are older than the code"
     pictures = [*tmp_path.glob("*.svg")]

@@ -64,6 +64,7 @@ if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
     from rankframe._comparison.summaries import summarize, summarize_values
     from rankframe._comparison.system_agreement import agreement, discriminative_power
     from rankframe._evaluation.overlap import overlap, rbo
+    from rankframe._evaluation.provenance import provenance
     from rankframe._evaluation.row_verbs import check, listed, relevant, shares
     from rankframe._evaluation.trackers import as_dict
     from rankframe._report.report import Report, report
@@ -104,6 +105,7 @@ __all__ = [  # noqa: RUF022  (by topic)
     "evaluate",
     "per_user",
     "as_dict",
+    "provenance",
     "metric",
     "register_column",
     "register_metric",

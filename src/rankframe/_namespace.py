@@ -46,6 +46,7 @@ VERBS = {
     "report": "_report.report",
     "table": "_report.results",
     "gate": "_comparison.gate",
+    "provenance": "_evaluation.provenance",
     "harm": "_comparison.harm",
 }
 CHARTS = {
@@ -60,6 +61,7 @@ CHARTS = {
     "lorenz": "plot._of_exposure",
     "critical_difference": "plot._of_pairs",
     "agreement": "plot._of_pairs",
+    "trend": "plot._of_days",
 }
 
 

@@ -236,7 +236,7 @@ def test_a_mismatch_of_long_enums_is_one_line(folder, capsys):
     [
         ("evalute", "; the nearest is 'evaluate' ("),
         ("helth", "; the nearest is 'health' ("),
-        ("zz", "report ("),
+        ("zz", "report, run ("),
     ],
 )
 def test_a_misspelled_command_has_a_nearest_one(capsys, typed, said):

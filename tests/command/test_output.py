@@ -122,6 +122,13 @@ def test_a_p_value_is_never_0(tmp_path, monkeypatch, capsys):
     assert json.loads(printed(capsys, "compare a.csv b.csv t.csv -m rr --json"))[0]["p_value"] > 0
 
 
+def rows_of(text):
+    """The rows of --json without their conventions, which each row has."""
+    rows = json.loads(text)
+    assert all(re.fullmatch("[0-9a-f]{8}", row.pop("conventions")) for row in rows)
+    return rows
+
+
 def test_notes_stand_below(folder, capsys):
     run(0).with_columns(rank=2).write_csv("same.csv")
     text = printed(capsys, "compare a=same.csv b=same.csv truth.csv -m rr -m ap")
@@ -136,7 +143,7 @@ def test_counts_are_integers(folder, capsys):
     command = "evaluate old.csv truth.csv -m num_ret -m num_hits@3 --undefined 0"
     text = printed(capsys, command)
     assert re.search(r"│ 40 +┆ 40 +┆ \d+ +│", text)
-    (row,) = json.loads(printed(capsys, f"{command} --json"))
+    (row,) = rows_of(printed(capsys, f"{command} --json"))
     assert all(isinstance(value, int) for value in row.values())
 
 
@@ -153,9 +160,9 @@ def test_hostile_names_are_text(folder, capsys, name):
 
 
 def test_json_is_always_a_list(folder, capsys):
-    (one,) = json.loads(printed(capsys, "evaluate old.csv truth.csv -m map --json"))
+    (one,) = rows_of(printed(capsys, "evaluate old.csv truth.csv -m map --json"))
     assert one == rf.evaluate(run(0), "map", truth=TRUTH).row(0, named=True)
-    several = json.loads(printed(capsys, "evaluate old.csv new.csv truth.csv -m map --json"))
+    several = rows_of(printed(capsys, "evaluate old.csv new.csv truth.csv -m map --json"))
     expected = rf.evaluate({"old": run(0), "new": run(3)}, "map", truth=TRUTH)
     assert sorted(several, key=lambda row: row["model"]) == expected.to_dicts()
     assert [row["model"] for row in several] == ["old", "new"]
@@ -210,7 +217,7 @@ def test_out_may_be_a_link_or_a_pipe(folder, capsys):
 
 def test_several_runs_are_evaluated(folder, capsys):
     command = "evaluate old.csv new.csv again=old.csv truth.csv -m map --by country --json"
-    rows = json.loads(printed(capsys, command))
+    rows = rows_of(printed(capsys, command))
     runs = {"old": run(0), "new": run(3), "again": run(0)}
     expected = rf.evaluate(runs, "map", truth=TRUTH, by="country")
     assert [row["model"] for row in rows] == ["old", "old", "new", "new", "again", "again"]
@@ -232,7 +239,7 @@ def test_weights_of_several_runs(folder, capsys):
 
 def test_q_has_the_rows_of_users_and_all(folder, capsys):
     command = "evaluate old.csv truth.csv -m map -m gmap -m num_q -q --json"
-    *users, everybody = json.loads(printed(capsys, command))
+    *users, everybody = rows_of(printed(capsys, command))
     means = rf.evaluate(run(0), "map", "gmap", "num_q", truth=TRUTH).row(0, named=True)
     assert everybody == {"user": "all", **{name: means[name] for name in ("map", "gmap", "num_q")}}
     assert [row["user"] for row in users] == [str(user) for user in range(40)]

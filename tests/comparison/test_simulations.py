@@ -6,10 +6,12 @@ The full ones, with 1,000 runs of each case, are on the page of the benchmarks.
 from math import sqrt
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
-from benchmarks import coverage, false_positives
+import rankframe as rf
+from benchmarks import coverage, false_positives, weekly
 from rankframe._comparison import statistics, system_statistics
 
 CASES = [*false_positives.CASES, *coverage.of_levels(), *coverage.of_differences()]
@@ -126,3 +128,42 @@ def test_joint_tests_have_as_many_false_positives_as_said(test):
     limit = system_statistics.critical(0.95, 3, got[0].freedom)
 
     assert 0.035 <= np.mean([joint.distance.max() >= limit for joint in got]) <= 0.065
+
+
+def test_a_year_of_weekly_tests_has_few_alarms():
+    """At a level of 0.05/52 per week; at 0.05, most years without a change have an alarm."""
+    year = weekly.years(np.random.default_rng(1), 300, 200)
+    planned, welch, unplanned = (
+        (p < level).any(axis=1).mean()
+        for p, level in (
+            (year.compare, weekly.LEVEL / weekly.WEEKS),
+            (year.welch, weekly.LEVEL / weekly.WEEKS),
+            (year.compare, weekly.LEVEL),
+        )
+    )
+    assert planned <= 0.05 + 3 * sqrt(0.05 * 0.95 / 300)
+    assert welch <= planned  # returning users correlate positively
+    assert unplanned > 0.8
+    seen = weekly.years(np.random.default_rng(2), 300, 1000, weeks=1, drop=0.3)
+    assert (seen.compare[:, -1] < weekly.LEVEL / weekly.WEEKS).mean() > 0.9
+
+
+def test_the_simulated_weeks_are_tested_as_compare_does():
+    rng = np.random.default_rng(3)
+    taste = rng.normal(size=(1, 90))
+    before = weekly.values(rng, taste)
+    now = weekly.values(rng, np.concatenate([taste[:, 45:], rng.normal(size=(1, 45))], axis=1))
+    compared, welch, difference = weekly.tests(before, now, 45)
+    values = pl.DataFrame(
+        {
+            "week": [1] * 90 + [2] * 90,
+            "user": [*range(90), *range(45, 135)],
+            "x": [*before[0], *now[0]],
+        }
+    )
+    row = rf.compare(values, "x", by="week", baseline=1, paired=False).row(0, named=True)
+    assert (row["p_value"], row["difference"]) == pytest.approx((compared[0], difference[0]))
+    alone = values.with_columns(user=pl.int_range(180))
+    p = rf.compare(alone, "x", by="week", baseline=1, paired=False)["p_value"].item()
+    assert p == pytest.approx(welch[0])
+    assert p == pytest.approx(stats.ttest_ind(now[0], before[0], equal_var=False).pvalue)

@@ -58,6 +58,25 @@ def catalogue(seed=1):
 
 
 ITEMS = catalogue()
+
+
+def log_of(run, days):
+    """A log of a metric on days, of which the third is missing and one system lacks the fifth."""
+    summary = rf.summarize(run, "ndcg@10", truth=TRUTH, by="model")
+    rows = pl.concat(
+        summary.with_columns(
+            day=pl.date(2026, 1, 1) + pl.duration(days=day),
+            mean=pl.col("mean") + 0.01 * (day % 7),
+            num_missed=pl.lit(day % 3),
+        )
+        for day in range(days)
+        if day != 2
+    )
+    return rows.drop("ci_low", "ci_high").filter(
+        (pl.col("model") != "b") | (pl.col("day").dt.day() != 5)
+    )
+
+
 MANY = pl.concat(
     RUN.with_columns(
         model=pl.format("{} number {}", "model", pl.lit(n)), item=(pl.col("item") + n) % 60
@@ -136,6 +155,15 @@ def charts():
     placed = MANY.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
     yield "agreement of segments", lambda: rf.plot.agreement(placed, by=BOTH, coefficient="tau_ap")
     yield "agreement of frames", lambda: rf.plot.agreement(means, "rr", "map", other=means)
+
+    log = log_of(RUN, 7)
+    yield "trend", lambda: rf.plot.trend(log, "ndcg@10", floor=0.3)
+    yield (
+        "trend of many",
+        lambda: rf.plot.trend(log_of(MANY, 7).drop("num_missed"), "ndcg@10", time="day"),
+    )
+    alone = log.filter(model="a").drop("model").with_columns(pl.col("day").dt.day())
+    yield "trend alone", lambda: rf.plot.trend(alone, "ndcg@10")
 
 
 CHARTS = dict(charts())
@@ -1602,10 +1630,86 @@ def test_the_heatmap_of_one_metric_is_one_grid():
     assert turned.to_dict()["layer"][0]["encoding"]["y"]["field"] == "segment"
 
 
+def test_a_trend_draws_the_log_with_gaps_as_gaps():
+    data = chart_of("trend").data
+    log = log_of(RUN, 7)
+    days = [f"2026-01-0{day}" for day in range(1, 8)]
+    assert data["at"].unique(maintain_order=True).to_list() == days
+    gaps = data.filter(pl.col("mean").is_null()).select("at", "system").rows()
+    assert gaps == [("2026-01-03", "a"), ("2026-01-03", "b"), ("2026-01-03", "c"), (days[4], "b")]
+    row = data.filter(at=days[5], system="c").row(0, named=True)
+    logged = log.filter(day=pl.date(2026, 1, 6), model="c").row(0, named=True)
+    stats = pytest.importorskip("scipy.stats")
+    margin = stats.t.ppf(0.975, 39) * logged["std"] / 40**0.5
+    ends = [logged["mean"] - margin, logged["mean"] + margin]
+    assert [row["mean"], row["ci_low"], row["ci_high"]] == pytest.approx([logged["mean"], *ends])
+    assert (row["users"], row["missed"]) == (40, 2 / 40)
+
+
+def test_a_trend_draws_the_intervals_of_summarize():
+    rows = rf.summarize(RUN, "rr", truth=PLACED, by=["country", "model"])
+    data = rf.plot.trend(rows, "rr", time="country").data
+    expected = rows.sort("country", "model").select("users", "mean", "ci_low", "ci_high")
+    assert_frame_equal(data.select("users", "mean", "ci_low", "ci_high"), expected)
+    assert data["time"].to_list() == rows.sort("country", "model")["country"].to_list()
+
+
+def long_log(days):
+    day = pl.int_range(days, eager=True)
+    start = pl.date(2024, 1, 1)
+    return pl.DataFrame({"metric": "rr", "users": 100 + day % 7, "mean": (day % 100) / 200}).select(
+        pl.all(), day=start + pl.duration(days=day), missed=(day == 500).cast(pl.Float64) * 0.4
+    )
+
+
+def test_a_trend_of_many_days_averages_weeks_and_keeps_the_worst_share():
+    log = long_log(1000)
+    data = rf.plot.trend(log, "rr").data
+    assert len(data) == 143
+    week = log.slice(7 * 10, 7)
+    mean = (week["mean"] * week["users"]).sum() / week["users"].sum()
+    assert data["mean"][10] == pytest.approx(mean)
+    assert data["time"][10] == week["day"][0]
+    assert data["missed"].max() == 0.4
+    assert len(rf.plot.trend(log.head(250), "rr").data) == 250
+
+
+TREND = {
+    "no mean of 'map'": (lambda log: log, "map"),
+    "no column 'users'": (lambda log: log.drop("users"), "rr"),
+    "two rows of 'rr' at day=datetime.date(2024, 1, 1)": (lambda log: pl.concat([log, log]), "rr"),
+    "conventions='1', day=datetime.date(2024, 1, 1), but conventions='2', day=datetime": (
+        lambda log: log.with_columns(
+            conventions=pl.when(pl.col("day").dt.day() < 4).then(pl.lit("1")).otherwise(pl.lit("2"))
+        ),
+        "rr",
+    ),
+}
+
+
+@pytest.mark.parametrize("words", TREND)
+def test_what_is_no_trend_is_reported(words):
+    change, metric = TREND[words]
+    with pytest.raises(rf.RankingDataError) as caught:
+        rf.plot.trend(change(long_log(7)), metric)
+    assert words in str(caught.value)
+    if "conventions" in words:
+        rf.plot.trend(change(long_log(7)), metric, by="conventions")
+
+
+def test_text_is_read_as_dates_or_drawn_in_order():
+    log = long_log(7).with_columns(pl.col("day").cast(pl.String))
+    assert rf.plot.trend(log, "rr").data["time"].dtype == pl.Date
+    log = log.with_columns(day=pl.format("w{}", pl.col("day").str.slice(9)))
+    assert rf.plot.trend(log.reverse(), "rr").data["time"].to_list() == log["day"].to_list()
+    for frame in (log.lazy(), log.to_pandas()):
+        assert rf.plot.trend(frame, "rr").data.equals(rf.plot.trend(log, "rr").data)
+
+
 def test_dir_lists_the_charts():
     assert dir(rf.plot) == sorted(rf.plot.__all__)
     assert all(callable(getattr(rf.plot, name)) for name in rf.plot.__all__)
-    assert len(rf.plot.__all__) == 11
+    assert len(rf.plot.__all__) == 12
 
 
 def test_dust_is_0_in_a_reading():

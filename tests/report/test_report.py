@@ -158,6 +158,25 @@ def test_a_user_in_two_segments_counts_in_both():
     assert_frame_equal(made.tables["segments: country"], want)
 
 
+def test_segments_that_are_days_are_drawn_over_time():
+    """Users of one day each: differences with their zero, or means, and users without a list."""
+    day = pl.date(2026, 1, 1) + pl.duration(days=pl.col("user") % 9)
+    days = TRUTH.filter(pl.col("user") % 9 != 4).with_columns(day=day).drop("country")
+    for options in ({"baseline": "old"}, {}):
+        made = rf.report(RUN, "ndcg@5", truth=days, segments="day", **options)
+        drawn = made.charts["segment-0"].data
+        table = made.tables["segments: day"]
+        assert drawn.filter(pl.col("mean").is_null())["at"].unique().to_list() == ["2026-01-05"]
+        mean = "difference" if options else "mean"
+        expected = table.sort("day", "model").select(mean, "ci_low", "ci_high", "users")
+        got = drawn.drop_nulls("mean").select(pl.col("mean").alias(mean), *expected.columns[1:])
+        assert_frame_equal(got, expected)
+        missed = made.charts["segment-0-missed"].data["missed"].drop_nulls()
+        assert missed.max() == (table["num_missed"] / table["users"]).max() > 0
+    named = days.with_columns(week=pl.col("day").dt.day() % 2).drop("day")
+    assert "at" in rf.report(RUN, "rr", truth=named, segments="week").charts["segment-0"].data
+
+
 def test_the_values_of_users_are_computed_once(monkeypatch):
     calls = []
     read = evaluation.user_values

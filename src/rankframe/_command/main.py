@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import inspect
+import json
 import os
 import re
 import shlex
@@ -17,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._command import files, inputs, options, reference, text_tables, trec
+from rankframe._command import config_file, files, inputs, options, reference, text_tables, trec
 from rankframe._command.files import Tables
 from rankframe._command.inputs import Input
 from rankframe._command.options import Gate, Run
@@ -25,7 +26,7 @@ from rankframe._comparison import floors, gate, pair_tests, sentences, trials
 from rankframe._comparison.comparison import compare
 from rankframe._comparison.floors import Floor
 from rankframe._comparison.trials import Rule, Trial
-from rankframe._evaluation import evaluation, row_verbs, system_metrics
+from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
 from rankframe._report import report
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns
@@ -186,6 +187,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         conventions |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
         names = _counts_missed([name for name in metric_labels if name != trec.RUN_ID], arguments)
         results = _evaluated(run, names, arguments, conventions)
+        made = _provenance(arguments, run, metric_labels, conventions)
     missed = _missed_of(results[-1], by)
     extra_columns = [] if _MISSED in metric_labels else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
     extra_columns += ["users"] if arguments.queries else []
@@ -195,7 +197,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         _print_trec(results, user, tables.tag if trec.RUN_ID in metric_labels else None)
         return
     result = _with_all(results, by, user) if arguments.queries else results[0]
-    if not _delivered(result, arguments):
+    if not _delivered(result, arguments, made):
         text_tables.show_values(
             result, [*by, *({user, "users"} & {*result.columns})], wide=arguments.wide
         )
@@ -391,7 +393,9 @@ def _compare(arguments: argparse.Namespace) -> int:
             shared = {"truth": tables.truth, "by": by, "total": arguments.total}
             frame = compare(runs, *metric_labels, **shared, baseline=baseline, **test, **choices)
         result = frame.collect()
-    if not _delivered(result, arguments):
+        of_call = {"truth": tables.truth, "by": by, **choices}
+        made = _provenance(arguments, runs, metric_labels, of_call)
+    if not _delivered(result, arguments, made):
         _show(result, arguments, by, trial)
     return _outcome(result, arguments, by) if rules or floored else 0
 
@@ -630,36 +634,54 @@ def _columns(arguments: argparse.Namespace) -> Columns:
 
 
 def _check_out(arguments: argparse.Namespace) -> None:
-    """Check that the output has a known format, and is not one of the inputs."""
+    """Check that outputs have a known format, and that none is one of the inputs."""
     out = getattr(arguments, "out", None)
     if out is inputs.STDOUT and arguments.json:
         msg = "--json and --out - both print: pass one of the two, or --out a file"
         raise ValueError(msg)
-    if out is None or out is inputs.STDOUT:
-        return
-    endings = getattr(arguments, "outputs", text_tables.OUTPUTS)
+    if out is not None and out is not inputs.STDOUT:
+        _check_output("--out", out, getattr(arguments, "outputs", text_tables.OUTPUTS), arguments)
+    if (made := getattr(arguments, "provenance", None)) is not None:
+        _check_output("--provenance", made, (".json",), arguments)
+
+
+def _check_output(
+    option: str, out: Path, endings: Sequence[str], arguments: argparse.Namespace
+) -> None:
     if out.suffix.lower() not in endings:
-        msg = f"--out must end in one of {', '.join(endings)}, not {out.name!r}"
+        msg = f"{option} must end in one of {', '.join(endings)}, not {out.name!r}"
         raise ValueError(msg)
-    if not out.resolve().parent.is_dir():
-        msg = f"--out {out}: no such folder: {str(out.parent)!r}: make it first"
+    real = out.resolve()
+    if not real.parent.is_dir():
+        msg = f"{option} {out}: no such folder: {str(out.parent)!r}: make it first"
         raise ValueError(msg)
     for source in _inputs(arguments):
         if source.is_remote:
             continue
-        if inputs.resolved(source) in (
-            real := out.resolve(),
-            *(real.parents if source.is_table else ()),
-        ):
-            msg = f"--out {out} is one of the inputs"
-            raise ValueError(msg)
-        if real in [path.resolve() for path in source.files()]:
-            msg = f"--out {out} is one of the inputs"
+        is_source = inputs.resolved(source) in (real, *(real.parents if source.is_table else ()))
+        if is_source or real in [path.resolve() for path in source.files()]:
+            msg = f"{option} {out} is one of the inputs"
             raise ValueError(msg)
 
 
-def _delivered(result: pl.DataFrame, arguments: argparse.Namespace) -> bool:
+def _provenance(
+    arguments: argparse.Namespace, run: pl.LazyFrame, names: Sequence[str], call: Mapping[str, Any]
+) -> str | None:
+    """Return the conventions for rows of --json; write the whole provenance if requested."""
+    names = [name for name in names if name != trec.RUN_ID]
+    if arguments.provenance is not None:
+        made = provenance.provenance(run, *names, **call)
+        with text_tables.replaced(arguments.provenance) as path:
+            path.write_text(f"{json.dumps(made, indent=2)}\n", encoding="utf-8")
+    return provenance.conventions_of(run, *names, **call) if arguments.json else None
+
+
+def _delivered(
+    result: pl.DataFrame, arguments: argparse.Namespace, conventions: str | None = None
+) -> bool:
     """Write the result, or print it for a program, if requested; return whether it was."""
+    if conventions is not None:
+        result = result.with_columns(pl.lit(conventions).alias(provenance.COLUMN))
     if arguments.out is inputs.STDOUT:
         text_tables.print_data(result.write_csv())
     elif arguments.out is not None:
@@ -706,6 +728,19 @@ def _demo(_: argparse.Namespace) -> None:
     print("M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20.")
 
 
+def _run(arguments: argparse.Namespace) -> int:
+    lines = config_file.command_lines(arguments.config)
+    if arguments.dry:
+        text_tables.print_text("".join(shlex.join(["rankframe", *line]) + "\n" for line in lines))
+        return 0
+    code = 0
+    for line in lines:  # a report follows a gate that fails, too
+        code = max(code, main(line))
+        if code > 1:
+            break
+    return code
+
+
 #: The function of each command; ``options`` has its options.
 _COMMANDS: Mapping[str, Run] = {
     "demo": _demo,
@@ -716,4 +751,5 @@ _COMMANDS: Mapping[str, Run] = {
     "compare": _compare,
     "report": _report,
     "sql": _sql,
+    "run": _run,
 }

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs
@@ -73,6 +74,13 @@ def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
     return parser
 
 
+def parser_of_command(name: str) -> argparse.ArgumentParser:
+    """Make the parser of a command alone."""
+    parser = argparse.ArgumentParser()
+    _COMMANDS[name][1](parser)
+    return parser
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the message in one line; name the command that is nearest to a misspelled one."""
@@ -86,6 +94,11 @@ class _Parser(argparse.ArgumentParser):
 
 def _add_no_options(_: argparse.ArgumentParser) -> None:
     return
+
+
+def _add_run(job: argparse.ArgumentParser) -> None:
+    job.add_argument("config", metavar="FILE", type=Path, help="a TOML file")
+    _add(job, {"--dry": (None, "print the command lines, and write nothing")})
 
 
 def _add_metrics(listing: argparse.ArgumentParser) -> None:
@@ -145,6 +158,7 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add_ranking(_add_conventions(ask))
     _add_unjudged(ask)
     output = _add_output(ask)
+    _add_provenance(output)
     output.add_argument(
         "--print",
         dest="form",
@@ -217,7 +231,7 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
             "only run; repeat for more",
         )
     _add(_add_conventions(pairs), _JUDGED_ONLY)
-    _add_output(pairs)
+    _add_provenance(_add_output(pairs))
     _add_files(pairs)
 
 
@@ -347,6 +361,12 @@ _COMPARE = (
     "after its file without the suffix. A single run with a column model, or that of --by, is one "
     "table of several systems. "
 )
+_RUN = (
+    "Run what a TOML file describes: evaluate, or compare if it has baseline or gates, and write a "
+    "report. Its keys are options as Python has them, such as relevant_at; run is a file, a list, "
+    "or a table of names and files; each of [[gates]] has metric, and margin, strict, at_least or "
+    "at_most. Relative paths start at the folder of the file. "
+)
 _REPORT = (
     "Write one HTML file that needs no network, and print its verdict. Each run is a system, named "
     "by NAME=FILE, or after its file without the suffix. Without -m, the metrics are nDCG, recall "
@@ -408,6 +428,11 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[
             "usage": "rankframe report RUN [RUN ...] TRUTH -o report.html [-m LABEL ...] [options]",
             "description": _REPORT + _FILES,
         },
+    ),
+    "run": (
+        "run what a configuration file describes",
+        _add_run,
+        {"usage": "rankframe run FILE.toml [--dry]", "description": _RUN},
     ),
 }
 
@@ -540,6 +565,15 @@ def _add_output(ask: argparse.ArgumentParser) -> _Group:
         },
     )
     return group
+
+
+def _add_provenance(output: _Group) -> None:
+    output.add_argument(
+        "--provenance",
+        type=inputs.output_of,
+        metavar="FILE",
+        help="write how the numbers were made as a .json file: rf.provenance",
+    )
 
 
 def _add_files(

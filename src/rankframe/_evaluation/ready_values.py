@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from rankframe._evaluation import user_columns
+from rankframe._evaluation import provenance, user_columns
 from rankframe._evaluation.user_columns import Purpose
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels, question
@@ -96,9 +96,12 @@ def values_of(call: Question) -> Values:
         value = user_columns.as_value(purpose, TABLE, name, schema[name])
         extras.append(value.alias(purpose.column))
         row_rules += user_columns.value_rules(purpose, TABLE, name, value)
+    flags = guards.rule_flags(lazy, row_rules, empty=True)
+    if provenance.COLUMN in schema and provenance.COLUMN not in keys:
+        flags.append(guards.flag(lazy, pl.col(provenance.COLUMN).n_unique() > 1))
     rows = guards.guarded(
         lazy.select(*keys, *columns, *extras),
-        guards.rule_flags(lazy, row_rules, empty=True),
+        flags,
         partial(_raise_first_broken, lazy, row_rules, keys),
     )
     return Values(requested, groups, user, rows, weights=settings.weights, cluster=settings.cluster)
@@ -295,3 +298,4 @@ def _raise_first_broken(
         raise RankingDataError(msg)
     for rule in row_rules:
         rules.raise_first([rule], table, list(dict.fromkeys([*keys, rule.column])))
+    provenance.raise_if_mixed(table.collect(), TABLE, keys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple, cast
@@ -11,7 +10,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, cutoff_curves, diagnosis, harm, pair_tests, summaries
 from rankframe._comparison.trials import Margin, Trial
-from rankframe._evaluation import evaluation, user_columns
+from rankframe._evaluation import evaluation, provenance, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._report import results
 from rankframe._request import labels
@@ -549,17 +548,7 @@ def _sources(call: ReportCall) -> pl.DataFrame:
     """Count the rows of run and truth, and compute checksums that ignore the order of rows."""
     settings = Settings(columns=_columns(call))
     tables = readers.read_all(call.run, call.truth, [call.by], settings).both
-    sources: list[tuple[str, int, str]] = []
-    for table in tables:
-        roles = (table.rank or table.score, table.relevance)
-        names = [*table.row, *(name for name in roles if name is not None)]
-        names = [name for name in names if name not in table.truth_groups]
-        rows = table.frame.select([*dict.fromkeys(names)]).sort(names, nulls_last=True)
-        digest, count = hashlib.sha256(), 0
-        for batch in rows.collect_batches(maintain_order=True):
-            digest.update(batch.write_csv(include_header=False).encode())
-            count += len(batch)
-        sources.append((table.name, count, digest.hexdigest()))
+    sources = [(table.name, *provenance.checksum(table)) for table in tables]
     schema = {"table": pl.String, "rows": pl.Int64, "sha256": pl.String}
     return pl.DataFrame(sources, schema=schema, orient="row")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -10,6 +11,7 @@ from rankframe._comparison import sentences
 from rankframe._evaluation import user_columns
 from rankframe._report import facts
 from rankframe._report.facts import Numbers
+from rankframe._request import labels
 from rankframe._tables import column_roles
 from rankframe.plot import _colors
 from rankframe.plot._colors import Systems
@@ -17,6 +19,7 @@ from rankframe.plot._colors import Systems
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
+_TIMES = ("day", "date", "week", "month")  # segments that are times, whatever their type
 _MOST_ROWS = 60  # of a chart of segments
 _MOST_SYSTEMS = 4
 
@@ -28,7 +31,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
     call, values = numbers.call, numbers.values
     groups, rows = [call.by], values.rows
     if numbers.cut_means is not None:
-        cuts = values.cuts.filter(pl.col("label").is_in(numbers.cut_means["metric"].unique()))
+        cuts = values.cuts.filter(pl.col("label").is_in(numbers.cut_means["metric"].to_list()))
         for place, labels in enumerate(cuts.partition_by("metric", maintain_order=True)):
             means = numbers.cut_means.filter(pl.col("metric").is_in(labels["label"].to_list()))
             charts[f"cut-{place}"] = _cutoff_pictures.at_k(
@@ -58,7 +61,9 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
         direction = numbers.directions.get(name)
         charts["distribution"] = _user_pictures.users(of_metric, groups, higher_is_better=direction)
     for place, (name, table) in enumerate(numbers.segments.items()):
-        if table.height > 1:
+        if table.height > 1 and (name in _TIMES or table.schema[name].is_temporal()):
+            charts |= _by_time(numbers, name, table, f"segment-{place}")
+        elif table.height > 1:
             charts[f"segment-{place}"] = _by_segment(numbers, name, table)
     return charts
 
@@ -73,6 +78,33 @@ def _order(numbers: Numbers) -> list[str]:
     means = numbers.means.filter(pl.col("metric") == numbers.decides)
     means = means.sort("mean", descending=direction is not False, nulls_last=True)
     return means[by].cast(pl.String).to_list()
+
+
+def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> dict[str, ChartType]:
+    """Draw the difference, or without a baseline the mean, over time, and users without a list."""
+    import altair as alt
+
+    from rankframe.plot import _day_pictures, _marks, _of_days, _panels
+
+    by, drawn = numbers.call.by, "difference" if "difference" in table.columns else "mean"
+    title, limits = f"{drawn} in {numbers.decides}", (-inf, inf)
+    if drawn == "mean":
+        title, limits = f"mean {numbers.decides}", labels.traits_of_name(numbers.decides)[1:]
+    rows = table.filter(pl.col(by).is_in(numbers.shown or numbers.systems)).drop_nulls(name)
+    days = _of_days.over_time(rows.with_columns(mean=drawn), name, [by], limits)
+    systems = days["system"].unique(maintain_order=True).to_list()
+    legend = len(systems) > 1 and _colors.legend_above(systems)
+    look = Systems(systems, by, _order(numbers), legend)
+    layers = _day_pictures.means(days, look, name, title, limits)
+    layers += [_marks.zero_line().encode(y=alt.YDatum(0))] if drawn == "difference" else []
+    pictures = {chart: layers, f"{chart}-missed": _day_pictures.missed(days, look, name)}
+    missed = bool((days["missed"] > 0).any())
+    return {
+        key: _panels.layered(*layers, data=days, width="container", height=height)
+        for (key, layers), height in zip(
+            pictures.items(), (260, 70) if missed else (260,), strict=False
+        )
+    }
 
 
 def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:

@@ -296,9 +296,12 @@ def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         grids.append(_segment_grid(numbers, name, table))
         alt = f"{numbers.decides} by {name}; the table has the numbers."
         figures += verdict.figures(charts, f"segment-{place}", alt)
+        alt = f"Share of users without a list by {name}."
+        figures += verdict.figures(charts, f"segment-{place}-missed", alt)
     families = [_family(numbers, name, table) for name, table in numbers.segments.items()]
     text = " ".join([f"{numbers.decides} by segment.", *filter(None, families)])
-    return Section("segments", "Segments", [text], figures, grids)
+    stacked = any(figure.name.endswith("-missed") for figure in figures)
+    return Section("segments", "Segments", [text], figures, grids, single=stacked)
 
 
 def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:

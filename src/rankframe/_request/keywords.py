@@ -324,6 +324,13 @@ def is_number(value: object) -> TypeGuard[float]:
         return False
 
 
+def plain_number(value: object) -> object:
+    """Write a number in one way, as 2 and 2.0 are one convention; return other values."""
+    if not is_number(value):
+        return value
+    return int(value) if float(value).is_integer() else float(value)
+
+
 def _check_number(name: str, value: object, wanted: str) -> None:
     if not (is_number(value) and math.isfinite(value)):
         msg = f"{name} must be {wanted}, not {value!r}"

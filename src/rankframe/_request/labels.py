@@ -25,7 +25,7 @@ from typing import (
 
 import polars as pl
 
-from rankframe._request import parameters, registry
+from rankframe._request import keywords, parameters, registry
 from rankframe._request.keywords import Defaults
 
 Metric: TypeAlias = str | pl.Expr
@@ -478,6 +478,15 @@ def restore_metrics(entries: Sequence[Entry]) -> None:
         _register(entry)
 
 
+def spelled_out(metrics: Sequence[Metric], *, defaults: Defaults | None = None) -> dict[str, str]:
+    """Write each metric of a call with all its options; an own expression as Polars prints it."""
+    options = _read_defaults({} if defaults is None else defaults)
+    return {
+        metric if isinstance(metric, str) else _output_name(metric): _spelled_out(metric, options)
+        for metric in _one_by_one(metrics)
+    }
+
+
 def function_of(label: str) -> Callable[..., Any]:
     """Return the function that a label calls."""
     return _parsed(label).entry.function
@@ -889,6 +898,24 @@ def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:
     written = ", ".join(f"{name}={parameters.as_text(value)}" for name, value in shown.items())
     k = options.get("k")
     return (f"{entry.label}({written})" if shown else entry.plain) + (f"@{k}" if k else "")
+
+
+def _spelled_out(metric: Metric, defaults: Defaults) -> str:
+    label = metric if isinstance(metric, str) else label_of(metric)
+    if label is None:
+        return str(metric)
+    parsed = _parsed(label)
+    own = _read_options(parsed)
+    if isinstance(metric, str):
+        own = _with_defaults(parsed.entry, defaults, own)
+    options = _checked(parsed.entry.function, (), own)
+    if (level := _level(parsed)) is not None:
+        options["rel"] = level
+    k = options.pop("k", None)
+    options = {name: keywords.plain_number(x) for name, x in options.items() if x is not None}
+    written = [f"{name}={parameters.as_text(x)}" for name, x in options.items()]
+    label = f"{parsed.entry.label}({', '.join(written)})" if written else parsed.entry.plain
+    return label + (f"@{k}" if k else "")
 
 
 def _checked(

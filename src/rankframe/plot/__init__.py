@@ -6,6 +6,7 @@ first chart imports Altair.
 """
 
 from rankframe.plot._of_cutoffs import at_k, precision_recall
+from rankframe.plot._of_days import trend
 from rankframe.plot._of_exposure import lorenz, shares, trade_off
 from rankframe.plot._of_pairs import agreement, compare, critical_difference
 from rankframe.plot._of_segments import heatmap
@@ -22,6 +23,7 @@ __all__ = [
     "precision_recall",
     "shares",
     "trade_off",
+    "trend",
     "users",
 ]
 

@@ -1,0 +1,211 @@
+"""How numbers were made: a call in, its conventions and its tables as a dict for JSON out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Unpack, cast
+
+import polars as pl
+
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Options, Settings
+from rankframe._request.labels import Metric
+from rankframe._request.question import ask
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import readers, rules, run_dicts
+from rankframe._tables.table import Table, Tables
+from rankframe.errors import RankingDataError
+
+#: The column of a log or table of values that says how its numbers were made.
+COLUMN = "conventions"
+_ROLES = ("user", "item", "rank", "score", "relevance", "subtopic")
+#: Options of ``Settings`` that are no conventions of a metric, or are shown elsewhere.
+_ELSEWHERE = (
+    *("columns", "defaults", *keywords.INPUTS, "higher_is_better", "limits"),
+    *("bounds", "scenarios", "count_users", "count_missed", "cluster"),
+)
+
+
+def provenance(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    total: bool = False,
+    bounds: bool = False,
+    scenarios: bool = False,
+    count_users: bool = False,
+    checksums: bool = False,
+    **options: Unpack[Options],
+) -> dict[str, Any]:
+    """
+    Describe how a call of ``evaluate`` makes its numbers, as a dict for JSON.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+    *metrics
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+    truth
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    total
+        Add a row for all users, in which the column ``by`` is null. With several columns the first
+        one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
+        can have if any items of the list that are unjudged (or have a negative grade) are judged,
+        with any grade up to the highest of the truth.
+    scenarios
+        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
+        varies are judged not relevant, and if all have the highest grade of the truth.
+    count_users
+        Add ``<metric>_users``: the number of users with a value of the metric, which is less than
+        ``users`` if it is undefined for some. A metric of all lists has no such column.
+    checksums
+        Add the SHA-256 of each table's rows, sorted, as CSV without a header: those of the report.
+        This sorts both tables.
+    **options
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+
+    Returns
+    -------
+    dict
+        ``rankframe`` (the version), ``metrics`` (each with all parameters; an expression of your
+        own as Polars prints it), ``options`` (with their defaults), ``columns`` (the roles, as
+        found), ``rows`` of each table, ``conventions`` and, on request, ``checksums``.
+        ``conventions`` are 8 hex digits of metrics, options and columns alone: they stay the same,
+        whatever the data and the version, until one of these changes.
+
+    Notes
+    -----
+    ``total``, ``bounds``, ``scenarios`` and ``count_users`` are accepted, so that a call takes the
+    keywords of ``evaluate``. They add rows and columns, and are no conventions.
+
+    Store ``conventions`` beside each number that is compared over time: numbers of different
+    conventions are no trend. It is a hash (SHA-256, cut), so two calls may share it with
+    probability 2⁻³².
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2]})
+    >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
+    >>> made = rf.provenance(run, "map", truth=truth)
+    >>> made["metrics"], made["rows"], made["conventions"]
+    ({'map': 'ap(divide_by=relevant)'}, {'run': 2, 'truth': 1}, '9d978661')
+    """
+    from importlib.metadata import version
+
+    columns = {"total": total, "bounds": bounds, "scenarios": scenarios, "count_users": count_users}
+    for name, flag in {**columns, "checksums": checksums}.items():
+        keywords.check_flag(name, flag)
+    tables, conventions, digits = _conventions(frame, metrics, truth, by, options)
+    every = {table.name.removesuffix("="): table for table in _all(tables)}
+    counts = pl.collect_all([table.frame.select(pl.len()) for table in every.values()])
+    described: dict[str, Any] = {
+        "rankframe": version("rankframe"),
+        **conventions,
+        "rows": {name: count.item() for name, count in zip(every, counts, strict=True)},
+        "conventions": digits,
+    }
+    if checksums:
+        described["checksums"] = {table.name: checksum(table)[1] for table in tables.both}
+    return described
+
+
+def conventions_of(frame: Frame, *metrics: Metric, **call: Any) -> str:
+    """Return the conventions of a call alone; no row is counted."""
+    call = {name: value for name, value in call.items() if name not in ("bounds", "scenarios")}
+    truth, by = call.pop("truth", None), call.pop("by", ())
+    return _conventions(frame, metrics, truth, by, cast("Options", call))[2]
+
+
+def raise_if_mixed(rows: pl.DataFrame, table: str, keys: Sequence[str]) -> None:
+    """Raise if rows of one trend or comparison have different conventions."""
+    if COLUMN not in rows.columns or COLUMN in keys or rows[COLUMN].n_unique() < 2:
+        return
+    first = rows.unique(COLUMN, keep="first", maintain_order=True).select(COLUMN, *keys).head(2)
+    one, other = map(rules.format_row, first.iter_slices(1))
+    msg = (
+        f"{table}, column {COLUMN!r}: the rows differ in how they were made: {one}, but {other}: "
+        "keep rows of one value, compute the others again, or name the column in by=; the files of "
+        "rf.provenance show what changed"
+    )
+    raise RankingDataError(msg)
+
+
+def checksum(table: Table) -> tuple[int, str]:
+    """Count the rows of a table, and compute a SHA-256 of them that ignores their order."""
+    roles = (table.rank or table.score, table.relevance)
+    names = [*table.row, *(name for name in roles if name is not None)]
+    names = [name for name in names if name not in table.truth_groups]
+    rows = table.frame.select([*dict.fromkeys(names)]).sort(names, nulls_last=True)
+    digest, count = hashlib.sha256(), 0
+    for batch in rows.collect_batches(maintain_order=True):
+        digest.update(batch.write_csv(include_header=False).encode())
+        count += len(batch)
+    return count, digest.hexdigest()
+
+
+def _conventions(
+    frame: Frame | Mapping[str, Frame],
+    metrics: Sequence[Metric],
+    truth: Frame | None,
+    by: str | Sequence[str],
+    options: Options,
+) -> tuple[Tables, dict[str, Any], str]:
+    """Read the tables of a call; describe its metrics, options and columns, and hash them."""
+    frame, by = run_dicts.as_frame(frame, by)
+    question = ask(frame, metrics, truth, by, keywords.read_options(options))
+    tables = readers.read_tables(question)
+    conventions = {
+        "metrics": labels.spelled_out(metrics, defaults=question.settings.defaults),
+        "options": _options(question.settings, has_truth=tables.has_truth),
+        "columns": _columns(tables),
+    }
+    text = json.dumps(_without_defaults(conventions), sort_keys=True)
+    return tables, conventions, hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _options(settings: Settings, *, has_truth: bool) -> dict[str, Any]:
+    names = [f.name for f in fields(Settings) if f.name not in _ELSEWHERE]
+    options = {name: keywords.plain_number(getattr(settings, name)) for name in names}
+    options["users"] = settings.users or ("truth" if has_truth else "run")
+    return {**options, "tables": sorted(settings.inputs)}
+
+
+def _columns(tables: Tables) -> dict[str, Any]:
+    """Name the columns of by and of each role that a table has."""
+    columns = {
+        role: name
+        for table in tables.both
+        for role in _ROLES
+        if (name := getattr(table, role)) is not None
+    }
+    if tables.run.rank is not None:
+        columns.pop("score", None)
+    return {"by": tables.run.by, **{role: columns[role] for role in _ROLES if role in columns}}
+
+
+def _without_defaults(conventions: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out options that are not set: an option of a later version is not set in this one."""
+    return {
+        part: {
+            name: value
+            for name, value in values.items()
+            if value is not None and value is not False and value != []
+        }
+        for part, values in conventions.items()
+    }
+
+
+def _all(tables: Tables) -> list[Table]:
+    return [*tables.both, *tables.beside.values()]

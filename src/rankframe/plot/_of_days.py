@@ -1,0 +1,192 @@
+"""Draw a metric over time: a log of results, or a summary by day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rankframe._comparison import sentences, summaries
+from rankframe._evaluation import provenance
+from rankframe._request import keywords, labels
+from rankframe._request.types import Frame
+from rankframe._tables import adapters, rules
+from rankframe.errors import RankingDataError
+from rankframe.plot import _tables
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_TABLE = "log"
+_MOST_TIMES = 250  # of a line
+
+
+def trend(
+    frame: Frame,
+    metric: str,
+    /,
+    *,
+    time: str = "day",
+    by: str | Sequence[str] | None = None,
+    floor: float | None = None,
+    confidence: float = 0.95,
+) -> alt.LayerChart | alt.VConcatChart:
+    """
+    Draw the mean of a metric over time, with its interval, and the users who have no list.
+
+    Parameters
+    ----------
+    frame
+        A log of results, or what ``summarize`` returns: one row per time, system and metric, with
+        the columns ``metric``, ``mean`` and ``users``; and, for what they draw, ``ci_low`` and
+        ``ci_high`` or ``std``, and ``missed`` (a share) or ``num_missed``.
+    metric
+        The metric to draw: a value of the column ``metric``.
+    time
+        The column of the time: dates, times, integers, or text, of which dates such as
+        ``"2026-11-01"`` are read as dates and others are drawn in their order.
+    by
+        Columns that identify the systems: by default ``"model"``, or ``()``, a single system, if
+        there is no such column.
+    floor
+        A value that the means should not cross, drawn as a line.
+    confidence
+        The probability that a single interval covers the true value, where the frame has ``std``
+        and no intervals.
+
+    Returns
+    -------
+    altair.LayerChart or altair.VConcatChart
+        Means as lines with bands. A time without a row is a gap: one that other systems have, or
+        that the usual step between times skips. Below, if any user has no list, the share of such
+        users. The drawn numbers are in ``chart.data``: ``time``, ``at`` (as text), ``system``,
+        ``users``, ``mean``, ``ci_low``, ``ci_high``, ``missed``. Of more than 250 times, several
+        are averaged (weeks of days), weighted by users, as are their intervals; ``missed`` is then
+        the greatest share. The title says so.
+
+    Raises
+    ------
+    RankingDataError
+        If the frame has no row of the metric, two rows of one time and system, or different
+        ``conventions``.
+
+    Examples
+    --------
+    >>> log = pl.DataFrame(
+    ...     {"day": ["2026-11-01", "2026-11-02"], "metric": "rr", "mean": [0.5, 0.4], "users": 9}
+    ... )
+    >>> chart = rf.plot.trend(log, "rr")
+    >>> chart.data.select("at", "mean").rows()
+    [('2026-11-01', 0.5), ('2026-11-02', 0.4)]
+    """
+    _tables.check_call({})
+    keywords.check_confidence(confidence)
+    rows = adapters.to_lazy(frame, _TABLE).collect()
+    groups = keywords.systems_groups(by, rows.columns)
+    limits = labels.traits_of_name(metric)[1:]
+    of_metric = _checked(rows, metric, time, groups)
+    table = over_time(of_metric, time, groups, limits, confidence=confidence)
+    from rankframe.plot import _day_pictures
+
+    return _day_pictures.trend(table, metric, time, groups, floor, confidence=confidence)
+
+
+def _checked(rows: pl.DataFrame, metric: str, time: str, groups: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of a metric, which are one per time and system."""
+    keys = [time, *groups]
+    if missing := [name for name in (*keys, "metric", "mean", "users") if name not in rows.columns]:
+        has = ", ".join(map(repr, rows.columns))
+        msg = f"{_TABLE}: no column {', '.join(map(repr, missing))}; it has {has}"
+        raise RankingDataError(msg)
+    of_metric = rows.filter(metric=metric).drop_nulls(time)
+    if of_metric["mean"].count() == 0:
+        names = ", ".join(map(repr, rows["metric"].unique(maintain_order=True)))
+        msg = f"{_TABLE}: no mean of {metric!r}; its metrics are {names}"
+        raise RankingDataError(msg)
+    provenance.raise_if_mixed(of_metric, _TABLE, keys)
+    if not (twice := of_metric.filter(of_metric.select(keys).is_duplicated())).is_empty():
+        row = rules.format_row(twice.select(keys).head(1))
+        msg = f"{_TABLE}: two rows of {metric!r} at {row}: keep one, or name more columns in by="
+        raise RankingDataError(msg)
+    return of_metric
+
+
+def over_time(
+    rows: pl.DataFrame,
+    time: str,
+    groups: Sequence[str],
+    limits: tuple[float, float],
+    *,
+    confidence: float = 0.95,
+) -> pl.DataFrame:
+    """Return one row per time and system, in order; a time without a row has nulls."""
+    none = pl.lit(None, pl.Float64)
+    has, missed = {*rows.columns}, none
+    if "missed" in has or "num_missed" in has:
+        missed = pl.col("missed") if "missed" in has else pl.col("num_missed") / pl.col("users")
+    margin = none
+    if "ci_low" not in has and "std" in has:
+        margin = _margins(rows, confidence)
+    ends = {"ci_low": pl.col("mean") - margin, "ci_high": pl.col("mean") + margin}
+    if {*ends} <= has:
+        ends = {name: pl.col(name) for name in ends}
+    when = rows[time]
+    if when.dtype == pl.String:
+        dates = when.str.to_date("%Y-%m-%d", strict=False)
+        when = when if dates.has_nulls() else dates
+    table = rows.select(
+        when.alias("time"),
+        sentences.text_of(rows, groups).alias("system"),
+        "users",
+        "mean",
+        *(end.clip(*limits).alias(name) for name, end in ends.items()),
+        missed=missed,
+    )
+    times = table.select("time").unique().sort("time")["time"]
+    usual = None
+    if len(times) > 1 and (when.dtype.is_temporal() or when.dtype.is_integer()):
+        usual = times.diff().drop_nulls().mode().min()
+        skipped = times.filter(times.diff().shift(-1) > usual) + usual
+        times = pl.concat([times, skipped.cast(times.dtype)]).unique().sort()
+    systems = table.select("system").unique(maintain_order=True).sort("system")
+    grid = times.to_frame().join(systems, how="cross")
+    table = grid.join(table, on=["time", "system"], how="left", maintain_order="left")
+    every = -(-len(times) // _MOST_TIMES)
+    if every > 1:
+        days = when.dtype == pl.Date and usual == timedelta(days=1)
+        table = _averaged(table, -(-every // 7) * 7 if days else every)
+    known = pl.col("mean").is_not_null()
+    beside = [known.shift(step, fill_value=False).over("system") for step in (1, -1)]
+    return table.with_columns(
+        at=pl.col("time").cast(pl.String), alone=known & ~pl.any_horizontal(beside)
+    )
+
+
+def _margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
+    """Compute half of Student's intervals from spreads and counts."""
+    summaries.check_packages()
+    from scipy import stats
+
+    users = rows["users"].to_numpy()
+    reach = stats.t.ppf((1 + confidence) / 2, users - 1.0)  # pyright: ignore
+    error = pl.col("std") / pl.col("users").sqrt()
+    return pl.Series(reach).fill_nan(None) * error
+
+
+def _averaged(table: pl.DataFrame, every: int) -> pl.DataFrame:
+    """Average several times by users; so are bands, as users may return, but not missed users."""
+    users, numbers = pl.col("users"), ("mean", "ci_low", "ci_high")
+    weighted = [
+        ((pl.col(name) * users).sum() / users.filter(pl.col(name).is_not_null()).sum())
+        .fill_nan(None)
+        .alias(name)
+        for name in numbers
+    ]
+    return (
+        table.with_columns(place=(pl.col("time").rank("dense") - 1) // every)
+        .with_columns(time=pl.col("time").min().over("place"), times=every)
+        .group_by("time", "system", "times", maintain_order=True)
+        .agg(users.mean().round().cast(pl.Int64), *weighted, pl.col("missed").max())
+    )

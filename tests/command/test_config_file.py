@@ -1,0 +1,201 @@
+"""``rankframe run FILE.toml``."""
+
+import json
+import shlex
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe._command.main import main
+
+RANKS = {"old": [1, 2, 3, 1, 2, 3], "new": [1, 1, 2, 1, 1, 2]}
+TRUTH = pl.DataFrame({"uid": range(6), "sku": ["a"] * 6, "relevance": [1] * 6})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, ranks in RANKS.items():
+        frame = pl.DataFrame({"uid": range(6), "sku": ["a"] * 6, "rank": ranks})
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+    TRUTH.write_csv(tmp_path / "labels.csv")
+    return tmp_path
+
+
+COMMON = """
+run = {old = "old.parquet", new = "new.parquet"}
+truth = "labels.csv"
+metrics = ["ndcg@10", "mrr"]
+user = "uid"
+item = "sku"
+"""
+
+
+def written(folder, text):
+    path = folder / "eval.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def lines(folder, text, capsys):
+    assert main(["run", written(folder, text), "--dry"]) == 0
+    return [shlex.split(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_file_is_the_command_line_that_it_prints(folder, capsys):
+    text = COMMON + 'relevant_at = 1.0\nout = "means.csv"\n'
+    (line,) = lines(folder, text, capsys)
+    paths = [f"{name}={folder / name}.parquet" for name in RANKS]
+    assert line[:5] == ["rankframe", "evaluate", *paths, str(folder / "labels.csv")]
+    assert line[5:] == ["--metric=ndcg@10", "--metric=mrr", "--relevant-at=1.0", *line[8:]]
+    assert not (folder / "means.csv").exists()
+    assert main(line[1:]) == 0
+    by_hand = (folder / "means.csv").read_bytes()
+    (folder / "means.csv").unlink()
+    assert main(["run", written(folder, text)]) == 0
+    assert (folder / "means.csv").read_bytes() == by_hand
+
+
+GATES = """
+baseline = "old"
+out = "decided.json"
+report = "page.html"
+[[gates]]
+metric = "mrr"
+margin = 0.1
+[[gates]]
+metric = "hit@3"
+at_least = {at_least}
+"""
+
+
+@pytest.mark.parametrize(("at_least", "code"), [(0.5, 0), (1, 1)])
+def test_gates_decide_the_exit_code_and_the_report_is_written(folder, capsys, at_least, code):
+    if code:
+        frame = pl.read_parquet(folder / "new.parquet").with_columns(rank=pl.lit(9))
+        frame.write_parquet(folder / "new.parquet")
+    text = COMMON + GATES.format(at_least=at_least)
+    compared, report = lines(folder, text, capsys)
+    gates = ["--fail-if-worse=mrr:0.1", f"--fail-below=hit@3:{at_least}"]
+    assert [word for word in compared if word in gates] == gates
+    assert report[1] == "report"
+    assert main(["run", written(folder, text)]) == code
+    assert (folder / "page.html").stat().st_size > 1000
+    decided = json.loads((folder / "decided.json").read_text())
+    assert {row["metric"] for row in decided} == {"mrr", "ndcg@10", "hit@3"}
+
+
+def test_a_baseline_of_gates_is_that_of_the_call(folder, capsys):
+    gate = '[[gates]]\nmetric = "mrr"\nmargin = 0.05\nstrict = true\nbaseline = "old"\n'
+    (line,) = lines(folder, COMMON + gate, capsys)
+    start = line.index("--fail-unless-not-worse=mrr:0.05")
+    assert line[start + 1] == "--baseline=old"
+
+
+def test_keys_are_called_as_in_python(folder, capsys):
+    own = 'baseline = "old"\nmargin = "1%"\nreport = "page.html"\nsegments = "country"\n'
+    compared, report = lines(folder, COMMON + own + 'provenance = "made.json"\n', capsys)
+    assert "--margin=1%" in compared
+    assert f"--provenance={folder / 'made.json'}" in compared
+    assert "--segment=country" in report
+    assert f"--out={folder / 'page.html'}" == report[-1]
+    (floor,) = lines(folder, COMMON + "baseline = 'old'\nmargin = 0.01", capsys)
+    assert "--margin=0.01" in floor
+
+
+def test_a_value_is_no_option_and_no_stream(folder, capsys, monkeypatch):
+    """The file is data, also where it is in the working directory."""
+    monkeypatch.chdir(folder)
+    text = COMMON.replace("old.parquet", "--json").replace("mrr", "--help")
+    (folder / "--json").write_bytes((folder / "old.parquet").read_bytes())
+    (folder / "eval.toml").write_text(text)
+    assert main(["run", "eval.toml", "--dry"]) == 0
+    line = shlex.split(capsys.readouterr().out)
+    assert line[2:4] == ["old=./--json", "new=new.parquet"]
+    assert line[5:7] == ["--metric=ndcg@10", "--metric=--help"]
+    (folder / "eval.toml").write_text(COMMON + 'history = "-"')
+    assert main(["run", "eval.toml"]) == 2
+    assert "history: ./-: no such file" in capsys.readouterr().err
+
+
+WRONG = {
+    "usr = 'x'": "usr: unknown key: did you mean user?",
+    "plugins = ['x']": "plugins: unknown key: the keys are ",
+    "confidence = 0.99": "confidence: nothing here reads it: it needs baseline or gates",
+    "title = 'Tonight'": "title: nothing here reads it: it needs report",
+    "baseline = 'old'\nper_user = true": "per_user: nothing here reads it: it needs no baseline",
+    "depth = 'ten'": "depth: 'ten' is not an integer",
+    "depth = true": "depth: True is not an integer",
+    "undefined = '0'": "undefined: '0' is not a number",
+    "judged_only = 1": "judged_only: 1 is not true or false",
+    "users = 'everyone'": "users: 'everyone' is not one of truth, judged, ",
+    "by = ['model', 3]": "by[1]: 3 is not a text",
+    "history = 'past.csv'": "history: ",
+    "baseline = 'old'\nmargin = 'some'": "margin: 'some' is not a number, or a share such as '1%'",
+    "[[gates]]\nmetric = 'mrr'\nat_least = '0.5'": "gates[0].at_least: '0.5' is not a number",
+    "[[gates]]\nmetric = 'mrr'\nat_least = nan": "gates[0].at_least: nan is not a number",
+    "provenance = 'labels.csv'": "--provenance must end in one of .json",
+    "gates = 3": "gates: 3 is not a table",
+    "[[gates]]\nmetric = 'mrr'\n[[gates]]\nmetric = 'mrr'\nat_leats = 1": (
+        "gates[1].at_leats: unknown key: did you mean at_least?"
+    ),
+    "[[gates]]\nmargin = 0.1": "gates[0].metric: missing",
+    "[[gates]]\nmetric = 'mrr'\nmargin = [1]": "gates[0].margin: [1] is not a number, or",
+    "baseline = 'old'\n[[gates]]\nmetric = 'mrr'\nbaseline = 'new'": (
+        "gates[0].baseline: 'new', but baseline is 'old'"
+    ),
+    "out = 'labels.csv'": "is one of the inputs",
+    "depth = = 3": "(at line 7",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_fault_is_named_by_its_path(folder, capsys, line):
+    assert main(["run", written(folder, COMMON + line)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("rankframe: error: ")
+    assert WRONG[line] in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("truth = 'labels.csv'", "run: missing: name its file, as in run = 'run.parquet'"),
+        ("run = 'gone.csv'", "run: "),
+        ("run = 'old.parquet'\nbaseline = 'old'", "truth: missing"),
+        ("truth = 'labels.csv'\n[run]\n'--out' = 'old.parquet'", "run.--out: "),
+        ("truth = 'labels.csv'\n[run]\n'a=b' = 'old.parquet'", "run.a=b: "),
+    ],
+)
+def test_a_missing_table_is_named(folder, capsys, text, error):
+    assert main(["run", written(folder, text)]) == 2
+    assert error in capsys.readouterr().err
+
+
+def test_nothing_is_run(folder, capsys):
+    text = COMMON.replace("old.parquet", "$(touch pwned)").replace("mrr", "`touch pwned`")
+    assert main(["run", written(folder, text)]) == 2
+    assert not list(folder.glob("pwned"))
+    capsys.readouterr()
+
+
+def test_rows_of_json_know_how_they_were_made(folder, capsys):
+    """Those of evaluate and compare, with a number as the command reads it."""
+    truth = str(folder / "labels.csv")
+    runs = [f"{name}={folder / name}.parquet" for name in RANKS]
+    own = ["-m", "ndcg@10", "--user", "uid", "--item", "sku", "--relevant-at", "1"]
+    frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in RANKS}
+    options = {"user": "uid", "item": "sku", "relevant_at": 1, "relevance": "relevance"}
+    expected = rf.provenance(frames, "ndcg@10", truth=TRUTH, by="model", **options)
+    made = folder / "made.json"
+    for command in ("evaluate", "compare"):
+        line = [command, *runs, truth, *own, "--json", "--provenance", str(made)]
+        assert main(line) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert {row["conventions"] for row in rows} == {expected["conventions"]}
+        assert json.loads(made.read_text()) == expected
+    assert main(["evaluate", *runs, truth, *own]) == 0
+    assert "conventions" not in capsys.readouterr().out
+    assert main(["evaluate", *runs, truth, *own, "--provenance", truth]) == 2
+    assert "--provenance must end in one of .json" in capsys.readouterr().err

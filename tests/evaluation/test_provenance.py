@@ -1,0 +1,156 @@
+"""How numbers were made: ``rf.provenance``."""
+
+import hashlib
+import json
+
+import numpy
+import polars as pl
+import pytest
+from two_models import RUN, TRUTH, A
+
+import rankframe as rf
+from rankframe.errors import RankingDataError
+
+
+def test_every_parameter_is_spelled_out():
+    made = rf.provenance(A, "map", "ndcg(gain=exponential)@5,10", "gmap", truth=TRUTH)
+    assert made["metrics"] == {
+        "map": "ap(divide_by=relevant)",
+        "ndcg(gain=exponential)@5": "ndcg(gain=exponential, ideal=truth)@5",
+        "ndcg(gain=exponential)@10": "ndcg(gain=exponential, ideal=truth)@10",
+        "gmap": "gmap(epsilon=1e-05)",
+    }
+    assert made["options"]["users"] == "truth"
+    assert made["options"]["undefined"] is None
+    assert made["columns"] == {
+        "by": [],
+        "user": "user",
+        "item": "item",
+        "rank": "rank",
+        "relevance": "relevance",
+    }
+    assert made["rows"] == {"run": A.height, "truth": TRUTH.height}
+    assert made["rankframe"] == rf.__version__
+    assert json.loads(json.dumps(made)) == made
+
+
+def test_defaults_and_levels_are_spelled_out():
+    defaults = {"map": {"divide_by": "attainable"}}
+    made = rf.provenance(A, "map", "ap(rel=2)@5", truth=TRUTH, defaults=defaults)
+    assert made["metrics"]["map"] == "ap(divide_by=attainable)"
+    assert made["metrics"]["ap(rel=2)@5"] == "ap(divide_by=attainable, rel=2)@5"
+    assert "defaults" not in made["options"]
+
+
+def test_an_expression_of_ones_own_is_its_text():
+    own = (pl.col("rank") <= 2).sum().alias("early")
+    made = rf.provenance(A, own, rf.recall_at(5).alias("r"), truth=TRUTH)
+    assert made["metrics"]["early"] == str(own)
+    assert made["metrics"]["r"] == "recall(divide_by=relevant)@5"
+
+
+CHANGES = [
+    {"users": "both"},
+    {"undefined": 0.0},
+    {"relevant_at": 2},
+    {"depth": 5},
+    {"judged_only": True},
+    {"exclude": TRUTH.select("user", "item").head(1)},
+    {"defaults": {"map": {"divide_by": "attainable"}}},
+    {"by": "model"},
+]
+
+
+def test_conventions_change_with_a_convention_and_with_nothing_else():
+    def conventions(*tables, **options):
+        run, truth = tables or (RUN, TRUTH)
+        return rf.provenance(run, "map", truth=truth, **options)["conventions"]
+
+    plain = conventions()
+    assert len(plain) == 8
+    assert int(plain, 16) >= 0
+    same = [
+        conventions(users="truth"),
+        conventions(relevance="relevance"),
+        conventions(total=True, count_users=True, bounds=True, scenarios=True),
+        conventions(RUN.head(5), TRUTH.reverse()),
+        conventions(RUN.lazy(), TRUTH.lazy()),
+        conventions(RUN.to_pandas(), TRUTH.to_pandas()),
+    ]
+    assert set(same) == {plain}
+    others = [conventions(**change) for change in CHANGES]
+    renamed = [table.rename({"user": "uid"}) for table in (RUN, TRUTH)]
+    others.append(conventions(*renamed, user="uid"))
+    others.append(rf.provenance(RUN, "mrr", truth=TRUTH)["conventions"])
+    assert len({plain, *others}) == len(others) + 1
+
+
+@pytest.mark.parametrize("kind", ["float", "float64"])
+def test_an_integer_and_the_same_float_are_one_convention(kind):
+    """The command reads 1 as 1.0, and numbers may come from NumPy."""
+    numbers = {"relevant_at": 1, "undefined": 0}
+    as_floats = {name: getattr(numpy, kind, float)(x) for name, x in numbers.items()}
+    defaults = [{"ndcg": {"base": base}} for base in (2, 2.0)]
+    of_integers, of_floats = (
+        rf.provenance(A, "ndcg@5", truth=TRUTH, depth=5, defaults=own, **options)
+        for own, options in zip(defaults, (numbers, as_floats), strict=True)
+    )
+    assert json.dumps(of_floats) == json.dumps(of_integers)
+
+
+def test_conventions_are_those_of_every_version():
+    """A new option that changes no value must not change them."""
+    made = rf.provenance(A, "ndcg@10", truth=TRUTH)
+    assert made["conventions"] == "adea965d"
+
+
+def test_checksums_ignore_the_order_of_rows():
+    run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2], "x": [0, 1]})
+    truth = pl.DataFrame({"user": [1], "item": ["b"]})
+    made = rf.provenance(run, "rr", truth=truth, checksums=True)
+    expected = hashlib.sha256(b"1,a,1\n1,b,2\n").hexdigest()
+    assert made["checksums"]["run"] == expected
+    again = rf.provenance(run.reverse(), "rr", truth=truth, checksums=True)
+    assert again == made
+    assert "checksums" not in rf.provenance(run, "rr", truth=truth)
+
+
+def test_tables_beside_are_counted():
+    made = rf.provenance(A, "novelty@5", truth=TRUTH, history=TRUTH)
+    assert made["rows"] == {"run": A.height, "truth": TRUTH.height, "history": TRUTH.height}
+    assert made["options"]["tables"] == ["history"]
+
+
+def test_a_fault_of_the_call_is_the_error_of_evaluate():
+    with pytest.raises(ValueError, match="unknown metric 'nddcg'"):
+        rf.provenance(A, "nddcg", truth=TRUTH)
+    with pytest.raises(RankingDataError, match="no column 'user'"):
+        rf.provenance(A.drop("user"), "rr", truth=TRUTH)
+
+
+VALUES = pl.DataFrame(
+    {
+        "day": [1, 1, 2, 2],
+        "user": [1, 2, 1, 2],
+        "ndcg@10": [0.1, 0.2, 0.3, 0.5],
+        "conventions": ["adea965d", "adea965d", "9d978661", "9d978661"],
+    }
+)
+
+
+@pytest.mark.parametrize("kind", ["eager", "lazy"])
+@pytest.mark.parametrize("verb", [rf.summarize, rf.compare])
+def test_values_of_several_conventions_are_no_trend(verb, kind):
+    values = VALUES.lazy() if kind == "lazy" else VALUES
+    with pytest.raises(RankingDataError) as error:
+        verb(values, "ndcg@10", by="day").lazy().collect()
+    text = str(error.value)
+    assert "conventions='adea965d', day=1, user=1, but conventions='9d978661', day=2" in text
+    same = values.with_columns(conventions=pl.lit("adea965d"))
+    plain = verb(VALUES.drop("conventions"), "ndcg@10", by="day")
+    assert verb(same, "ndcg@10", by="day").lazy().collect().equals(plain)
+
+
+def test_the_column_of_conventions_may_split_the_rows():
+    by = ["conventions", "day"]
+    assert rf.summarize(VALUES, "ndcg@10", by=by)["mean"].to_list() == pytest.approx([0.4, 0.15])

@@ -1,0 +1,221 @@
+"""The nightly job of the guide: broken days, a killed writer, and days that come again."""
+
+import importlib.util
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+pytest.importorskip("vl_convert")
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+SPEC = importlib.util.spec_from_file_location("every_night", FOLDER / "every_night.py")
+JOB = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(JOB)
+PAGE = (FOLDER / "every_night.md").read_text() if (FOLDER / "every_night.md").exists() else ""
+
+
+def tables(day, users=30):
+    """Two models; each user has a judgment of every grade."""
+    run = pl.DataFrame(
+        [
+            (model, user, item, rank)
+            for place, model in enumerate(["live", "next"])
+            for user in range(day * 10, day * 10 + users)
+            for rank, item in enumerate("abcde", 1)
+            if (user + rank + place) % 4
+        ],
+        schema=["model", "user", "item", "rank"],
+        orient="row",
+    )
+    truth = pl.DataFrame(
+        [
+            (user, item, grade)
+            for user in range(day * 10, day * 10 + users)
+            for grade, item in enumerate("abx"[user % 3 :] + "cd"[: user % 3])
+        ],
+        schema=["user", "item", "relevance"],
+        orient="row",
+    )
+    return {"run": run, "truth": truth}
+
+
+def put(lake, day, frames):
+    for name, frame in frames.items():
+        folder = lake / name / f"day={day}"
+        folder.mkdir(parents=True, exist_ok=True)
+        frame.write_parquet(folder / "0.parquet")
+
+
+@pytest.fixture
+def lake(tmp_path):
+    put(tmp_path, "2026-11-01", tables(1))
+    return tmp_path
+
+
+def test_a_good_day_is_logged_drawn_and_passes(lake, capsys):
+    assert JOB.main(str(lake), "2026-11-01") == 0
+    log = pl.read_parquet(lake / "log.parquet")
+    assert " ".join(log.columns) == "day model metric mean std users missed conventions"
+    run, truth = tables(1).values()
+    expected = rf.summarize(run, "ndcg@10", truth=truth, by="model")["mean"].to_list()
+    assert log.filter(metric="ndcg@10")["mean"].to_list() == expected
+    assert {path.name for path in lake.iterdir() if path.is_file()} == {
+        *("log.parquet", "trend.svg", "2026-11-01.html")
+    }
+    assert "high enough" in capsys.readouterr().out
+
+
+def test_a_bad_model_fails_the_gate_and_is_logged(lake, monkeypatch):
+    monkeypatch.setattr(JOB, "FLOOR", 0.9)
+    assert JOB.main(str(lake), "2026-11-01") == 1
+    assert (lake / "log.parquet").exists()
+
+
+def _no_judgments(frames):
+    return {"run": frames["run"]}
+
+
+def _empty_judgments(frames):
+    return {**frames, "truth": frames["truth"].clear()}
+
+
+def _empty_partition(frames):
+    return {**frames, "run": frames["run"].clear()}
+
+
+def _other_time_zone(frames):
+    """The judgments of the last hours are of the day before, as are these users."""
+    return {**frames, "truth": pl.concat([frames["truth"], tables(0, 8)["truth"]])}
+
+
+def _other_day(frames):
+    return {**frames, "truth": tables(9)["truth"]}
+
+
+def _renamed(frames):
+    return {**frames, "truth": frames["truth"].rename({"relevance": "is_click"})}
+
+
+def _doubled(frames):
+    return {**frames, "run": pl.concat([frames["run"], frames["run"].head(40)])}
+
+
+def _one_user(frames):
+    return {name: frame.filter(user=20) for name, frame in frames.items()}
+
+
+BROKEN = {
+    _no_judgments: "truth: no file: run the job that writes it, then this one again",
+    _empty_judgments: "truth: it is empty",
+    _empty_partition: "run: it is empty",
+    _other_time_zone: "without a list: 21%: see that the day is complete, and both tables",
+    _other_day: "no user",
+    _renamed: "no column 'relevance'",
+    _doubled: "duplicate",
+    _one_user: "users in both tables: 1, without a list: 0%: see that the day is complete",
+}
+
+
+@pytest.mark.parametrize("breaks", BROKEN, ids=lambda breaks: breaks.__name__)
+def test_a_broken_day_stops_the_job(lake, capsys, breaks):
+    put(lake, "2026-11-02", breaks(tables(2)))
+    assert JOB.main(str(lake), "2026-11-02") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("2026-11-02: ")
+    assert BROKEN[breaks] in said
+    assert not (lake / "log.parquet").exists()
+    assert said.endswith("Nothing is logged: mend the day, and run it again.\n")
+    if breaks is _doubled:  # the cure: the same day again
+        put(lake, "2026-11-02", tables(2))
+        assert JOB.main(str(lake), "2026-11-02") == 0
+
+
+def test_late_judgments_are_the_same_day_again(lake):
+    put(lake, "2026-11-02", tables(2))
+    for day in ("2026-11-01", "2026-11-02"):
+        assert JOB.main(str(lake), day) == 0
+    first = pl.read_parquet(lake / "log.parquet")
+    late = pl.concat(
+        [tables(1)["truth"], pl.DataFrame({"user": 10, "item": "e", "relevance": 2})],
+        how="vertical_relaxed",
+    )
+    run = tables(1)["run"].filter(model="live")  # and a model is gone: so are its old rows
+    put(lake, "2026-11-01", {"run": run, "truth": late})
+    assert JOB.main(str(lake), "2026-11-01") == 0
+    log = pl.read_parquet(lake / "log.parquet")
+    other = pl.col("day") == "2026-11-02"
+    assert log.filter(other).equals(first.filter(other))
+    again = log.filter(~other)
+    assert again["model"].to_list() == ["live"] * 2
+    expected = rf.evaluate(run, "ndcg@10", truth=late)["ndcg@10"].item()
+    assert again.filter(metric="ndcg@10")["mean"].item() == pytest.approx(expected)
+
+
+KILLED = """
+import importlib.util, os, signal, sys
+import polars as pl
+
+spec = importlib.util.spec_from_file_location("every_night", {job!r})
+job = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(job)
+rows = pl.read_parquet(sys.argv[2])
+
+
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if sys.argv[3] == "in the middle of the write":
+    whole = pl.DataFrame.write_parquet
+
+    def write_parquet(frame, file):
+        whole(frame, file)
+        file.truncate(file.tell() // 2)
+        file.flush()
+        kill()
+
+    pl.DataFrame.write_parquet = write_parquet
+else:
+    job.Path.replace = kill
+from pathlib import Path
+
+job.logged(Path(sys.argv[1]), rows)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
+@pytest.mark.parametrize("when", ["in the middle of the write", "before the new name"])
+def test_a_killed_writer_leaves_the_old_log(tmp_path, when):
+    """Run again: nothing is lost, and nothing is there twice."""
+    log, new = tmp_path / "log.parquet", tmp_path / "new.parquet"
+    row = {"model": "live", "metric": "rr", "mean": 0.5, "std": 0.1, "users": 9, "missed": 0.0}
+    rows = [pl.DataFrame({"day": day, **row, "conventions": "adea965d"}) for day in ("1", "2")]
+    JOB.logged(log, rows[0])
+    before = log.read_bytes()
+    rows[1].write_parquet(new)
+    code = KILLED.format(job=str(FOLDER / "every_night.py"))
+    done = subprocess.run([sys.executable, "-c", code, str(log), str(new), when], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert log.read_bytes() == before
+    for _ in range(2):
+        assert JOB.logged(log, rows[1]).equals(pl.concat(rows))
+    assert pl.read_parquet(log).equals(pl.concat(rows))
+
+
+def test_the_job_is_short_and_is_the_one_of_the_page():
+    text = (FOLDER / "every_night.py").read_text()
+    assert f"```py\n{text}```" in PAGE
+    parts = re.split(r"\n(?=def )", text)
+    lines = {
+        part.split("(")[0]: len([line for line in part.splitlines() if line.strip()])
+        for part in parts
+    }
+    assert lines["def logged"] <= 20
+    assert lines["def night"] <= 30
