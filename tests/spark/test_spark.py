@@ -806,6 +806,9 @@ def test_grades_that_the_call_reads_or_that_are_flat_in_a_partition_pass(rs, bri
     assert_same(got, rf.evaluate(RUN_3, "rr", truth=truth, weights="w"))
     with pytest.raises(rf.RankingDataError, match="truth, column 'w': 0 and 1 but no relevance"):
         rs.evaluate(bring(RUN_3), "rr", truth=truth, partitions=8)
+    second = truth.select("user", "item", v=pl.lit(3), w="w")
+    with pytest.raises(rf.RankingDataError, match="truth, column 'w': 0 and 1 but no relevance"):
+        rs.evaluate(bring(RUN_3), "rr", truth=second, partitions=8)
 
 
 # ------------------------------------------------------------------ weights and totals
