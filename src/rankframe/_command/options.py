@@ -187,7 +187,7 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
         "gate",
         "The exit code is 1 if a system fails, and 2 if a gate has no interval, such as without "
         "users; one line on standard error explains why. The margin is the accepted loss, or a "
-        "share of the baseline such as 1%% (default: 0).",
+        "share of the baseline such as 1% (default: 0).",
     )
     for option, help_of in {
         "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin; "

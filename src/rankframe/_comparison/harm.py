@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs, trials
+from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
@@ -200,7 +200,7 @@ def _numbers_of(
     users = len(losses)
     number = int((losses > amount).sum())
     low, high = _clopper_pearson(number, users, trial.confidence)
-    worst, note = [nan] * 3, None if users else trials.NO_PAIR
+    worst, note = [nan] * 3, None if users else pair.undefined
     if users >= FEWEST_USERS:
         worst = _worst(np.sort(losses)[::-1], trial.confidence, trial.resampling, advance)
         if higher_is_better:  # the differences, whose greatest loss is the least of them

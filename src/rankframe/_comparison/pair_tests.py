@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
-from rankframe._comparison.trials import Bound, Trial
+from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
@@ -274,12 +274,12 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     }
 
 
-def relative(pair: Pair, trial: Trial) -> dict[str, float]:
-    """Divide the difference by the mean of the baseline; the interval is Fieller's."""
+def relative(pair: Pair, trial: Trial) -> tuple[dict[str, float], str]:
+    """Divide the difference by the mean of the baseline; say why there is no number."""
     from rankframe._comparison import relative_differences, statistics
 
     if not len(pair.difference):
-        return dict.fromkeys(trials.RELATIVE, nan)
+        return dict.fromkeys(trials.RELATIVE, nan), ""
     difference, mean = (
         float(statistics.weighted_mean(values, pair.weights))
         for values in (pair.difference, pair.of_baseline)
@@ -290,8 +290,24 @@ def relative(pair: Pair, trial: Trial) -> dict[str, float]:
         low, high = relative_differences.paired_interval(
             pair.sample, baseline.values, trial.confidence
         )
-    share = difference / mean if mean else nan
-    return dict(zip(trials.RELATIVE, (share, low, high), strict=True))
+    return shares_of(difference, mean, (low, high), trial.rules.get(pair.metric))
+
+
+def shares_of(
+    difference: float, mean: float, interval: tuple[float, float], rule: Rule | None
+) -> tuple[dict[str, float], str]:
+    """Return the relative difference and its interval, and why there is none.
+
+    A gate of shares keeps an interval without width, as where all users differ by one amount.
+    """
+    low, high = interval
+    if not mean > 0:  # it would turn the sign
+        note = f"relative is null: the baseline's mean, {mean:.3g}, is below 0" if mean < 0 else ""
+        return dict.fromkeys(trials.RELATIVE, nan), note
+    note = ""
+    if low == high and not (rule and rule.relative):
+        low, high, note = nan, nan, "relative has no interval: every user changes by one share"
+    return dict(zip(trials.RELATIVE, (difference / mean, low, high), strict=True)), note
 
 
 # ------------------------------------------------------------------ verdicts
