@@ -46,7 +46,7 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     signs: list[float | None] = [None] * len(pairs)
     if test == "bootstrap":
         notes = [
-            note or (_NO_BOUND if isnan(low) else None)
+            note or (NO_BOUND if isnan(low) else None)
             for note, low in zip(notes, outcome.low.tolist(), strict=True)
         ]
     if test in trials.UNWEIGHTED:
@@ -60,7 +60,7 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     return Tested(outcome, outcome.p.copy(), notes, signs)
 
 
-_NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
+NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
 
 
 def _with_ties(pair: Pair) -> Pair:
@@ -396,16 +396,19 @@ def why_untested(pair: Pair, trial: Trial) -> str | None:
 
     if system_pairs.why_undefined(pair.sample.values) is not None:
         return None
-    users = len(pair.sample.values)
-    if trial.test == "bootstrap" and users < _FEWEST_RESAMPLED:
-        unit = "users" if pair.clusters is None else "clusters"
-        return (
-            f"margin not tested: the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}: take "
-            "test='t'"
-        )
+    if few := too_few_to_resample(pair, trial):
+        return f"margin not tested: {few}: take test='t'"
     margin = trial.margins[pair.metric]
     mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
     return no_share_of(mean, margin) or _few_differ(pair)
+
+
+def too_few_to_resample(pair: Pair, trial: Trial) -> str:
+    """Return that the bootstrap has too few users for a margin; empty if it has enough."""
+    users, unit = len(pair.sample.values), "users" if pair.clusters is None else "clusters"
+    if trial.test != "bootstrap" or users >= _FEWEST_RESAMPLED:
+        return ""
+    return f"the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}"
 
 
 def _few_differ(pair: Pair) -> str | None:

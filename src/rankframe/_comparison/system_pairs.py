@@ -354,9 +354,7 @@ def _pair(
         returning=number - len(change),
         clusters=clusters,
         sample=sample_of(change, weights, clusters),
-        undefined=why_undefined(change)
-        if number or matrix.left_out is not None
-        else _why_no_pair(system, baseline),
+        undefined=why_undefined(change) if number else _why_no_pair(matrix, system, baseline),
         missed=_without_lists(*lists) if lists else None,
         left_out=left_out,
         joint=matrix.left_out is not None,
@@ -393,10 +391,10 @@ def sample_of(difference: Array, weights: Array | None, clusters: Places | None)
     return sample if clusters is None else statistics.of_clusters(clusters, sample)
 
 
-def _why_no_pair(system: _Column, baseline: _Column) -> str:
+def _why_no_pair(matrix: Matrix, system: _Column, baseline: _Column) -> str:
     """Return why no user is compared; the users of two groups may differ."""
     with_values = [bool(column.defined.any()) for column in (system, baseline)]
-    if all(with_values):
+    if matrix.left_out or all(with_values):
         return trials.NO_PAIR
     return trials.NO_VALUE if not any(with_values) else f"{trials.NO_VALUE} in one of the two"
 
