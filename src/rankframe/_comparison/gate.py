@@ -94,7 +94,8 @@ def gate(
         Student's t, or the exact binomial test if all values are 0 or 1.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None.
+        ``"bh"`` (Benjamini and Hochberg), or None. Tests of all systems at once have one of their
+        own, and take no other.
     confidence
         The probability that a single interval covers the true value.
     resamples
