@@ -118,11 +118,11 @@ def gate(
         One row per segment, metric and system, and one per floor: segments…, ``metric``, the system
         (in a column named as in ``by``, if there is one), with a baseline ``baseline``; ``users``,
         ``num_left_out`` and ``note`` as in ``compare`` (of a floor, users with a value and without
-        one, and ``note`` as in ``summarize``); with a baseline ``margin`` and ``difference``, with
-        floors ``mean``, ``at_least`` and ``at_most``; the interval ``ci_low`` to ``ci_high`` of the
-        difference or the mean, ``passed`` (Boolean, never null), and ``why``, which begins with
-        "worse", "not worse", "undecided", "no interval", or for a floor "too low", "high enough",
-        "too high" or "low enough", and says what decided.
+        one, whom ``note`` names from 5% on, and else ``note`` as in ``summarize``); with a baseline
+        ``margin`` and ``difference``, with floors ``mean``, ``at_least`` and ``at_most``; the
+        interval ``ci_low`` to ``ci_high`` of the difference or the mean, ``passed`` (Boolean, never
+        null), and ``why``, which begins with "worse", "not worse", "undecided", "no interval", or
+        for a floor "too low", "high enough", "too high" or "low enough", and says what decided.
 
     Raises
     ------
@@ -131,10 +131,12 @@ def gate(
         baseline nor a floor, no value reaches a floor, or a metric cannot be decided: neither
         direction is better, it is a single number for all lists, which has no interval of a
         difference, or it is a geometric mean with a margin (its ratio is tested, not its
-        difference). If ``strict`` has a baseline and a margin of 0 (a system that equals the
-        baseline would pass with probability (1 − confidence)/2 only), or a test other than ``"t"``
-        and ``"bootstrap"``. If ``"mcnemar"`` or ``"sequential"`` have a margin > 0, for which their
-        p-values cannot be corrected: with ``correction=None``, their intervals decide.
+        difference). If floors alone have a ``margin``, ``paired=False`` or a ``test`` other than
+        ``"t"``, or are combined with ``"sequential"``. If ``strict`` has a baseline and a margin of
+        0 (a system that equals the baseline would pass with probability (1 − confidence)/2 only),
+        or a test other than ``"t"`` and ``"bootstrap"``. If ``"mcnemar"`` or ``"sequential"`` have
+        a margin > 0, for which their p-values cannot be corrected: with ``correction=None``, their
+        intervals decide.
 
     Notes
     -----

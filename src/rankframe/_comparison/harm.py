@@ -89,11 +89,11 @@ def harm(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and system: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (with a value of both), ``note``, which explains why
-        a number is null, ``more_than``, ``share`` (of the users who lose more than that), its
-        interval ``share_low`` to ``share_high``, ``worst_mean`` (the mean of the ⌈0.05 · users⌉
-        worst differences, with their sign) and its interval ``worst_low`` to ``worst_high``. The
-        mean is null for fewer than 100 users, and its interval for fewer than 400, whose worst 5%
-        are fewer than 20.
+        a number is null and names users with a value in only one of the two, from 5% on,
+        ``more_than``, ``share`` (of the users who lose more than that), its interval ``share_low``
+        to ``share_high``, ``worst_mean`` (the mean of the ⌈0.05 · users⌉ worst differences, with
+        their sign) and its interval ``worst_low`` to ``worst_high``. The mean is null for fewer
+        than 100 users, and its interval for fewer than 400, whose worst 5% are fewer than 20.
 
     Raises
     ------

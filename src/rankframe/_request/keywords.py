@@ -110,7 +110,7 @@ class StatisticsOptions(Options, total=False):
     """
     limits: Mapping[str, tuple[float, float]] | None
     """Of a table of values: the least and the greatest value of a column, such as ``{"revenue": (0,
-    500)}``. A column that is called like a metric has the range of that.
+    500)}``. A column that is called like a metric has the range of that, and a Boolean one 0 to 1.
     """
 
 
