@@ -132,7 +132,7 @@ class OwnSparkFrame(SparkFrame):
 @pytest.mark.parametrize("kind", [SparkFrame, OwnSparkFrame])
 def test_a_spark_frame_is_never_collected(kind):
     if kind is SparkFrame:
-        with pytest.raises(TypeError, match="SparkFrame, which rankframe.spark takes$"):
+        with pytest.raises(TypeError, match="SparkFrame, which rankframe.spark takes in evaluate"):
             rf.evaluate(kind(), "rr", truth=TRUTH)
     for call in (
         lambda: rf.evaluate(kind(), "rr", truth=TRUTH),
