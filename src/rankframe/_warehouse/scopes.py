@@ -23,9 +23,11 @@ from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.steps import Cte, Steps, simplified
 from rankframe._warehouse.tables import Sources
 
-#: Metrics, and a value of an option, in which items that were not retrieved count; tests hold the
+#: Metrics, and values of options, in which items that were not retrieved count; tests hold the
 #: others to their values.
-_OF_ALL_ROWS = {"err", "nerr", "insq", "num_nonrelevant", "utility", "attainable"}
+_OF_ALL_ROWS = {
+    *("err", "nerr", "insq", "num_nonrelevant", "utility", "attainable", "same_length"),
+}
 _GRADED = Call("greater", (Column("relevance"), Literal(0)))
 _BELOW_0 = Call("less", (Column("relevance"), Literal(0)))
 _HAS_ROWS: Mapping[Node, Node] = {
