@@ -247,11 +247,13 @@ HOSTILE = st.one_of(
 def test_hostile_names_make_one_statement(table, column, label, value):
     for dialect in DIALECTS:
         own = (pl.col("country") == value).sum().alias(label)
+        above = (pl.col(value) > pl.col(value).mean()).sum().alias("above")
         truth = {"user": pl.Int64, column: pl.Int64, "relevance": pl.Int64, "country": pl.String}
+        truth |= {value: pl.Int64} if value not in truth else {}
         run = {"user": pl.Int64, column: pl.Int64, "rank": pl.Int64}
         options = {"run": table, "item": column, "schema": {"run": run, "truth": truth}}
         try:
-            text = rf.sql(own, "map", **options, dialect=dialect, names=None)
+            text = rf.sql(own, above, "map", **options, dialect=dialect, names=None)
             check = rf.sql_check(**options, dialect=dialect)
         except (ValueError, TypeError, rf.RankingDataError):  # not a name, or a reserved one
             continue

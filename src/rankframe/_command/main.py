@@ -596,8 +596,8 @@ def _sql(arguments: argparse.Namespace) -> None:
 
 def _schema_of(text: str) -> tuple[str, dict[str, Any]]:
     """Read the name of a table, and its columns with their types."""
-    types = {"": pl.String, "str": pl.String, "int": pl.Int64, "float": pl.Float64}
-    types["bool"] = pl.Boolean
+    types: dict[str, Any] = {"": pl.String, "str": pl.String, "int": pl.Int64}
+    types |= {"float": pl.Float64, "bool": pl.Boolean}
     table, _, columns = text.partition("=")
     pairs = [column.partition(":")[::2] for column in columns.split(",")]
     if wrong := [f"{name}:{kind}" for name, kind in pairs if not name or kind not in types]:

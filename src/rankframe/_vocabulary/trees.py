@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -152,8 +152,7 @@ def _read(tree: Any) -> Node:
     reader = _READERS.get(kind)
     if reader is None:
         _unknown(kind)
-    node: Node = reader(value)
-    return node
+    return reader(value)
 
 
 def _only(tree: Any) -> tuple[str, Any]:
@@ -253,8 +252,7 @@ def _function(value: Any) -> Node:
         return Call(_named(kind), nodes)
     if kind not in _WITH_OPTIONS:
         _unknown(kind)
-    node: Node = _WITH_OPTIONS[kind](nodes, option)
-    return node
+    return _WITH_OPTIONS[kind](nodes, option)
 
 
 def _product_above(inputs: Any) -> Node:
@@ -314,7 +312,7 @@ def _mean_of(nodes: tuple[Node, ...], option: Any) -> Node:
     return Call("divide", (_sum_of(nodes, option), _joined("plus", tuple(number))))
 
 
-_WITH_OPTIONS: Mapping[str, Any] = {
+_WITH_OPTIONS: Mapping[str, Callable[[tuple[Node, ...], Any], Node]] = {
     "AllHorizontal": lambda nodes, _: _joined("and", nodes),
     "AnyHorizontal": lambda nodes, _: _joined("or", nodes),
     "Clip": _clip,
@@ -336,7 +334,7 @@ def _over(value: Any) -> Node:
     return Over(_read(value["function"]), keys, (_read(order[0]),) if order else ())
 
 
-_READERS: Mapping[str, Any] = {
+_READERS: Mapping[str, Callable[[Any], Node]] = {
     "Agg": _aggregate,
     "Alias": lambda value: _read(value[0]),
     "BinaryExpr": _operation,

@@ -66,10 +66,13 @@ _FORMS = {
 }
 _RANKS = {"dense": "DENSE_RANK", "min": "RANK", "ordinal": "ROW_NUMBER"}
 #: The types of what needs other rows; those of the rest have the type of their inputs.
-_TYPES = {name: form.dtype for name, form in _FORMS.items() if form.dtype}
-_TYPES |= {"mean": "float", "product_above": "float"}
-_TYPES |= dict.fromkeys(("any", "all", "is_duplicated"), "bool")
-_TYPES |= dict.fromkeys(("count", "n_unique", "len", "rank", "place"), "int")
+_TYPES = (
+    {name: form.dtype for name, form in _FORMS.items() if form.dtype}
+    | {"mean": "float", "product_above": "float"}
+    | dict.fromkeys(("any", "all", "is_duplicated"), "bool")
+    | dict.fromkeys(("count", "n_unique", "len", "rank", "place"), "int")
+)
+_TYPES_OF_LITERALS: dict[type, str] = {bool: "bool", int: "int", float: "float", type(None): "null"}
 _NEVER_NULL = {
     *("sum", "count", "n_unique", "len", "any", "all", "place", "product_above"),
     *("is_null", "is_not_null", "is_duplicated"),
@@ -95,8 +98,7 @@ class Printer(NamedTuple):
             case Column(name):
                 return self.columns[name].dtype
             case Literal(value):
-                names = {bool: "bool", int: "int", float: "float", type(None): "null"}
-                return names.get(type(value), "other")
+                return _TYPES_OF_LITERALS.get(type(value), "other")
             case Cast(_, dtype):
                 return dtype
             case Over(value, _, _):

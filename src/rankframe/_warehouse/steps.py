@@ -69,15 +69,20 @@ class Steps:
         source = self.source if self.truth is None else f"FROM {self.truth.last}\n  {self.source}"
         ctes = [Cte(self.name, self.comment, _select(self.derived.get(1, []), source))]
         for step in range(1, 1 + max([0, *self.derived, *self.joined])):
-            if step > 1 and (columns := self.derived.get(step)):
-                words = [re.findall(r"\w+", column)[-1] for column in columns]
-                name = self.unhidden(f"{self.name}_with_{words[0]}")
-                comment = f"the same, with {', '.join(words)}"
-                ctes.append(Cte(name, comment, _select(columns, f"FROM {ctes[-1].name}")))
-            for word, join in self.joined.get(step, {}).items():
-                name = self.unhidden(f"{self.name}_with_{word}")
-                ctes.append(Cte(name, f"the same, with {word}", join(ctes[-1].name)))
+            columns, joined = self.derived.get(step, []), self.joined.get(step, {})
+            if step > 1 and columns:
+                words = [re.findall(r"\w+", column, re.ASCII)[-1] for column in columns]
+                ctes.append(self._after(ctes, words, _select(columns, f"FROM {ctes[-1].name}")))
+            for word, join in joined.items():
+                ctes.append(self._after(ctes, [word], join(ctes[-1].name)))
         return ctes
+
+    def _after(self, ctes: Sequence[Cte], words: Sequence[str], body: str) -> Cte:
+        """Name a step after the first column that it adds."""
+        name = self.unhidden(f"{self.name}_with_{words[0]}")
+        while name in [cte.name for cte in ctes]:
+            name += "_"
+        return Cte(name, f"the same, with {', '.join(words)}", body)
 
     def add(self, name: str, node: Node, *, of_all: bool = False) -> None:
         """Derive a column, unless it is the same for all rows.

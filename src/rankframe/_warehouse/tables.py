@@ -36,7 +36,7 @@ def empty_frames(
     rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
 ) -> dict[str, pl.LazyFrame]:
     """Make an empty frame of each table, with the columns that it is said to have."""
-    frames = {name: _empty(table) for name, table in ({} if schema is None else schema).items()}
+    frames = {name: _empty(schema[name]) for name in schema} if schema else {}
     for name in frames:
         if name not in named:
             msg = f"schema: {name!r} is not one of the tables of this call: {', '.join(named)}"
