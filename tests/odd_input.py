@@ -1046,6 +1046,8 @@ def doors() -> list[Refusal]:
     answers = pl.DataFrame({"q": [1], "found": [[]], "wanted": [["a"]]}).cast(
         {"found": pl.List(pl.String)}
     )
+    pairs = pl.Series([[{"a": 1, "b": 2}]])
+    unrated = {"requests": [{"id": "q", "ratings": [{"_id": "d", "rating": None}]}]}
     return [
         Refusal(
             "a lazy narwhals frame",
@@ -1089,8 +1091,25 @@ def doors() -> list[Refusal]:
         ),
         Refusal(
             "from_lists, expected is not a list",
-            lambda: rf.from_lists(answers, user="q", item="found", truth="q"),
-            "frame of lists, column 'q': Int64 is not a list of ids, or of structs of an id and a number",
+            lambda: rf.from_lists(
+                answers.with_columns(wanted=1), user="q", item="found", truth="wanted"
+            ),
+            "frame of lists, column 'wanted': Int32 is not a list of ids, or of structs of an id and a number: make one, "
+            "as by pl.concat_list('wanted'), or of JSON by .str.json_decode",
+        ),
+        Refusal(
+            "from_lists, expected are structs of two numbers without known names",
+            lambda: rf.from_lists(
+                answers.with_columns(wanted=pairs), user="q", item="found", truth="wanted"
+            ),
+            "frame of lists, column 'wanted': List(Struct({'a': Int64, 'b': Int64})) is not a list of ids, or of structs "
+            "of an id and a number: rename the fields to 'id' and 'score' or 'grade', or keep the ids alone: "
+            "pl.col('wanted').list.eval(pl.element().struct.field(…))",
+        ),
+        Refusal(
+            "from_lists, truth= and item= are one column",
+            lambda: rf.from_lists(answers, user="q", item="found", truth="found"),
+            "frame of lists: truth='found' names a column that has another role: name another",
         ),
         Refusal(
             "from_lists, another column is called rank",
@@ -1118,6 +1137,11 @@ def doors() -> list[Refusal]:
             "judgments.json without requests",
             lambda: judgment_files.of_search("judgments.json", {"queries": []}),
             f"judgments.json: 'queries' is none of 'requests', 'judgmentRatings': {judgment_files.IN_WORDS}",
+        ),
+        Refusal(
+            "judgments.json with a rating of null",
+            lambda: judgment_files.of_search("judgments.json", unrated),
+            f"judgments.json: requests[0].ratings[0].rating is None, not a number: {judgment_files.IN_WORDS}",
         ),
         Refusal(
             "ndcg_at(3, discount=[1, 0.5])",
