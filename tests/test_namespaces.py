@@ -146,7 +146,7 @@ def test_the_types_of_methods_are_those_of_functions():
 
 def test_every_chart_is_a_method_signed_as_its_function():
     charts = ["at_k", "precision_recall", "users", "compare", "change", "heatmap"]
-    charts += ["shares", "trade_off", "lorenz", "critical_difference", "agreement"]
+    charts += ["shares", "trade_off", "lorenz", "critical_difference", "agreement", "trend"]
     made_here = {
         name
         for name, value in vars(rf.plot).items()

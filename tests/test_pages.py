@@ -153,7 +153,7 @@ OF_THEIR_OWN = {
         "agreement anova best_systems discriminative_power letters plot.agreement "
         "plot.critical_difference spark.compare",
         "plot.at_k plot.lorenz plot.shares plot.trade_off plot.users",
-        "plot.precision_recall",
+        "plot.precision_recall plot.trend",
         "report",
         "lists",
         "fuse",
@@ -165,6 +165,7 @@ OF_THEIR_OWN = {
         "from_runs",
     ],
     "confidence": [
+        "plot.trend",  # where there are no intervals
         "best_systems",  # of all intervals, or of tests
         "discriminative_power",
         "letters",
@@ -182,6 +183,7 @@ OF_THEIR_OWN = {
         "parts.facts",
         OF_VALUES,
         "as_dict",  # means
+        "plot.trend",  # means over time
         "from_lists",  # lists
         "spark.from_lists",
     ],
@@ -199,6 +201,7 @@ OF_THEIR_OWN = {
     "label": ["metric", "register_metric"],
     "margin": ["gate"],  # an accepted loss, 0 included
     "method": ["best_systems", "fuse"],  # other choices
+    "metric": ["plot.trend"],  # of a log
     "names": ["sql"],  # of columns, and of a tracker
     "of": ["plot.lorenz"],  # it has a default
     "other": ["agreement plot.agreement", "overlap rbo", "Meter.merge"],

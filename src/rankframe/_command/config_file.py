@@ -140,7 +140,8 @@ def command_lines(path: Path) -> list[list[str]]:
     shared = [*tables, *(f"--metric={key.text}" for key in labels)]
     lines: list[list[str]] = []
     for name in commands:
-        line = [name, *shared, *(_gates(keys) if name == "compare" else [])]
+        line = [name, *shared]
+        line += _gates(keys) if name == "compare" else []
         for option, action in actions[name].items():
             line += _words(action, keys[option]) if option in keys else []
         lines.append(line)
@@ -222,10 +223,11 @@ def _gates(keys: Mapping[str, Key]) -> Iterator[str]:
         elif strict:
             msg = f"{own['strict'].path}: a floor of the command is not strict: leave it out"
             raise ValueError(msg)
-        if (other := own.get("baseline")) and baseline is None:
+        other = own.get("baseline")
+        if other is not None and baseline is None:
             yield f"--baseline={other.text}"
-        elif other and other.text != baseline.text:
+        baseline = baseline or other
+        if other is not None and baseline is not None and other.text != baseline.text:
             msg = f"{other.path}: {other.text!r}, but {baseline.path} is {baseline.text!r}: "
             msg += "the gates of one file have one baseline"
             raise ValueError(msg)
-        baseline = baseline or other

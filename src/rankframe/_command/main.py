@@ -187,7 +187,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         conventions |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
         names = _counts_missed([name for name in metric_labels if name != trec.RUN_ID], arguments)
         results = _evaluated(run, names, arguments, conventions)
-        made = _provenance(arguments, run, metric_labels, conventions)
+        digits = _provenance(arguments, run, metric_labels, conventions)
     missed = _missed_of(results[-1], by)
     extra_columns = [] if _MISSED in metric_labels else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
     extra_columns += ["users"] if arguments.queries else []
@@ -197,7 +197,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         _print_trec(results, user, tables.tag if trec.RUN_ID in metric_labels else None)
         return
     result = _with_all(results, by, user) if arguments.queries else results[0]
-    if not _delivered(result, arguments, made):
+    if not _delivered(result, arguments, digits):
         text_tables.show_values(
             result, [*by, *({user, "users"} & {*result.columns})], wide=arguments.wide
         )
@@ -394,8 +394,8 @@ def _compare(arguments: argparse.Namespace) -> int:
             frame = compare(runs, *metric_labels, **shared, baseline=baseline, **test, **choices)
         result = frame.collect()
         of_call = {"truth": tables.truth, "by": by, **choices}
-        made = _provenance(arguments, runs, metric_labels, of_call)
-    if not _delivered(result, arguments, made):
+        digits = _provenance(arguments, runs, metric_labels, of_call)
+    if not _delivered(result, arguments, digits):
         _show(result, arguments, by, trial)
     return _outcome(result, arguments, by) if rules or floored else 0
 
@@ -650,8 +650,8 @@ def _check_out(arguments: argparse.Namespace) -> None:
         raise ValueError(msg)
     if out is not None and out is not inputs.STDOUT:
         _check_output("--out", out, getattr(arguments, "outputs", text_tables.OUTPUTS), arguments)
-    if (made := getattr(arguments, "provenance", None)) is not None:
-        _check_output("--provenance", made, (".json",), arguments)
+    if (path := getattr(arguments, "provenance", None)) is not None:
+        _check_output("--provenance", path, (".json",), arguments)
 
 
 def _check_output(
@@ -679,9 +679,9 @@ def _provenance(
     """Return the conventions for rows of --json; write the whole provenance if requested."""
     names = [name for name in names if name != trec.RUN_ID]
     if arguments.provenance is not None:
-        made = provenance.provenance(run, *names, **call)
+        text = json.dumps(provenance.provenance(run, *names, **call), indent=2)
         with text_tables.replaced(arguments.provenance) as path:
-            path.write_text(f"{json.dumps(made, indent=2)}\n", encoding="utf-8")
+            path.write_text(f"{text}\n", encoding="utf-8")
     return provenance.conventions_of(run, *names, **call) if arguments.json else None
 
 

@@ -68,10 +68,10 @@ def means(
 ) -> list[alt.Chart]:
     """Draw lines and points of means on their bands."""
     drawn = table.select("mean", "ci_low", "ci_high", floor=pl.lit(floor, pl.Float64))
-    ends = drawn.select(
-        low=pl.min_horizontal(pl.all().min()), high=pl.max_horizontal(pl.all().max())
-    )
-    domain = _tables.round_ends(*ends.row(0), limits)
+    low, high = drawn.select(
+        pl.min_horizontal(pl.all().min()), high=pl.max_horizontal(pl.all().max())
+    ).row(0)
+    domain = _tables.round_ends(low, high, limits)
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     up: dict[str, Any] = {"title": title, "scale": scale, "axis": _marks.axis_of()}
     base = _base(table, systems, time)
@@ -106,7 +106,8 @@ def _base(table: pl.DataFrame, systems: Systems, time: str | None) -> alt.Chart:
     dtype = table.schema["time"]
     kind = "T" if dtype.is_temporal() else "Q" if dtype.is_numeric() else "O"
     own: dict[str, Any] = {"format": "d", "tickMinStep": 1} if kind == "Q" else {}
-    if dtype == pl.Date and table["time"].max() - table["time"].min() < _FEW_DAYS:
+    first, last = pl.col("time").min(), pl.col("time").max()
+    if dtype == pl.Date and table.select(last - first < _FEW_DAYS).item():
         own = {"format": "%b %d", "tickCount": {"interval": "day", "step": 1}}
     axis = _marks.axis_of(grid=False, labels=time is not None, labelOverlap=True, **own)
     scale = alt.Scale(zero=False, nice=False) if kind == "Q" else alt.Undefined
@@ -114,6 +115,6 @@ def _base(table: pl.DataFrame, systems: Systems, time: str | None) -> alt.Chart:
         x=alt.X(f"time:{kind}", title=time, axis=axis, scale=scale, sort=None),
         **_marks.color_of(systems),
     )
-    words = {"system": "system", "time": "at", "mean": "mean"}
+    words: dict[str, str | Sequence[str]] = {"system": "system", "time": "at", "mean": "mean"}
     words |= {"interval": ("ci_low", "ci_high"), "no list": "missed", "users": "users"}
     return _marks.described(base, table, words)

@@ -158,22 +158,22 @@ def over_time(
     if every > 1:
         days = when.dtype == pl.Date and usual == timedelta(days=1)
         table = _averaged(table, -(-every // 7) * 7 if days else every)
-    known = pl.col("mean").is_not_null()
-    beside = [known.shift(step, fill_value=False).over("system") for step in (1, -1)]
+    drawn = pl.col("mean").is_not_null()
+    beside = [drawn.shift(step, fill_value=False).over("system") for step in (1, -1)]
     return table.with_columns(
-        at=pl.col("time").cast(pl.String), alone=known & ~pl.any_horizontal(beside)
+        at=pl.col("time").cast(pl.String), alone=drawn & ~pl.any_horizontal(beside)
     )
 
 
 def _margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
     """Compute half of Student's intervals from spreads and counts."""
     summaries.check_packages()
+    import numpy as np
     from scipy import stats
 
-    users = rows["users"].to_numpy()
-    reach = stats.t.ppf((1 + confidence) / 2, users - 1.0)  # pyright: ignore
-    error = pl.col("std") / pl.col("users").sqrt()
-    return pl.Series(reach).fill_nan(None) * error
+    freedom = rows["users"].to_numpy() - 1.0
+    reach = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
+    return pl.lit(pl.Series(reach).fill_nan(None)) * pl.col("std") / pl.col("users").sqrt()
 
 
 def _averaged(table: pl.DataFrame, every: int) -> pl.DataFrame:
