@@ -546,8 +546,8 @@ def _list_comparison_table(
                         "mean": result.system,
                         "baseline_mean": result.baseline,
                         "difference": (change := _difference(result)),
-                        "relative": change / result.baseline
-                        if change is not None and (result.baseline or 0) > 0
+                        "relative": change / mean
+                        if change is not None and (mean := result.baseline or 0.0) > 0
                         else None,
                         "p_value": result.p if times and result.metric not in moving else None,
                         "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
