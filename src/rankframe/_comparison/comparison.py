@@ -548,7 +548,9 @@ def _list_comparison_table(
                         "mean": result.system,
                         "baseline_mean": result.baseline,
                         "difference": (change := _difference(result)),
-                        "relative": _share_of(change, result.baseline),
+                        "relative": change / mean
+                        if change is not None and (mean := result.baseline or 0.0) > 0
+                        else None,
                         "p_value": result.p if times and result.metric not in moving else None,
                         "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
                     }
@@ -577,10 +579,6 @@ def _difference(result: Swaps) -> float | None:
     if result.system is None or result.baseline is None:
         return None
     return result.system - result.baseline
-
-
-def _share_of(change: float | None, baseline: float | None) -> float | None:
-    return change / baseline if change is not None and baseline and baseline > 0 else None
 
 
 def _correct_together(
