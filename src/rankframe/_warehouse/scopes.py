@@ -23,9 +23,9 @@ from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.steps import Cte, Steps, simplified
 from rankframe._warehouse.tables import Sources
 
-#: Metrics, and a value of an option, in which items that were not retrieved count, or may count;
-#: tests hold the others to their values.
-_OF_ALL_ROWS = {"err", "nerr", "insq", "num_nonrelevant", "utility", "attainable", "geometric"}
+#: Metrics, and a value of an option, in which items that were not retrieved count; tests hold the
+#: others to their values.
+_OF_ALL_ROWS = {"err", "nerr", "insq", "num_nonrelevant", "utility", "attainable"}
 _GRADED = Call("greater", (Column("relevance"), Literal(0)))
 _BELOW_0 = Call("less", (Column("relevance"), Literal(0)))
 _HAS_ROWS: Mapping[Node, Node] = {
