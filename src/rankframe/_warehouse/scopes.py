@@ -319,7 +319,8 @@ class _Scope:
             columns.append(f"{self._typed(node, printer)} AS {quoted(name)}")
         body = "  SELECT\n    " + ",\n    ".join(columns) + f"\n  {source}"
         name = sources.name(f"values_of_{self.truth.name}")
-        ctes.append(Cte(name, "one row per user, with the value of each metric", body))
+        row = "one row per user in each group" if sources.lacking else "one row per user"
+        ctes.append(Cte(name, f"the value of each metric, {row}, also of those without hits", body))
         return Values(name, ctes, types, self.reading.scope == "relevant")
 
     def _typed(self, node: Node, printer: Printer) -> str:

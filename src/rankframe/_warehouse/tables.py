@@ -188,7 +188,7 @@ class Sources:
         relevance = self.dialect.name_of("relevance")
         grade = f"CAST({value} AS {self.dialect.types[0]}) AS {relevance}"
         body = f"{_select([*ids, grade])}\n  FROM {self.paths['truth']}{where}"
-        return Cte(self.name("judgments"), "what users want, with grades as numbers", body)
+        return Cte(self.name("judgments"), "the judged items, with grades as numbers", body)
 
     def _with_segments(self, name: str, lists: str) -> Cte:
         """Put the list of a user into each group that only the truth has."""

@@ -23,7 +23,7 @@ lists AS (
   FROM "recs"
   WHERE "rank" IS NOT NULL
 ),
--- what users want, with grades as numbers
+-- the judged items, with grades as numbers
 judgments AS (
   SELECT
     "user",
@@ -83,7 +83,7 @@ hits_sums AS (
   FROM hits
   GROUP BY "model", "user"
 ),
--- one row per user, with the value of each metric
+-- the value of each metric, one row per user in each group, also of those without hits
 values_of_relevant AS (
   SELECT
     "model",
