@@ -162,8 +162,8 @@ def charts():
         "trend of many",
         lambda: rf.plot.trend(log_of(MANY, 7).drop("num_missed"), "ndcg@10", time="day"),
     )
-    alone = log.filter(model="a").drop("model").with_columns(pl.col("day").dt.day())
-    yield "trend alone", lambda: rf.plot.trend(alone, "ndcg@10")
+    single = log.filter(model="a").drop("model").with_columns(pl.col("day").dt.day())
+    yield "trend alone", lambda: rf.plot.trend(single, "ndcg@10")
 
 
 CHARTS = dict(charts())

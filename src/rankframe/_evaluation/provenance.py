@@ -134,9 +134,9 @@ def raise_if_mixed(rows: pl.DataFrame, table: str, keys: Sequence[str]) -> None:
     if COLUMN not in rows.columns or COLUMN in keys or rows[COLUMN].n_unique() < 2:
         return
     first = rows.unique(COLUMN, keep="first", maintain_order=True).select(COLUMN, *keys).head(2)
-    one, other = map(rules.format_row, first.iter_slices(1))
+    rows_of_two = ", but ".join(map(rules.format_row, first.iter_slices(1)))
     msg = (
-        f"{table}, column {COLUMN!r}: the rows differ in how they were made: {one}, but {other}: "
+        f"{table}, column {COLUMN!r}: the rows differ in how they were made: {rows_of_two}: "
         "keep rows of one value, compute the others again, or name the column in by=; the files of "
         "rf.provenance show what changed"
     )
