@@ -80,7 +80,7 @@ def sql_check(
     selects += _of_users(both[0], both[1], paths, written)
     names = ", ".join(written.names_of(("source", "field", "problem", "num_rows")))
     every = "\n  UNION ALL\n".join(selects)
-    head = headers.comments(["each row is a rule that the tables break"])
+    head = headers.comments(written.name, ["each row is a rule that the tables break"])
     count = written.name_of("num_rows")
     return f"{head}SELECT {names}\nFROM (\n{every}\n) AS broken\nWHERE {count} > 0\n"
 

@@ -130,7 +130,7 @@ def sql(
       COUNT(*) AS "users",
       AVG("ndcg@10") AS "ndcg@10",
       AVG("map") AS "map"
-    FROM values_of_relevant
+    FROM relevant_values
     GROUP BY "model"
     """
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
@@ -158,7 +158,7 @@ def sql(
     query = _Query(question, written, tables_of_query, is_typed=is_typed)
     output_names = _output_names(question, names, written)
     text = query.text(output_names)
-    return headers.header(question, query.judged.tables, call, output_names) + text
+    return headers.header(written.name, question, query.judged.tables, call, output_names) + text
 
 
 def _output_names(

@@ -318,7 +318,7 @@ class _Scope:
             types[name] = printer.dtype(node)
             columns.append(f"{self._typed(node, printer)} AS {quoted(name)}")
         body = "  SELECT\n    " + ",\n    ".join(columns) + f"\n  {source}"
-        name = sources.name(f"values_of_{self.truth.name}")
+        name = sources.name(f"{self.truth.name}_values")
         row = "one row per user in each group" if sources.lacking else "one row per user"
         ctes.append(Cte(name, f"the value of each metric, {row}, also of those without hits", body))
         return Values(name, ctes, types, self.reading.scope == "relevant")

@@ -1,12 +1,13 @@
--- rankframe 0.1.0
+-- rankframe 0.1.0, for snowflake
 -- rf.sql('precision@10', 'recall@10', 'map', 'mrr', 'ndcg@10', run='recs', truth='labels', by='model', dialect='snowflake')
 -- Assumed, and checked by rf.sql_check:
---   run: groups, user and item are never null; one row for each
+--   run: groups, user and item are never null; one row per group, user and item
 --   run: ranks are integers from 1, each once in a list; null is not retrieved
---   truth: user and item are never null; one row for each
---   truth: the relevance is a finite number, never null, some are > 0; some users are in the run
+--   truth: user and item are never null; one row per user and item
+--   truth: the relevance is a finite number, never null, > 0 in some; some users are in the run
 --   model: users are in several groups, and the whole truth judges each
--- Metrics:
+-- Users: all with an item of grade > 0; one without a list counts, as a miss.
+-- Metrics (R: the user's number of relevant items):
 --   precision@10: Precision: hits@k / k, the share of the first k items that are relevant.
 --   recall@10: Recall: hits@k / R, the share of the relevant items that are among the first k.
 --   map: Average precision: Σ hits / rank over the relevant items at rank ≤ k, divided by R.
@@ -84,7 +85,7 @@ hits_sums AS (
   GROUP BY "model", "user"
 ),
 -- the value of each metric, one row per user in each group, also of those without hits
-values_of_relevant AS (
+relevant_values AS (
   SELECT
     "model",
     "user",
@@ -105,5 +106,5 @@ SELECT
   AVG("map") AS "map",
   AVG("mrr") AS "mrr",
   AVG("ndcg@10") AS "ndcg@10"
-FROM values_of_relevant
+FROM relevant_values
 GROUP BY "model"
