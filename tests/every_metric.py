@@ -11,7 +11,7 @@ from typing import Literal, get_args, get_origin
 import polars as pl
 
 from rankframe._request.labels import METRICS, entry_of
-from rankframe._request.parameters import AnyGain, Gain, Levels, Signed
+from rankframe._request.parameters import AnyGain, Discount, Gain, Levels, Signed
 
 GAINS = {1: 1, 2: 3, 3: 7}
 #: mappings that only some take: one that falls, one with a gain for grade 0
@@ -27,6 +27,8 @@ FLOATS = {
     "goals": [1, 2, 0.5],
     "alpha": [0.5, 0.3, 1],
 }
+#: of the first ten ranks
+WEIGHTS = (1.0, 1.0, 0.75, 0.5, 0.5, 0.25, 0.25, 0.25, 0.125, 0.0)
 #: and whole numbers, beside cut-offs
 WHOLE = {"collection": [30, 1000]}
 SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)@3", "geometric(metric=ndcg(gain=binary))@10"]
@@ -41,6 +43,8 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
         return ["linear", "exponential", "binary", GAINS]
     if annotation == AnyGain:
         return ["linear", "exponential", "binary", GAINS, FALLING, OF_ZERO]
+    if annotation == Discount:
+        return ["log2", "rank", WEIGHTS]
     if annotation == Levels:
         return [parameter.default, (0.25, 0.5, 0.75)]
     if get_origin(annotation) is Literal:
@@ -75,6 +79,10 @@ def _calls() -> dict[str, tuple[str, dict[str, object]]]:
                 continue  # options meet in pairs; all at once would be thousands
             if arguments.get("ideal") == "perfect" and arguments["gain"] == FALLING:
                 continue  # refused
+            discount = arguments.get("discount", "log2")
+            needs_cut = discount == WEIGHTS and arguments["k"] is None
+            if needs_cut or (discount != "log2" and arguments["base"] is not None):
+                continue  # refused, too
             found.setdefault(function(**arguments).meta.output_name(), (name, arguments))
     return found
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 import rankframe as rf
+from rankframe._tables import judgment_files
 
 PAGE = Path(__file__).parents[1] / "notebooks" / "odd_input.md"
 
@@ -1026,6 +1027,155 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
     ]
 
 
+def doors() -> list[Refusal]:
+    """Give what is refused before any row is read."""
+
+    class Lazy:
+        __module__ = "narwhals.dataframe"
+        collect = None
+
+    not_a_frame = (
+        "a polars DataFrame or LazyFrame, a pandas DataFrame, or a table that exports Arrow"
+    )
+    rows: Any = RUN.to_dicts()
+    columns: Any = RUN.to_dict(as_series=False)
+    path: Any = "run.parquet"
+    judged = pl.DataFrame({"qid": [1, 1], "score": [0.5, 0.4], "label": [0, 1]})
+    texts = RUN.rename({"user": "query"}).with_columns(question=pl.lit("?"))
+    sets: Any = {"q": {"a", "b"}}
+    answers = pl.DataFrame({"q": [1], "found": [[]], "wanted": [["a"]]}).cast(
+        {"found": pl.List(pl.String)}
+    )
+    pairs = pl.Series([[{"a": 1, "b": 2}]])
+    unrated = {"requests": [{"id": "q", "ratings": [{"_id": "d", "rating": None}]}]}
+    return [
+        Refusal(
+            "a lazy narwhals frame",
+            lambda: rf.evaluate(Lazy(), "rr", truth=TRUTH),  # type: ignore[type-var]
+            f"the run must be {not_a_frame}, not narwhals Lazy: call .collect()",
+        ),
+        Refusal(
+            "a list of dicts",
+            lambda: rf.evaluate(rows, "rr", truth=TRUTH),
+            f"the run must be {not_a_frame}, not list: pl.DataFrame(…) makes one",
+        ),
+        Refusal(
+            "a path",
+            lambda: rf.evaluate(path, "rr", truth=TRUTH),
+            f"the run must be {not_a_frame}, not str: read the file, as in pl.read_parquet(path)",
+        ),
+        Refusal(
+            "a dict of columns",
+            lambda: rf.evaluate(columns, "rr", truth=TRUTH),
+            "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; rf.from_dict reads {user: [items]}; a dict of runs is {name: run}",
+        ),
+        Refusal(
+            "a dict of sets as a run",
+            lambda: rf.evaluate(sets, "rr", truth=TRUTH),
+            f"the run 'q' must be {not_a_frame}, not set: a set has no order; rf.from_dict makes a truth of {{user: {{items}}}}",
+        ),
+        Refusal(
+            "an empty list, from_lists without truth=",
+            lambda: rf.from_lists(answers, user="q", item="found"),
+            "frame of lists, column 'found': empty or null list, for which a long run has no row: drop it with "
+            ".filter(pl.col('found').list.len() > 0). users='truth' and 'judged' still count its user as a miss, "
+            "'run' and 'both' leave the user out. Offending row: q=1",
+        ),
+        Refusal(
+            "from_lists, expected ids of another type",
+            lambda: rf.from_lists(
+                answers.with_columns(wanted=[1]), user="q", item="found", truth="wanted"
+            ),
+            "frame of lists, column 'wanted': its ids are Int64, and those of 'found' are String: cast one; ids must "
+            "have the same type, or any two integer types",
+        ),
+        Refusal(
+            "from_lists, expected is not a list",
+            lambda: rf.from_lists(
+                answers.with_columns(wanted=1), user="q", item="found", truth="wanted"
+            ),
+            "frame of lists, column 'wanted': Int32 is not a list of ids, or of structs of an id and a number: make one, "
+            "as by pl.concat_list('wanted'), or of JSON by .str.json_decode",
+        ),
+        Refusal(
+            "from_lists, expected are structs of two numbers without known names",
+            lambda: rf.from_lists(
+                answers.with_columns(wanted=pairs), user="q", item="found", truth="wanted"
+            ),
+            "frame of lists, column 'wanted': List(Struct({'a': Int64, 'b': Int64})) is not a list of ids, or of structs "
+            "of an id and a number: rename the fields to 'id' and 'score' or 'grade', or keep the ids alone: "
+            "pl.col('wanted').list.eval(pl.element().struct.field(…))",
+        ),
+        Refusal(
+            "from_lists, truth= and item= are one column",
+            lambda: rf.from_lists(answers, user="q", item="found", truth="found"),
+            "frame of lists: truth='found' names a column that has another role: name another",
+        ),
+        Refusal(
+            "from_lists, another column is called rank",
+            lambda: rf.from_lists(
+                answers.with_columns(rank=1), user="q", item="found", truth="wanted"
+            ),
+            "frame of lists, column 'rank': from_lists makes a column of this name: rename it",
+        ),
+        Refusal(
+            "query and question beside item",
+            lambda: rf.evaluate(texts, "rr", truth=TRUTH),
+            "run: no column 'user' for user; it has 'query', 'item', 'rank', 'question'; the truth has 'user', and names must be the same in both tables: rename one",
+        ),
+        Refusal(
+            "a lazy judged table without items",
+            lambda: rf.evaluate(judged.lazy(), "rr"),
+            "judged table: no column 'item' for item; it has 'qid', 'score', 'label'; name it with item=; only a DataFrame with a score and a grade may lack it",
+        ),
+        Refusal(
+            "a judged table without items, exclude=",
+            lambda: rf.evaluate(judged, "rr", exclude=TRUTH),
+            "judged table: no column 'item' for item, which exclude= reads; its rows are numbered instead: name the column with item=",
+        ),
+        Refusal(
+            "judgments.json without requests",
+            lambda: judgment_files.of_search("judgments.json", {"queries": []}),
+            f"judgments.json: 'queries' is none of 'requests', 'judgmentRatings': {judgment_files.IN_WORDS}",
+        ),
+        Refusal(
+            "judgments.json with a rating of null",
+            lambda: judgment_files.of_search("judgments.json", unrated),
+            f"judgments.json: requests[0].ratings[0].rating is None, not a number: {judgment_files.IN_WORDS}",
+        ),
+        Refusal(
+            "ndcg_at(3, discount=[1, 0.5])",
+            lambda: rf.ndcg_at(3, discount=[1, 0.5]),
+            "discount has 2 weights, and k is 3: give at least k weights, of ranks 1 to k",
+        ),
+        Refusal(
+            "ndcg_at(2, discount='rank', base=2)",
+            lambda: rf.ndcg_at(2, discount="rank", base=2),
+            "base=2.0 and discount='rank' are two discounts: leave out one",
+        ),
+        Refusal(
+            "dcg_at(2, discount=[0.5, 1])",
+            lambda: rf.dcg_at(2, discount=[0.5, 1]),
+            "dcg_at: discount must be weights ≥ 0 that do not rise, the first > 0, not [0.5, 1]",
+        ),
+        Refusal(
+            "the label context_recall@5",
+            lambda: rf.metric("context_recall@5"),
+            "metric 'context_recall@5' is the share of the relevant items that are retrieved: use 'recall@5'",
+        ),
+        Refusal(
+            "the label cosine_ndcg@10",
+            lambda: rf.metric("cosine_ndcg@10"),
+            "metric 'cosine_ndcg@10' has the name of a similarity, which the scores have already: use 'ndcg@10'",
+        ),
+        Refusal(
+            "from_dict of sets, with score=",
+            lambda: rf.from_dict(sets, score="score"),
+            "from_dict: a set has no order: it is a truth, and no scores: leave out score=",
+        ),
+    ]
+
+
 # ------------------------------------------------------------------ the page
 
 HEAD = """# Results for odd input
@@ -1039,7 +1189,7 @@ item 10 (grade 1).
 
 Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
 named. *The same* means the results for the plain tables: 1/3, 1/2, 0.416667, 0.413271 and 1/2. A message is that
-of the `RankingDataError`, or of the `ValueError` if the call is wrong and not the data. Metrics that count rows or
+of the `RankingDataError`, or of the `ValueError` or `TypeError` if the call is wrong and not the data. Metrics that count rows or
 judgments, such as `judged@2` and `bpref`, raise an error for duplicates that these five leave to `rf.check`.
 """
 
@@ -1061,6 +1211,8 @@ def page() -> str:
     lines += [f"| {case.name} | {_told(case.gives, METRICS)} |" for case in pandas_cases()]
     lines += ["", "## Parts, meters, logs and trackers", "", "| input | result |", "| --- | --- |"]
     lines += [f"| {case.name} | {_told(case.says, METRICS)} |" for case in refusals()]
+    lines += ["", "## Frames and shapes", "", "| input | result |", "| --- | --- |"]
+    lines += [f"| {case.name} | {_told(case.says, METRICS)} |" for case in doors()]
     lines += [
         "",
         "A LazyFrame whose file no longer exists raises `FileNotFoundError`, which names the file.",

@@ -130,6 +130,9 @@ class Binary:
     def hit(self, k):
         return 1.0 if self.within(k) else 0.0
 
+    def all(self, k):
+        return 1.0 if len(self.within(k)) == self.total else 0.0
+
     def ap(self, k, divide_by="relevant"):
         summed = sum(hits / rank for hits, rank in enumerate(self.within(k), start=1))
         divisors = {
@@ -169,14 +172,29 @@ def least_grade(gain):
     return 0 if isinstance(gain, dict) and gain.get(0, 0) > 0 else math.ulp(0)
 
 
-def weight(position, base):
+def weight(position, base, discount):
     """1 / log2(position + 1), or Järvelin and Kekäläinen's: no discount up to their base."""
+    if discount == "rank":
+        return 1 / position
+    if discount != "log2":
+        return discount[position - 1]
     if base is not None:
         return 1 / math.log(position, base) if position > base else 1.0
     return 1 / math.log2(position + 1)
 
 
-def graded(name, ranks, grades, k, top, relevant_at, gain="linear", base=None, ideal="truth"):
+def graded(
+    name,
+    ranks,
+    grades,
+    k,
+    top,
+    relevant_at,
+    gain="linear",
+    base=None,
+    ideal="truth",
+    discount="log2",
+):
     """cg, dcg and ndcg of one user, who has an item of such a grade; `top` is anybody's best."""
     gains = {
         item: gain_of(grade, gain, relevant_at)
@@ -189,7 +207,7 @@ def graded(name, ranks, grades, k, top, relevant_at, gain="linear", base=None, i
         kept = [(rank, gain) for rank, gain in placed if rank <= cutoff]
         if name == "cg":
             return math.fsum(gain for _, gain in kept)
-        return math.fsum(gain * weight(rank, base) for rank, gain in kept)
+        return math.fsum(gain * weight(rank, base, discount) for rank, gain in kept)
 
     value = cumulated([(rank, gains[item]) for item, rank in ranks.items() if item in gains])
     if name != "ndcg":
@@ -200,6 +218,9 @@ def graded(name, ranks, grades, k, top, relevant_at, gain="linear", base=None, i
         "truth": list(gains.values()),
         "returned": [gain for item, gain in gains.items() if item in ranks],
         "perfect": [gain_of(top, gain)] * (k or sum(gain > 0 for gain in gains.values())),
+        "same_length": sorted(gains.values(), reverse=True)[
+            : sum(rank <= cutoff for rank in ranks.values())
+        ],
     }[ideal]
     return ratio(value, cumulated(enumerate(sorted(best, reverse=True), start=1)))
 

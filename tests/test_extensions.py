@@ -225,6 +225,7 @@ def test_a_column_derived_from_one_that_is_not_there():
     def dear(keys: list[str]) -> pl.Expr:
         return pl.col("price") > 5
 
+    assert str(dear([])) == str(pl.col("price") > 5)  # the decorator returns the function
     count = pl.col("dear").filter("relevant").sum().alias("n")
     assert rf.per_user(RUN, count, truth=TRUTH)["n"].to_list() == [1, 0, 0]
     with pytest.raises(rf.RankingDataError, match="metric 'n': a registered column is derived"):

@@ -13,7 +13,7 @@ import rankframe as rf
 from rankframe._request.labels import entry_of
 from rankframe._request.registry import BASIC
 
-CONSTANT = {"attainable_precision@1", "auc@1"}  # one item is no pair
+CONSTANT = {"all@1", "attainable_precision@1", "auc@1"}  # one item is no pair
 METRICS = list(EVERY_METRIC.values())
 SOME = list(FEW.values())
 WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant", "lower_graded"}

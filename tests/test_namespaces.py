@@ -138,6 +138,12 @@ def test_the_signature_of_a_verb_is_that_of_its_function(verb):
     assert inspect.getdoc(method) == inspect.getdoc(function)
 
 
+def test_the_types_of_methods_are_those_of_functions():
+    from stub import STUB, stub
+
+    assert STUB.read_text() == stub(), "run python -m tests.stub"
+
+
 def test_every_chart_is_a_method_signed_as_its_function():
     charts = ["at_k", "precision_recall", "users", "compare", "change", "heatmap"]
     charts += ["shares", "trade_off", "lorenz", "critical_difference", "agreement", "trend"]

@@ -74,6 +74,14 @@ def test_what_parts_meters_and_trackers_refuse(kind, place):
     assert str(error.value) == case.says
 
 
+@pytest.mark.parametrize("case", odd_input.doors(), ids=lambda case: case.name)
+def test_what_is_refused_before_a_row_is_read(case):
+    with pytest.raises((rf.RankingDataError, ValueError, TypeError)) as error:
+        case.call()
+    assert type(error.value) in (rf.RankingDataError, ValueError, TypeError)
+    assert str(error.value) == case.says
+
+
 PLAIN_METRICS = {label: expr for label, expr in EVERY_METRIC.items() if "(" not in label}
 REFUSED = ("duplicate", "at the same rank", "10^15")  # some count these rows, or overflow
 

@@ -180,7 +180,7 @@ def test_lists_may_be_arrays():
         (lambda: rf.from_dict({}, relevance="r"), TypeError, "unknown argument 'relevance'"),
         (lambda: rf.from_dict({}, usr="u"), TypeError, "unknown argument 'usr'"),
         (
-            lambda: rf.from_dict({"a": ["x"]}),
+            lambda: rf.from_dict({"a": "x"}),
             TypeError,
             "takes a dict of dicts, {user: {item: score}}",
         ),
@@ -403,7 +403,7 @@ def test_from_dict_takes_whole_numbers_among_others():
         rf.RankingDataError, match="users are str, items int, str and scores int: each needs"
     ):
         rf.from_dict({"q": {"a": 1, 2: 1}})
-    for slip in ([1], None, "ab", {"q": ["a"]}):
+    for slip in ([1], None, "ab", {"q": "a"}):
         with pytest.raises(TypeError, match="from_dict takes"):
             rf.from_dict(slip)
 

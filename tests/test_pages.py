@@ -132,7 +132,14 @@ OF_THEIR_OWN = {
         "trec.write_run",
     ],
     "**options": ["parts.sums parts.values", "parts.facts", OF_VALUES],  # of a part, of the whole
-    "*metrics": ["agreement plot.agreement", "gate harm", "listed", "relevant", "report"],
+    "*metrics": [
+        "sql_check",
+        "agreement plot.agreement",
+        "gate harm",
+        "listed",
+        "relevant",
+        "report",
+    ],
     "baseline": [
         "diagnose gate harm plot.change",  # it is required
         "lists",
@@ -168,7 +175,7 @@ OF_THEIR_OWN = {
     "correction": ["compare_segments"],  # other numbers of tests
     "descending": ["from_scores"],  # what marks a cell without a score
     "duplicates": ["parts.merge"],  # facts, too
-    "exclude": ["from_scores", "with_rank", "spark.judge", "spark.with_rank"],
+    "exclude": ["sql", "from_scores", "with_rank", "spark.judge", "spark.with_rank"],
     "frame": [
         "parts.sums parts.values Meter.update",  # a part
         "check lists",  # the truth is another matter, or none
@@ -195,13 +202,14 @@ OF_THEIR_OWN = {
     "margin": ["gate"],  # an accepted loss, 0 included
     "method": ["best_systems", "fuse"],  # other choices
     "metric": ["plot.trend"],  # of a log
+    "names": ["sql"],  # of columns, and of a tracker
     "of": ["plot.lorenz"],  # it has a default
     "other": ["agreement plot.agreement", "overlap rbo", "Meter.merge"],
     "part": ["parts.sums", "parts.values"],
     "partitions": ["spark.judge spark.per_user spark.with_rank"],  # not fewer for a small truth
     "parts": ["parts.combine", "parts.merge"],
-    "path": ["Report.save"],
-    "run": ["with_rank spark.with_rank", "trec.write_run"],  # scores
+    "path": ["Report.save", "read_judgments"],
+    "run": ["sql sql_check", "with_rank spark.with_rank", "trec.write_run"],  # names; scores
     "runs": ["from_runs", "fuse"],
     "scores": ["from_dict", "from_scores"],
     "test": ["discriminative_power", "gate"],
@@ -212,6 +220,7 @@ OF_THEIR_OWN = {
         "gate",
     ],
     "truth": [
+        "sql sql_check",  # the name of a table
         "spark.compare spark.evaluate spark.judge spark.per_user spark.summarize",
         "parts.sums parts.values Meter.update",
         "parts.facts",
@@ -219,6 +228,7 @@ OF_THEIR_OWN = {
         "judge",
         "listed",
         "trec.write_qrels",
+        "from_lists",  # a column
     ],
     "undefined": ["as_dict"],  # of means
     "user": ["from_matrix from_scores", "lists"],  # a name to give, and an id

@@ -1,6 +1,6 @@
 """What type checkers must accept, and, by unused ignores being errors, what they must refuse."""
 
-from typing import TYPE_CHECKING, assert_type
+from typing import TYPE_CHECKING, Any, assert_type
 
 import polars as pl
 
@@ -53,6 +53,28 @@ def dicts_of_runs(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.evaluate({"a": df}, "ap", truth=df), pl.DataFrame)
     assert_type(rf.compare({"a": lf, "b": lf}, "ap", truth=df), pl.LazyFrame)
     assert_type(rf.with_rank({"a": lf}, exclude=df, close_gaps=True), pl.LazyFrame)
+
+
+NAMES: rf.Names = dict(user="uid", item="sku")  # noqa: C408  (as the guide writes it)
+OPTIONS: rf.Options = {"users": "judged", "undefined": 0.0, "user": "uid"}
+
+
+def namespaces(df: pl.DataFrame, lf: pl.LazyFrame, pdf: "pd.DataFrame") -> None:
+    assert_type(rf.RankFrame(df).evaluate("ap", truth=lf, **NAMES), pl.DataFrame)
+    assert_type(rf.RankFrame(lf).evaluate("ap", **rf.LIGHTGBM), pl.LazyFrame)
+    assert_type(rf.RankFrame(pdf).compare("ap", baseline="old", **OPTIONS), "pd.DataFrame")
+    assert_type(rf.RankFrame(df).ndcg_at(10, gain="exponential", truth=df), pl.DataFrame)
+    assert_type(rf.RankFrame(lf).recall_at(10, users="both", **NAMES), pl.LazyFrame)
+    assert_type(rf.RankFrame(df).table("ap"), rf.ResultsTable)
+    assert_type(rf.RankFrame(df).report("ap").verdict, str)
+    assert_type(rf.RankFrame(df).lists(1, by="model"), pl.DataFrame)
+    assert_type(rf.RankFrame(df).from_lists(user="q", truth="expected"), pl.DataFrame)
+    assert_type(rf.RankFrame(df).registered_elsewhere(10), Any)
+    rf.RankFrame(df).ndcg_at("10")  # type: ignore[arg-type]
+    rf.RankFrame(df).ndcg_at(10, trut=df)  # type: ignore[call-arg]
+    rf.RankFrame(df).evaluate("ap", usr="uid")  # type: ignore[call-arg]
+    assert_type(rf.evaluate(df, "ap", **NAMES), pl.DataFrame)
+    df.rank.evaluate("ap")  # type: ignore[attr-defined]
 
 
 def parts(df: pl.DataFrame, lf: pl.LazyFrame, pdf: "pd.DataFrame") -> None:

@@ -16,13 +16,15 @@ from rankframe._evaluation.evaluation import evaluate, per_user
 from rankframe._namespace import VERBS as _VERBS
 from rankframe._namespace import RankFrame
 from rankframe._namespace import attach as _attach
+from rankframe._request.keywords import Columns as Names
+from rankframe._request.keywords import Options
 from rankframe._request.labels import METRICS as _METRICS
 from rankframe._request.labels import metric
 from rankframe._request.registration import register_metric
 from rankframe._request.registry import register_column
 from rankframe._tables.run_dicts import from_runs
 from rankframe._tables.verbs import from_dict, from_lists, judge, with_rank
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, RankingWarning
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.exposure import *  # noqa: F403
@@ -32,16 +34,21 @@ from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403
 from rankframe.presets import (
+    CATBOOST,
+    ELASTICSEARCH,
     LENSKIT,
+    LIGHTGBM,
     PYTREC_EVAL,
     RANX,
     RECOMMENDERS,
     RECTOOLS,
     REPLAY,
     SCIKIT_LEARN,
+    SENTENCE_TRANSFORMERS,
     SPARK,
     TREC_EVAL,
     TREC_EVAL_9,
+    XGBOOST,
 )
 
 if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
@@ -64,8 +71,11 @@ if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
     from rankframe._report.results import ResultsTable, table
     from rankframe._tables.fusion import fuse
     from rankframe._tables.health import health
+    from rankframe._tables.judgment_files import read_judgments
     from rankframe._tables.matrices import from_matrix, from_scores
     from rankframe._tables.side_by_side import lists
+    from rankframe._warehouse.checking import sql_check
+    from rankframe._warehouse.query import sql
     from rankframe.parts._meter import Meter
 
 __version__ = "0.1.0"
@@ -78,6 +88,7 @@ __all__ = [  # noqa: RUF022  (by topic)
     "from_runs",
     "from_scores",
     "judge",
+    "read_judgments",
     "with_rank",
     "fuse",
     # what is in them
@@ -122,20 +133,30 @@ __all__ = [  # noqa: RUF022  (by topic)
     # past one table
     "Meter",
     "parts",
+    "sql",
+    "sql_check",
     # types
+    "Names",
+    "Options",
     "RankFrame",
     "RankingDataError",
+    "RankingWarning",
     # conventions of other tools
+    "CATBOOST",
+    "ELASTICSEARCH",
     "LENSKIT",
+    "LIGHTGBM",
     "PYTREC_EVAL",
     "RANX",
     "RECOMMENDERS",
     "RECTOOLS",
     "REPLAY",
     "SCIKIT_LEARN",
+    "SENTENCE_TRANSFORMERS",
     "SPARK",
     "TREC_EVAL",
     "TREC_EVAL_9",
+    "XGBOOST",
 ]
 __all__ += [*_METRICS]  # pyright: ignore[reportUnsupportedDunderAll]
 
@@ -150,6 +171,9 @@ _LATER = _VERBS | {
     "from_scores": "_tables.matrices",
     "parts": None,
     "plot": None,
+    "read_judgments": "_tables.judgment_files",
+    "sql": "_warehouse.query",
+    "sql_check": "_warehouse.checking",
 }
 
 

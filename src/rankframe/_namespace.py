@@ -76,8 +76,8 @@ class RankFrame(Generic[FrameT]):
     ``letters``, ``agreement``, ``discriminative_power``, ``table``, ``gate``, ``harm`` and
     ``report`` take the frame as their first argument. Each metric function, such as
     ``precision_at``, returns the per-user frame of that one metric, and takes the keywords of
-    ``per_user`` in addition to its own. Type checkers cannot see namespaces: typed code calls the
-    functions, ``rf.evaluate(df, …)``.
+    ``per_user`` in addition to its own. Type checkers cannot see namespaces: typed code writes
+    ``rf.RankFrame(df).evaluate(…)`` or ``rf.evaluate(df, …)``.
     """
 
     def __init__(self, frame: FrameT) -> None:

@@ -108,6 +108,46 @@ SCIKIT_LEARN: Preset = {
     "defaults": {"ap": {"divide_by": "hits"}, "ndcg": {"ideal": "returned"}},
 }
 
+#: Elasticsearch's ``_rank_eval``, as its code was in July 2026: precision divides by the number of
+#: hits returned, and nDCG's ideal list ends there, so that a short list can score 1. (Its pull
+#: request 154362 ends the ideal at k instead: ``ndcg(ideal=truth)@k``.)
+ELASTICSEARCH: Preset = {
+    "users": "judged",
+    "undefined": 0.0,
+    "defaults": {
+        "precision": _RETURNED,
+        "dcg": {"gain": "exponential"},
+        "ndcg": {"gain": "exponential", "ideal": "same_length"},
+    },
+}
+
+#: ``InformationRetrievalEvaluator`` of sentence-transformers, version 5: MAP divides by min(k, R),
+#: and nDCG is binary. (``cosine_accuracy@k`` is ``hit@k``.)
+SENTENCE_TRANSFORMERS: Preset = {
+    "users": "truth",
+    "defaults": {"ap@k": _ATTAINABLE, "ndcg": _BINARY},
+}
+
+#: LightGBM's ``ndcg`` and ``map``, for a judged table of query, label and score: a group without a
+#: positive label scores 1. Equal scores keep the order of rows.
+LIGHTGBM: Preset = {
+    "users": "judged",
+    "undefined": 1.0,
+    "defaults": {"ap@k": _ATTAINABLE, "ndcg": {"gain": "exponential"}},
+}
+
+#: XGBoost's ``ndcg`` and ``map``. (With ``ndcg_exp_gain=False``, it is ``ndcg(gain=linear)@k``.)
+XGBOOST: Preset = LIGHTGBM.copy()
+
+#: CatBoost's ``NDCG:top=k`` and ``MAP:top=k``. (``type=Exp`` is ``ndcg(gain=exponential)@k``,
+#: ``denominator=Position`` is ``ndcg(discount=rank)@k``. A group without a positive label scores 0
+#: in MAP: ``rf.CATBOOST | {"undefined": 0.0}``.)
+CATBOOST: Preset = {
+    "users": "judged",
+    "undefined": 1.0,
+    "defaults": {"ap@k": _ATTAINABLE},
+}
+
 #: All of them, by name.
 PRESETS: dict[str, Preset] = {
     "TREC_EVAL": TREC_EVAL,
@@ -120,4 +160,9 @@ PRESETS: dict[str, Preset] = {
     "LENSKIT": LENSKIT,
     "RECOMMENDERS": RECOMMENDERS,
     "SCIKIT_LEARN": SCIKIT_LEARN,
+    "LIGHTGBM": LIGHTGBM,
+    "XGBOOST": XGBOOST,
+    "CATBOOST": CATBOOST,
+    "ELASTICSEARCH": ELASTICSEARCH,
+    "SENTENCE_TRANSFORMERS": SENTENCE_TRANSFORMERS,
 }

@@ -1188,3 +1188,25 @@ def test_grades_of_an_unknown_name_are_not_left_unread(values, form, tmp_path, c
     truth.with_columns(is_click=pl.lit(values[1])).write_csv(tmp_path / "flat.csv")
     assert main([*call[:2], str(tmp_path / "flat.csv"), *call[3:]]) == 0
     assert "1.000000" in capsys.readouterr().out
+
+
+def test_sql_prints_what_rf_sql_returns(capsys):
+    ask = ["sql", "-m", "ndcg@10", "-m", "map", "--run", "recs", "--truth", "labels"]
+    tables = {"run": "recs", "truth": "labels", "by": ["model"], "dialect": "bigquery"}
+    ask += ["--by", "model", "--dialect", "bigquery"]
+    assert main([*ask, "--per-user", "--users", "all", "--depth", "5"]) == 0
+    options = {"per_user": True, "users": "all", "depth": 5}
+    got = capsys.readouterr().out
+    want = rf.sql("ndcg@10", "map", **tables, **options)
+    assert got.partition("WITH")[2] == want.partition("WITH")[2] != ""
+    assert main([*ask, "--check"]) == 0
+    assert capsys.readouterr().out == rf.sql_check("ndcg@10", "map", **tables)
+    grades = ["--schema", "truth=user,item:int,relevance:bool"]
+    assert main([*ask, *grades]) == 0
+    schema = {"truth": {"user": pl.String, "item": pl.Int64, "relevance": pl.Boolean}}
+    want = rf.sql("ndcg@10", "map", **tables, schema=schema)
+    assert capsys.readouterr().out.partition("WITH")[2] == want.partition("WITH")[2]
+    assert main([*ask, "--schema", "truth=user:text"]) == 2
+    assert "'user:text' is not COLUMN:TYPE" in capsys.readouterr().err
+    assert main(["sql", "-m", "alpha_ndcg@5"]) == 2
+    assert "the nearest label is 'ndcg(gain=binary)@5'" in capsys.readouterr().err

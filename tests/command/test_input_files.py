@@ -487,6 +487,21 @@ def test_health_prints_the_counts(folder, capsys):
     assert pl.read_parquet("h.parquet").height == len(rows)
 
 
+@pytest.mark.parametrize("days", [[999, 1000, 1001], ["2026-01-02", "2026-02-01", "2026-02-03"]])
+def test_health_counts_leakage_by_time(folder, capsys, days):
+    before, at, after = days
+    run = pl.DataFrame({"user": [1], "item": ["b"], "rank": [1]})
+    truth = pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "at": [after, at]})
+    history = pl.DataFrame({"user": [1, 1, 2], "item": ["c", "b", "b"], "at": [before, at, at]})
+    for name, table in {"run": run, "truth": truth, "history": history}.items():
+        table.write_csv(f"{name}.csv")
+    rows = rows_of(capsys, "health run.csv truth.csv --history history.csv --time at --json")
+    assert rows == rf.health(run, truth=truth, history=history, time="at").to_dicts()
+    counts = {row["what"]: row["count"] for row in rows}
+    assert (counts["not_before_the_users_truth"], counts["not_before_the_truth"]) == (1, 2)
+    assert "--history" in said_by(capsys, "health run.csv truth.csv --time at")
+
+
 # ------------------------------------------------------------------ gates
 
 

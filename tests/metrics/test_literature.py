@@ -205,6 +205,22 @@ def test_a_collection_too_small_is_reported(collection):
         (lambda: rf.insq_at(goals=0.4), "goals must be a number ≥ 0.5, not 0.4"),
         (lambda: rf.inst_at(goals=0), "goals must be a number ≥ 0.5, not 0.0"),
         (lambda: rf.ndcg_at(base=1), "base must be a number > 1, not 1.0"),
+        (
+            lambda: rf.ndcg_at(2, base=2, discount="rank"),
+            "base=2.0 and discount='rank' are two discounts: leave out one",
+        ),
+        (
+            lambda: rf.ndcg_at(3, discount=[1, 0.5]),
+            "discount has 2 weights, and k is 3: give at least k weights, of ranks 1 to k",
+        ),
+        (
+            lambda: rf.dcg_at(discount=[1]),
+            "discount has 1 weight, and there is no cut-off k: give at least k weights",
+        ),
+        *(
+            (lambda weights=weights: rf.dcg_at(2, discount=weights), "weights ≥ 0 that do not rise")
+            for weights in ([0.5, 1], [1, -0.5], [0, 0], [], [float("inf"), 1], [1, None], 1)
+        ),
         (lambda: rf.dcg_at(base=0.5), "base must be a number > 1, not 0.5"),
         (lambda: rf.lauc_at(5, collection=0), "collection must be an integer ≥ 1, not 0"),
         (lambda: rf.metric("lauc@5"), "missing a required"),
@@ -213,3 +229,28 @@ def test_a_collection_too_small_is_reported(collection):
 def test_a_parameter_out_of_range_is_reported(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_weights_of_ranks_are_a_discount():
+    run = pl.DataFrame({"user": 1, "item": [*"abcd"], "rank": [1, 2, 3, 4]})
+    truth = pl.DataFrame({"user": 1, "item": [*"adz"], "relevance": [1, 3, 2]})
+    weights = [1, 0.6, 0.6, 0.4]
+    metric = rf.ndcg_at(4, discount=weights)
+    label = "ndcg(discount=1;0.6;0.6;0.4)@4"
+    assert metric.meta.output_name() == label
+    got = run.rank.evaluate(metric, truth=truth)[label].item()
+    assert got == pytest.approx((1 + 3 * 0.4) / (3 + 2 * 0.6 + 0.6))
+    assert run.rank.evaluate(label, truth=truth)[label].item() == got
+    by_hand = {
+        "dcg(discount=rank)@4": 1 + 3 / 4,
+        "ndcg(discount=rank)@4": (1 + 3 / 4) / (3 + 2 / 2 + 1 / 3),
+        "ndcg(discount=rank, ideal=same_length)@2": 1 / (3 + 2 / 2),
+    }
+    values = run.rank.evaluate(*by_hand, truth=truth).row(0, named=True)
+    assert values == pytest.approx({"users": 1, **by_hand})
+    assert metric.meta.eq(rf.ndcg_at(4, discount=pytest.importorskip("numpy").array(weights)))
+    many = rf.dcg_at(4, discount=weights + [0.0] * 200).alias("many")
+    few = rf.dcg_at(4, discount=weights).alias("few")
+    for frame in (run, run.lazy()):
+        both = rf.per_user(frame, many, few, truth=truth).lazy().collect()
+        assert both["many"].to_list() == both["few"].to_list() == [pytest.approx(2.2)]

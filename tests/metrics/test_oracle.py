@@ -23,6 +23,7 @@ FUNCTIONS = {
     "dcg": rf.dcg_at,
     "ndcg": rf.ndcg_at,
     "r_precision": rf.r_precision,
+    "all": rf.all_at,
     "attainable_precision": rf.attainable_precision_at,
     "attainable_recall": rf.attainable_recall_at,
 }
@@ -52,9 +53,14 @@ PARAMETERS = {
 }
 for _name in ("dcg", "ndcg"):
     PARAMETERS[_name] += [CLIPPED, *({"gain": gain, **CLIPPED} for gain in (GAINS[0], *ANY_ORDER))]
+    PARAMETERS[_name] += [{"discount": "rank"}, {"discount": "rank", "gain": "exponential"}]
+    PARAMETERS[_name] += [{"discount": "rank", "gain": ANY_ORDER[0]}]
+PARAMETERS["ndcg"] += [
+    {"ideal": ideal, "discount": "rank"} for ideal in ("returned", "perfect", "same_length")
+]
 PARAMETERS["ndcg"] += [
     {"ideal": ideal, **gain, **discount}
-    for ideal in ("truth", "returned", "perfect")
+    for ideal in ("truth", "returned", "perfect", "same_length")
     for gain in ({}, {"gain": "exponential"}, {"gain": "binary"}, {"gain": GAINS[0]})
     for discount in ({}, CLIPPED)
 ]

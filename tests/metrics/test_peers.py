@@ -421,6 +421,66 @@ def test_lenskit_by_its_formulas():
         assert row == pytest.approx(wanted, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("grades", "hits", "dcg", "ideal"),
+    [
+        ([3, 2, 3, 0, 1, 2], 6, 13.84826362927298, 14.595390756454922),
+        ([3, 2, 3, None, 1], 6, 12.779642067948913, 13.347184833073591),
+        ([3, 2, 3, None, 1, None], 4, 12.392789260714371, 13.347184833073591),
+    ],
+)
+def test_elasticsearch_in_its_own_tests(grades, hits, dcg, ideal):
+    """The numbers of DiscountedCumulativeGainTests.java; document i is at rank i + 1."""
+    run = pl.DataFrame({"user": "q", "item": range(hits), "rank": range(1, hits + 1)})
+    judged = {item: grade for item, grade in enumerate(grades) if grade is not None}
+    truth = rf.from_dict({"q": judged}, score="relevance")
+    got = run.rank.evaluate("dcg@10", "ndcg@10", truth=truth, **rf.ELASTICSEARCH)
+    assert got.row(0) == pytest.approx((1, dcg, dcg / ideal), abs=1e-12)
+
+
+def test_elasticsearch_ends_the_ideal_list_at_the_hits():
+    """The example of its pull request 154362, which would end it at k."""
+    truth = rf.from_dict({"q": dict.fromkeys("abcde", 3)}, score="relevance")
+    one, five = rf.from_dict({"q": ["a"]}), rf.from_dict({"q": list("vwxyzabcde")})
+    values = [
+        run.rank.evaluate(label, truth=truth, **rf.ELASTICSEARCH).item(0, label)
+        for label in ("ndcg@10", "ndcg(ideal=truth)@10")
+        for run in (one, five)
+    ]
+    assert [round(value, 2) for value in values] == [1.0, 0.54, 0.34, 0.54]
+    nothing = rf.from_dict({"r": ["a"], "q": ["x"]})
+    truth = rf.from_dict({"q": {"a": 1}, "r": {"a": 0}, "s": {"a": 1}}, score="relevance")
+    labels = "precision@10", "ndcg@10", "rr@10"
+    assert nothing.rank.evaluate(*labels, truth=truth, **rf.ELASTICSEARCH).row(0) == (3, 0, 0, 0)
+    found = RUN.rank.per_user("precision@5", truth=TRUTH, **rf.ELASTICSEARCH)
+    assert found["precision@5"].to_list() == pytest.approx([2 / 5, 2 / 3, 0, 0, 1 / 3])
+
+
+@pytest.mark.parametrize("k", [1, 3, 5, 10])
+def test_sentence_transformers_by_its_formulas(k):
+    def discounted(gains):
+        return sum(gain / log2(i + 2) for i, gain in enumerate(gains[:k]))
+
+    rows = []
+    for user, liked in GRADES.items():
+        hits = [item in liked for item in LISTS.get(user, "")][:k]
+        precisions = [sum(hits[: i + 1]) / (i + 1) for i, hit in enumerate(hits) if hit]
+        rows.append(
+            (
+                float(any(hits)),
+                sum(hits) / k,
+                sum(hits) / len(liked),
+                next((1 / (i + 1) for i, hit in enumerate(hits) if hit), 0.0),
+                discounted(hits) / discounted([1] * len(liked)),
+                sum(precisions) / min(k, len(liked)),
+            )
+        )
+    labels = [f"{name}@{k}" for name in ("accuracy", "precision", "recall", "mrr", "ndcg", "map")]
+    got = RUN.rank.per_user(*labels, truth=TRUTH, **rf.SENTENCE_TRANSFORMERS)
+    assert got["user"].to_list() == list(GRADES)
+    assert [list(row[1:]) for row in got.rows()] == [pytest.approx(row, abs=1e-12) for row in rows]
+
+
 def test_an_empty_list_of_lenskit_counts_where_the_readme_says_so():
     """User 9 has a truth and an empty list: no row here."""
     run = pl.DataFrame({"user": [1], "item": ["a"], "rank": [1]})

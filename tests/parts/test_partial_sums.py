@@ -194,6 +194,7 @@ def test_scores_and_ties():
 
 def test_judged_tables():
     judged = rf.judge(RUN, TRUTH, by="model")
+    assert rf.parts.facts(judged.drop("relevance"), by="model")["top_grade"] is None
     facts = rf.parts.facts(judged, by="model")
     assert facts["groups"] == []
     parts = [

@@ -320,6 +320,13 @@ def test_compare_draws_the_differences():
     assert set(data["verdict"]) > {"undecided"}
 
 
+def test_a_single_pair_is_named_by_the_title_alone():
+    two = RUN.filter(pl.col("model") != "c")
+    for run, is_labeled in ((RUN, True), (two, False)):
+        spec = run.rank.plot.compare("rr", truth=TRUTH, baseline="a").to_json()
+        assert ('"labels": false' in spec) != is_labeled
+
+
 def test_a_verdict_follows_the_direction_of_the_metric():
     own = (1 - rf.f_at(5)).alias("own")
     chart = RUN.rank.plot.compare("f1@5", "e@5", own, truth=TRUTH, baseline="a", correction=None)

@@ -1,6 +1,7 @@
 """``rel=`` and ``-l``: one label's own level of relevance, and spellings of other tools."""
 
 import random
+import re
 
 import polars as pl
 import pytest
@@ -297,6 +298,52 @@ def test_gauc_names_weights(label, asked):
     for call in (lambda: rf.metric(label), lambda: rf.evaluate(RUN, label, **OPTIONS)):
         with pytest.raises(ValueError, match=text):
             call()
+
+
+@pytest.mark.parametrize(
+    ("spelling", "label"),
+    [
+        ("accuracy@2", "hit@2"),
+        ("top_k_accuracy@2", "hit@2"),
+        ("accuracy_at_2", "hit@2"),
+        ("recall_any@2", "hit@2"),
+        ("R_cap@2", "recall(divide_by=attainable)@2"),
+        ("rprecision", "r_precision"),
+        ("roc_auc", "auc"),
+        ("ROC_AUC@2", "auc@2"),
+    ],
+)
+def test_words_of_other_tools_are_aliases(spelling, label):
+    assert rf.metric(spelling).meta.output_name() == spelling
+    assert rf.metric(spelling).meta.undo_aliases().meta.eq(rf.metric(label).meta.undo_aliases())
+    named = rf.evaluate(RUN, spelling, **OPTIONS)
+    assert named.rename({spelling: label}).equals(rf.evaluate(RUN, label, **OPTIONS))
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("hole@10", "a share of the results of all queries together: use 'unjudged@10', which"),
+        ("mean_rank", "a mean over all relevant items: use 'mean_hit_rank', which is over a"),
+        ("MR@5", "a mean over all relevant items: use 'mean_hit_rank@5', which is over a"),
+        ("context_precision@5", "use 'precision@5', the relevant share of the first, or 'ap"),
+        ("context_precision@5", "or 'ap(divide_by=hits)@5', the mean of precision at each"),
+        ("context_recall", "the share of the relevant items that are retrieved: use 'recall'"),
+        ("user_coverage", "the share of users with a list: use 'missed', the share without one"),
+        (
+            "cosine_ndcg@10",
+            "has the name of a similarity, which the scores have already: use 'ndcg@10'",
+        ),
+        ("dot_accuracy@3", "which the scores have already: use 'accuracy@3'"),
+    ],
+)
+def test_words_without_a_metric_name_the_label_and_the_difference(label, text):
+    with pytest.raises(ValueError) as raised:
+        rf.evaluate(RUN, label, **OPTIONS)
+    assert str(raised.value).startswith(f"metric '{label}' ")
+    assert text in str(raised.value)
+    offered = re.findall("'([^']+)'", str(raised.value))[1:]
+    assert rf.evaluate(RUN, *offered, **OPTIONS).height == 2
 
 
 def test_arhr_is_the_sum_of_reciprocal_ranks_of_the_hits():

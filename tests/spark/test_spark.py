@@ -1,5 +1,6 @@
 """Spark gives what one machine gives, and says what it says."""
 
+import contextlib
 import doctest
 import functools
 import gc
@@ -14,6 +15,7 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import engines
 import every_metric
 import extension
 import polars as pl
@@ -804,6 +806,9 @@ def test_grades_that_the_call_reads_or_that_are_flat_in_a_partition_pass(rs, bri
     assert_same(got, rf.evaluate(RUN_3, "rr", truth=truth, weights="w"))
     with pytest.raises(rf.RankingDataError, match="truth, column 'w': 0 and 1 but no relevance"):
         rs.evaluate(bring(RUN_3), "rr", truth=truth, partitions=8)
+    second = truth.select("user", "item", v=pl.lit(3), w="w")
+    with pytest.raises(rf.RankingDataError, match="truth, column 'w': 0 and 1 but no relevance"):
+        rs.evaluate(bring(RUN_3), "rr", truth=second, partitions=8)
 
 
 # ------------------------------------------------------------------ weights and totals
@@ -1106,7 +1111,7 @@ def test_missed_and_served_users(rs, bring, truth):
         assert_same(got, expected, check_dtypes=True)
     got = take(rs.compare(run, "precision@3", truth=truth, by=by, users="both"))
     assert got["num_left_out"].item() > 0
-    assert "are left out: they are in one group only" in got["note"].item()
+    assert "are left out: they have a value in one group only" in got["note"].item()
     assert_same(got, rf.compare(local, "precision@3", truth=TRUTH, by=by, users="both"))
     got = take(rs.summarize(run, "precision@3", truth=truth, by=by))
     assert_same(got, rf.summarize(local, "precision@3", truth=TRUTH, by=by), check_dtypes=True)
@@ -1343,3 +1348,39 @@ def test_spark_connect():
         check=False,
     )
     assert done.stdout.strip().endswith("all is well"), done.stderr[-3000:]
+
+
+def _in_spark(spark, run, truth, labels, *, per_user, **options):
+    """Run the text of ``sql``, and compare with one machine."""
+    for name, frame in {"run": run, "truth": truth}.items():
+        spark.createDataFrame(frame.to_arrow()).createOrReplaceTempView(name)
+    text = rf.sql(*labels, by="model", dialect="spark", per_user=per_user, **options)
+    got = pl.from_arrow(spark.sql(text).toArrow())
+    verb = rf.per_user if per_user else rf.evaluate
+    want = verb(run, *labels, truth=truth, by="model", **options)
+    keys = ["model", *(["user"] if per_user else [])]
+    assert engines.differences(got, want, keys) == {}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"users": "served", "judged_only": True}, {"users": "all", "undefined": 0, "depth": 3}],
+    ids=str,
+)
+def test_the_text_of_sql_has_the_values_of_evaluate(spark, options):
+    run, truth = engines.tables(4)
+    for per_user in (True, False):
+        labels = ["precision@3", "map", "mrr", "ndcg@3", "err"]
+        _in_spark(spark, run, truth, labels, per_user=per_user, **options)
+
+
+@pytest.mark.thorough
+def test_the_text_of_sql_has_the_values_of_every_label(spark):
+    run, truth = engines.tables(4)
+    labels = []
+    for label in every_metric.EVERY_METRIC:
+        with contextlib.suppress(ValueError):
+            rf.sql(label)
+            labels.append(label)
+    for part in range(0, len(labels), 8):  # plans of more are larger than the memory here
+        _in_spark(spark, run, truth, labels[part : part + 8], per_user=True)

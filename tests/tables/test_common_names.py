@@ -11,8 +11,9 @@ SCORED = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "score": [0.5, 0.9,
 TRUTH = pl.DataFrame({"user": [1, 2, 3], "item": [8, 7, 9], "relevance": [2, 1, 1]})
 METRICS = ["ndcg@2", "rr"]
 PLAIN = rf.per_user(RUN, *METRICS, truth=TRUTH)
-USERS = ["user_id", "userId", "query_id", "qid"]
-ITEMS = ["item_id", "itemId", "doc_id", "docno", "movieId"]
+USERS = ["user_id", "userId", "query_id", "qid", "query-id", "query", "question"]
+ITEMS = ["item_id", "itemId", "doc_id", "docid", "docno", "movieId", "corpus-id"]
+ITEMS += ["doc", "document", "passage"]
 
 
 def renamed(*names):
@@ -113,6 +114,44 @@ def test_plain_names_and_keywords_go_first():
     assert rf.per_user(scored, *METRICS, truth=TRUTH).equals(expected)
 
 
+@pytest.mark.parametrize(
+    ("user", "texts"),
+    [("user", ["query", "query_id"]), ("query_id", ["query"]), ("qid", ["query", "question"])],
+)
+def test_names_of_texts_give_way_to_plain_names_and_names_of_ids(user, texts):
+    both = [
+        frame.rename({"user": user}).with_columns(pl.lit("what?").alias(name) for name in names)
+        for frame, names in ((RUN, texts), (TRUTH, texts[:1]))
+    ]
+    assert rf.per_user(both[0], *METRICS, truth=both[1])[user].to_list() == [1, 2, 3]
+    judged = rf.judge(RUN, TRUTH).rename({"user": user, "item": "docno"})
+    judged = judged.with_columns(doc=pl.lit("a"), document=pl.lit("b"), query=pl.lit("c"))
+    assert rf.per_user(judged, *METRICS)[user].to_list() == [1, 2, 3]
+
+
+def test_of_two_names_of_texts_none_is_taken():
+    run = RUN.rename({"user": "query"}).with_columns(question=pl.lit("what?"))
+    with pytest.raises(rf.RankingDataError, match="perhaps 'query' or 'question' is meant$"):
+        rf.evaluate(run, "ap", truth=TRUTH.rename({"user": "query"}))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("query", "docid", "rating"), ("query-id", "corpus-id", "score")],
+    ids=["Quepid", "BEIR"],
+)
+@pytest.mark.parametrize("placed", ["rank", "score"])
+def test_judgments_of_quepid_and_beir_are_read_as_they_are(names, placed):
+    user, item, grade = names
+    run = SCORED if placed == "score" else RUN
+    got = rf.per_user(
+        run.rename({"user": user, "item": item}),
+        *METRICS,
+        truth=TRUTH.rename({"user": user, "item": item, "relevance": grade}),
+    )
+    assert got.rename({user: "user"}).equals(rf.per_user(run, *METRICS, truth=TRUTH))
+
+
 def test_a_column_of_by_is_no_user():
     run = RUN.rename({"user": "user_id"}).with_columns(qid=pl.lit("q"))
     truth = TRUTH.rename({"user": "user_id"})
@@ -182,18 +221,22 @@ def test_nothing_is_taken_where_two_would_fit(run, truth, message):
         assert str(raised.value) == message
 
 
-def test_a_run_with_a_label_is_not_taken_for_a_judged_table():
+@pytest.mark.parametrize("name", ["rel", "grade", "label"])
+def test_the_relevance_of_a_judged_table_is_found(name):
+    judged = rf.judge(RUN, TRUTH).rename({"relevance": name})
+    assert rf.per_user(judged, *METRICS).equals(PLAIN)
+    assert rf.per_user(judged.lazy(), *METRICS).collect().equals(PLAIN)
+    both = judged.with_columns(judged[name].alias("rel" if name == "label" else "label"))
+    with pytest.raises(rf.RankingDataError, match="no column 'relevance' for relevance"):
+        rf.per_user(both, *METRICS)
+
+
+def test_metrics_of_lists_take_a_run_with_a_label_for_a_run():
     run = RUN.with_columns(label=1)
-    with pytest.raises(rf.RankingDataError) as raised:
-        rf.evaluate(run, "ap")
-    assert str(raised.value) == (
-        "judged table: no column 'relevance' for relevance; it has 'user', 'item', 'rank', "
-        "'label'; name it with relevance=; perhaps 'label' is meant; a run needs its truth: "
-        "pass truth=, or call judge(run, truth)"
-    )
-    assert rf.evaluate(run, "ap", relevance="label")["ap"].item() == 1
     price = (pl.col("label").filter("listed").sum()).alias("labels")
     assert rf.per_user(run, price)["labels"].to_list() == [2, 1]
+    history = pl.DataFrame({"user": [1], "item": [7]})
+    assert rf.evaluate(run.with_columns(label=0), "unseen@1", history=history)["users"].item() == 2
 
 
 @pytest.mark.parametrize("name", ["judgement", "Label", "relevance_score"])

@@ -471,3 +471,58 @@ def test_a_filter_leaves_only_what_is_wrong():
     assert {"invalid_ranks", "items_unknown_to_truth", "items_unknown_to_run"} <= found
     unreadable = rf.health(run.drop("user"), truth=truth).filter(wrong)
     assert "unreadable" in unreadable["what"].to_list()
+
+
+# ------------------------------------------------------------------ leakage
+
+TESTED = pl.DataFrame(
+    {"user": [1, 1, 2, 3], "item": [10, 11, 12, 13], "t": [5, 7, 6, 9], "fold": [0, 0, 1, 1]}
+)
+EVENTS = pl.DataFrame(
+    {"user": [1, 1, 2, 4, 2], "item": [10, 20, 11, 12, 21], "t": [1, 5, 5, 8, None]}
+)
+LISTED = pl.DataFrame({"user": [1], "item": [10], "rank": [1]})
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "judged"])
+def test_leakage_is_counted(kind):
+    turn = {"lazy": pl.DataFrame.lazy, "pandas": pl.DataFrame.to_pandas}.get(
+        kind, pl.DataFrame.clone
+    )
+    truth = TESTED.drop("fold")
+    if kind == "judged":
+        judged = truth.with_columns(rank=1, relevance=1).unique("user", keep="first")
+        truth = judged.drop("rank")
+        found = rf.health(judged, history=EVENTS, time="t")
+    else:
+        found = rf.health(turn(LISTED), truth=turn(truth), history=turn(EVENTS), time="t")
+    found = pl.DataFrame(found.lazy().collect() if kind == "lazy" else found)
+    one = lambda what: row(found, "history", what)  # noqa: E731
+    rows = len(truth)
+    own = {"judged": "user=1, item=10, relevance=1, t=5"}.get(kind, "user=1, item=10, t=5")
+    assert one("truth_in_history") == (1, 1 / rows, own)
+    assert one("truth_users_unknown_to_history") == (1, 1 / 3, "user=3")
+    assert one("truth_items_unknown_to_history")[0] == 1
+    # user 2 has an event at 5, before 6; user 4, who has no truth, one at 8; a null is no time
+    pandas = kind == "pandas"
+    assert one("not_before_the_users_truth")[:2] == (1, 1 / 5)
+    assert one("not_before_the_users_truth")[2] == f"user=1, item=20, t=5{'.0' * pandas}"
+    assert one("not_before_the_truth")[:2] == (3, 3 / 5)
+
+
+def test_leakage_knows_folds_and_types():
+    events = EVENTS.with_columns(fold=pl.Series([0, 0, 1, 1, 1]))
+    run = LISTED.with_columns(fold=0)
+    found = rf.health(run, truth=TESTED, history=events, time="t", by="fold")
+    counts = found.filter(table="history", what="not_before_the_truth")
+    assert counts.select("fold", "count").rows() == [(0, 1), (1, 1)]
+    days = TESTED.with_columns(t=pl.lit("2026-01-01"))
+    found = rf.health(LISTED, truth=days, history=EVENTS, time="t")
+    assert row(found, "history", "unreadable")[2] == (
+        "column 't': it is String in the truth and Int64 in the history: cast one"
+    )
+    assert "not_before_the_truth" not in found["what"]
+    found = rf.health(LISTED, truth=TESTED.drop("t", "fold"), history=EVENTS, time="t")
+    assert "no column 't' for time=; it has 'user', 'item'" in row(found, "truth", "unreadable")[2]
+    with pytest.raises(ValueError, match="time='t' compares the truth with past events: pass hist"):
+        rf.health(LISTED, truth=TESTED, time="t")

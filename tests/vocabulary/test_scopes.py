@@ -326,3 +326,55 @@ def test_the_order_of_scopes():
         (("nonrelevant", "retrieved"), "relevant"),
     ]:
         assert reading_of(names).scope == scope
+
+
+# ------------------------------------------------------------------ missed items and null ranks
+
+
+def _missed():
+    run = pl.DataFrame({"user": [1, 1, 1, 2], "item": [*"abcd"], "rank": [1, 2, 3, 1]})
+    truth = pl.DataFrame({"user": [1, 1, 2, 3], "item": [*"bzdx"], "relevance": [1, 1, 1, 1]})
+    return run, truth
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_within_is_never_null(k, lazy):
+    run, truth = _missed()
+    run = run.lazy() if lazy else run
+    column = pl.col(f"within({k})")
+    mine = [
+        column.mean().alias("recall"),
+        column.all().cast(pl.Float64).alias("all"),
+        column.any().cast(pl.Float64).alias("hit"),
+        column.is_null().any().alias("null"),
+    ]
+    got = rf.per_user(run, *mine, truth=truth).lazy().collect()
+    labels = [f"recall@{k}", f"all@{k}", f"hit@{k}"]
+    expected = rf.per_user(run, *labels, truth=truth).lazy().collect()
+    assert [row[1:4] for row in got.rows()] == [row[1:] for row in expected.rows()]
+    assert got["null"].to_list() == [False] * 3
+
+
+def test_within_counts_rows_of_lists_and_of_truths():
+    run, truth = _missed()
+    listed = (pl.col("within(2)") & pl.col("listed")).sum().alias("shown")
+    assert rf.per_user(run, listed)["shown"].to_list() == [2, 1]
+    judged = (pl.col("within") & pl.col("judged")).sum().alias("found")
+    assert rf.per_user(run, judged, truth=truth)["found"].to_list() == [1, 1, 0]
+    topics = truth.with_columns(subtopic=pl.lit("t"))
+    both = rf.per_user(run, "all@2", pl.col("within(2)").mean().alias("r"), truth=topics)
+    assert both.rows() == [(1, 0.0, 0.5), (2, 1.0, 1.0), (3, 0.0, 0.0)]
+    for name in ("within(0)", "within(x)"):
+        with pytest.raises(ValueError, match="within"):
+            rf.per_user(run, pl.col(name).any().alias("x"), truth=truth)
+
+
+def test_words_for_all_evidence_are_one_metric():
+    run, truth = _missed()
+    names = ["all@2", "recall_all@2", "full_recall@2"]
+    values = rf.evaluate(run, *names, truth=truth).row(0)
+    assert values == (3, 1 / 3, 1 / 3, 1 / 3)
+    groups = pl.DataFrame({"user": 1, "item": [*"bza"], "subtopic": ["x", "x", "y"]})
+    got = rf.evaluate(run, "all@2", "subtopic_recall@2", truth=groups)
+    assert got.row(0) == (1, 0.0, 1.0)  # one of each group is enough

@@ -21,7 +21,7 @@ from rankframe._command import inputs
 from rankframe._command.inputs import Input
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._tables import column_roles, side_tables
+from rankframe._tables import column_roles, judgment_files, side_tables
 from rankframe.trec import _formats, _lines
 from rankframe.trec._formats import Fit, Kind, Line, Stream
 
@@ -68,6 +68,8 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     as_run, as_truth = _layout("run", arguments, columns), _layout("truth", arguments, columns)
     files = [_scan(path, as_run) for path in runs]
     truths = [_scan(path, as_truth) for path in judged]
+    both = _named_alike([*files, *truths], arguments, columns)
+    files, truths = both[: len(files)], both[len(files) :]
     columns = _with_names(arguments, columns, files, truths)
     ids = ids_of(arguments, columns)
     files = [
@@ -84,6 +86,8 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         file = _scan(path, _layout(name, arguments, columns))
         numbers = _placing(file, arguments, columns) if name == "other" else []
         files.append(_with_numbers(file, numbers, without=ids, booleans=False))
+    if getattr(arguments, "time", None) is not None:
+        files = _with_times(files, arguments.time, without=ids)
     for name in ids:
         files = list(_of_one_type(name, *files))
     frames = [file.frame for file in files]
@@ -120,6 +124,24 @@ def _with_grades(truth: "_File", arguments: argparse.Namespace, columns: Columns
     return _with_numbers(typed, weights, without=[*ids, grades], booleans=False)
 
 
+def _named_alike(
+    files: list["_File"], arguments: argparse.Namespace, columns: Columns
+) -> list["_File"]:
+    """Give ids the names of the files with a header, where other files have no names."""
+    headers = [
+        name for file in files if not file.is_unnamed for name in file.frame.collect_schema()
+    ]
+    fitting = {
+        role: column_roles.fitting(role, columns, arguments.by, headers)
+        for role in ("user", "item")
+    }
+    change = {role: names[0] for role, names in fitting.items() if len(set(names)) == 1}
+    return [
+        file._replace(frame=file.frame.rename(change, strict=False)) if file.is_unnamed else file
+        for file in files
+    ]
+
+
 def _with_names(
     arguments: argparse.Namespace,
     columns: Columns,
@@ -135,6 +157,14 @@ def _with_names(
         else column_roles.with_score
     )
     return placed(column_roles.with_ids(columns, arguments.by, tables), arguments.by, names)
+
+
+def _with_times(files: list["_File"], time: str, *, without: Sequence[str]) -> list["_File"]:
+    """Parse times of CSV as numbers if all of them are, since 999 is before 1000."""
+    texts = [file for file in files if file.is_text and time in file.frame.collect_schema()]
+    if not all(_numeric(file, [time]) for file in texts):
+        return files
+    return [_with_numbers(file, [time], without=without, booleans=False) for file in files]
 
 
 def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
@@ -230,6 +260,11 @@ class _File(NamedTuple):
     tag: str | None = None  # of a run of TREC
     parts: Sequence["_File"] = ()  # of a table of several files
     folders: Sequence[str] = ()  # columns that come from the path
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether the format has no names of columns."""
+        return self.form in ("trec", "judgments")
 
     @property
     def is_text(self) -> bool:
@@ -407,6 +442,12 @@ def _scan_file(file: Input, layout: _Layout) -> _File:
             if form == "trec" or layout.fields is not None:
                 return _scan_lines(name, form, source, lines, layout)
             content = source.read_all() if isinstance(source, Stream) else source
+        if layout.kind == "truth" and form in ("json", "jsonl"):
+            read = content if isinstance(content, bytes) else content.read_bytes()
+            judgments = judgment_files.read_nested(name, read)
+            if judgments is not None:
+                roles = {role: layout.shared.get(role, role) for role in judgments.columns}
+                return _File(name, "judgments", judgments.lazy().rename(roles), source=content)
         try:
             frame = _frame(content, form)
             frame.collect_schema()

@@ -31,6 +31,7 @@ from rankframe._report import report
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._tables import health, side_tables, verbs
+from rankframe._warehouse import checking, query
 from rankframe.presets import TREC_EVAL, TREC_EVAL_9
 
 # Two recommenders, ten users, five items each; they differ only for the last user.
@@ -357,7 +358,8 @@ def _health(arguments: argparse.Namespace) -> None:
         run, by, columns = _one_run(tables, arguments)
         groups = by or None  # a single run may have a column of models
         both: dict[str, Any] = {"truth": tables.truth, **tables.beside, **columns}
-        result = health.health(run, by=groups, k=arguments.k, **both).collect()
+        both |= {"k": arguments.k, "time": arguments.time}
+        result = health.health(run, by=groups, **both).collect()
     if not _delivered(result, arguments):
         counts = result if arguments.wide else result.filter(pl.col("count") > 0)
         text_tables.show(counts, wide=arguments.wide)
@@ -406,9 +408,16 @@ def _show(
         text_tables.show(result.drop("note", "why"), wide=arguments.wide)
         return
     compared = result.filter(pl.col("baseline").is_not_null()).drop(floors.OPTIONS, strict=False)
+    if not trial.rules:  # no comparison is gated
+        compared = compared.drop("margin", "passed", "why", strict=False)
     how = f"{arguments.confidence * 100:.10g}% intervals, "
     how += sentences.tested_in_words(trial, compared)
     text_tables.show_comparison(compared, by[1:], by[0], how, wide=arguments.wide)
+    floored = result.filter(pl.any_horizontal(pl.col("^at_(least|most)$").is_not_null()))
+    if len(floored):
+        bounds = [name for name in floors.OPTIONS if floored[name].count()]
+        names = [*by[1:], "metric", by[0], "users", "mean", *bounds, "ci_low", "ci_high", "passed"]
+        text_tables.show(floored.select(names), wide=arguments.wide)
 
 
 def _outcome(result: pl.DataFrame, arguments: argparse.Namespace, by: Sequence[str]) -> int:
@@ -525,9 +534,11 @@ def _why(row: Mapping[str, Any], arguments: argparse.Namespace, by: Sequence[str
         numbers.append(f"{number} {row[number]:.4f}")
     if row["ci_low"] is not None and row["ci_high"] is not None:
         numbers.append(f"interval {row['ci_low']:.4f} to {row['ci_high']:.4f}")
-    text += f": {row['why']} ({', '.join(numbers)}"
+    text += f": {row['why']}" + (f" ({', '.join(numbers)})" if numbers else "")
+    if row["note"] is not None and row["note"] not in row["why"]:
+        text += f"; {row['note']}"
     result = "passed" if row["passed"] else "failed"
-    return f"rankframe: gate {result}: {''.join(c if c.isprintable() else '?' for c in text)})"
+    return f"rankframe: gate {result}: {''.join(c if c.isprintable() else '?' for c in text)}"
 
 
 # ------------------------------------------------------------------ report
@@ -574,6 +585,38 @@ def _inputs(arguments: argparse.Namespace) -> list[Input]:
     """Return the inputs of a call, the runs first."""
     beside = (getattr(arguments, name) for name in side_tables.INPUT_MEANINGS)
     return [source for source in (*arguments.runs, arguments.truth, *beside) if source is not None]
+
+
+# ------------------------------------------------------------------ sql
+
+
+def _sql(arguments: argparse.Namespace) -> None:
+    own = ("run", "truth", "by", "dialect")
+    call: dict[str, Any] = {name: getattr(arguments, name) for name in own} | _columns(arguments)
+    call["schema"] = dict(map(_schema_of, arguments.schema))
+    if arguments.check:
+        text_tables.print_data(checking.sql_check(*arguments.metrics, **call))
+        return
+    if not arguments.metrics:
+        msg = "the following arguments are required: -m/--metric"
+        raise ValueError(msg)
+    for option in ("users", "undefined", "relevant_at", "gains_from", "depth", "judged_only"):
+        call[option] = getattr(arguments, option)
+    call |= {name: getattr(arguments, name) for name in ("per_user", "names", "exclude")}
+    labels_ = trec.spelled_out(arguments.metrics)
+    text_tables.print_data(query.sql(*labels_, **call))
+
+
+def _schema_of(text: str) -> tuple[str, dict[str, Any]]:
+    """Read the name of a table, and its columns with their types."""
+    types: dict[str, Any] = {"": pl.String, "str": pl.String, "int": pl.Int64}
+    types |= {"float": pl.Float64, "bool": pl.Boolean}
+    table, _, columns = text.partition("=")
+    pairs = [column.partition(":")[::2] for column in columns.split(",")]
+    if wrong := [f"{name}:{kind}" for name, kind in pairs if not name or kind not in types]:
+        msg = f"--schema {text}: {wrong[0]!r} is not COLUMN:TYPE of type str, int, float or bool"
+        raise ValueError(msg)
+    return table, {name: types[kind] for name, kind in pairs}
 
 
 # ------------------------------------------------------------------ options and output
@@ -716,5 +759,6 @@ _COMMANDS: Mapping[str, Run] = {
     "health": _health,
     "compare": _compare,
     "report": _report,
+    "sql": _sql,
     "run": _run,
 }

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 from rankframe._command import files, inputs
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Size, Test, Trial
+from rankframe._request import keywords
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
+from rankframe._warehouse.dialects import DialectName
 
 #: The name of an option's value in the help, its choices, or None for a flag; and the help.
 Option: TypeAlias = tuple[str | Sequence[str] | None, str]
@@ -81,6 +83,10 @@ def parser_of_command(name: str) -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # -1% is a value, too
+
     def error(self, message: str) -> NoReturn:
         """Print the message in one line; name the command that is nearest to a misspelled one."""
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose", message):
@@ -88,6 +94,11 @@ class _Parser(argparse.ArgumentParser):
             commands = ", ".join(_COMMANDS)
             message = f"unknown command {match[1]!r}; the commands are {commands}"
             message += f"; the nearest is {near[0]!r}" if near else ""
+        if match := re.match(r"argument --(\S+): invalid choice: '(.*?)' \(choose", message):
+            try:
+                keywords.check_dropped(*match.groups())
+            except ValueError as error:
+                message = f"--{match[1]} {match[2]} {str(error).partition(' ')[2]}"
         self.exit(2, f"rankframe: error: {message} (see {self.prog} --help)\n")
 
 
@@ -185,6 +196,8 @@ def _add_health(ask: argparse.ArgumentParser) -> None:
     rows.add_argument(
         "-k", type=int, metavar="N", default=10, help="cut-off of the counts (default: 10)"
     )
+    times = "the column of the time, in the truth and the history, to count leakage"
+    _add(rows, {"--time": ("COL", times)})
     _add_output(ask)
     _add_files(ask, ("items", "history"))
 
@@ -201,7 +214,7 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
         "gate",
         "The exit code is 1 if a system fails, and 2 if a gate has no interval, such as without "
         "users; one line on standard error explains why. The margin is the accepted loss, or a "
-        "share of the baseline such as 1%% (default: 0).",
+        "share of the baseline such as 1% (default: 0).",
     )
     for option, help_of in {
         "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin; "
@@ -301,6 +314,43 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     _add_files(pairs)
 
 
+def _add_sql(ask: argparse.ArgumentParser) -> None:
+    _add_metric(ask)
+    named = ask.add_argument_group("tables")
+    path = "a dotted path, or one Jinja expression such as '{{ ref(\"recs\") }}'"
+    for name, default in {"run": "run", "truth": "truth", "exclude": None}.items():
+        help_of = f"name of the table of the {name}: {path}"
+        named.add_argument(f"--{name}", metavar="NAME", default=default, help=help_of)
+    named.add_argument(
+        "--schema",
+        metavar="NAME=COL:TYPE,…",
+        action="append",
+        default=[],
+        help=(
+            "columns of the run, truth or exclude, as in truth=user:int,item:str,relevance:bool; "
+            "types: str (the default), int, float, bool; repeat for more tables"
+        ),
+    )
+    text = ask.add_argument_group("text")
+    text.add_argument("--dialect", choices=get_args(DialectName), default="duckdb")
+    _add(
+        text,
+        {
+            "--names": (("label", "snake"), "columns of metrics: ndcg@10, or ndcg_at_10"),
+            "--per-user": (None, "one row per user instead of means"),
+            "--check": (None, "write the query of sql_check, which looks for broken rules"),
+        },
+    )
+    _add_by(text, "a column that splits the run into lists, such as model; repeat for more")
+    conventions = ask.add_argument_group("conventions")
+    of_sql = {name: option for name, option in CONVENTIONS.items() if name != "--weights"}
+    _add(conventions, of_sql | _JUDGED_ONLY)
+    columns = ask.add_argument_group("columns")
+    for role in ("user", "item", "rank", "relevance", "score"):
+        _add(columns, {f"--{role}": ("NAME", f"column of the {role}")})
+    ask.set_defaults(subtopic=None)
+
+
 _EVALUATE = (
     "Evaluate runs (user, item, rank or score) against their truth (user, item, relevance). If "
     "there are several runs, each is a model, named by NAME=FILE, or after its file without the "
@@ -331,6 +381,11 @@ _REPORT = (
     "Write one HTML file that needs no network, and print its verdict. Each run is a system, named "
     "by NAME=FILE, or after its file without the suffix. Without -m, the metrics are nDCG, recall "
     "and precision at k, map and mrr. "
+)
+_SQL = (
+    "Write evaluate as one SELECT for a warehouse, which is not read: the text is printed. The "
+    "comment above it tells what it assumes of the tables; --check writes the query that looks for "
+    "rows that break this."
 )
 #: Each command: its line of help, the function that adds its options, and keywords for argparse.
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[str, Any]]] = {
@@ -366,6 +421,14 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[
         {
             "usage": "rankframe compare RUN [RUN ...] TRUTH -m LABEL [-m LABEL ...] [options]",
             "description": _COMPARE + _FILES,
+        },
+    ),
+    "sql": (
+        "write evaluate as SQL for a warehouse",
+        _add_sql,
+        {
+            "usage": "rankframe sql -m LABEL [-m LABEL ...] [--run NAME] [--truth NAME] [options]",
+            "description": _SQL,
         },
     ),
     "report": (

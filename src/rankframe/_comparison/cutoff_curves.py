@@ -13,7 +13,7 @@ from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import run_dicts
+from rankframe._tables import adapters, run_dicts
 
 _MADE = {
     "metric": pl.String,
@@ -22,6 +22,7 @@ _MADE = {
 }
 
 
+@adapters.takes_any_frame
 def at_k(
     frame: FrameT | Mapping[str, FrameT],
     /,

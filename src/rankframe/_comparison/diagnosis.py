@@ -15,7 +15,7 @@ from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import column_roles, run_dicts
+from rankframe._tables import adapters, column_roles, run_dicts
 from rankframe.metrics import core, trec
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _DIAGNOSIS = {
 }
 
 
+@adapters.takes_any_frame
 def diagnose(
     frame: FrameT | Mapping[str, FrameT],
     /,

@@ -59,6 +59,7 @@ _RANKS = {
 }
 
 
+@adapters.takes_any_frame
 def anova(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -133,6 +134,7 @@ def anova(
     return summaries.described(frame, question, describe)
 
 
+@adapters.takes_any_frame
 def best_systems(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -248,7 +250,7 @@ def best_systems(
             lead, note = _lead_by_pairs(matrix, sign, confidence)
         elif method == "mcb":
             lead = system_statistics.lead(values, confidence)
-            note = system_statistics.note_of_variances(values)
+            note = system_statistics.note_of_variances(values, "method='pairs'")
         else:
             with statistics.progress(resampling.times) as advance:
                 lead = system_statistics.lead_by_bootstrap(values, confidence, resampling, advance)
@@ -258,6 +260,7 @@ def best_systems(
     return summaries.described(frame, question, plan)
 
 
+@adapters.takes_any_frame
 def letters(
     comparison: FrameT,
     /,

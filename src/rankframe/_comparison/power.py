@@ -17,7 +17,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import run_dicts
+from rankframe._tables import adapters, run_dicts
 
 if TYPE_CHECKING:
     from rankframe._comparison.power_statistics import Design
@@ -33,6 +33,7 @@ _MADE = {
 }
 
 
+@adapters.takes_any_frame
 def power(
     frame: FrameT | Mapping[str, FrameT],
     /,

@@ -18,7 +18,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import rules, run_dicts
+from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _MADE = {
 }
 
 
+@adapters.takes_any_frame
 def compare_segments(
     frame: FrameT | Mapping[str, FrameT],
     /,

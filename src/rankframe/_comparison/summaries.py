@@ -49,6 +49,7 @@ _VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float6
 _ORDER = "__rankframe_order"
 
 
+@adapters.takes_any_frame
 def summarize(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -193,6 +194,7 @@ def described(
     return adapters.to_caller_type(description, like=frame, beside=question.beside)
 
 
+@adapters.takes_any_frame
 def summarize_values(frame: FrameT, /, *columns: str, **options: Any) -> FrameT:
     """Summarize a table of values, the former name of this call; see :func:`summarize`."""
     return summarize(frame, *columns, **options)

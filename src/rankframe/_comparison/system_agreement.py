@@ -37,6 +37,7 @@ _POWER = {
 _CURVE = ("metric", "place", "baseline", "difference", "asl")
 
 
+@adapters.takes_any_frame
 def agreement(
     means: FrameT,
     /,
@@ -155,6 +156,7 @@ def agreement(
     )
 
 
+@adapters.takes_any_frame
 def discriminative_power(
     frame: FrameT | Mapping[str, FrameT],
     /,

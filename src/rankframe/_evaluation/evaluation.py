@@ -15,6 +15,7 @@ from rankframe._evaluation import (
     bounds,
     group_means,
     kept_plans,
+    ranges,
     reduction,
     refusals,
     user_choice,
@@ -30,6 +31,7 @@ from rankframe._tables import adapters, judgment, readers, run_dicts
 from rankframe.errors import RankingDataError
 
 
+@adapters.takes_any_frame
 def per_user(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -184,6 +186,7 @@ def per_user(
     return _result(question, frame, _user_rows)
 
 
+@adapters.takes_any_frame
 def evaluate(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -449,6 +452,7 @@ def user_values(question: Question) -> Values:
 def in_groups(values: Values) -> Values:
     """Return the values of all users, checked, with at least one row per group."""
     group_means.check_numeric(values)
+    values = ranges.with_registered_checked(values)
     rows, by = values.rows, values.by
     if by:
         rows = user_choice.groups_of(values.source, by).join(rows, on=by, how="left")

@@ -18,7 +18,7 @@ from rankframe._evaluation import system_metrics
 from rankframe._request import registry
 from rankframe._request.keywords import Settings
 from rankframe._request.question import Question
-from rankframe._tables import adapters
+from rankframe._tables import adapters, column_roles
 from rankframe.errors import RankingDataError
 
 _MOST = 64
@@ -61,7 +61,7 @@ def collected(
 def key_of(question: Question) -> Hashable:
     """Return what the plan of a question depends on, except types; None if on more than that."""
     frame, settings = question.frame, question.settings
-    tables = [table for table in (frame, question.truth) if table is not None]
+    tables = [frame, *([] if question.truth is None else [question.truth])]
     eager = [table for table in tables if isinstance(table, pl.DataFrame)]
     more = [
         len(eager) < len(tables),
@@ -69,6 +69,8 @@ def key_of(question: Question) -> Hashable:
         settings.inputs,
         settings.defaults,  # it may have a mapping of any type
         getattr(frame, "_rankframe_segments", ()),
+        # whose rows are numbered
+        column_roles.lacks_items(settings.columns, question.by, eager[0].columns if eager else ()),
     ]
     if any(more) or sum(map(len, eager)) > _few_rows(grouped=bool(question.by)):
         return None

@@ -21,6 +21,7 @@ _ITEMS, _COMMON = "__rankframe_items", "__rankframe_common"
 _MADE = ("rbo", "rbo_min", "rbo_residual")
 
 
+@adapters.takes_any_frame
 def rbo(
     run: FrameT | Mapping[str, FrameT],
     /,
@@ -94,6 +95,7 @@ def rbo(
     return adapters.to_caller_type(checked.sort(keys), like=run, beside=[other])
 
 
+@adapters.takes_any_frame
 def overlap(
     run: FrameT | Mapping[str, FrameT],
     /,

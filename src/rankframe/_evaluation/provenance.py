@@ -15,7 +15,7 @@ from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import readers, rules, run_dicts
+from rankframe._tables import adapters, readers, rules, run_dicts
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
 
@@ -29,6 +29,7 @@ _ELSEWHERE = (
 )
 
 
+@adapters.takes_any_frame
 def provenance(
     frame: FrameT | Mapping[str, FrameT],
     /,

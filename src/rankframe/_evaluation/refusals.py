@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
+
 from rankframe._evaluation import bounds, system_metrics, user_choice
 from rankframe._request import gain_functions, labels, parameters, registry, share_names
 from rankframe._request.keywords import Settings
@@ -11,7 +14,7 @@ from rankframe._request.registry import Reading
 from rankframe._tables import readers, side_tables
 from rankframe._tables.table import Tables
 from rankframe._vocabulary import share_rows
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, RankingWarning
 
 
 def refuse(question: Question, tables: Tables) -> None:
@@ -23,6 +26,8 @@ def refuse(question: Question, tables: Tables) -> None:
     _check_means(question)
     for metric in question.requested:
         _check_scope(metric, tables)
+        if metric.is_own:
+            _check_missed_items(metric, tables)
         if settings.gains_from is not None or metric.gains_from_there:
             _check_no_gain_of_zero(metric)
         if (settings.bounds or settings.scenarios) and tables.has_subtopics:
@@ -43,7 +48,9 @@ def check_truth(question: Question) -> None:
             continue
         reads = [name for name, column in reading.columns.items() if not column.of_lists]
         reads += ["relevant"] if share_names.needs_truth(reading.names) else []
-        if reads and not readers.has_relevance(question.frame, question.settings.columns):
+        if reads and not readers.has_relevance(
+            question.frame, question.by, question.settings.columns
+        ):
             msg = (
                 f"metric {metric.name!r} reads {reads[0]!r}: pass truth=, what users want "
                 "(user, item)"
@@ -133,6 +140,34 @@ def _check_scope(metric: RequestedMetric, tables: Tables) -> None:
             raise ValueError(msg)
 
 
+def _check_missed_items(metric: RequestedMetric, tables: Tables) -> None:
+    """Warn of an own expression that leaves out missed items, though they are among its rows."""
+    from rankframe._vocabulary import missed_items
+
+    reading = registry.reading_of(
+        metric.reads, has_subtopics=tables.has_subtopics, inputs=tables.beside
+    )
+    if reading.scope in ("listed", "shares"):
+        return
+    run, truth = tables.run, tables.truth
+    of_run: set[str] = set() if truth is None else {*run.schema} - {*truth.schema}
+    null = {*missed_items.NULL, *of_run.intersection(reading.outside)}
+    left_out = missed_items.leaving_out(metric.expr, null)
+    if left_out is None:
+        return
+    function, column = left_out
+    msg = (
+        f"metric {metric.name!r}: {function}() over a comparison of {column!r} leaves out the "
+        "items that were not retrieved, where it is null: read pl.col('within(10)'), which is "
+        f"never null, or add .fill_null(False) before .{function}(); if only retrieved items are "
+        "meant, say so with .filter(pl.col('rank').is_not_null())"
+    )
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals["__name__"].startswith("rankframe"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(msg, RankingWarning, stacklevel=level)
+
+
 def _check_outside(name: str, metric: str, tables: Tables) -> None:
     """Check that one table has a column of the caller's, or that its table is passed."""
     run, items = tables.run, tables.beside.get("items")
@@ -169,6 +204,8 @@ def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> 
     if kind is None:
         return
     item = tables.run.item
+    if item == readers.ROW_NUMBER:
+        raise readers.without_items(repr(metric.name))
     share_rows.check_shares(f"metric {metric.name!r}", kind, reading.names, tables.beside, item)
     if share_names.needs_truth(reading.names) and not tables.has_truth:
         msg = f"metric {metric.name!r} reads what is relevant: pass truth="
@@ -186,7 +223,7 @@ def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> 
 
 def _check_no_gain_of_zero(metric: RequestedMetric) -> None:
     """Check that a metric gives grade 0 no gain, where lower grades count as 0."""
-    gain = labels.gain_parameter(metric.expr)
+    gain = labels.option_of(metric.expr, "gain")
     if gain is not None and gain_functions.has_gain_of_zero(gain):
         msg = (
             f"metric {metric.name!r} gives grade 0 a gain, but gains_from='relevant_at', like -l2 "

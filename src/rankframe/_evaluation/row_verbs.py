@@ -30,6 +30,7 @@ from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError
 
 
+@adapters.takes_any_frame
 def listed(
     run: FrameT | Mapping[str, FrameT],
     /,
@@ -117,6 +118,7 @@ def listed(
     )
 
 
+@adapters.takes_any_frame
 def shares(
     run: FrameT | Mapping[str, FrameT],
     /,
@@ -237,6 +239,7 @@ def shares(
     return adapters.to_caller_type(checked, like=run, beside=(truth, items, history, exclude))
 
 
+@adapters.takes_any_frame
 def check(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -359,6 +362,7 @@ def _guarded(
     return guards.guarded(rows, flags, partial(judgment.raise_broken, prepared, reads))
 
 
+@adapters.takes_any_frame
 def relevant(
     judged: FrameT | Mapping[str, FrameT],
     /,

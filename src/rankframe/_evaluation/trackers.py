@@ -19,6 +19,7 @@ Undefined: TypeAlias = Literal["nan", "omit"]
 _TABLE = "table of means"
 
 
+@adapters.takes_any_frame
 def as_dict(
     frame: Frame, /, names: Names = "plain", undefined: Undefined = "nan"
 ) -> dict[str, float]:

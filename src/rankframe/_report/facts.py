@@ -481,9 +481,13 @@ def _people(values: Measurement, call: ReportCall, name: str, chosen: object) ->
 def _judged(
     call: ReportCall, user: str, users: Sequence[object], chosen: object
 ) -> pl.DataFrame | None:
-    """Judge the lists of both systems for some users; None if items have several ranks."""
+    """Judge the lists of both systems for some users; None if items have no or several ranks."""
     by, of_them = call.by, pl.col(user).is_in(list(users))
-    if not users or "tied" in call.run.collect_schema():
+    names: Any = call.run.collect_schema()
+    if not users or "tied" in names:
+        return None
+    roles: Any = _columns(call)
+    if call.truth is None and not {roles.get(r, r) for r in ("rank", "relevance")} <= {*names}:
         return None
     before, after = (pl.col(by) == system for system in (call.trial.baseline, chosen))
     run = call.run.filter(of_them & (before | after))

@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe._comparison import summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
+from rankframe._evaluation import ready_values
 from rankframe._report import facts, figures, markup, sections, verdict
 from rankframe._report.facts import Numbers, ReportCall
 from rankframe._report.markup import Page
@@ -19,7 +20,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import adapters, readers, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class Report:
         return f"<Report: {self._page.title}>\n{self.verdict}"
 
 
+@adapters.takes_any_frame
 def report(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -233,6 +235,11 @@ def report(
     like = next(iter(frame.values())) if isinstance(frame, Mapping) else frame
     table, by = run_dicts.as_frame(frame, by)
     k = keywords.whole_number("k", k)
+    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    if truth is None:
+        names = adapters.column_names(table, "judged table")
+        ready_values.check_lists("report", names, by or (), settings.columns)
+    table = readers.with_items(table, truth, by, options)
     run, system = _with_system(table, truth, by, baseline)
     if not metrics:
         first, *others = facts.default_metrics(k)
@@ -247,7 +254,7 @@ def report(
         segments=keywords.group_names(segments),
         k=k,
         trial=trial,
-        settings=keywords.read_options(options, cluster=cluster, count_missed=True),
+        settings=settings,
         options=options,
     )
     numbers = _numbers(call, own_system=system not in adapters.column_names(table, "run"))

@@ -19,7 +19,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
-from rankframe._tables import column_roles, run_dicts
+from rankframe._tables import adapters, column_roles, run_dicts
 
 if TYPE_CHECKING:
     from great_tables import GT
@@ -43,6 +43,7 @@ _SAID = re.compile(
 )
 
 
+@adapters.takes_any_frame
 def table(
     frame: Frame | Mapping[str, Frame],
     /,

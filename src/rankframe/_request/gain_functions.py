@@ -1,5 +1,7 @@
 """Gains of grades and discounts of positions."""
 
+from typing import TypeAlias
+
 import polars as pl
 
 from rankframe._request import parameters
@@ -84,7 +86,36 @@ def need(goals: float, max_grade: str, gains: pl.Expr) -> pl.Expr:
     return pl.col("rank") - 1 + 2 * goals - divided(gains - gain_of("linear"), top_of(max_grade))
 
 
-def discount(position: pl.Expr, base: float | None = None) -> pl.Expr:
-    """1 / log2(position + 1); with a base b, 1 / log_b(position), and 1 above position b."""
+#: A discount of positions: 1 / log2(position + 1), one with a base, "rank", or a list of weights.
+Discounting: TypeAlias = float | str | tuple[float, ...] | None
+
+
+def discount(position: pl.Expr, by: Discounting = None) -> pl.Expr:
+    """1 / log2(position + 1); with a base b, 1 / log_b(position), and 1 above position b.
+
+    ``"rank"`` is 1 / position; of a list of weights, each position has its own, and 0 below.
+    """
+    if isinstance(by, tuple):
+        weights = dict(enumerate(by, 1))
+        if len(weights) > 100:  # as in ``gain_of``
+            return position.replace_strict(weights, default=0.0, return_dtype=pl.Float64)
+        weight = pl.lit(0.0)
+        for number, value in weights.items():
+            weight = pl.when(position == number).then(value).otherwise(weight)
+        return weight
     place = position.cast(pl.Float64)
-    return 1 / ((place + 1).log(2) if base is None else place.log(base).clip(lower_bound=1))
+    if isinstance(by, str):
+        return 1 / place
+    return 1 / ((place + 1).log(2) if by is None else place.log(by).clip(lower_bound=1))
+
+
+def discounting_as_text(by: Discounting) -> str:
+    """Write a discount for the name of a column."""
+    return ",".join(map(str, by)) + "," if isinstance(by, tuple) else str(by or "")
+
+
+def discounting_named(text: str) -> Discounting:
+    """Read a discount from the name of a column."""
+    if "," in text:
+        return tuple(map(float, text.removesuffix(",").split(",")))
+    return text if text == "rank" else float(text) if text else None

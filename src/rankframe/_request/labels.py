@@ -27,7 +27,6 @@ import polars as pl
 
 from rankframe._request import keywords, parameters, registry
 from rankframe._request.keywords import Defaults
-from rankframe._request.parameters import Gain
 
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
@@ -152,6 +151,7 @@ class RequestedMetric(NamedTuple):
     relevant_at: float | None = None  # for this label alone; None: that of the call
     gains_from_there: bool = False  # whether grades below that count as 0 to this label
     own_traits: Traits | None = None  # of ready values, which no expression computes
+    is_own: bool = False  # whether the caller wrote the expression, perhaps under a label
 
     def with_expr(self, expr: pl.Expr) -> "RequestedMetric":
         """Return the same column with another expression."""
@@ -284,7 +284,8 @@ def metric(label: str) -> pl.Expr:
 def parse_metric(metric: object, defaults: Defaults | None = None) -> RequestedMetric:
     """Read a label or an expression into an output column."""
     if isinstance(metric, pl.Expr):
-        return _requested(_output_name(metric), metric, _aggregate(metric), per_user=True)
+        requested = _requested(_output_name(metric), metric, _aggregate(metric), per_user=True)
+        return requested._replace(is_own=True)
     if isinstance(metric, str):
         return _by_label(metric, defaults) if defaults else _by_label_alone(metric)
     kind = type(metric).__name__
@@ -304,7 +305,9 @@ def _by_label(label: str, defaults: Defaults) -> RequestedMetric:
         expr, over_users, _ = result
     expr = expr if expr.meta.output_name() == label else expr.alias(label)
     requested = _requested(label, expr, over_users, per_user=per_user)
-    return requested._replace(relevant_at=level, gains_from_there=parsed.as_ranx)
+    return requested._replace(
+        relevant_at=level, gains_from_there=parsed.as_ranx, is_own=parsed.entry.registered
+    )
 
 
 @functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
@@ -452,10 +455,10 @@ def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
     return extremes(**options) if callable(extremes) else extremes, options.get("k")
 
 
-def gain_parameter(metric: pl.Expr) -> Gain | None:
-    """Return the gain that a metric of ours takes, or None."""
+def option_of(metric: pl.Expr, name: str) -> Any:
+    """Return the value of a parameter of a metric of ours, or None."""
     parsed = _parsed_metric(metric)
-    return None if parsed is None else _options(parsed).get("gain")
+    return None if parsed is None else _options(parsed).get(name)
 
 
 def every_entry() -> list[Entry]:
@@ -782,11 +785,21 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
         raise ValueError(msg) from None
 
 
-#: Names without a metric: what to request instead.
+#: Names without a metric: what to request instead, and how it differs.
 _ELSEWHERE = {
-    "gauc": "the AUC weighted by user: use {} with weights=, the column of the weights, as in "
-    "evaluate({}, weights='impressions')",
+    "gauc": "the AUC weighted by user: use 'auc{k}' with weights=, the column of the weights, as "
+    "in evaluate('auc{k}', weights='impressions')",
+    "hole": "a share of the results of all queries together: use 'unjudged{k}', which is per query",
+    "mean_rank": "a mean over all relevant items: use 'mean_hit_rank{k}', which is over a user's "
+    "retrieved ones, and then over users",
+    "context_precision": "one of two metrics: use 'precision{k}', the relevant share of the first, "
+    "or 'ap(divide_by=hits){k}', the mean of precision at each relevant one",
+    "context_recall": "the share of the relevant items that are retrieved: use 'recall{k}'",
+    "user_coverage": "the share of users with a list: use 'missed', the share without one",
 }
+_ELSEWHERE["mr"] = _ELSEWHERE["mean_rank"]
+#: What sentence-transformers writes before its labels.
+_SIMILARITY = re.compile(r"(?:cosine|dot|euclidean|manhattan)_(?P<label>.+)")
 
 
 def _unknown(label: str) -> str:
@@ -797,8 +810,13 @@ def _unknown(label: str) -> str:
     head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
     name = head.partition("(")[0].strip().lower()
     if instead := _ELSEWHERE.get(name):
-        auc = repr("auc" + (f"@{k.strip()}" if k else ""))
-        return f"metric {label!r} is {instead.format(auc, auc)}"
+        return f"metric {label!r} is {instead.format(k=f'@{k.strip()}' if k else '')}"
+    similarity = _SIMILARITY.fullmatch(label.strip())
+    if similarity and _can_be_read(similarity["label"]):
+        return (
+            f"metric {label!r} has the name of a similarity, which the scores have already: use "
+            f"{similarity['label']!r}"
+        )
     spellings = _spellings()
     ending = f"@{k}" if k.strip().isdigit() else ""
     near = [spellings[spelling] + ending for spelling in get_close_matches(name, spellings, 5, 0.5)]

@@ -9,6 +9,7 @@ from rankframe._request import keywords
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
 AnyGain: TypeAlias = Annotated[Gain, "may fall as the grade rises, and be of grade 0"]
+Discount: TypeAlias = Literal["log2", "rank"] | Sequence[float]
 Levels: TypeAlias = Annotated[Sequence[float], "from 0 to 1"]
 Signed: TypeAlias = Annotated[float, "of any sign"]
 #: The name of one of the caller's columns.
@@ -185,6 +186,26 @@ def _check_levels(name: str, value: Any) -> tuple[float, ...]:
     return tuple(sorted(levels))
 
 
+def _check_discount(name: str, value: Any) -> str | tuple[float, ...]:
+    """Check the name of a discount, or its weights: ≥ 0, the first > 0, not rising."""
+    if isinstance(value, str):
+        return _check_choice(name, value, ("log2", "rank"), " or a list of weights")
+    listed = value.tolist() if hasattr(value, "tolist") else value  # of NumPy
+    values = cast("Sequence[object]", listed) if isinstance(listed, Sequence) else ()
+    weights = [float(weight) for weight in values if keywords.is_number(weight)]
+    falls = weights == sorted(weights, reverse=True)
+    if not weights or len(weights) < len(values) or not (falls and 0 < weights[0] < math.inf):
+        weights = [-1]
+    if weights[-1] < 0:
+        msg = f"{name} must be weights ≥ 0 that do not rise, the first > 0, not {value!r}"
+        raise ValueError(msg)
+    return tuple(weights)
+
+
+def _read_discount(text: str) -> str | tuple[float, ...]:
+    return text if text[:1].isalpha() else _read_levels(text)
+
+
 def _read_levels(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split(";")))
 
@@ -206,6 +227,7 @@ _TYPES: Mapping[Any, ParameterType] = {
     bool: ParameterType(_check_flag, _read_flag),
     Gain: ParameterType(check_gain, gain_from),
     AnyGain: ParameterType(partial(check_gain, any_order=True), gain_from),
+    Discount: ParameterType(_check_discount, _read_discount),
     Levels: ParameterType(_check_levels, _read_levels),
     ColumnName: ParameterType(_check_column),
     OptionalColumn: ParameterType(_or_none(_check_column)),

@@ -39,6 +39,22 @@ Derive: TypeAlias = Callable[..., pl.Expr]
 Join: TypeAlias = Callable[..., pl.LazyFrame]
 
 
+#: The rank of the row for which a ``SumOfTruth`` is taken.
+OWN_RANK = pl.col("own rank")
+
+
+class SumOfTruth(NamedTuple):
+    """What a join adds, as a sum over items of grade > 0 in the truth of the same user."""
+
+    value: pl.Expr
+    where: pl.Expr
+
+
+#: A joined column without its join: such a sum, or an expression, in which windows may stand in
+#: windows. One ``derived_over`` the list reduces it. Of the keys and of the parameter's text.
+Form: TypeAlias = Callable[..., "pl.Expr | SumOfTruth"]
+
+
 class Column(NamedTuple):
     """A column of the vocabulary, and everything known about it."""
 
@@ -57,6 +73,7 @@ class Column(NamedTuple):
     default: str = ""
     derive: Derive | None = None
     join: Join | None = None
+    form: Form | None = None  # what a join adds, for SQL; held to the join by tests
     registered: bool = False  # by a user: the name is reserved only if a metric reads it
     source: str = ""  # its table besides run and truth; reserved if that is passed
 

@@ -1,11 +1,12 @@
 """Turn any frame into a LazyFrame, and a result into the caller's kind of frame."""
 
+import functools
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, cast
 
 import polars as pl
 
@@ -21,6 +22,39 @@ _FEW_ROWS = 50_000
 #: than it saves. With 100 rows, the call takes 0.7 to 0.9 of the time, with 3,000 in groups 1.1.
 _ROWS_UNOPTIMIZED = 2_000
 _FEW_LEVELS = 8  # an error shows all levels of a smaller Enum
+#: Frames of these packages are read as they are; Spark's would be collected.
+_READ_OTHERWISE = {"polars", "pandas", "pyspark"}
+
+VerbT = TypeVar("VerbT", bound=Callable[..., Any])
+
+
+def takes_any_frame(verb: VerbT) -> VerbT:
+    """Let a verb take all frames that export Arrow: each is read once, at the start of the call."""
+
+    @functools.wraps(verb)
+    def call(*args: Any, **options: Any) -> Any:
+        return verb(*map(_of_arrow, args), **{name: _of_arrow(options[name]) for name in options})
+
+    return cast("VerbT", call)
+
+
+def _of_arrow(value: Any) -> Any:
+    """Read a table that exports Arrow, or those in a dict; leave any other value as it is."""
+    if isinstance(value, pl.DataFrame | pl.LazyFrame | str | None):
+        return value
+    if isinstance(value, Mapping):
+        values = cast("Mapping[object, object]", value)
+        read = {name: _of_arrow(values[name]) for name in values}
+        return values if all(read[name] is values[name] for name in values) else read
+    return pl.DataFrame(value) if _exports_arrow(value) else value
+
+
+def _exports_arrow(value: object) -> bool:
+    is_array = hasattr(value, "__array__") and not hasattr(value, "schema")
+    if is_array or not hasattr(value, "__arrow_c_stream__"):
+        return False
+    packages = {base.__module__.partition(".")[0] for base in type(value).__mro__}
+    return packages.isdisjoint(_READ_OTHERWISE)
 
 
 def to_lazy(frame: Frame, table: str, *, also: str = "") -> pl.LazyFrame:
@@ -37,10 +71,33 @@ def to_polars(frame: Frame, table: str, *, also: str = "") -> pl.DataFrame | pl.
     if _is_pandas(frame):
         return _from_pandas(frame, table)
     msg = (
-        f"the {table} must be a {also}polars DataFrame or LazyFrame or a pandas DataFrame, "
-        f"not {kind(frame)}"
+        f"the {table} must be a {also}polars DataFrame or LazyFrame, a pandas DataFrame, or a "
+        f"table that exports Arrow, not {kind(frame)}{_cure(frame)}"
     )
     raise TypeError(msg)
+
+
+def _cure(frame: object) -> str:
+    """Name the one call that makes a frame, as the rest of a sentence."""
+    package = type(frame).__module__.partition(".")[0]
+    if isinstance(frame, str | os.PathLike):
+        return ": read the file, as in pl.read_parquet(path)"
+    if isinstance(frame, set | frozenset):
+        return ": a set has no order; rf.from_dict makes a truth of {user: {items}}"
+    if isinstance(frame, Mapping):
+        return ": rf.from_dict(…) or pl.DataFrame(…) makes one"
+    if isinstance(frame, list | tuple) or hasattr(frame, "__arrow_c_stream__"):
+        return "" if package == "pyspark" else ": pl.DataFrame(…) makes one"
+    names = ("compute", "collect", "to_polars", "pl", "to_table")
+    calls = [name for name in names if hasattr(frame, name)]
+    return f": call .{calls[0]}()" if calls and package != "pyspark" else ""
+
+
+def has_sets(frame: Frame, column: str) -> bool:
+    """Whether a column of pandas has sets, which become lists in any order."""
+    if not _is_pandas(frame) or column not in frame.columns:
+        return False
+    return any(isinstance(value, set | frozenset) for value in frame[column])
 
 
 def column_names(frame: Frame, table: str) -> list[str]:
@@ -120,7 +177,10 @@ def kind(frame: object) -> str:
     package = type(frame).__module__.partition(".")[0]
     name = type(frame).__name__
     if package == "pyspark":
-        return f"{package} {name}, which rankframe.spark takes"
+        return (
+            f"{package} {name}, which rankframe.spark takes in evaluate, per_user, summarize and "
+            "compare; other statistics take its per_user(…).toPandas(), a table of values"
+        )
     return name if package == "builtins" else f"{package} {name}"
 
 

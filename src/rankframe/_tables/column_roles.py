@@ -18,12 +18,19 @@ from rankframe._tables import adapters
 
 #: Other names of the roles.
 COMMON_NAMES: Mapping[str, tuple[str, ...]] = {
-    "user": ("user_id", "userId", "query_id", "qid"),
-    "item": ("item_id", "itemId", "doc_id", "docno", "movieId"),
+    "user": ("user_id", "userId", "query_id", "qid", "query-id"),
+    "item": ("item_id", "itemId", "doc_id", "docid", "docno", "movieId", "corpus-id"),
     "rank": ("position",),
     "score": ("prediction",),
     "relevance": ("rel", "grade", "label"),
 }
+#: Names that may hold ids or their text, used only where no other name fits.
+TEXT_NAMES: Mapping[str, tuple[str, ...]] = {
+    "user": ("query", "question"),
+    "item": ("doc", "document", "passage", "row_from_end"),
+}
+#: The columns of judgments that other tools write, Quepid and BEIR, with the one of the grades.
+_WRITTEN = {("query", "docid", "rating"): "rating", ("query-id", "corpus-id", "score"): "score"}
 #: Names that are relevance only if the caller says so: every rating would count as relevant.
 RATINGS = ("rating", "ratings", "stars", "Rating", "Ratings", "Stars")
 #: Other such names: every judgment would count as relevant.
@@ -32,10 +39,9 @@ GRADES = (
     *("Relevance", "Rel", "Grade", "Label", "Judgment", "Judgement", "Gain"),
     *("relevance_label", "relevance_grade", "relevance_score", "rel_label", "rel_grade"),
 )
+_NAMES = (*COMMON_NAMES.values(), *TEXT_NAMES.values())
 #: All names that are recognized without a keyword.
-SEARCHED = frozenset(
-    (*RATINGS, *GRADES, *(name for names in COMMON_NAMES.values() for name in names))
-)
+SEARCHED = frozenset((*RATINGS, *GRADES, *(name for names in _NAMES for name in names)))
 
 
 def in_words(name: object) -> str:
@@ -50,7 +56,17 @@ def fitting(
     """Return the columns that may play a role; none if its keyword or its plain name is used."""
     if role in columns or role in names:
         return []
-    return [name for name in COMMON_NAMES[role] if name in names and is_free(name, columns, by)]
+    for common in (COMMON_NAMES[role], TEXT_NAMES.get(role, ())):
+        fit = [name for name in common if name in names and is_free(name, columns, by)]
+        if fit:
+            return fit
+    return []
+
+
+def lacks_items(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> bool:
+    """Whether no column can be that of the items."""
+    plain = "item" in columns or ("item" in names and is_free("item", columns, by))
+    return not plain and not fitting("item", columns, by, names)
 
 
 def is_free(name: str, columns: Columns, by: str | Sequence[str]) -> bool:
@@ -102,6 +118,10 @@ def with_score(columns: Columns, by: str | Sequence[str], names: Collection[str]
 
 def with_relevance(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
     """Add the name of the relevance of a truth."""
+    for written, grade in _WRITTEN.items():
+        ids = tuple(cast("Mapping[str, str]", columns).get(role) for role in ("user", "item"))
+        if ids == written[:2] and grade in names and "relevance" not in names:
+            columns = {"relevance": grade, **columns}
     return _with_found(columns, by, names, ["relevance"])
 
 

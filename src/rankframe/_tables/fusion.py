@@ -43,6 +43,7 @@ _weight = pl.col("__rankframe_weight")
 _FLOOR = 1e-9  # the smallest divisor of a norm
 
 
+@adapters.takes_any_frame
 def fuse(
     runs: FrameT | Mapping[str, FrameT],
     /,

@@ -24,6 +24,7 @@ _MADE: dict[str, pl.DataType] = {
 }
 
 
+@adapters.takes_any_frame
 def health(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -33,6 +34,7 @@ def health(
     k: int = 10,
     items: Frame | None = None,
     history: Frame | None = None,
+    time: str | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -56,6 +58,8 @@ def health(
         ``category``.
     history
         Past interactions, one row per user and item: for popularity, novelty and profiles.
+    time
+        The column of the truth and the history with the time of a row.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
@@ -118,6 +122,12 @@ def health(
     (share of the run's), ``seen_at_10`` (rows among the first k with an item that the user had
     before, share of these rows).
 
+    *Leakage*, with a truth and a history, in table "history". Of the truth: ``truth_in_history``
+    (rows whose user and item are in the history), ``truth_users_unknown_to_history`` and
+    ``truth_items_unknown_to_history`` (new users and items). With ``time``, of the rows of the
+    history: ``not_before_the_users_truth`` (at or after the user's first row in the truth) and
+    ``not_before_the_truth`` (at or after the first of all, or of those of its group).
+
     The counts need a few streaming passes. Memory grows with the number of lists, ids and
     judgments, not of rows, unless ranks are computed from scores.
 
@@ -144,6 +154,10 @@ def health(
     └─────────────────────────┴───────┴──────────┴──────────────────────────┘
     """
     k = keywords.whole_number("k", k)
+    keywords.check_name("time", time)
+    if time is not None and history is None:
+        msg = f"time={time!r} compares the truth with past events: pass history="
+        raise ValueError(msg)
     if isinstance(by, list | tuple):
         by = [name for place, name in enumerate(by) if name not in by[:place]]
     if isinstance(frame, Mapping):
@@ -159,7 +173,7 @@ def health(
     tables = {"run": frame, "truth": truth, "items": items, "history": history}
     opened, problems = health_tables.opened(tables)
     runs = [*frame] if isinstance(frame, Mapping) else []
-    call = Call(opened, problems, runs, groups, columns, k)
+    call = Call(opened, problems, runs, groups, columns, k, time)
     schema = {
         "table": pl.String(),
         **health_tables.types_of_groups(groups, opened.get("run")),
@@ -267,7 +281,7 @@ def _examples(
 def _shown(part: Part) -> list[str]:
     """Return the columns of an example."""
     placing = "given" if part.has("given") else "score"
-    roles = ("user", "item", "subtopic", placing, "relevance")
+    roles = ("user", "item", "subtopic", placing, "relevance", "time")
     by_name = {part.names[role]: role for role in (*part.groups, *roles) if part.has(role)}
     return list(by_name.values())
 

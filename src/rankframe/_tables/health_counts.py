@@ -15,7 +15,7 @@ from rankframe._tables.health_tables import Part
 _MOST_GRADES = 20
 
 _user, _item, _rank, _given = pl.col("user"), pl.col("item"), pl.col("rank"), pl.col("given")
-_score, _relevance = pl.col("score"), pl.col("relevance")
+_score, _relevance, _time = pl.col("score"), pl.col("relevance"), pl.col("time")
 
 
 class _Sample(NamedTuple):
@@ -120,6 +120,8 @@ def sections(parts: dict[str, Part], k: int, groups: pl.LazyFrame | None) -> Ite
         yield from _of_items(items, run, groups)
     if history is not None:
         yield from _of_history(history, run, k)
+    if history is not None and truth is not None:
+        yield from _leaks(truth, history)
 
 
 def _of_judged(part: Part) -> Iterator[Section]:
@@ -457,3 +459,44 @@ def _of_history(history: Part, run: Part | None, k: int) -> Iterator[Section]:
         yield from _unknown(run, history, "user", "history")
         yield from _unknown(run, history, "item", "history")
         yield from _at_cut(run, history, f"seen_at_{k}", k, met=True)
+
+
+def _leaks(truth: Part, history: Part) -> Iterator[Section]:
+    """Count judgments that the history has, ids that it lacks, and events not before judgments."""
+    shared = common_groups(truth, history)
+    ids = health_tables.IDS
+    if truth.has(*ids) and history.has(*ids):
+        apart = any(health_tables.apart(truth, history, role) for role in ids)
+        pairs = history.rows_with(*ids)
+        marked = _marked(truth.rows_with(*ids), pairs, [*shared, *ids], "met", apart=apart)
+        met = _of_rows("truth_in_history", pl.col("met"), truth, marked)
+        yield Section("history", marked, truth.groups, [met])
+    for role in ids:
+        if truth.has(role) and history.has(role):
+            apart = health_tables.apart(truth, history, role)
+            judged = truth.rows_with(role).select(*truth.groups, role).unique()
+            marked = _marked(judged, history.rows_with(role), [*shared, role], "met", apart=apart)
+            new = _among(f"truth_{role}s_unknown_to_history", ~pl.col("met"), truth, role)
+            yield Section("history", marked, truth.groups, [new])
+    if not (truth.has("user", "time") and history.has("user", "time")):
+        return
+    start = "first of all", "first"
+    rows, judgments = history.rows_with("user"), truth.rows_with("user")
+    firsts = [judgments.group_by(shared) if shared else judgments.group_by(pl.lit(0).alias("all"))]
+    firsts.append(judgments.group_by([*shared, "user"]))
+    if health_tables.apart(truth, history, "user"):
+        rows = rows.with_columns(pl.lit(None, truth.types["time"]).alias(start[1]))
+    else:
+        of_users = firsts[1].agg(_time.min().alias(start[1]))
+        rows = rows.join(of_users, on=[*shared, "user"], how="left", nulls_equal=True)
+    of_all = firsts[0].agg(_time.min().alias(start[0]))
+    rows = (
+        rows.join(of_all, on=shared, how="left", nulls_equal=True)
+        if shared
+        else rows.join(of_all, how="cross")
+    )
+    measures = [
+        _of_rows("not_before_the_users_truth", _time >= pl.col(start[1]), history, rows),
+        _of_rows("not_before_the_truth", _time >= pl.col(start[0]), history, rows),
+    ]
+    yield Section("history", rows, history.groups, measures)

@@ -54,6 +54,7 @@ class Call(NamedTuple):
     by: list[str]
     columns: Columns
     k: int
+    time: str | None = None  # of judgments and events
 
 
 def opened(
@@ -149,7 +150,8 @@ def parts(call: Call) -> tuple[dict[str, Part], list[tuple[str, str]]]:
     wanted: dict[str, dict[str, str]] = {
         "items": {"item": ids["item"], "subtopic": side_tables.LONG}
     }
-    wanted["history"] = ids
+    time = {} if call.time is None or _without_time(call) else {"time": call.time}
+    wanted["history"] = {**ids, **time}
     if "run" in frames:
         placing = column_roles.with_placing(columns, by, frames["run"].collect_schema())
         rank, score = placing.get("rank", "rank"), placing.get("score", "score")
@@ -157,11 +159,11 @@ def parts(call: Call) -> tuple[dict[str, Part], list[tuple[str, str]]]:
     if "truth" in frames:
         names = column_roles.with_relevance(columns, by, frames["truth"].collect_schema())
         relevance = names.get("relevance", "relevance")
-        wanted["truth"] = {**ids, "relevance": relevance, **subtopic}
+        wanted["truth"] = {**ids, "relevance": relevance, **subtopic, **time}
     elif "run" in frames:
         relevance = columns.get("relevance", "relevance")
         if relevance in frames["run"].collect_schema():
-            wanted["run"] |= {"relevance": relevance, **subtopic}
+            wanted["run"] |= {"relevance": relevance, **subtopic, **time}
     parts = {name: _part(frame, wanted[name], by) for name, frame in frames.items()}
     return _of_common_types({name: part for name, part in parts.items() if part}), problems
 
@@ -183,8 +185,29 @@ def _refused(call: Call) -> list[tuple[str, str]]:
     for name in ("items", "history"):
         if name in frames and run is not None:
             errors += _problem(name, partial(_read_input, name, call, run))
+    errors += _without_time(call)
     unopened = {name for name, _ in call.problems}
     return [error for error in dict(reversed(errors)).items() if error[0] not in unopened]
+
+
+def _without_time(call: Call) -> list[tuple[str, str]]:
+    """Return the tables without a column of times, or whose times cannot be compared."""
+    judged = "truth" if "truth" in call.frames else "run"
+    if call.time is None or not {judged, "history"} <= {*call.frames}:
+        return []
+    schemas = {name: call.frames[name].collect_schema() for name in (judged, "history")}
+    for name, schema in schemas.items():
+        if call.time not in schema:
+            has = ", ".join(map(repr, schema.names()))
+            return [(name, f"{name}: no column {call.time!r} for time=; it has {has}")]
+    left, right = (schema[call.time] for schema in schemas.values())
+    try:
+        empty = pl.LazyFrame(schema={"left": left, "right": right})
+        empty.select(pl.col("left") >= pl.col("right")).collect()
+    except pl.exceptions.PolarsError:
+        text = f"column {call.time!r}: it is {left} in the {judged} and {right} in the history"
+        return [("history", f"{text}: cast one")]
+    return []
 
 
 def _problem(table: str, read: Callable[[], object]) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.types import Frame
+from rankframe._tables import adapters
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,6 +44,7 @@ Matrix: TypeAlias = "npt.ArrayLike | SupportsDLPack"
 Ids: TypeAlias = "npt.ArrayLike | Sequence[object] | SupportsDLPack"
 
 
+@adapters.takes_any_frame
 def from_scores(
     scores: Matrix | Iterable[tuple[Ids, Matrix]],
     /,

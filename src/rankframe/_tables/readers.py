@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
@@ -23,6 +23,9 @@ from rankframe._request.types import Frame
 from rankframe._tables import adapters, column_roles, rules
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
+
+#: The items of a judged table without a column of items.
+ROW_NUMBER = "row_from_end"
 
 
 def read_tables(question: Question) -> Tables:
@@ -80,12 +83,13 @@ def read_run_and_truth(
     *,
     reads: Collection[str] | None = None,
     run_alone: bool = False,
+    any_name: bool = False,
 ) -> list[Table]:
     """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``."""
     kind = "judged table" if truth is None and not run_alone else "run"
     columns = column_roles.with_ids(columns, by, {kind: frame, "truth": truth})
     if truth is None:
-        is_run = run_alone and not has_relevance(frame, columns)
+        is_run = run_alone and not has_relevance(frame, by, columns, any_name=any_name)
         return [(_read_run if is_run else _read_judged)(frame, by, columns)]
     groups = keywords.group_names(by)
     truth_groups = _groups_of_truth(frame, truth, groups)
@@ -114,6 +118,8 @@ def with_tables_beside(
 
 def read_tables_beside(run: Table, settings: Settings) -> dict[str, Table]:
     """Read the tables of ``items=``, ``history=``, ``other=`` and ``exclude=``."""
+    if settings.inputs and run.item == ROW_NUMBER:
+        raise without_items(min(settings.inputs) + "=")
     return {
         name: _read_other(frame, run, settings.columns)
         if name == "other"
@@ -242,6 +248,8 @@ def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tab
     """Read a judged table: user, item, rank or score, and relevance."""
     table = _opened("judged table", frame, by, columns)
     columns = column_roles.with_placing(columns, by, table.schema)
+    columns = column_roles.with_relevance(columns, by, table.schema)
+    table, columns = _with_row_numbers(table, columns)
     roles = [role for role in ("subtopic",) if role in columns]
     _raise_if_missing(table, ["relevance", _placing_role(table, columns), *roles], columns)
     table = table._replace(subtopic=_subtopic(table, columns))
@@ -254,6 +262,29 @@ def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tab
         )
         raise _refused(table, table.subtopic, text)
     return _typed(table._replace(rank=rank, score=score, relevance=relevance))
+
+
+def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
+    """Take the rows of a judged table in memory for items, if it has scores, grades and no item.
+
+    They are numbered from the end: equal scores, in descending order of items, keep that of rows.
+    """
+    needs = {table.user, columns.get("score", "score"), columns.get("relevance", "relevance")}
+    scored = needs <= {*table.schema} and _placing_role(table, columns) == "score"
+    unnamed = column_roles.lacks_items(columns, table.by, table.schema)
+    if table.rows is None or not (scored and unnamed):
+        return table, columns
+    rows = table.rows.with_columns(pl.int_range(pl.len(), 0, -1).alias(ROW_NUMBER))
+    table = table._replace(rows=rows, frame=rows.lazy(), schema=rows.schema, item=ROW_NUMBER)
+    return table, {**columns, "item": ROW_NUMBER}
+
+
+def without_items(what: str) -> RankingDataError:
+    """Return the error for a call that compares items, of a table whose rows are its items."""
+    return RankingDataError(
+        f"judged table: no column 'item' for item, which {what} reads; its rows are numbered "
+        "instead: name the column with item="
+    )
 
 
 def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
@@ -420,6 +451,8 @@ def _keywords(
         yield ", or pass close_gaps=True to with_rank to read the existing rank"
     if meant := _meant(table, roles, columns, other_names):
         yield f"; perhaps {' or '.join(map(repr, meant))} is meant"
+    if "item" in roles and table.name == "judged table":
+        yield "; only a DataFrame with a score and a grade may lack it"
     if "relevance" in roles and table.name == "judged table":
         yield "; a run needs its truth: pass truth=, or call judge(run, truth)"
 
@@ -501,11 +534,42 @@ def _check_names(table: Table, names: Sequence[str], allow: Sequence[str]) -> No
             raise _reserved(table, name)
 
 
-def has_relevance(frame: Frame, columns: Columns) -> bool:
-    """Whether a table is judged: it names a relevance, or has one."""
-    if "relevance" in columns:
+def has_relevance(
+    frame: Frame, by: str | Sequence[str], columns: Columns, *, any_name: bool = False
+) -> bool:
+    """Whether a table is judged: it names a relevance, or has one.
+
+    A grade under a common name makes a run a judged table with ``any_name``, or if the table
+    has no items.
+    """
+    names = adapters.column_names(frame, "run")
+    if "relevance" in columns or "relevance" in names:
         return True
-    return "relevance" in adapters.column_names(frame, "run")
+    grade = column_roles.with_relevance(columns, by, names).get("relevance")
+    if grade is None or not (any_name or column_roles.lacks_items(columns, by, names)):
+        return False
+    return column_roles.can_be_number(_dtype(frame, grade), "relevance")
+
+
+def _dtype(frame: Frame, column: str) -> pl.DataType:
+    return adapters.to_polars(frame, "run").collect_schema()[column]
+
+
+def with_items(
+    frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, options: Mapping[str, Any]
+) -> Frame:
+    """Number the rows of a judged table without items before it becomes lazy; leave any other."""
+    roles = {role: name for role, name in options.items() if role in keywords.ROLES}
+    columns = cast("Columns", roles)
+    names = adapters.column_names(frame, "run") if truth is None else ()
+    groups = keywords.systems_groups(by, names)
+    if truth is not None or not column_roles.lacks_items(columns, groups, names):
+        return frame
+    columns = column_roles.with_ids(columns, groups, {"run": frame})
+    table = _opened("judged table", frame, groups, columns)
+    columns = column_roles.with_placing(columns, groups, names)
+    table, _ = _with_row_numbers(table, column_roles.with_relevance(columns, groups, names))
+    return frame if table.item != ROW_NUMBER or table.rows is None else table.rows
 
 
 def _reserved(table: Table, name: str) -> RankingDataError:

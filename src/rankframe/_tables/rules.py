@@ -273,12 +273,7 @@ def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
         if groups.select(pl.col("len").max()).collect().item() == 1:
             if not counts_misses(users):
                 continue
-            text = (
-                f"no user is in two of its groups, and the {truth.name} has no such column, so "
-                "each user would count as a miss in every other group: "
-                f"join the column to the {truth.name}"
-            )
-            raise broken_row(run.name, name, text, _first_row(run))
+            raise broken_row(run.name, name, apart_text(truth), _first_row(run))
         if is_fold(name):
             raise diluted(run, truth, name, _first_row(run))
 
@@ -400,14 +395,26 @@ def is_fold(name: str) -> bool:
     return name.lower() in ("fold", "fold_id", "cv_fold", "split")
 
 
-def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
-    """Make the error for folds that share one truth."""
-    text = (
+def apart_text(truth: Table) -> str:
+    """Tell that groups share no user, and one truth."""
+    return (
+        f"no user is in two of its groups, and the {truth.name} has no such column, so each user "
+        f"would count as a miss in every other group: join the column to the {truth.name}"
+    )
+
+
+def diluted_text(truth: Table) -> str:
+    """Tell that folds share users, and one truth."""
+    return (
         f"users are in several folds, and the {truth.name} has no such column, so each fold would "
         "be judged by the whole truth, and what a user likes in other folds would count as missed: "
         f"add the column to the {truth.name}, or rename it if one truth judges all folds"
     )
-    return broken_row(run.name, name, text, row)
+
+
+def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
+    """Make the error for folds that share one truth."""
+    return broken_row(run.name, name, diluted_text(truth), row)
 
 
 def raise_if_no_item_meets(run: Table, truth: Table) -> None:

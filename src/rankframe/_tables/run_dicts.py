@@ -19,6 +19,7 @@ MODEL = "model"
 ByT = TypeVar("ByT", str | Sequence[str], str | Sequence[str] | None)
 
 
+@adapters.takes_any_frame
 def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     """
     Make one table of several runs, with a column that names them.
@@ -118,6 +119,11 @@ def with_model(by: str | Sequence[str] | None) -> list[str]:
     return groups if MODEL in groups else [MODEL, *groups]
 
 
+def _is_column(value: object) -> bool:
+    """Whether a value of a dict is a list or an array of one dimension, and no frame."""
+    return isinstance(value, list | tuple) or len(getattr(value, "shape", ())) == 1
+
+
 def check_runs(runs: object, by: object = MODEL) -> None:
     """Check that runs are a dict that names one or more."""
     if not isinstance(by, str):
@@ -130,6 +136,12 @@ def check_runs(runs: object, by: object = MODEL) -> None:
     if not frames:
         msg = "the dict of runs is empty: pass one run or more, {name: run}"
         raise ValueError(msg)
+    if all(map(_is_column, frames.values())):
+        msg = (
+            f"a dict of columns, {', '.join(map(repr, frames))}: pl.DataFrame(…) makes a frame of "
+            "it; rf.from_dict reads {user: [items]}; a dict of runs is {name: run}"
+        )
+        raise TypeError(msg)
     for name in frames:
         if not isinstance(name, str):
             msg = f"the names of runs must be text, not {name!r}"

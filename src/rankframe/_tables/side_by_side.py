@@ -27,6 +27,7 @@ class _Side(NamedTuple):
     grade: str
 
 
+@adapters.takes_any_frame
 def lists(
     frame: FrameT | Mapping[str, FrameT],
     user: object,
@@ -118,9 +119,13 @@ def lists(
     frame, grouping = run_dicts.as_frame(frame, by)
     groups = keywords.systems_groups(grouping, adapters.column_names(frame, "run"))
     settings = Settings(items=items, columns=columns)
-    both = readers.read_run_and_truth(frame, truth, groups, columns, reads=(), run_alone=True)
+    both = readers.read_run_and_truth(
+        frame, truth, groups, columns, reads=(), run_alone=True, any_name=True
+    )
     tables = readers.with_tables_beside(both, settings)
     run = tables.run
+    if run.item == readers.ROW_NUMBER:
+        raise readers.without_items(what="lists")
     if run.tied:
         msg = (
             "run, column 'tied': blocks of ties, whose items have no single rank: call "

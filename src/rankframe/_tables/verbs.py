@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack, cast, get_args
 
@@ -32,6 +32,7 @@ _EMPTY_LIST = (
 )
 
 
+@adapters.takes_any_frame
 def judge(
     run: FrameT | Mapping[str, FrameT],
     /,
@@ -106,6 +107,7 @@ def judge(
     return result
 
 
+@adapters.takes_any_frame
 def with_rank(
     run: FrameT | Mapping[str, FrameT],
     /,
@@ -192,15 +194,21 @@ def with_rank(
     )
 
 
-def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
+@adapters.takes_any_frame
+def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[Columns]) -> FrameT:
     """
     Make a long run from one row per user with a list of items in order.
+
+    With ``truth``, the column of what is expected, make the judged table.
 
     Parameters
     ----------
     frame
         One row per list: user, item (a list, best first), any other columns, and perhaps
         score (a list of equal length).
+    truth
+        The column of the relevant items: a list of ids, or of structs of an id and a grade. Then
+        the items may be structs of an id and a score, too, in the order of the list.
     **columns
         ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
         names.
@@ -208,13 +216,15 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per item, with ``rank`` (Int64, from 1, in the order of the list).
+        One row per item, with ``rank`` (Int64, from 1, in the order of the list). With ``truth``,
+        one row per item of either list: ``user``, ``item``, ``rank`` (null = not retrieved),
+        ``relevance`` (null = not expected), then the other columns of the frame.
 
     Raises
     ------
     RankingDataError
-        If a role has no column, items are not a list, a list is empty or null, or the numbers of
-        scores and items differ.
+        If a role has no column, items are not a list, a list is empty or null (without
+        ``truth``), or the numbers of scores and items differ.
 
     Notes
     -----
@@ -222,26 +232,51 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     ``lists.filter(pl.col("item").list.len() > 0)``. The default ``users="truth"`` and ``"judged"``
     still count their users as misses; ``"run"`` and ``"both"`` leave them out.
 
+    With ``truth``, an empty or null list of items is a miss, and an empty list of relevant items is
+    a user without any, who counts or not as ``users`` says. A row of two empty lists has no row.
+
     Examples
     --------
     >>> lists = pl.DataFrame({"user": [1, 2], "item": [["a", "b"], ["c"]]})
     >>> rf.from_lists(lists).rows()
     [(1, 'a', 1), (1, 'b', 2), (2, 'c', 1)]
+    >>> answers = pl.DataFrame({"question": ["q"], "found": [["a", "b"]], "expected": [["b", "c"]]})
+    >>> rf.from_lists(answers, user="question", item="found", truth="expected").rows()
+    [('q', 'a', 1, None), ('q', 'b', 2, 1), ('q', 'c', None, 1)]
     """
     keywords.check_columns(columns, ("user", "item", "score"))
+    keywords.check_name("truth", truth)
     columns = column_roles.with_ids(columns, (), {"frame of lists": frame})
     lazy = adapters.to_lazy(frame, "frame of lists")
     schema = lazy.collect_schema()
     user, item = columns.get("user", "user"), columns.get("item", "item")
     score = columns.get("score", "score")
-    for role, name in {"user": user, "item": item, **columns}.items():
+    names = {"user": user, "item": item, **columns, **({} if truth is None else {"truth": truth})}
+    for role, name in names.items():
         if name not in schema:
             msg = f"frame of lists: no column {name!r} for {role}; name it with {role}="
             raise RankingDataError(msg)
-    lists = [name for name in (item, score) if isinstance(schema.get(name), pl.List | pl.Array)]
-    arrays = [name for name in lists if isinstance(schema[name], pl.Array)]
+    if truth in (user, item):
+        msg = f"frame of lists: truth={truth!r} names a column that has another role: name another"
+        raise ValueError(msg)
+    if adapters.has_sets(frame, item):
+        msg = f"frame of lists, column {item!r}: a set has no order: make a list, best first"
+        raise RankingDataError(msg)
+    if truth is not None and "score" in columns:
+        msg = "from_lists: the order of the list is its rank: leave out score= beside truth="
+        raise ValueError(msg)
+    arrays = {
+        str(name)
+        for name in (*names.values(), score)
+        if isinstance(schema.get(str(name)), pl.Array)
+    }
     lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
+    if truth is not None:
+        from rankframe._tables import two_lists
+
+        return adapters.to_caller_type(two_lists.judged(lazy, user, item, truth), like=frame)
     schema = lazy.collect_schema()
+    lists = [name for name in (item, score) if isinstance(schema.get(name), pl.List)]
     if item not in lists:
         msg = f"frame of lists, column {item!r}: {schema[item]} is not a list of items"
         raise RankingDataError(msg)
@@ -277,7 +312,8 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
 
 
 def from_dict(
-    scores: Mapping[Any, Mapping[Any, float]], **columns: Unpack[Columns]
+    scores: Mapping[Any, Mapping[Any, float]] | Mapping[Any, Collection[Any]],
+    **columns: Unpack[Columns],
 ) -> pl.DataFrame:
     """
     Make a long table from ``{user: {item: score}}``, the format of pytrec_eval and ranx.
@@ -285,19 +321,22 @@ def from_dict(
     Parameters
     ----------
     scores
-        A run, or with ``score="relevance"`` a truth.
+        A run, or with ``score="relevance"`` a truth; or ``{user: [items]}``, a run, best first; or
+        ``{user: {items}}``, a truth: a set has no order.
     **columns
         ``user=``, ``item=``, ``score=``: names for the columns.
 
     Returns
     -------
     DataFrame
-        user, item, score.
+        user, item, score; of lists user, item, ``rank`` (Int64, from 1); of sets user, item.
 
     Examples
     --------
     >>> rf.from_dict({"q1": {"d1": 0.5, "d2": 0.9}}).rows()
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.9)]
+    >>> rf.from_dict({"q1": ["d2", "d1"]}).rows()
+    [('q1', 'd2', 1), ('q1', 'd1', 2)]
     """
     keywords.check_columns(columns, ("user", "item", "score"))
     user, item, score = (columns.get(role, role) for role in ("user", "item", "score"))
@@ -305,22 +344,73 @@ def from_dict(
     if len(set(names)) < len(names):
         msg = f"from_dict: user, item and score need three different names, not {names}"
         raise ValueError(msg)
-    mapping = cast("object", scores)
-    if not isinstance(mapping, Mapping) or not all(
-        isinstance(items, Mapping) for items in cast("Mapping[object, object]", mapping).values()
-    ):
-        msg = "from_dict takes a dict of dicts, {user: {item: score}}"
-        raise TypeError(msg)
-    rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
-    users, items, numbers = ([row[place] for row in rows] for place in range(3))
-    values = [users, items, _as_floats(numbers)]
-    try:
-        return pl.DataFrame(dict(zip(names, values, strict=True)))
-    except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        types = [", ".join(sorted({type(value).__name__ for value in column})) for column in values]
+    mapping: Mapping[Any, Any] = scores if isinstance(cast("object", scores), Mapping) else {0: 0}
+    shape = next((kinds for kinds in _SHAPES if _all_are(mapping, kinds)), None)
+    if shape is None:
         msg = (
-            f"from_dict: users are {types[0]}, items {types[1]} and scores {types[2]}: each needs "
-            "one type that polars supports"
+            "from_dict takes a dict of dicts, {user: {item: score}}, of lists, {user: [items]}, or "
+            "of sets, {user: {items}}"
+        )
+        raise TypeError(msg)
+    if Mapping not in shape:
+        return _of_collections(mapping, names, columns, ordered=list in shape)
+    rows = [(user, item, score) for user, items in mapping.items() for item, score in items.items()]
+    users, items, numbers = ([row[place] for row in rows] for place in range(3))
+    return _columns_of(dict(zip(names, [users, items, _as_floats(numbers)], strict=True)))
+
+
+#: What a dict maps users to: scores, a run in order, or a truth.
+_SHAPES: tuple[tuple[type[Any], ...], ...] = ((Mapping,), (list, tuple), (set, frozenset))
+
+
+def _all_are(mapping: Mapping[Any, Any], kinds: tuple[type[Any], ...]) -> bool:
+    return all(isinstance(items, kinds) for items in mapping.values())
+
+
+def _of_collections(
+    collections: Mapping[Any, Collection[Any]],
+    names: Sequence[str],
+    columns: Columns,
+    *,
+    ordered: bool,
+) -> pl.DataFrame:
+    """Make a run of lists, or a truth of sets, in which items are sorted if they can be."""
+    if "score" in columns:
+        why = "a list has ranks" if ordered else "a set has no order: it is a truth"
+        msg = f"from_dict: {why}, and no scores: leave out score="
+        raise ValueError(msg)
+    rows = [
+        (user, item, rank)
+        for user, items in collections.items()
+        for rank, item in enumerate(items, 1)
+    ]
+    users, items, ranks = ([row[place] for row in rows] for place in range(3))
+    table = _columns_of(dict(zip(names[:2], [users, items], strict=True)))
+    if not column_roles.can_be_id(table.dtypes[1]):
+        msg = f"from_dict: items are {table.dtypes[1]}, and must be ids, such as text or integers"
+        raise RankingDataError(msg)
+    return (
+        table.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
+        if ordered
+        else table.sort(names[:2])
+    )
+
+
+def _columns_of(columns: dict[str, list[Any]]) -> pl.DataFrame:
+    try:
+        return pl.DataFrame(columns)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        types = [
+            ", ".join(sorted({type(value).__name__ for value in column}))
+            for column in columns.values()
+        ]
+        kinds = [
+            f"{role} {kind}"
+            for role, kind in zip(("users are", "items", "scores"), types, strict=False)
+        ]
+        msg = (
+            f"from_dict: {', '.join(kinds[:-1])} and {kinds[-1]}: each needs one type that polars "
+            "supports"
         )
         raise RankingDataError(msg) from None
 

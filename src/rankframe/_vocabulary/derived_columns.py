@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from rankframe._request import gain_functions, parameters, registry
+from rankframe._request.registry import OWN_RANK, SumOfTruth
 from rankframe._vocabulary import steps, terms
 from rankframe._vocabulary.scope_rows import Rows
 
@@ -85,9 +86,19 @@ def returned_ideal_rank(rows: Rows, gain: str) -> pl.Expr:
     return terms.count(returned.rank("ordinal", descending=True).over(rows.keys))
 
 
+def _place_by_grade(keys: Sequence[str]) -> pl.Expr:
+    # sums read place and grade as a pair: the row that has the grade may hold it
+    return terms.relevance.rank("ordinal", descending=True).over(keys)
+
+
+def _grade_or_0(_keys: Sequence[str]) -> pl.Expr:
+    return terms.relevance.clip(lower_bound=0)
+
+
 registry.given_column(
     "ideal_place",
     "Number of the row among the user's rows in rank order, as a position in the ideal list",
+    form=_place_by_grade,
     in_ties="both",
     down_to_rank=True,
     in_order=True,
@@ -95,6 +106,7 @@ registry.given_column(
 registry.given_column(
     "ideal_relevance",
     "The grade at that position of the ideal list; 0 past its end",
+    form=_grade_or_0,
     in_ties="both",
     down_to_rank=True,
     in_order=True,
@@ -135,7 +147,22 @@ def check_cut(text: str) -> None:
         raise ValueError
 
 
+@registry.column(
+    beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True, parameter=check_cut
+)
+def within(_rows: Rows, k: str) -> pl.Expr:
+    """Whether the item is among the first k, never null: within(10); without k, whether it is in
+    the list.
+    """
+    return terms.rank.is_not_null() if not k else (terms.rank <= int(k)).fill_null(value=False)
+
+
+def _length_of_list(_keys: Sequence[str], k: str) -> pl.Expr:
+    return _length(int(k) if k else None, tied=False)
+
+
 @registry.joined_column(
+    form=_length_of_list,
     parameter=check_cut,
     derived_over="listed",
     beside_subtopics=True,
@@ -233,21 +260,43 @@ def discounted_gains(rows: Rows) -> pl.Expr:
     )
 
 
+def _gains_to_rank(_keys: Sequence[str], gain: str) -> SumOfTruth:
+    return SumOfTruth(gain_functions.gain_named(gain), pl.col("ideal_rank") <= OWN_RANK)
+
+
+def _discounted_to_rank(_keys: Sequence[str]) -> SumOfTruth:
+    return SumOfTruth(_ideal_discounted(), pl.col("ideal_rank") <= OWN_RANK)
+
+
+def _ideal_discounted() -> pl.Expr:
+    return gain_functions.gain_of("linear") * gain_functions.discount(pl.col("ideal_rank"))
+
+
+def _weights_from_rank(keys: Sequence[str]) -> SumOfTruth:
+    below = terms.relevance.shift(-1).over(keys, order_by="ideal_rank", nulls_last=True)
+    last = (terms.relevance != below).fill_null(value=True)
+    down_to = terms.running(_ideal_discounted(), keys, "ideal_rank")
+    return SumOfTruth(pl.when(last).then(1 / down_to), pl.col("ideal_rank") >= OWN_RANK)
+
+
 @registry.joined_column(
     "level_weight",
     "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list",
+    form=_weights_from_rank,
     reads=("relevant", "ideal_rank", "graded"),
     down_to_rank=True,
 )
 @registry.joined_column(
     "ideal_discounted_gains",
     "Discounted cumulated gain of the ideal list, down to this rank",
+    form=_discounted_to_rank,
     reads=("relevant", "ideal_rank", "graded"),
     down_to_rank=True,
 )
 @registry.joined_column(
     "ideal_gains",
     "The same of the ideal list, down to this rank: ideal_gains(exponential)",
+    form=_gains_to_rank,
     reads=("relevant", "ideal_rank", "graded"),
     parameter=_gain,
     default="linear",
@@ -273,7 +322,12 @@ def top_grade(rows: Rows) -> pl.Expr:
     return rows.judged.top_grade
 
 
-@registry.joined_column()
+def _first_of_the_best(keys: Sequence[str]) -> pl.Expr:
+    best = terms.relevance.filter(terms.is_listed).max().over(keys)
+    return terms.rank.filter(terms.relevance == best).min().over(keys)
+
+
+@registry.joined_column(form=_first_of_the_best)
 def best_rank(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
     """The first rank of the highest grade in the user's list."""
     best = terms.relevance.filter(terms.is_listed).max().over(rows.keys).alias("__rankframe_best")
@@ -546,16 +600,17 @@ def _columns_along(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) ->
     return frame
 
 
-def _cut_and_base(text: str) -> None:
-    cut, _, base = text.partition(";")
-    if not ((not cut or int(cut) > 0) and (not base or float(base) > 1)):
+def _cut_and_discount(text: str) -> None:
+    cut, _, discount = text.partition(";")
+    by = gain_functions.discounting_named(discount)
+    if (cut and int(cut) < 1) or (isinstance(by, float) and not by > 1):
         raise ValueError
 
 
-@registry.joined_column(reads=("tied", "graded"), parameter=_cut_and_base, in_ties="blocks")
+@registry.joined_column(reads=("tied", "graded"), parameter=_cut_and_discount, in_ties="blocks")
 def discounts(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """With ties: Σ 1/log2(i + 1) over the block's positions; down to rank 10: discounts(10), with
-    base 2: discounts(;2).
+    base 2: discounts(;2), of 1/i: discounts(;rank).
     """
     blocks = steps.blocks(rows)
     for name, text in names.items():

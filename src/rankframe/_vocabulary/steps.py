@@ -39,12 +39,12 @@ def along(blocks: pl.LazyFrame, rows: Rows, name: str, text: str) -> pl.LazyFram
 
 def discounts(parameter: str) -> pl.Expr:
     """Sum the discount over the positions of a block, down to the cut."""
-    cut, _, base = parameter.partition(";")
+    cut, _, text = parameter.partition(";")
     end = terms.rank + pl.col("tied")
     end = end.clip(upper_bound=int(cut) + 1) if cut else end
     places = pl.int_ranges(terms.rank, pl.max_horizontal(end, "rank"))
     return places.list.eval(
-        gain_functions.discount(pl.element(), float(base) if base else None)
+        gain_functions.discount(pl.element(), gain_functions.discounting_named(text))
     ).list.sum()
 
 

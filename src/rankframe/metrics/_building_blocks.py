@@ -11,7 +11,9 @@ from typing import ParamSpec
 import polars as pl
 
 from rankframe._request.gain_functions import (
+    Discounting,
     discount,
+    discounting_as_text,
     divided,
     follows_grades,
     gain_of,
@@ -108,6 +110,20 @@ def any_within(k: int | None) -> pl.Expr:
     return (hits_within(k) > 0).cast(pl.Float64)
 
 
+def _expected_all_within(k: int | None) -> pl.Expr:
+    """Chance that all relevant items are among the first k, where one block may be cut."""
+    before = pl.int_ranges(0, tied_hits)
+    chances = (_places(k) - before) / (tied - before)
+    chance = chances.list.eval(pl.element().cum_prod()).list.last()
+    return pl.when(relevant).then(chance.fill_null(0.0)).min()
+
+
+@expected_as(_expected_all_within)
+def all_within(k: int | None) -> pl.Expr:
+    """1 if every relevant item is among the first k, else 0."""
+    return (hits_within(k) == R).cast(pl.Float64)
+
+
 def _expected_first_reciprocal(k: int | None) -> pl.Expr:
     """Expected 1 / position of the first relevant item among the first k, or 0."""
     places = pl.int_ranges(_first_block(), _first_block() + _first_hit(k).list.len())
@@ -157,18 +173,18 @@ def hit_ranks(k: int | None) -> pl.Expr:
     return pl.when(within(k)).then(rank).sum()
 
 
-def _expected_discount_within(k: int | None, base: float | None = None) -> pl.Expr:
+def _expected_discount_within(k: int | None, by: Discounting = None) -> pl.Expr:
     """Expected discount of the item, 0 below k."""
-    parameters = [str(k or ""), *([] if base is None else [str(base)])]
-    column = "discounts" if k is base is None else f"discounts({';'.join(parameters)})"
+    texts = [str(k or ""), *([] if by is None else [discounting_as_text(by)])]
+    column = "discounts" if k is by is None else f"discounts({';'.join(texts)})"
     return (pl.col(column) / tied).fill_null(0.0)
 
 
 @expected_as(_expected_discount_within)
-def discount_within(k: int | None, base: float | None = None) -> pl.Expr:
+def discount_within(k: int | None, by: Discounting = None) -> pl.Expr:
     """The discount of an item's rank, 0 below k."""
-    if base is not None:
-        return discount_down_to(k, rank, base)
+    if by is not None:
+        return discount_down_to(k, rank, by)
     return pl.when(_inside(rank, k)).then(pl.col("rank_discount")).otherwise(0.0)
 
 
@@ -329,21 +345,21 @@ def ideal_place_of(gain: Gain, column: str = "ideal_rank") -> pl.Expr:
     return pl.col(column if follows_grades(gain) else of_gain(column, gain))
 
 
-def ideal_gain_sum(gain: Gain, k: int | None, base: float | None = None) -> pl.Expr:
+def ideal_gain_sum(gain: Gain, k: Cut, by: Discounting = None) -> pl.Expr:
     """Σ gain·discount over the first k places of the ideal list."""
     if not follows_grades(gain):
-        return gain_sum(gain, discount_down_to(k, ideal_place_of(gain), base))
+        return gain_sum(gain, discount_down_to(k, ideal_place_of(gain), by))
     place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
     binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
     gains = binary if gain == "binary" else gain_of(gain, grade)
-    if base is not None:
-        return (gains * discount_down_to(k, place, base)).sum()
+    if by is not None:
+        return (gains * discount_down_to(k, place, by)).sum()
     return (gains * pl.when(_inside(place, k)).then(pl.col("place_discount")).otherwise(0.0)).sum()
 
 
-def discount_down_to(k: int | None, position: pl.Expr, base: float | None = None) -> pl.Expr:
+def discount_down_to(k: Cut, position: pl.Expr, by: Discounting = None) -> pl.Expr:
     """The discount of a position, 0 below k."""
-    return pl.when(_inside(position, k)).then(discount(position, base)).otherwise(0.0)
+    return pl.when(_inside(position, k)).then(discount(position, by)).otherwise(0.0)
 
 
 def persistence_down_to(k: pl.Expr | int | None, position: pl.Expr, p: float) -> pl.Expr:

@@ -1,11 +1,13 @@
 """The most common measures."""
 
+from collections.abc import Sequence
 from math import inf, sqrt
 from typing import Literal
 
 import polars as pl
 
 from rankframe._request.gain_functions import (
+    Discounting,
     discount,
     divided,
     falls,
@@ -21,9 +23,10 @@ from rankframe._request.labels import (
     labelled,
     labelled_mean,
 )
-from rankframe._request.parameters import AnyGain, Gain, MetricName
+from rankframe._request.parameters import AnyGain, Discount, Gain, MetricName
 from rankframe.metrics._building_blocks import (
     R,
+    all_within,
     any_within,
     attainable,
     chance_within,
@@ -40,12 +43,14 @@ from rankframe.metrics._building_blocks import (
     n,
     n_of_judged,
     precisions,
+    returned,
     share,
     total,
     where_relevant,
 )
 
 __all__ = [
+    "all_at",
     "attainable_precision_at",
     "attainable_recall_at",
     "average_precision",
@@ -151,7 +156,13 @@ def precision_at(
 
 @labelled(
     "recall",
-    aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall", "SetR": "recall"},
+    aliases={
+        "r": "recall",
+        "recall_{}": "recall@{}",
+        "set_recall": "recall",
+        "SetR": "recall",
+        "R_cap": "recall(divide_by=attainable)",
+    },
     extremes=_of_shares,
     in_words="How much of what users want do we show?",
 )
@@ -288,6 +299,9 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
         "hitrate": "hit",
         "hr": "hit",
         "success": "hit",
+        "accuracy": "hit",
+        "top_k_accuracy": "hit",
+        "recall_any": "hit",
         "success_{}": "hit@{}",
     },
     extremes="none or all",
@@ -320,6 +334,43 @@ def hit_at(k: int | None = None) -> pl.Expr:
     (1, 0.0, 1.0)
     """
     return where_relevant(any_within(k))
+
+
+@labelled(
+    "all",
+    aliases={"recall_all": "all", "full_recall": "all"},
+    extremes="above or below k",
+    in_words="How often does a user find everything wanted?",
+)
+def all_at(k: int | None = None) -> pl.Expr:
+    """
+    All: 1 if every relevant item is among the first k, else 0, such as all evidence of an answer.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64, 0 or 1, named ``all@k``. Null for a user without a relevant item.
+
+    Notes
+    -----
+    It is 1 where ``recall@k`` is 1. For groups of evidence, of which one item each is enough, the
+    truth has a column ``subtopic``, and ``subtopic_recall@k`` is 1. It is ``recall_all`` of
+    LongMemEval (D. Wu et al., *ICLR* 2025).
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 3, 2], "relevance": [1, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.all_at(2), rf.all_at(3)).row(0)
+    (2, 0.5, 1.0)
+    """
+    return where_relevant(all_within(k))
 
 
 @labelled(
@@ -458,7 +509,13 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     value_range=(0, inf),
     in_words="How much value does the list hold, when higher places count more?",
 )
-def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None = None) -> pl.Expr:
+def dcg_at(
+    k: int | None = None,
+    *,
+    gain: AnyGain = "linear",
+    base: float | None = None,
+    discount: Discount = "log2",
+) -> pl.Expr:
     """
     Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
 
@@ -473,6 +530,9 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     base
         A base b > 1 discounts by 1 / log_b(rank) instead, with no discount above rank b, as in the
         paper.
+    discount
+        ``"log2"`` = 1 / log2(rank + 1), ``"rank"`` = 1 / rank, or the weights of the ranks from 1
+        to k: a list of numbers ≥ 0 that do not rise. Not together with ``base``.
 
     Returns
     -------
@@ -493,8 +553,8 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     >>> judged.rank.evaluate(rf.dcg_at(3)).item(0, "dcg@3")
     3.5
     """
-    _check_base(base)
-    return _where_graded(gain, gain_sum(gain, discount_within(k, base)))
+    by = _discounting(k, base, discount)
+    return _where_graded(gain, gain_sum(gain, discount_within(k, by)))
 
 
 @labelled(
@@ -508,7 +568,8 @@ def ndcg_at(
     *,
     gain: AnyGain = "linear",
     base: float | None = None,
-    ideal: Literal["truth", "returned", "perfect"] = "truth",
+    ideal: Literal["truth", "returned", "perfect", "same_length"] = "truth",
+    discount: Discount = "log2",
 ) -> pl.Expr:
     """
     Normalized DCG: DCG@k / DCG@k of the ideal list of all the user's items of gain > 0.
@@ -528,13 +589,18 @@ def ndcg_at(
         The items of the ideal list, highest gain first. ``"truth"``: all items of the truth,
         retrieved or not. ``"returned"``: only those of the list, at any rank, so that missing
         items cost nothing. ``"perfect"``: k items of the truth's highest grade for every user
-        (without k: as many as the user has); not defined for a gain that falls.
+        (without k: as many as the user has); not defined for a gain that falls. ``"same_length"``:
+        of all items of the truth, only as many as the list has down to k.
+    discount
+        ``"log2"`` = 1 / log2(rank + 1), ``"rank"`` = 1 / rank, or the weights of the ranks from 1
+        to k: a list of numbers ≥ 0 that do not rise. Not together with ``base``.
 
     Returns
     -------
     Expr
         Float64 in [0, 1], named ``ndcg@k``. Null for a user without an item of gain > 0; 0
-        with ``ideal="returned"`` if no such item was returned.
+        with ``ideal="returned"`` if no such item was returned, and with ``"same_length"`` if none
+        was.
 
     Raises
     ------
@@ -557,18 +623,19 @@ def ndcg_at(
     >>> round(judged.rank.evaluate(rf.ndcg_at(3)).item(0, "ndcg@3"), 4)
     0.3066
     """
-    _check_base(base)
-    best = ideal_gain_sum(gain, k, base)
+    by = _discounting(k, base, discount)
+    best = ideal_gain_sum(gain, k, by)
     divisor = {
         "truth": lambda: best,
         "returned": lambda: gain_sum(
             gain,
-            discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), base),
+            discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), by),
         ),
-        "perfect": lambda: _perfect_ideal(k, gain, base),
+        "perfect": lambda: _perfect_ideal(k, gain, by),
+        "same_length": lambda: ideal_gain_sum(gain, returned(k), by),
     }[ideal]()
-    ratio = gain_sum(gain, discount_within(k, base)) / divisor
-    if ideal == "returned":
+    ratio = gain_sum(gain, discount_within(k, by)) / divisor
+    if ideal in ("returned", "same_length"):
         ratio = pl.when(divisor != 0).then(ratio).otherwise(0.0)
     # not `> 0`: NaN, which marks a grade without a gain, must pass
     return pl.when(best != 0).then(ratio.clip(upper_bound=1))  # rounding may exceed 1
@@ -578,6 +645,7 @@ def ndcg_at(
     "r_precision",
     aliases={
         "rprec": "r_precision",
+        "rprecision": "r_precision",
         "r-precision": "r_precision",
         "Rprec_mult_{}": "r_precision(multiple={})",
     },
@@ -822,7 +890,7 @@ def gm_map() -> Mean:
     return Mean(average_precision(), floored_geometric_mean)
 
 
-def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
+def _perfect_ideal(k: int | None, gain: Gain, by: Discounting) -> pl.Expr:
     """DCG of k items of the highest grade."""
     if falls(gain):
         msg = (
@@ -833,13 +901,13 @@ def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
         raise ValueError(msg)
     top = pl.lit(1.0) if gain == "binary" else gain_of(gain, pl.col("top_grade")).max()
     if k is None:
-        weights = pl.when(gain_of(gain) > 0).then(discount(ideal_place_of(gain), base)).sum()
+        weights = pl.when(gain_of(gain) > 0).then(discount(ideal_place_of(gain), by)).sum()
     elif k > _DEEPEST_PERFECT:
         msg = f"ndcg_at: with ideal='perfect', k must not be above {_DEEPEST_PERFECT}, not {k}"
         raise ValueError(msg)
     else:
         positions = pl.int_range(1, k + 1)
-        weights = pl.lit(pl.select(discount(positions, base).sum()).item())
+        weights = pl.lit(pl.select(discount(positions, by).sum()).item())
     return top * weights
 
 
@@ -857,7 +925,19 @@ def _f(k: int | None, beta: float) -> pl.Expr:
     return measure.clip(upper_bound=1)  # 1 + β² may round up
 
 
-def _check_base(base: float | None) -> None:
+def _discounting(k: int | None, base: float | None, discount: str | Sequence[float]) -> Discounting:
+    """Make one value of base= and discount=, checked against each other and the cut-off."""
     if base is not None and base <= 1:
         msg = f"base must be a number > 1, not {base}"
         raise ValueError(msg)
+    if base is not None and discount != "log2":
+        msg = f"base={base} and discount={discount!r} are two discounts: leave out one"
+        raise ValueError(msg)
+    if isinstance(discount, str):
+        return base if discount == "log2" else discount
+    if k is None or len(discount) < k:
+        cut = "there is no cut-off k" if k is None else f"k is {k}"
+        weights = f"{len(discount)} weight{'s' * (len(discount) != 1)}"
+        msg = f"discount has {weights}, and {cut}: give at least k weights, of ranks 1 to k"
+        raise ValueError(msg)
+    return tuple(discount)

@@ -223,7 +223,7 @@ def personalization_at(k: int | None = None) -> pl.Expr:
     return pl.when(pairs > 0).then((1 - common).clip(0, 1))
 
 
-_Distance: TypeAlias = Literal["tv", "kl", "js", "hellinger", "ratio", "cv"]
+Distance: TypeAlias = Literal["tv", "kl", "js", "hellinger", "ratio", "cv"]
 
 
 @labelled(
@@ -237,7 +237,7 @@ def disparity_at(
     *,
     of: OptionalColumn = None,
     target: Target = "catalogue",
-    distance: _Distance = "tv",
+    distance: Distance = "tv",
     weight: Weight = "none",
     over: Over = "all",
     alpha: float = 0.01,

@@ -515,6 +515,7 @@ def judged_at(k: int) -> pl.Expr:
 
 @labelled(
     "auc",
+    aliases={"roc_auc": "auc"},
     in_words="Of a wanted and an unwanted item of the list, how often is the wanted one above?",
 )
 def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> pl.Expr:

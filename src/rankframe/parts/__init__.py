@@ -42,6 +42,7 @@ _FACTS = ("users", "top_grade", "by", "groups")
 _UNGRADED = "ungraded"  # counts of values, if the truth has no relevance, but may have grades
 
 
+@adapters.takes_any_frame
 def facts(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -91,7 +92,9 @@ def facts(
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
     columns = keywords.read_options(options).columns
-    tables = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=True)
+    tables = readers.read_run_and_truth(
+        frame, truth, by, columns, reads=(), run_alone=True, any_name=True
+    )
     lacking = _partitions.lacking_of(tables)
     groups = rules.retrieved(tables[0]).select(lacking).unique().sort(lacking)
     possible = rules.candidates(tables[-1])
@@ -165,6 +168,7 @@ def merge(parts: Iterable[Any], *, duplicates: Duplicates = "error") -> Any:
     return adapters.to_caller_type(_recipes.added(small).lazy(), like=first)
 
 
+@adapters.takes_any_frame
 def sums(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -253,6 +257,7 @@ def sums(
     return adapters.to_caller_type(small, like=frame, beside=_beside(truth, settings))
 
 
+@adapters.takes_any_frame
 def combine(
     parts: FrameT | Iterable[FrameT], *, total: bool = False, duplicates: Duplicates = "error"
 ) -> FrameT:
@@ -335,6 +340,7 @@ def combine(
     )
 
 
+@adapters.takes_any_frame
 def values(
     frame: FrameT | Mapping[str, FrameT],
     /,
@@ -512,9 +518,10 @@ def _part(
     facts: Facts | None,
 ) -> _Part:
     """Read a part, with its columns of ``by`` in the types of the whole."""
+    frame = readers.with_items(frame, truth, by, settings.columns)
     opened = adapters.to_polars(frame, "run" if truth is not None else "judged table")
     tables = readers.read_run_and_truth(
-        opened, truth, by, settings.columns, reads=(), run_alone=True
+        opened, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
     )
     lacking = _partitions.lacking_of(tables)
     if facts is None:
@@ -539,7 +546,7 @@ def _part(
         opened, _groups.groups_from_json(facts["groups"], types)
     )
     tables = readers.read_run_and_truth(
-        opened, truth, by, settings.columns, reads=(), run_alone=True
+        opened, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
     )
     return _Part(opened, Totals(facts["top_grade"], groups), tables, facts)
 

@@ -113,6 +113,7 @@ class Meter(Generic[MeterFrameT]):
     [(2, 0.75, 0.5)]
     """
 
+    @adapters.takes_any_frame
     def __init__(
         self,
         *metrics: Metric,
@@ -157,6 +158,7 @@ class Meter(Generic[MeterFrameT]):
         """Forget all batches."""
         self._state = None
 
+    @adapters.takes_any_frame
     def update(
         self,
         frame: MeterFrameT | pl.LazyFrame | Mapping[str, MeterFrameT | pl.LazyFrame],
@@ -181,7 +183,8 @@ class Meter(Generic[MeterFrameT]):
         """
         by = run_dicts.with_model(self._by) if isinstance(frame, Mapping) else self._by
         table, _ = run_dicts.as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
-        run = _eager(table, "run" if truth is not None else "judged table")
+        items = readers.with_items(table, truth, by, self._settings.columns)
+        run = _eager(items, "run" if truth is not None else "judged table")
         judgments = None if truth is None else _eager(truth, "truth")
         batch = self._batch(run, judgments, by)
         state = batch if self._state is None else _merged(self._state, batch, by)
@@ -270,7 +273,7 @@ class Meter(Generic[MeterFrameT]):
         """Return the state of a meter that has only this batch."""
         settings = self._settings
         tables = readers.read_run_and_truth(
-            run, truth, by, settings.columns, reads=(), run_alone=True
+            run, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
         )
         lacking = _partitions.lacking_of(tables)
         groups = pl.DataFrame()

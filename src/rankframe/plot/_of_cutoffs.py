@@ -11,6 +11,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
+from rankframe._tables import adapters
 from rankframe.metrics import core
 from rankframe.plot import _tables
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 
+@adapters.takes_any_frame
 def at_k(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -92,6 +94,7 @@ def at_k(
     )
 
 
+@adapters.takes_any_frame
 def precision_recall(
     frame: Frame | Mapping[str, Frame],
     /,

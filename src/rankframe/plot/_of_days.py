@@ -23,6 +23,7 @@ _TABLE = "log"
 _MOST_TIMES = 250  # of a line
 
 
+@adapters.takes_any_frame
 def trend(
     frame: Frame,
     metric: str,

@@ -14,7 +14,7 @@ from rankframe._request.keywords import Columns, StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.share_names import Target
 from rankframe._request.types import Frame
-from rankframe._tables import run_dicts
+from rankframe._tables import adapters, run_dicts
 from rankframe.plot import _tables
 from rankframe.plot._tables import Call
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 
+@adapters.takes_any_frame
 def shares(
     run: Frame | Mapping[str, Frame],
     /,
@@ -114,6 +115,7 @@ def shares(
     )
 
 
+@adapters.takes_any_frame
 def trade_off(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -182,6 +184,7 @@ def trade_off(
     return _exposure_pictures.trade_off(summary, (x, y), call, confidence=confidence)
 
 
+@adapters.takes_any_frame
 def lorenz(
     run: Frame | Mapping[str, Frame],
     /,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 
+@adapters.takes_any_frame
 def compare(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -122,6 +123,7 @@ def compare(
     return _pair_pictures.compare(compared, metrics, call, trial)
 
 
+@adapters.takes_any_frame
 def critical_difference(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -198,6 +200,7 @@ def critical_difference(
     return _pair_pictures.critical_difference(ranks, call.groups, confidence=confidence)
 
 
+@adapters.takes_any_frame
 def agreement(
     means: Frame,
     /,

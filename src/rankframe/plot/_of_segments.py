@@ -9,13 +9,14 @@ from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
-from rankframe._tables import run_dicts
+from rankframe._tables import adapters, run_dicts
 from rankframe.plot import _tables
 
 if TYPE_CHECKING:
     import altair as alt
 
 
+@adapters.takes_any_frame
 def heatmap(
     frame: Frame | Mapping[str, Frame],
     /,

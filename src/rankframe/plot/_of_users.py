@@ -11,6 +11,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
+from rankframe._tables import adapters
 from rankframe.metrics import core, trec
 from rankframe.plot import _tables
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 
+@adapters.takes_any_frame
 def users(
     frame: Frame | Mapping[str, Frame],
     /,
@@ -91,6 +93,7 @@ def users(
     return _user_pictures.users(values, call.groups, higher_is_better=higher, bins=bins)
 
 
+@adapters.takes_any_frame
 def change(
     frame: Frame | Mapping[str, Frame],
     /,

@@ -18,7 +18,7 @@ from rankframe._request.keywords import Columns, Options, Settings, StatisticsOp
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, column_roles, run_dicts
+from rankframe._tables import adapters, column_roles, readers, run_dicts
 from rankframe.errors import RankingDataError
 
 MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
@@ -71,7 +71,8 @@ class Call(NamedTuple):
     def means(self, metrics: Sequence[Metric]) -> pl.DataFrame:
         """Compute the frame of ``evaluate``, also of a table of values."""
         names = self.frame.collect_schema().names()
-        if self.truth is not None or ready_values.has_items(names, self.groups, self.options):
+        groups, options = self.groups, self.options
+        if self.truth is not None or ready_values.has_lists(names, groups, options, metrics):
             return self.compute(evaluation.evaluate, *metrics)
         means = summaries.description_of(self.values(metrics)).collect()
         return means.pivot("metric", index=[*self.groups, "users"], values="mean")
@@ -95,6 +96,7 @@ def read_call(
     check_call(options)
     groups = comparison.groups_by_systems(table, truth, by, baseline)
     kind = "judged table" if truth is None else "run"
+    table = readers.with_items(table, truth, groups, options)
     return Call(adapters.to_lazy(table, kind), truth, groups, options)
 
 

@@ -34,7 +34,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
-from rankframe._evaluation import evaluation, ready_values, refusals
+from rankframe._evaluation import evaluation, refusals
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options, Settings, Users
@@ -689,7 +689,7 @@ def _check_lists(
 ) -> None:
     """Check that a frame has lists: values of users are what Spark has made already."""
     columns = cast("Columns", options)
-    if truth is None and not ready_values.has_items(getattr(frame, "columns", ()), by, columns):
+    if truth is None and column_roles.lacks_items(columns, by, getattr(frame, "columns", ())):
         msg = (
             "a frame without a column of items, and without truth=, is a table of values, one row "
             "per user, which Spark does not take: collect it, and pass frame.toPandas() to "

@@ -199,6 +199,7 @@ def read_qrels(
     return scan_qrels(source, subtopics=subtopics, fields=fields, **columns).collect()
 
 
+@adapters.takes_any_frame
 def write_run(
     run: Frame, path: Target, *, tag: str = "rankframe", **columns: Unpack[Columns]
 ) -> None:
@@ -274,6 +275,7 @@ def write_run(
     _write(lines, path)
 
 
+@adapters.takes_any_frame
 def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
     """
     Write a TREC qrels file.

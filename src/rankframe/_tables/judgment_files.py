@@ -1,0 +1,176 @@
+"""Judgments in JSON: rows, and what Elasticsearch and OpenSearch take."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any, cast
+
+import polars as pl
+
+from rankframe._tables import column_roles
+from rankframe.errors import RankingDataError
+
+#: The field of the queries, and those of the ids of a query and of a document.
+_SHAPES = {"requests": ("id", "_id"), "judgmentRatings": ("query", "docId")}
+_MOST_WHOLE = 1 << 53
+IN_WORDS = (
+    "judgments are a list of rows, [{'user': …, 'item': …, 'relevance': …}], a request of "
+    "Elasticsearch's _rank_eval, {'requests': [{'id': …, 'ratings': [{'_id': …, 'rating': …}]}]}, "
+    "or those of OpenSearch, {'judgmentRatings': [{'query': …, 'ratings': [{'docId': …, 'rating': "
+    "…}]}]}"
+)
+
+
+def read_judgments(path: str | Path) -> pl.DataFrame:
+    """
+    Read judgments from a JSON file, in one of three shapes.
+
+    Parameters
+    ----------
+    path
+        A file with a list of rows (user, item, relevance, under any of their common names), a
+        request of Elasticsearch's ``_rank_eval``, or ``judgmentRatings`` of OpenSearch; perhaps
+        compressed with gzip.
+
+    Returns
+    -------
+    DataFrame
+        A truth: ``user`` and ``item`` (String) and ``relevance`` (Int64, or Float64 if a grade has
+        a fraction), in the order of the file.
+
+    Raises
+    ------
+    RankingDataError
+        If the file has another shape, or lacks a field.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> ratings = [{"_index": "shop", "_id": "d1", "rating": 3}]
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "judgments.json"
+    >>> _ = path.write_text(json.dumps({"requests": [{"id": "q1", "ratings": ratings}]}))
+    >>> rf.read_judgments(path).rows()
+    [('q1', 'd1', 3)]
+    """
+    content: Any = _parsed(str(path), Path(path).read_bytes())
+    nested = of_search(str(path), content)
+    if nested is not None:
+        return nested
+    rows = _list(str(path), "its content", content)
+    if not rows:
+        raise _wrong(str(path), "its content", "is an empty list")
+    return _of_rows(str(path), rows)
+
+
+def read_nested(name: str, content: bytes) -> pl.DataFrame | None:
+    """Read judgments that are no rows; None if the content is rows."""
+    try:
+        return of_search(name, _parsed(name, content))
+    except ValueError as error:
+        if isinstance(error, RankingDataError):
+            raise
+        return None  # several lines, each of which may be JSON
+
+
+def of_search(name: str, content: Any) -> pl.DataFrame | None:
+    """Read the shapes of search engines; None if no field of the content is nested."""
+    if isinstance(content, list):
+        _check_rows(name, content)  # pyright: ignore[reportUnknownArgumentType]
+    if not isinstance(content, Mapping):
+        return None
+    fields = cast("Mapping[str, Any]", content)
+    shape = next((shape for shape in _SHAPES if shape in fields), None)
+    if shape is None:
+        inner = [field for field in fields if isinstance(fields[field], list | dict)]
+        if not inner:
+            return None
+        raise _wrong(name, repr(inner[0]), f"is none of {', '.join(map(repr, _SHAPES))}")
+    user, item = _SHAPES[shape]
+    rows: list[tuple[str, str, float]] = []
+    for place, query in enumerate(_list(name, shape, fields[shape])):
+        where = f"{shape}[{place}]"
+        ratings = _list(name, f"{where}.ratings", _field(name, where, query, "ratings"))
+        for number, rating in enumerate(ratings):
+            at = f"{where}.ratings[{number}]"
+            ids = _id(name, where, query, user), _id(name, at, rating, item)
+            rows.append((*ids, _grade(name, at, rating)))
+    table = pl.DataFrame(
+        rows, {"user": pl.String, "item": pl.String, "relevance": pl.Float64}, orient="row"
+    )
+    return _with_integers(table)
+
+
+def _check_rows(name: str, rows: list[Any]) -> None:
+    for place, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise _wrong(name, f"[{place}]", f"is {row!r:.50}, not a row")
+
+
+def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    columns = column_roles.with_ids({}, (), {"judgments": table})
+    columns = column_roles.with_relevance(columns, (), table.columns)
+    names: dict[str, str] = {role: str(columns.get(role, role)) for role in ("user", "item")}
+    for role, column in names.items():
+        if column not in table.columns:
+            has = ", ".join(map(repr, table.columns))
+            raise _wrong(name, f"[0].{column}", f"is missing, the {role}; it has {has}")
+        if not column_roles.can_be_id(table.schema[column]):
+            raise _wrong(name, f"[0].{column}", f"is {rows[0].get(column)!r:.50}, not an id")
+    grade = columns.get("relevance", "relevance")
+    own = [pl.col(column).cast(pl.String).alias(role) for role, column in names.items()]
+    graded = [pl.col(grade).alias("relevance")] if grade in table.columns else []
+    return table.select(*own, *graded, pl.exclude(*names.values(), grade, "relevance"))
+
+
+def _with_integers(table: pl.DataFrame) -> pl.DataFrame:
+    grades = table["relevance"]
+    whole = ((grades == grades.round()) & (grades.abs() < _MOST_WHOLE)).all()
+    return table.with_columns(grades.cast(pl.Int64)) if whole else table
+
+
+def _parsed(name: str, content: bytes) -> Any:
+    content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        msg = f"{name}: it is not JSON ({error}); pl.read_ndjson reads rows in lines"
+        raise ValueError(msg) from None
+
+
+def _id(name: str, where: str, value: Any, field: str) -> str:
+    number = _field(name, where, value, field)
+    if isinstance(number, bool) or not isinstance(number, str | int):
+        raise _wrong(name, f"{where}.{field}", f"is {number!r:.50}, not an id")
+    return str(number)
+
+
+def _grade(name: str, where: str, value: Any) -> float:
+    grade = _field(name, where, value, "rating")
+    try:
+        number = float(grade)
+    except (TypeError, ValueError):
+        number = nan
+    if not isfinite(number):
+        raise _wrong(name, f"{where}.rating", f"is {grade!r:.50}, not a number")
+    return number
+
+
+def _field(name: str, where: str, value: Any, field: str) -> Any:
+    if not isinstance(value, Mapping) or field not in value:
+        raise _wrong(name, f"{where}.{field}", "is missing")
+    return cast("Mapping[str, Any]", value)[field]
+
+
+def _list(name: str, where: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong(name, where, "is no list")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _wrong(name: str, field: str, problem: str) -> RankingDataError:
+    return RankingDataError(f"{name}: {field} {problem}: {IN_WORDS}")

@@ -1,0 +1,58 @@
+"""A trap of own expressions: a mean, or ``all``, that leaves out missed items without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import polars as pl
+
+from rankframe._vocabulary import trees
+from rankframe._vocabulary.trees import Call, Cast, Column, Node
+
+#: The columns of the vocabulary that are null for items that were not retrieved.
+NULL = frozenset(
+    {
+        *("rank", "hits", "rank_discount", "judged_hits", "pooled_hits", "subtopic_hits"),
+        *("gains", "discounted_gains", "ideal_gains", "ideal_discounted_gains", "level_weight"),
+        *("returned_ideal_rank", "lower_graded", "lower_graded_below", "shared", "common_weight"),
+    }
+)
+_COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+_JUNCTIONS = {"and", "or", "not"}
+#: Functions of numbers whose value is null if one of these is.
+_PASS_NULL = {
+    *("plus", "minus", "times", "divide", "negate", "abs", "ceil", "floor"),
+    *("exp", "log", "sqrt", "power"),
+}
+
+
+def leaving_out(expr: pl.Expr, null: Collection[str]) -> tuple[str, str] | None:
+    """Return the function that skips missed items, and the column that is null for them."""
+    for tree in trees.readable(expr):
+        for node in trees.every_node(tree):
+            if isinstance(node, Call) and node.name in ("mean", "all"):
+                column = _compared(node.inputs[0], null)
+                if column is not None:
+                    return node.name, column
+    return None
+
+
+def _compared(node: Node, null: Collection[str]) -> str | None:
+    """Name the first of these columns that a Boolean compares, with nothing that handles nulls."""
+    if isinstance(node, Cast):
+        return _compared(node.value, null)
+    if not isinstance(node, Call) or node.name not in _COMPARISONS | _JUNCTIONS:
+        return None
+    find = _passed_on if node.name in _COMPARISONS else _compared
+    columns = (find(below, null) for below in node.inputs)
+    return next((column for column in columns if column is not None), None)
+
+
+def _passed_on(node: Node, null: Collection[str]) -> str | None:
+    """Name the first of these columns whose nulls make a number null."""
+    if isinstance(node, Column):
+        return node.name if node.name.partition("(")[0] in null else None
+    if isinstance(node, Cast) or (isinstance(node, Call) and node.name in _PASS_NULL):
+        columns = (_passed_on(below, null) for below in trees.inputs_of(node))
+        return next((column for column in columns if column is not None), None)
+    return None

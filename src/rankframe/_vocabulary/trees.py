@@ -1,0 +1,348 @@
+"""Expressions as trees of our own nodes, read from the JSON of ``meta.serialize``.
+
+The JSON differs between versions of Polars, and nothing else in the library knows it. A node that
+is not in the tables below raises an error that names it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias, cast
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant: a boolean, a number (also NaN), text, or None."""
+
+    value: bool | float | str | None
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A value as a number or a boolean: ``dtype`` is int, float or bool."""
+
+    value: Node
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function or an aggregate of its inputs."""
+
+    name: str
+    inputs: tuple[Node, ...]
+    option: Any = None
+
+
+@dataclass(frozen=True)
+class Over:
+    """A window: a value within the rows of equal keys, in the order of a column (null last)."""
+
+    value: Node
+    keys: tuple[Node, ...]
+    order: tuple[Node, ...] = ()
+
+
+Node: TypeAlias = Column | Literal | Cast | Call | Over
+
+#: The functions that reduce many rows to one value.
+AGGREGATES = frozenset({"sum", "max", "min", "mean", "count", "any", "all", "n_unique", "len"})
+#: Those that need the other rows of a window.
+WINDOWED = frozenset({"cum_sum", "product_above", "rank", "place", "shift", "is_duplicated"})
+
+
+class UnknownNodeError(ValueError):
+    """A part of an expression for which there is no node."""
+
+
+def read(expr: pl.Expr) -> Node:
+    """Read an expression."""
+    with warnings.catch_warnings():  # what Polars says of the format is the reason for this module
+        warnings.simplefilter("ignore")
+        text = expr.meta.serialize(format="json")
+    return _read(json.loads(text))
+
+
+def readable(expr: pl.Expr) -> Iterator[Node]:
+    """Yield the largest parts of an expression for which there are nodes."""
+    try:
+        yield read(expr)
+    except UnknownNodeError:
+        for part in expr.meta.pop():
+            yield from readable(part)
+
+
+def inputs_of(node: Node) -> tuple[Node, ...]:
+    """Return the nodes right below a node."""
+    if isinstance(node, Call):
+        return node.inputs
+    if isinstance(node, Cast):
+        return (node.value,)
+    return (node.value, *node.keys, *node.order) if isinstance(node, Over) else ()
+
+
+def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """Return a node with other nodes right below it."""
+    if isinstance(node, Call):
+        return Call(node.name, inputs, node.option)
+    if isinstance(node, Cast):
+        return Cast(inputs[0], node.dtype)
+    if isinstance(node, Over):
+        end = 1 + len(node.keys)
+        return Over(inputs[0], inputs[1:end], inputs[end:])
+    return node
+
+
+def every_node(node: Node) -> Iterator[Node]:
+    """Yield a node, and all below it."""
+    yield node
+    for below in inputs_of(node):
+        yield from every_node(below)
+
+
+def columns_of(node: Node) -> list[str]:
+    """Name the columns that a tree reads, each once."""
+    names = (below.name for below in every_node(node) if isinstance(below, Column))
+    return list(dict.fromkeys(names))
+
+
+# ------------------------------------------------------------------ reading the JSON
+
+_OPERATORS = {
+    "And": "and",
+    "Divide": "divide",
+    "Eq": "equal",
+    "Gt": "greater",
+    "GtEq": "greater_equal",
+    "Lt": "less",
+    "LtEq": "less_equal",
+    "Minus": "minus",
+    "Multiply": "times",
+    "NotEq": "not_equal",
+    "Or": "or",
+    "Plus": "plus",
+    "TrueDivide": "divide",
+}
+#: What Polars names otherwise than here.
+_RENAMED = {"FillNull": "coalesce", "MaxHorizontal": "greatest", "MinHorizontal": "least"}
+_FUNCTIONS = {
+    *("Abs", "Ceil", "Coalesce", "Exp", "Floor", "IsDuplicated", "IsFinite", "IsInfinite"),
+    *("IsNan", "IsNotNull", "IsNull", "Log", "Negate", "Not", "Sqrt", *_RENAMED),
+}
+_AGGREGATES = {"Count", "Max", "Mean", "Min", "NUnique", "Sum"}
+_TYPES = {"Boolean": "bool", "Float32": "float", "Float64": "float"}
+_RANKS = {"Dense": "dense", "Min": "min", "Ordinal": "ordinal"}
+
+
+def _read(tree: Any) -> Node:
+    kind, value = _only(tree)
+    reader = _READERS.get(kind)
+    if reader is None:
+        _unknown(kind)
+    return reader(value)
+
+
+def _only(tree: Any) -> tuple[str, Any]:
+    """Take the name of a node and what it holds; some are a name alone."""
+    if isinstance(tree, str):
+        return tree, None
+    if not isinstance(tree, Mapping) or len(cast("Mapping[str, Any]", tree)) != 1:
+        _unknown(str(cast("object", tree))[:40])
+    return next(iter(cast("Mapping[str, Any]", tree).items()))
+
+
+def _named(kind: str) -> str:
+    """Write the name of a node as Polars writes that of its function: IsNotNull is is_not_null."""
+    return _RENAMED.get(kind) or re.sub("(?<!^)(?=[A-Z])", "_", kind).lower()
+
+
+def _unknown(kind: str, option: object = None) -> NoReturn:
+    name = kind if option is None else f"{kind}({option})"
+    msg = f"it has a node {name!r}, which is not read"
+    raise UnknownNodeError(msg)
+
+
+def _literal(value: Any) -> Node:
+    of, scalar = _only(value)
+    if of not in ("Dyn", "Scalar"):
+        _unknown("Literal", of)
+    dtype, number = _only(scalar)
+    if dtype == "Null":
+        return Literal(None)
+    if number is None and dtype.startswith("Float"):  # JSON has no NaN
+        return Literal(float("nan"))
+    if isinstance(number, bool | int | float | str) and dtype not in ("Date", "Datetime", "Time"):
+        return Literal(number)
+    _unknown("Literal", dtype)
+
+
+def _cast(value: Any) -> Node:
+    _, dtype = _only(value["dtype"])
+    dtype, _ = _only(dtype)
+    if dtype not in _TYPES and "Int" not in dtype:
+        _unknown("Cast", dtype)
+    return Cast(_read(value["expr"]), _TYPES.get(dtype, "int"))
+
+
+def _ternary(value: Any) -> Node:
+    return Call("when", tuple(_read(value[key]) for key in ("predicate", "truthy", "falsy")))
+
+
+def _operation(value: Any) -> Node:
+    name, (left, right) = _OPERATORS.get(value["op"]), (_read(value[s]) for s in ("left", "right"))
+    if name is None:
+        _unknown(value["op"])
+    # x / (x·0 + k) is x / k, written so for the last bit in Polars
+    if name == "divide" and isinstance(right, Call) and right.name == "plus":
+        zero, whole = right.inputs
+        if zero == Call("times", (left, Literal(0))):
+            return Call("divide", (left, whole))
+    return Call(name, (left, right))
+
+
+def _aggregate(value: Any) -> Node:
+    kind, inner = _only(value)
+    if kind not in _AGGREGATES:
+        _unknown(kind)
+    if isinstance(inner, Mapping) and "input" in inner:
+        every_row = cast("Mapping[str, Any]", inner).get("include_nulls")
+        inner = cast("Mapping[str, Any]", inner)["input"]
+        if every_row:
+            kind, kept = _only(inner)
+            return Call("sum", (_read(kept["by"]),)) if kind == "Filter" else Call("len", ())
+    return _reduced(_named(kind), inner)
+
+
+def _reduced(name: str, inner: Any) -> Node:
+    """Reduce a value, or those rows of it that a filter keeps: null does not count."""
+    kind, value = _only(inner)
+    if kind != "Filter":
+        return Call(name, (_read(inner),))
+    kept = Call("when", (_read(value["by"]), _read(value["input"]), Literal(None)))
+    return Call(name, (kept,))
+
+
+def _function(value: Any) -> Node:
+    inner = value["function"]
+    kind, option = _only(inner)
+    if kind == "Boolean":
+        kind, option = _only(option)
+    inputs = value["input"]
+    if kind in ("Any", "All"):
+        return _reduced(kind.lower(), inputs[0])
+    if kind == "ShiftAndFill":
+        return _product_above(inputs)
+    if kind == "IsDuplicated" and "Function" in inputs[0]:
+        inputs = inputs[0]["Function"]["input"]  # of a struct: its fields
+    nodes = tuple(map(_read, inputs))
+    if kind in _FUNCTIONS:
+        return Call(_named(kind), nodes)
+    if kind not in _WITH_OPTIONS:
+        _unknown(kind)
+    return _WITH_OPTIONS[kind](nodes, option)
+
+
+def _product_above(inputs: Any) -> Node:
+    """Read ``cum_prod().shift(1, fill_value=1.0)``, the only shift with a value to fill."""
+    product, by, first = inputs
+    if by == {"Literal": {"Dyn": {"Int": 1}}} and first == {"Literal": {"Dyn": {"Float": 1.0}}}:
+        function = product.get("Function", {"function": ""})
+        if function["function"] == {"CumProd": {"reverse": False}}:
+            return Call("product_above", (_read(function["input"][0]),))
+    _unknown("ShiftAndFill")
+
+
+def _clip(nodes: tuple[Node, ...], option: Any) -> Node:
+    value, *ends = nodes
+    clipped = value
+    if option["has_max"]:
+        clipped = Call("when", (Call("greater", (value, ends[-1])), ends[-1], clipped))
+    if option["has_min"]:
+        clipped = Call("when", (Call("less", (value, ends[0])), ends[0], clipped))
+    return clipped
+
+
+def _between(nodes: tuple[Node, ...], option: Any) -> Node:
+    value, least, most = nodes
+    above = "greater_equal" if option["closed"] in ("Both", "Left") else "greater"
+    below = "less_equal" if option["closed"] in ("Both", "Right") else "less"
+    return Call("and", (Call(above, (value, least)), Call(below, (value, most))))
+
+
+def _rank(nodes: tuple[Node, ...], option: Any) -> Node:
+    method, falls = option["options"]["method"], option["options"]["descending"]
+    if method not in _RANKS:
+        _unknown("Rank", method)
+    return Call("rank", nodes, (_RANKS[method], falls))
+
+
+def _cumulated(nodes: tuple[Node, ...], option: Any) -> Node:
+    if option["reverse"]:
+        _unknown("CumSum", "reverse")
+    return Call("cum_sum", nodes)
+
+
+def _joined(name: str, nodes: tuple[Node, ...]) -> Node:
+    first, *rest = nodes
+    for node in rest:
+        first = Call(name, (first, node))
+    return first
+
+
+def _sum_of(nodes: tuple[Node, ...], _: Any) -> Node:
+    """Add columns up, null as 0."""
+    return _joined("plus", tuple(Call("coalesce", (node, Literal(0))) for node in nodes))
+
+
+def _mean_of(nodes: tuple[Node, ...], option: Any) -> Node:
+    number = [Call("when", (Call("is_null", (node,)), Literal(0), Literal(1))) for node in nodes]
+    return Call("divide", (_sum_of(nodes, option), _joined("plus", tuple(number))))
+
+
+_WITH_OPTIONS: Mapping[str, Callable[[tuple[Node, ...], Any], Node]] = {
+    "AllHorizontal": lambda nodes, _: _joined("and", nodes),
+    "AnyHorizontal": lambda nodes, _: _joined("or", nodes),
+    "Clip": _clip,
+    "CumSum": _cumulated,
+    "IsBetween": _between,
+    "MeanHorizontal": _mean_of,
+    "Pow": lambda nodes, option: Call("sqrt" if option == "Sqrt" else "power", nodes),
+    "Rank": _rank,
+    "Shift": lambda nodes, _: Call("shift", nodes),
+    "SumHorizontal": _sum_of,
+}
+
+
+def _over(value: Any) -> Node:
+    order = value["order_by"]
+    if order and (order[1]["descending"] or value["mapping"] != "GroupsToRows"):
+        _unknown("Over", order[1])
+    keys = tuple(map(_read, value["partition_by"]))
+    return Over(_read(value["function"]), keys, (_read(order[0]),) if order else ())
+
+
+_READERS: Mapping[str, Callable[[Any], Node]] = {
+    "Agg": _aggregate,
+    "Alias": lambda value: _read(value[0]),
+    "BinaryExpr": _operation,
+    "Cast": _cast,
+    "Column": Column,
+    "Function": _function,
+    "Len": lambda _: Call("len", ()),
+    "Literal": _literal,
+    "Over": _over,
+    "Ternary": _ternary,
+}

@@ -1,0 +1,1 @@
+"""Metrics as SQL: one SELECT for a warehouse, translated from the expressions of the metrics."""

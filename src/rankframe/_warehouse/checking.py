@@ -1,0 +1,156 @@
+"""``sql_check``: the rules that a query assumes, as one SELECT with a row per broken rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Unpack
+
+import polars as pl
+
+from rankframe._request import keywords, labels, parameters
+from rankframe._request.keywords import Columns
+from rankframe._request.labels import Metric
+from rankframe._tables import readers, rules
+from rankframe._tables.rules import Rule
+from rankframe._tables.table import Table
+from rankframe._vocabulary import trees
+from rankframe._warehouse import dialects, headers, tables
+from rankframe._warehouse.dialects import Dialect, DialectName
+from rankframe._warehouse.printing import ColumnText
+from rankframe._warehouse.steps import Steps
+from rankframe._warehouse.tables import TableName, TableSchema
+
+
+def sql_check(
+    *metrics: Metric,
+    run: TableName = "run",
+    truth: TableName = "truth",
+    by: str | Sequence[str] = (),
+    dialect: DialectName = "duckdb",
+    schema: Mapping[str, TableSchema] | None = None,
+    **columns: Unpack[Columns],
+) -> str:
+    """
+    Write a query that looks for what breaks the assumptions of ``sql``.
+
+    Parameters
+    ----------
+    *metrics
+        Labels or expressions whose gains are checked, too: every grade needs one.
+    run
+        The name of the table: a dotted path such as ``"analytics.recs"``, whose parts are quoted; a
+        tuple of parts; or one Jinja expression, ``'{{ ref("recs") }}'``.
+    truth
+        The name of the truth, in the same forms.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    dialect
+        The SQL of DuckDB, Spark and Databricks, Postgres, SQLite, BigQuery or Snowflake.
+    schema
+        The columns of the tables by ``"run"``, ``"truth"`` and ``"exclude"``: a frame, of which
+        only the types count, a schema, or a dict of types. By default the run has its keys, item
+        and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
+
+    Returns
+    -------
+    str
+        A SELECT of source, field, problem and num_rows: one row per broken rule, and none if all
+        hold, which is what a dbt test means by success.
+
+    Examples
+    --------
+    >>> print(rf.sql_check(run="recs", truth="labels").splitlines()[2])
+    SELECT "source", "field", "problem", "num_rows"
+    """
+    written = dialects.dialect_named(dialect)
+    groups = keywords.group_names(by)
+    paths = {"run": written.table(run), "truth": written.table(truth)}
+    frames = tables.empty_frames(schema, [*paths], groups, columns, rank=pl.Float64())
+    both = readers.read_run_and_truth(
+        frames["run"], frames["truth"], groups, columns, run_alone=False
+    )
+    selects: list[str] = []
+    for table in both:
+        own = table._replace(by=[name for name in table.by if name not in table.truth_groups])
+        selects += _of_rows(own, paths[table.name], metrics, written)
+        selects.append(_of_emptiness(own, paths[table.name], written))
+    selects += _of_users(both[0], both[1], paths, written)
+    names = ", ".join(written.names_of(("source", "field", "problem", "num_rows")))
+    every = "\n  UNION ALL\n".join(selects)
+    head = headers.comments(written.name, ["each row is a rule that the tables break"])
+    count = written.name_of("num_rows")
+    return f"{head}SELECT {names}\nFROM (\n{every}\n) AS broken\nWHERE {count} > 0\n"
+
+
+def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialect) -> Iterator[str]:
+    """Count the rows that break each rule of the library."""
+    dictionary = {
+        name: ColumnText(dialect.name_of(name), tables.type_of(dtype))
+        for name, dtype in table.schema.items()
+    }
+    rows = Steps("rows", "", dialect, table.keys, "", dictionary)
+    every = [*rules.row_rules(table), *rules.table_rules(table), *_of_gains(table, metrics)]
+    for rule in every:
+        broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
+        yield _row(dialect, rule, f"SELECT {broken} AS b FROM {path}", "b")
+
+
+def _row(dialect: Dialect, rule: Rule, source: str, where: str) -> str:
+    """Select the texts of a rule, and how many rows break it."""
+    names = dialect.names_of(("source", "field", "problem", "num_rows"))
+    texts = map(dialect.literal, (rule.table, rule.column, rule.text))
+    columns = [f"{text} AS {name}" for text, name in zip([*texts, "COUNT(*)"], names, strict=True)]
+    return f"  SELECT {', '.join(columns)}\n  FROM ({source}) AS r\n  WHERE {where}"
+
+
+def _of_gains(table: Table, metrics: Sequence[Metric]) -> Iterator[Rule]:
+    """Check that every grade has a gain, and that none is above the scale."""
+    if table.name != "truth" or table.relevance is None:
+        return
+    grade = pl.col(table.relevance)
+    for metric in labels.parse_metrics(metrics, per_user=False) if metrics else ():
+        gain = labels.option_of(metric.expr, "gain")
+        if gain is not None and not isinstance(gain, str):
+            dictionary = pl.any_horizontal(*(grade == level for level in gain))
+            text = f"a grade without a gain in {parameters.as_text(gain)}: give each a finite gain"
+            yield Rule(table.name, table.relevance, text, (grade > 0) & ~dictionary)
+        most = labels.option_of(metric.expr, "max_grade")
+        if most is not None:
+            text = f"a grade above max_grade={parameters.as_text(most)}: use one that none exceeds"
+            yield Rule(table.name, table.relevance, text, grade > most)
+
+
+def _of_emptiness(table: Table, path: str, dialect: Dialect) -> str:
+    """Check that a run has lists, and a truth what is relevant."""
+    column = table.relevance or table.rank or table.score or table.item
+    null, needed = f"{column!r} is null in every row", f"{dialect.name_of(column)} IS NOT NULL"
+    if column == table.relevance:
+        null, needed = "no grade is > 0", f"{dialect.name_of(column)} > 0"
+        if table.schema[column] == pl.Boolean:
+            needed = dialect.name_of(column)
+    rule = Rule(table.name, column, f"it is empty, or {null}", pl.lit(value=True))
+    some_row = f"SELECT 1 FROM {path} WHERE {needed}"
+    return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({some_row})")
+
+
+def _of_users(
+    run: Table, truth: Table, paths: Mapping[str, str], dialect: Dialect
+) -> Iterator[str]:
+    """Check that users have lists, and that groups that the truth lacks have the same ones."""
+    user, always = dialect.name_of(run.user), pl.lit(value=True)
+    met = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON l.{user} = t.{user}"
+    apart = Rule(run.name, run.user, f"no user of the {run.name} is in the {truth.name}", always)
+    yield _row(dialect, apart, "SELECT 1 AS b", f"NOT EXISTS ({met})")
+    for name in run.by:
+        if name not in truth.by:
+            number = f"COUNT(DISTINCT {dialect.name_of(name)})"
+            several = f"(SELECT {number} FROM {paths['run']}) > 1"
+            in_two = f"EXISTS (SELECT 1 FROM {paths['run']} GROUP BY {user} HAVING {number} > 1)"
+            split = Rule(run.name, name, rules.apart_text(truth), always)
+            yield _row(dialect, split, "SELECT 1 AS b", f"{several} AND NOT {in_two}")
+            if rules.is_fold(name):
+                fold = Rule(run.name, name, rules.diluted_text(truth), always)
+                yield _row(dialect, fold, "SELECT 1 AS b", in_two)

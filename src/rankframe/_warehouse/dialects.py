@@ -1,0 +1,114 @@
+"""What differs between warehouses: quotes, names of types, and a few functions."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+DialectName: TypeAlias = Literal["duckdb", "spark", "postgres", "sqlite", "bigquery", "snowflake"]
+
+
+class Dialect(NamedTuple):
+    """One warehouse's SQL."""
+
+    name: DialectName
+    quote: str = '"'
+    types: tuple[str, str] = ("DOUBLE", "BIGINT")
+    backslash: bool = False  # whether it escapes the next character of a text
+    least: str = "LEAST"
+    greatest: str = "GREATEST"
+    nan: str = "CAST('NaN' AS DOUBLE)"
+    is_nan: str = "{0} = {1}"
+    #: whether a row after the last in text order may differ from the order of the bytes
+    collation: str = ""
+
+    def name_of(self, name: str) -> str:
+        """Quote the name of a column, or of a part of a table's name."""
+        if not name or re.search(r"[\x00-\x1f\x7f\x85\u2028\u2029]", name):
+            msg = f"{name!r} cannot be a name in SQL: it is empty, or has a line break or NUL"
+            raise ValueError(msg)
+        if self.name == "bigquery" and re.search(r"[`\\]", name):
+            msg = f"{name!r} cannot be a name in BigQuery, which allows no ` and no \\ in it"
+            raise ValueError(msg)
+        return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
+
+    def names_of(self, names: Iterable[str]) -> list[str]:
+        """Quote names."""
+        return [self.name_of(name) for name in names]
+
+    def table(self, name: str | Sequence[str]) -> str:
+        """Quote a dotted path, or a tuple of parts; a Jinja expression stays as it is."""
+        if isinstance(name, str) and is_jinja(name):
+            return name.strip()
+        parts = name.split(".") if isinstance(name, str) else name
+        return ".".join(map(self.name_of, parts))
+
+    def literal(self, value: bool | float | str | None) -> str:  # noqa: FBT001
+        """Write a constant; a number with a point would be a decimal in four of the dialects."""
+        if value is None:
+            return "NULL"
+        if isinstance(value, bool):
+            return "TRUE" if value else "FALSE"
+        if isinstance(value, str):
+            return self._text(value)
+        if math.isnan(value):
+            return self.nan
+        if value == int(value) and abs(value) < 2**53:
+            return str(int(value))
+        return f"CAST({value!r} AS {self.types[0]})"
+
+    def _text(self, value: str) -> str:
+        if "\0" in value:
+            msg = f"{value!r} cannot be a text in SQL: it has NUL"
+            raise ValueError(msg)
+        if not self.backslash:
+            return "'" + value.replace("'", "''") + "'"
+        escapes = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"}
+        return "'" + "".join(escapes.get(sign, sign) for sign in value) + "'"
+
+
+_DIALECTS = {
+    "duckdb": Dialect("duckdb"),
+    "spark": Dialect("spark", quote="`", backslash=True),
+    "postgres": Dialect(
+        "postgres",
+        types=("DOUBLE PRECISION", "BIGINT"),
+        nan="CAST('NaN' AS DOUBLE PRECISION)",
+        collation=' COLLATE "C"',
+    ),
+    "sqlite": Dialect(
+        "sqlite",
+        types=("REAL", "INTEGER"),
+        least="MIN",
+        greatest="MAX",
+        nan="CAST(NULL AS REAL)",  # it has no NaN
+        is_nan="FALSE",
+    ),
+    "bigquery": Dialect(
+        "bigquery",
+        quote="`",
+        types=("FLOAT64", "INT64"),
+        backslash=True,
+        nan="CAST('NaN' AS FLOAT64)",
+        is_nan="IS_NAN({0})",  # no number is equal to NaN there
+    ),
+    "snowflake": Dialect("snowflake", backslash=True),
+}
+
+
+def dialect_named(name: str) -> Dialect:
+    """Look up a dialect."""
+    if name not in _DIALECTS:
+        msg = f"dialect must be one of {', '.join(map(repr, get_args(DialectName)))}, not {name!r}"
+        raise ValueError(msg)
+    return _DIALECTS[name]
+
+
+def is_jinja(name: str) -> bool:
+    """Whether a text is wholly one Jinja expression, such as ``{{ ref("recs") }}``."""
+    text = name.strip()
+    inner = text[2:-2]
+    whole = len(text) > 4 and text.startswith("{{") and text.endswith("}}")
+    return whole and not re.search(r"\}\}|;|--|/\*|\{\{|[\x00-\x1f\x7f\x85\u2028\u2029]", inner)

@@ -1,0 +1,77 @@
+"""The comments above a query: what was asked and assumed, in the library's words, one line each."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+
+from rankframe._request import labels
+from rankframe._request.question import Question
+from rankframe._tables.table import Table, Tables
+
+#: Which users have a value, by ``users=``.
+_USERS = {
+    "truth": "all with an item of grade > 0; one without a list counts, as a miss",
+    "judged": "all with a row in the truth; one without a list counts, as a miss",
+    "both": "those with a row in the run and one in the truth",
+    "served": "those with a row in the truth and a list of every system",
+    "run": "all with a list",
+    "all": "all with a row in either table",
+}
+
+
+def comments(dialect: str, lines: Iterable[str]) -> str:
+    """Write lines as comments, after the version."""
+    first = f"rankframe {version('rankframe')}, for {dialect}"
+    return "".join(f"-- {line}\n" for line in [first, *lines])
+
+
+def plain(value: object) -> str:
+    """Show a text of the caller's only if it cannot end a comment, nor be read by Jinja."""
+    text = repr(value)
+    return text if re.fullmatch(r"['\w.,:;=()\[\]@+* -]*", text, re.ASCII) else "'…'"
+
+
+def header(
+    dialect: str,
+    question: Question,
+    tables: Tables,
+    call: Mapping[str, object],
+    names: Mapping[str, str],
+) -> str:
+    """Tell the call, what the tables must hold, who counts, and what each metric is."""
+    metrics = [plain(metric.name) for metric in question.requested]
+    options = [f"{name}={plain(value)}" for name, value in call.items()]
+    lines = [f"rf.sql({', '.join([*metrics, *options])})", "Assumed, and checked by rf.sql_check:"]
+    lines += [f"  {line}" for table in tables.both for line in _assumed(table)]
+    if tables.lacking:
+        groups = ", ".join(plain(name)[1:-1] for name in tables.lacking)
+        lines.append(f"  {groups}: users are in several groups, and the whole truth judges each")
+    users = question.settings.users or ("run" if tables.truth is None else "truth")
+    lines += [f"Users: {_USERS[users]}.", "Metrics (R: the user's number of relevant items):"]
+    for metric in question.requested:
+        lines.append(f"  {plain(names[metric.name])[1:-1]}: {_definition(metric.name)}")
+    return comments(dialect, lines)
+
+
+def _assumed(table: Table) -> list[str]:
+    ids, row = ("groups, user", "group, user") if table.by else ("user", "user")
+    lines = [f"{table.name}: {ids} and item are never null; one row per {row} and item"]
+    if table.name == "truth":
+        grade = "a finite number, never null" if table.relevance else "1 in every row"
+        lines.append(f"truth: the relevance is {grade}, > 0 in some; some users are in the run")
+    elif table.rank is not None:
+        lines.append("run: ranks are integers from 1, each once in a list; null is not retrieved")
+    else:
+        lines.append("run: the highest score is first; equal scores by item, the greatest first")
+    return lines
+
+
+def _definition(name: str) -> str:
+    parsed = labels.look_up(name)
+    if parsed is None:
+        return "an expression of your own"
+    words = (inspect.getdoc(parsed.entry.function) or "").partition("\n")[0]
+    return words or parsed.entry.in_words

@@ -1,0 +1,349 @@
+"""``sql``: a call of ``evaluate`` as one SELECT, each metric translated from its own expression."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Unpack
+
+import polars as pl
+
+from rankframe._evaluation import refusals, user_choice
+from rankframe._request import keywords, labels, registry
+from rankframe._request.keywords import Columns, Defaults, GainsFrom, Settings, Users
+from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import Question, ask
+from rankframe._tables import judgment, readers
+from rankframe._vocabulary import trees
+from rankframe._vocabulary.scope_rows import Rows
+from rankframe._vocabulary.trees import Call, Cast, Column
+from rankframe._warehouse import dialects, headers, scopes, tables, untranslated
+from rankframe._warehouse.dialects import Dialect, DialectName
+from rankframe._warehouse.printing import ColumnText, Printer
+from rankframe._warehouse.scopes import Values
+from rankframe._warehouse.steps import Cte
+from rankframe._warehouse.tables import Sources, TableName, TableSchema
+
+
+def sql(
+    *metrics: Metric,
+    run: TableName = "run",
+    truth: TableName = "truth",
+    by: str | Sequence[str] = (),
+    dialect: DialectName = "duckdb",
+    per_user: bool = False,
+    names: Literal["label", "snake"] | None = None,
+    schema: Mapping[str, TableSchema] | None = None,
+    users: Users | None = None,
+    undefined: float | None = None,
+    relevant_at: float | None = None,
+    gains_from: GainsFrom | None = None,
+    judged_only: bool = False,
+    depth: int | None = None,
+    defaults: Defaults | None = None,
+    exclude: TableName | None = None,
+    **columns: Unpack[Columns],
+) -> str:
+    r"""
+    Write the call of ``evaluate`` or ``per_user`` as one SELECT, to run where the tables are.
+
+    Parameters
+    ----------
+    *metrics
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+    run
+        The name of the table: a dotted path such as ``"analytics.recs"``, whose parts are quoted; a
+        tuple of parts; or one Jinja expression, ``'{{ ref("recs") }}'``.
+    truth
+        The name of the truth, in the same forms.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    dialect
+        The SQL of DuckDB, Spark and Databricks, Postgres, SQLite, BigQuery or Snowflake.
+    per_user
+        One row per user, as ``per_user`` returns, instead of means.
+    names
+        The columns of metrics: ``"label"``, or ``"snake"``, such as ndcg_at_10, which is the
+        default in BigQuery, where a name cannot have an @.
+    schema
+        The columns of the tables by ``"run"``, ``"truth"`` and ``"exclude"``: a frame, of which
+        only the types count, a schema, or a dict of types. By default the run has its keys, item
+        and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
+    users
+        Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from
+        the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
+        run and one in the truth; ``"served"``, with a row in the truth and a list of every system
+        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no
+        truth.
+    undefined
+        The value where a metric (a number or a boolean) is undefined, for example for a user
+        without a relevant item or, if the metric reads the list, without a list. By default null,
+        which a mean leaves out.
+    relevant_at
+        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
+        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
+        its own.
+    gains_from
+        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
+        metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
+        default every grade > 0 has a gain.
+    judged_only
+        Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
+        the ranks (trec_eval ``-J``).
+    depth
+        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+        ``-M``).
+    defaults
+        Parameters for labels that leave them out, for example
+        ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
+    exclude
+        The name of a table of rows to remove from the lists, one per user and item.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
+
+    Returns
+    -------
+    str
+        One SELECT with the columns of ``evaluate``, by…, users and metrics, in any order of rows.
+        The comment above it tells what it assumes of the tables; ``sql_check`` looks for rows that
+        break this.
+
+    Raises
+    ------
+    ValueError
+        If a metric has no form in SQL; the message names the reason, and what works instead.
+
+    Notes
+    -----
+    Values differ from those of ``evaluate`` in the last digits: sums are taken in another order.
+    Each metric is translated from its own expression, and so are expressions of your own.
+
+    Examples
+    --------
+    >>> query = rf.sql("ndcg@10", "map", run="recs", truth="labels", by="model")
+    >>> print(query[query.rindex("\nSELECT") :].strip())
+    SELECT
+      "model",
+      COUNT(*) AS "users",
+      AVG("ndcg@10") AS "ndcg@10",
+      AVG("map") AS "map"
+    FROM relevant_values
+    GROUP BY "model"
+    """
+    plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
+    call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
+    call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
+    groups = keywords.group_names(by)
+    paths = {"run": run, "truth": truth, "exclude": exclude}
+    named = {name: path for name, path in paths.items() if path is not None}
+    written = dialects.dialect_named(dialect)
+    frames = tables.empty_frames(schema, [*named], groups, columns)
+    settings = Settings(
+        users=users,
+        undefined=undefined,
+        relevant_at=relevant_at,
+        gains_from=gains_from,
+        judged_only=judged_only,
+        depth=depth,
+        defaults=defaults,
+        exclude=frames.get("exclude"),
+        columns=columns,
+    )
+    question = ask(frames["run"], metrics, frames.get("truth"), groups, settings, per_user=per_user)
+    tables_of_query = {name: written.table(path) for name, path in named.items()}
+    is_typed = schema is not None and "run" in schema
+    query = _Query(question, written, tables_of_query, is_typed=is_typed)
+    output_names = _output_names(question, names, written)
+    text = query.text(output_names)
+    return headers.header(written.name, question, query.judged.tables, call, output_names) + text
+
+
+def _output_names(
+    question: Question, names: Literal["label", "snake"] | None, dialect: Dialect
+) -> dict[str, str]:
+    """Name the columns of the metrics."""
+    snake = dialect.name == "bigquery" if names is None else names == "snake"
+    if names not in (None, "label", "snake"):
+        msg = f"names must be 'label' or 'snake', not {names!r}"
+        raise ValueError(msg)
+    if dialect.name == "bigquery" and not snake:
+        msg = "names='label': BigQuery allows no @ in the name of a column: use names='snake'"
+        raise ValueError(msg)
+    written: dict[str, str] = {}
+    for metric in question.requested:
+        name = scopes.snake_name(metric.name) if snake else metric.name
+        if name.lower() in (other.lower() for other in written.values()):
+            msg = f"two output columns are called {name!r} in SQL: rename one with .alias(…)"
+            raise ValueError(msg)
+        written[metric.name] = name
+    return written
+
+
+class _Query:
+    """The parts of one query."""
+
+    def __init__(
+        self, question: Question, dialect: Dialect, paths: Mapping[str, str], *, is_typed: bool
+    ) -> None:
+        self.question, self.dialect = question, dialect
+        for metric in question.requested:
+            untranslated.refuse_metric(metric)
+        read = readers.read_tables(question)
+        untranslated.refuse_tables(read)
+        refusals.refuse(question, read)
+        self.judged = judgment.judge(read)
+        self.settings = question.settings
+        self.users = user_choice.users_policy(self.settings, self.judged)
+        labels.check_names(question.requested, [*read.run.keys, "users"])
+        self.sources = Sources(dialect, read, paths, question.reading.outside, is_typed)
+        self.keys = self._names(self.sources.keys)
+
+    def text(self, names: Mapping[str, str]) -> str:
+        """Write the query."""
+        every = self._values()
+        ctes, spine = [cte for values in every for cte in values.ctes], every[0].name
+        if self.users != "truth" or not every[0].all_users:
+            spine = self.sources.name("users")
+            ctes.append(Cte(spine, f"who counts: users={self.users}", self._who()))
+        per_user, texts = self._per_user(every, spine, names)
+        final = per_user
+        if not self.question.per_user:
+            table = self.sources.name("per_user")
+            if len(every) == 1 and spine == every[0].name and self.settings.undefined is None:
+                table = spine  # it has all of it, under the names of the labels
+                texts = {n: t._replace(sql=self.dialect.name_of(n)) for n, t in texts.items()}
+            else:
+                ctes.append(Cte(table, "one row per user", _indented(per_user)))
+            final, more = self._means(table, names, texts)
+            ctes += more
+        ctes = [*self.sources.ctes(), *ctes]
+        steps = ",\n".join(f"-- {c.comment}\n{c.name} AS (\n{c.body}\n)" for c in ctes)
+        return f"WITH\n{steps}\n{final}\n"
+
+    def _names(self, names: Iterable[str]) -> str:
+        return ", ".join(self.dialect.names_of(names))
+
+    def _values(self) -> list[Values]:
+        """Translate the metrics of each scope."""
+        by_rows: dict[tuple[Any, ...], list[RequestedMetric]] = {}
+        for metric in self.question.requested:
+            scope = registry.reading_of(metric.reads).scope
+            level = self.settings.relevant_at if metric.relevant_at is None else metric.relevant_at
+            gains = "relevant_at" if metric.gains_from_there else self.settings.gains_from
+            by_rows.setdefault((scope, level, gains), []).append(metric)
+        every: list[Values] = []
+        for (_, level, gains), metrics in by_rows.items():
+            settings = replace(self.settings, relevant_at=level, gains_from=gains)
+            judged = self.judged._replace(settings=settings)
+            frame = judged.truth
+            # in "judged", hits are counted, not taken from the order of the rows
+            rows = Rows(judged, frame, frame, "judged", frame)
+            suffix = f"_{len(every) + 1}" if every else ""
+            every.append(scopes.values_of(self.sources, rows, metrics, suffix))
+        return every
+
+    def _who(self) -> str:
+        """Select the users who count, once each."""
+        sources, users = self.sources, self.users
+        lists = f"SELECT DISTINCT {self.keys} FROM {sources.lists}"
+        if users == "run":
+            return f"  {lists}"
+        where = f" WHERE {self.dialect.name_of('relevance')} > 0" if users == "truth" else ""
+        judged = f"SELECT DISTINCT {self.keys} FROM {sources.name('judgments')}"
+        if sources.lacking:
+            judged += f" CROSS JOIN {sources.name('all_groups')}"
+        judged += where
+        if users in ("truth", "judged"):
+            return f"  {judged}"
+        if users == "all":
+            either = f"{lists}\n    UNION ALL\n    {judged}"
+            return f"  SELECT DISTINCT {self.keys}\n  FROM (\n    {either}\n  ) AS either"
+        join = self._served()
+        if users == "both":
+            join = f"JOIN ({lists}) AS listed USING ({self.keys})"
+        return f"  SELECT {self.keys}\n  FROM ({judged}) AS judged\n  {join}"
+
+    def _served(self) -> str:
+        """Keep users with a list in every system, within the groups of the other columns."""
+        sources, keys = self.sources, self.sources.keys
+        system = user_choice.system_of(keys[:-1])
+        own = self._names(name for name in keys if name != system)
+        lists = f"(SELECT DISTINCT {self.keys} FROM {sources.cut}) AS lists_of_users"
+        served = f"SELECT {own}, COUNT(*) AS num_lists FROM {lists} GROUP BY {own}"
+        join = f"JOIN ({served}) AS served USING ({own})"
+        if system is None:
+            return join
+        groups = sources.lacking if system in sources.lacking else keys[:-1]
+        rest = self._names(name for name in groups if name != system)
+        number = f"COUNT(*) AS num_systems FROM ({self._groups(groups)}) AS every_group"
+        systems = f"SELECT {rest}, {number} GROUP BY {rest}" if rest else f"SELECT {number}"
+        on = f"JOIN ({systems}) AS systems USING ({rest})"
+        on = on if rest else f"CROSS JOIN ({systems}) AS systems"
+        return f"{join}\n  {on}\n  WHERE num_lists = num_systems"
+
+    def _groups(self, names: Sequence[str]) -> str:
+        """Select each group of the run and the truth once."""
+        columns, sources = self._names(names), self.sources
+        groups = f" CROSS JOIN {sources.name('all_groups')}" if sources.lacking else ""
+        if {*names} <= {*sources.lacking}:
+            return f"SELECT DISTINCT {columns} FROM {sources.name('all_groups')}"
+        both = f"SELECT {columns} FROM {sources.lists} UNION ALL "
+        both += f"SELECT {columns} FROM {sources.name('judgments')}{groups}"
+        return f"SELECT DISTINCT {columns} FROM ({both}) AS both_tables"
+
+    def _per_user(
+        self, every: Sequence[Values], spine: str, names: Mapping[str, str]
+    ) -> tuple[str, dict[str, ColumnText]]:
+        """Join the values of all scopes, for the users who count."""
+        quoted = self.dialect.name_of
+        columns, texts = [self.keys], dict[str, ColumnText]()
+        types = {name: dtype for values in every for name, dtype in values.types.items()}
+        for metric in self.question.requested:
+            text, dtype, name = quoted(metric.name), types[metric.name], quoted(names[metric.name])
+            texts[metric.name] = ColumnText(name, dtype)
+            if self.settings.undefined is not None and dtype in ("int", "float", "bool"):
+                value = Printer(self.dialect, {"": ColumnText(text, dtype)})
+                fill = trees.Literal(float(self.settings.undefined))
+                text = value.sql(Call("coalesce", (Cast(Column(""), "float"), fill)))
+                texts[metric.name] = ColumnText(name, "float" if dtype == "bool" else dtype)
+            columns.append(text if text == name else f"{text} AS {name}")
+        joins = [f"\nLEFT JOIN {v.name} USING ({self.keys})" for v in every if v.name != spine]
+        return f"SELECT\n  {_listed(columns)}\nFROM {spine}{''.join(joins)}", texts
+
+    def _means(
+        self, per_user: str, names: Mapping[str, str], texts: Mapping[str, ColumnText]
+    ) -> tuple[str, list[Cte]]:
+        """Reduce the values of users to one row per group."""
+        sources, users = self.sources, self.dialect.name_of("users")
+        by, printer = sources.keys[:-1], Printer(self.dialect, texts)
+        columns = [f"COUNT(*) AS {users}"]
+        for metric in self.question.requested:
+            mean = printer.sql(trees.read(metric.over_users(pl.col(metric.name))))
+            columns.append(f"{mean} AS {self.dialect.name_of(names[metric.name])}")
+        keys = self._names(by)
+        if not by:
+            return f"SELECT\n  {_listed(columns)}\nFROM {per_user}", []
+        final = f"SELECT\n  {_listed([keys, *columns])}\nFROM {per_user}\nGROUP BY {keys}"
+        lacks_all = {*by} == {*sources.lacking}
+        if self.users in ("truth", "judged") and lacks_all:
+            return final, []  # each group has all users of the truth, so that none is without users
+        means, groups = sources.name("means"), sources.name("all_groups")
+        ctes = [Cte(means, "means over users", _indented(final))]
+        if not lacks_all:
+            groups, comment = sources.name("every_group"), "also groups in which no user counts"
+            ctes.append(Cte(groups, comment, f"  {self._groups(by)}"))
+        columns = [keys, f"COALESCE({users}, 0) AS {users}"]
+        columns += self.dialect.names_of(names[m.name] for m in self.question.requested)
+        text = f"SELECT\n  {_listed(columns)}\nFROM {groups}\nLEFT JOIN {means} USING ({keys})"
+        return text, ctes
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ",\n  ".join(columns)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

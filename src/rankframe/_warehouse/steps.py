@@ -1,0 +1,252 @@
+"""Rows in steps: windows cannot be nested in SQL, so a column is made after those that it reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from rankframe._vocabulary import trees
+from rankframe._vocabulary.trees import (
+    AGGREGATES,
+    WINDOWED,
+    Call,
+    Cast,
+    Column,
+    Literal,
+    Node,
+    Over,
+)
+from rankframe._warehouse.dialects import Dialect
+from rankframe._warehouse.printing import ColumnText, Printer
+
+
+class Cte(NamedTuple):
+    """One named step of the query, and what it holds in one line."""
+
+    name: str
+    comment: str
+    body: str
+
+
+#: Writes a step after another one, of which it takes the name.
+Join: TypeAlias = Callable[[str], str]
+
+
+@dataclass
+class Steps:
+    """Rows of the truth or of hits, and the columns that are derived on them."""
+
+    name: str
+    comment: str
+    dialect: Dialect
+    keys: Sequence[str]  # of a list, as far as these rows have them
+    source: str  # what follows SELECT *
+    columns: MutableMapping[str, ColumnText]
+    unhidden: Callable[[str], str] = str  # makes a name that hides no table
+    reserved: Sequence[str] = ()  # names that no derived column has
+    facts: dict[Node, Node] = field(default_factory=dict[Node, Node])
+    groups: frozenset[str] = frozenset()  # of lists, all of which have these rows
+    truth: Steps | None = None  # the rows that these are some of
+    step_of: dict[str, int] = field(default_factory=dict[str, int])
+    derived: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    joined: dict[int, dict[str, Join]] = field(default_factory=dict[int, "dict[str, Join]"])
+    windows: dict[Node, Column] = field(default_factory=dict[Node, Column])
+
+    @property
+    def printer(self) -> Printer:
+        """Print what reads these rows."""
+        return Printer(self.dialect, self.columns)
+
+    @property
+    def last(self) -> str:
+        """The name of the step that has all columns."""
+        return self.ctes()[-1].name
+
+    def ctes(self) -> list[Cte]:
+        """Write all steps."""
+        source = self.source if self.truth is None else f"FROM {self.truth.last}\n  {self.source}"
+        ctes = [Cte(self.name, self.comment, _select(self.derived.get(1, []), source))]
+        for step in range(1, 1 + max([0, *self.derived, *self.joined])):
+            columns, joined = self.derived.get(step, []), self.joined.get(step, {})
+            if step > 1 and columns:
+                words = [re.findall(r"\w+", column, re.ASCII)[-1] for column in columns]
+                ctes.append(self._after(ctes, words, _select(columns, f"FROM {ctes[-1].name}")))
+            for word, join in joined.items():
+                ctes.append(self._after(ctes, [word], join(ctes[-1].name)))
+        return ctes
+
+    def _after(self, ctes: Sequence[Cte], words: Sequence[str], body: str) -> Cte:
+        """Name a step after the first column that it adds."""
+        name = self.unhidden(f"{self.name}_with_{words[0]}")
+        while name in [cte.name for cte in ctes]:
+            name += "_"
+        return Cte(name, f"the same, with {', '.join(words)}", body)
+
+    def add(self, name: str, node: Node, *, of_all: bool = False) -> None:
+        """Derive a column, unless it is the same for all rows.
+
+        An aggregate in it is one of each list, or ``of_all`` rows.
+        """
+        self._derive(name, self.ready(node, of_all=of_all))
+
+    def _derive(self, name: str, node: Node) -> None:
+        printer = self.printer
+        if isinstance(node, Literal | Column):  # no column of its own
+            self.facts[Column(name)] = node
+            self.columns[name] = ColumnText(printer.sql(node), printer.dtype(node))
+            return
+        text = ColumnText(self._free(name), printer.dtype(node), printer.nullable(node))
+        step = self.step_after(node)
+        self.derived.setdefault(step, []).append(f"{printer.column(node)} AS {text.sql}")
+        self.columns[name], self.step_of[name] = text, step
+
+    def add_sum(self, name: str, value: Node, where: str, item: str) -> None:
+        """Join a sum over rows of the truth."""
+        assert self.truth is not None
+        quoted, word = self.dialect.names_of, self._free(name)
+        own = quoted([*self.keys, item])
+        on = " AND ".join([f"o.{key} = a.{key}" for key in quoted(self.truth.keys)] + [where])
+        columns = ", ".join(f"a.{key}" for key in own)
+        printer = self.truth.prefixed("o")
+        total = f"SUM({printer.column(value)}) AS {word}"
+        rows = self.truth.last
+
+        def join(before: str) -> str:
+            return (
+                f"  SELECT *\n  FROM {before}\n  LEFT JOIN (\n    SELECT {columns}, {total}\n"
+                f"    FROM {before} AS a\n    JOIN {rows} AS o ON {on}\n"
+                f"    GROUP BY {columns}\n  ) AS sums USING ({', '.join(own)})"
+            )
+
+        self.joined.setdefault(1, {})[word[1:-1]] = join
+        self.columns[name], self.step_of[name] = ColumnText(word, printer.dtype(value)), 1
+
+    def prefixed(self, table: str) -> Printer:
+        """Print what reads these rows as another table; a constant has no column."""
+        return Printer(
+            self.dialect,
+            {
+                name: text._replace(sql=f"{table}.{text.sql}")
+                if text.sql.startswith(self.dialect.quote)
+                else text
+                for name, text in self.columns.items()
+            },
+        )
+
+    def ready(self, node: Node, *, of_all: bool = False) -> Node:
+        """Simplify a node on these rows, and put windows inside windows into columns."""
+        keys = () if of_all else tuple(map(Column, self.keys))
+        node = self._of_truth(node, keys)
+        return self._flat(simplified(node, self.printer, self.facts), keys)
+
+    def _of_truth(self, node: Node, keys: tuple[Node, ...]) -> Node:
+        """Take the windows that read the truth alone over all of its rows, before the join."""
+        if self.truth is None:
+            return node
+        window = Over(node, keys) if isinstance(node, Call) and node.name in AGGREGATES else node
+        read = {*trees.columns_of(window)} - self.truth.groups
+        if isinstance(window, Over) and read <= {*self.truth.columns}:
+            return self.truth.in_column(self.truth.ready(window))
+        inputs = tuple(self._of_truth(below, keys) for below in trees.inputs_of(node))
+        return trees.rebuilt(node, inputs)
+
+    def step_after(self, node: Node) -> int:
+        """Tell the step in which a column that reads others can be made."""
+        return 1 + max((self.step_of.get(name, 0) for name in trees.columns_of(node)), default=0)
+
+    def _free(self, name: str) -> str:
+        """Write a name of the vocabulary as one word that no other column has."""
+        word = re.sub(r"\W+", "_", name).strip("_")
+        taken = {text.sql.lower() for text in self.columns.values()}
+        taken |= {name.lower() for name in self.dialect.names_of(self.reserved)}
+        while self.dialect.name_of(word).lower() in taken:
+            word += "_"
+        return self.dialect.name_of(word)
+
+    def _flat(self, node: Node, rest: tuple[Node, ...]) -> Node:
+        """Put a window around what needs other rows: where none is named, those of ``rest``."""
+        if isinstance(node, Over):
+            order = tuple(self._flat(below, rest) for below in node.order)
+            return self._pushed(node.value, node.keys, order, rest)
+        if isinstance(node, Call) and node.name in AGGREGATES | {"rank", "is_duplicated"}:
+            return self._pushed(node, rest, (), rest)
+        if isinstance(node, Call) and node.name in WINDOWED:
+            msg = f"it has {node.name!r} in no order: add .over(…, order_by=…)"
+            raise ValueError(msg)
+        inputs = tuple(self._flat(below, rest) for below in trees.inputs_of(node))
+        return trees.rebuilt(node, inputs)
+
+    def _pushed(
+        self, node: Node, keys: tuple[Node, ...], order: tuple[Node, ...], rest: tuple[Node, ...]
+    ) -> Node:
+        """Move a window down to the functions that need other rows."""
+        if isinstance(node, Over):
+            return self._flat(node, rest)
+        if isinstance(node, Call) and node.name in AGGREGATES | WINDOWED:
+            # groups that these rows do not have yet all have the same rows
+            own = (k for k in keys if not (isinstance(k, Column) and k.name in self.groups))
+            inputs = tuple(self.in_column(self._flat(below, rest)) for below in node.inputs)
+            return Over(Call(node.name, inputs, node.option), tuple(own), order)
+        inputs = tuple(self._pushed(below, keys, order, rest) for below in trees.inputs_of(node))
+        return trees.rebuilt(node, inputs)
+
+    def in_column(self, node: Node) -> Node:
+        """Put what has a window into a column of its own."""
+        over = [below for below in trees.every_node(node) if isinstance(below, Over)]
+        if over and node not in self.windows:
+            value = over[0].value
+            function = value.name if isinstance(value, Call) else "window"
+            name = " ".join([function, *trees.columns_of(value)])
+            while name in self.columns:
+                name += " "
+            self._derive(name, node)
+            self.windows[node] = Column(name)
+        return self.windows[node] if over else node
+
+
+def _select(columns: Sequence[str], source: str) -> str:
+    listed = ",\n    ".join(["*", *columns])
+    return f"  SELECT\n    {listed}\n  {source}" if columns else f"  SELECT *\n  {source}"
+
+
+def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node:
+    """Leave out what is the same for all of the rows."""
+    inputs = tuple(simplified(below, printer, facts) for below in trees.inputs_of(node))
+    node = trees.rebuilt(node, inputs)
+    if node in facts:
+        return facts[node]
+    match node:
+        case Cast(Literal(bool() as value), dtype) if dtype != "bool":
+            return Literal(int(value))
+        case Cast(Literal(None) as null, _):
+            return null
+        case Cast(value, dtype) if printer.dtype(value) == dtype:
+            return value
+        case Call("when", (Literal(condition), value, otherwise)):
+            return value if condition else otherwise
+        case Call("greater", (Literal(1 | 1.0), Literal(0))):
+            return Literal(value=True)
+        case Call("times", (Literal(1 | 1.0), value)) | Call("times", (value, Literal(1 | 1.0))):
+            return value
+        case Call("divide", (value, Literal(1 | 1.0))):
+            return Cast(value, "float")
+        case Call("and" | "or", (left, right)):
+            decides = node.name == "or"  # true decides or, and false decides and
+            for side, other in ((left, right), (right, left)):
+                if isinstance(side, Literal) and isinstance(side.value, bool):
+                    return side if side.value is decides else other
+        case Call("is_null" | "is_not_null", (value,)) if not printer.nullable(value):
+            return Literal(node.name == "is_not_null")
+        case Call("coalesce", (value, *_)) if not printer.nullable(value):
+            return value
+        case Call("sum", (Literal(1),)):
+            return Call("len", ())
+        case Call("sum", (Literal(float() | int() as number),)):
+            return Call("times", (Call("len", ()), Literal(number)))
+        case Call("cum_sum", (Literal(1),)):
+            return Call("place", ())
+        case _:
+            pass
+    return node

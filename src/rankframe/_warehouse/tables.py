@@ -1,0 +1,233 @@
+"""The tables of a warehouse: what they have is said, and read as empty frames.
+
+So roles, types and groups are checked by the rules of every call. The lists and the judgments that
+all scopes read are CTEs here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import polars as pl
+
+from rankframe._request.keywords import Columns, Settings
+from rankframe._request.types import Frame
+from rankframe._tables import adapters
+from rankframe._tables.table import Table, Tables
+from rankframe._warehouse.dialects import Dialect
+from rankframe._warehouse.printing import ColumnText
+from rankframe._warehouse.steps import Cte
+
+#: A table's name as a dotted path or a tuple of parts, or one Jinja expression.
+TableName: TypeAlias = str | tuple[str, ...]
+#: The columns of a table: a frame, a schema, or a type by name.
+TableSchema: TypeAlias = "Frame | pl.Schema | Mapping[str, Any]"
+
+
+def empty_frames(
+    schema: Mapping[str, TableSchema] | None,
+    named: Collection[str],
+    by: Sequence[str],
+    columns: Columns,
+    *,
+    rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
+) -> dict[str, pl.LazyFrame]:
+    """Make an empty frame of each table, with the columns that it is said to have."""
+    frames = {name: _empty(schema[name]) for name in schema} if schema else {}
+    for name in frames:
+        if name not in named:
+            msg = f"schema: {name!r} is not one of the tables of this call: {', '.join(named)}"
+            raise ValueError(msg)
+    types = {n: t for frame in frames.values() for n, t in frame.collect_schema().items()}
+    role = cast("Mapping[str, str]", columns)
+    # ids that one table is said to have have the same type in the others
+    ids, groups = (
+        {name: types.get(name, pl.String()) for name in names}
+        for names in ((role.get("user", "user"), role.get("item", "item")), by)
+    )
+    number = {role["score"]: pl.Float64()} if "score" in role else {role.get("rank", "rank"): rank}
+    grade = {role.get("relevance", "relevance"): pl.Float64()}
+    default = {"run": groups | ids | number, "truth": ids | grade, "exclude": ids}
+    return {name: frames[name] if name in frames else _empty(default[name]) for name in named}
+
+
+def _empty(table: TableSchema) -> pl.LazyFrame:
+    if isinstance(table, Mapping):
+        return pl.LazyFrame(schema=cast("Mapping[str, Any]", table))
+    frame = adapters.to_polars(table, "schema=")
+    return pl.LazyFrame(schema=frame.collect_schema())
+
+
+def type_of(dtype: pl.DataType) -> str:
+    """Name the kind of a column's values."""
+    if dtype == pl.Boolean:
+        return "bool"
+    return "int" if dtype.is_integer() else "float" if dtype.is_numeric() else "other"
+
+
+@dataclass
+class Sources:
+    """The tables of a call: their names, columns and roles, and the CTEs that read them."""
+
+    dialect: Dialect
+    tables: Tables
+    paths: Mapping[str, str]  # as they are written in SQL
+    own: Sequence[str]  # columns of the caller's that metrics read
+    is_typed: bool  # whether the columns of the run were named
+
+    def __post_init__(self) -> None:
+        words = {word.lower() for path in self.paths.values() for word in re.findall(r"\w+", path)}
+        self._taken = words
+        self.lengths: dict[str, str] = {}  # columns of the lengths of lists, as scopes need them
+        run, truth = self.tables.both
+        self.keys, self.item, self.truth_keys = run.keys, run.item, truth.keys
+        self.lacking = self.tables.lacking
+        self.own_of_truth = [n for n in self.own if n in truth.schema]
+        self.own_of_run = [n for n in self.own if n in run.schema and n not in self.own_of_truth]
+        names = [*self.keys, self.item, "rank", "relevance", *self.own_of_truth, *self.own_of_run]
+        lowered = [name.lower() for name in dict.fromkeys(names)]
+        if twice := [name for place, name in enumerate(lowered) if name in lowered[:place]]:
+            msg = f"two columns are called {twice[0]!r} in SQL, which ignores case: rename one"
+            raise ValueError(msg)
+        self.lists = self.cut = self.name("lists" if "exclude" not in self.paths else "lists_left")
+        if self.settings.cuts_lists:
+            only = self.settings.judged_only
+            self.cut = self.name("judged_lists" if only else "lists_to_depth")
+
+    @property
+    def settings(self) -> Settings:
+        """The options of the call."""
+        return self.tables.settings
+
+    def name(self, word: str) -> str:
+        """Name a CTE as no table is called, since it would hide that table."""
+        return f"{word}_" if word in self._taken else word
+
+    def texts(self, names: Sequence[str]) -> dict[str, ColumnText]:
+        """Describe columns of the tables; keys are never null."""
+        schema = {n: t for table in self.tables.both for n, t in table.schema.items()}
+        quoted, ids = self.dialect.name_of, [*self.keys, self.item]
+        return {n: ColumnText(quoted(n), type_of(schema[n]), n not in ids) for n in names}
+
+    def _names(self, names: Iterable[str]) -> str:
+        return ", ".join(self.dialect.names_of(names))
+
+    def ctes(self) -> list[Cte]:
+        """Read the run and the truth."""
+        segments = self.tables.run.truth_groups
+        lists = self._lists(self.name("whole_lists" if segments else "lists"))
+        ctes = [lists, self._judgments()]
+        last = lists.name
+        if segments:
+            last = self.name("lists_of_segments" if "exclude" in self.paths else "lists")
+            ctes.append(self._with_segments(last, lists.name))
+        if self.lacking:
+            # from the table itself: DuckDB would keep all rows of a step that is read twice
+            body = f"  SELECT DISTINCT {self._names(self.lacking)}"
+            body += lists.body[lists.body.index("\n  FROM") :]
+            ctes.append(
+                Cte(
+                    self.name("all_groups"),
+                    "the groups of the run; the whole truth judges each",
+                    body,
+                )
+            )
+        if "exclude" in self.paths:
+            ctes += self._without_excluded(last)
+        if self.settings.cuts_lists:
+            ctes.append(self._cut())
+        if self.lengths:
+            columns = [f"{text} AS {name}" for name, text in self.lengths.items()]
+            body = f"{_select([self._names(self.keys), *columns])}\n  FROM {self.cut}"
+            body += f"\n  GROUP BY {self._names(self.keys)}"
+            ctes.append(Cte(self.name("list_lengths"), "how many items each list has", body))
+        return ctes
+
+    def _lists(self, name: str) -> Cte:
+        run, quoted = self.tables.run, self.dialect.name_of
+        keys = [name for name in self.keys if name not in run.truth_groups]
+        if run.rank is not None:
+            value = quoted(run.rank)
+            rank, where = f"CAST({value} AS {self.dialect.types[1]})", f"{value} IS NOT NULL"
+        else:
+            assert run.score is not None
+            score, item = quoted(run.score), quoted(self.item) + self._collation(run)
+            order = f"PARTITION BY {self._names(keys)} ORDER BY {score} DESC, {item} DESC"
+            rank, where = f"ROW_NUMBER() OVER ({order})", f"{score} IS NOT NULL"
+            if run.schema[run.score].is_float() and self.dialect.is_nan != "FALSE":
+                number = f"CAST({score} AS {self.dialect.types[0]})"
+                where += f" AND NOT {self.dialect.is_nan.format(number, self.dialect.nan)}"
+        ids = self.dialect.names_of([*keys, self.item, *self.own_of_run])
+        ids.append(f"{rank} AS {quoted('rank')}")
+        body = f"{_select(ids)}\n  FROM {self.paths['run']}"
+        comment = "the items that each list returned, with their ranks"
+        return Cte(name, comment, f"{body}\n  WHERE {where}")
+
+    def _collation(self, run: Table) -> str:
+        """Order ids of text by their bytes; only the type of the ids tells whether they are."""
+        if not (self.is_typed or not self.dialect.collation):
+            msg = (
+                f"score={run.score!r}: equal scores are ordered by item, and the order depends on "
+                f"whether {run.item} is text: say what the run has, as in schema={{'run': {{…, "
+                f"{run.item!r}: pl.String, {run.score!r}: pl.Float64}}}}"
+            )
+            raise ValueError(msg)
+        return self.dialect.collation if run.schema[run.item] == pl.String else ""
+
+    def _judgments(self) -> Cte:
+        truth, value, where = self.tables.both[-1], "1", ""
+        if truth.relevance is not None:
+            value = self.dialect.name_of(truth.relevance)
+            where = f"\n  WHERE {value} IS NOT NULL"
+            if truth.schema[truth.relevance] == pl.Boolean:
+                value = f"CASE WHEN {value} THEN 1 ELSE 0 END"
+        ids = self.dialect.names_of([*truth.keys, self.item, *self.own_of_truth])
+        relevance = self.dialect.name_of("relevance")
+        grade = f"CAST({value} AS {self.dialect.types[0]}) AS {relevance}"
+        body = f"{_select([*ids, grade])}\n  FROM {self.paths['truth']}{where}"
+        return Cte(self.name("judgments"), "the judged items, with grades as numbers", body)
+
+    def _with_segments(self, name: str, lists: str) -> Cte:
+        """Put the list of a user into each group that only the truth has."""
+        shared = [n for n in self.truth_keys if n not in self.tables.run.truth_groups]
+        judged = f"SELECT DISTINCT {self._names(self.truth_keys)} FROM {self.name('judgments')}"
+        body = f"  SELECT *\n  FROM {lists}\n  JOIN ({judged}) AS judged_users "
+        comment = "the same, in the groups that the truth has for the user"
+        return Cte(name, comment, f"{body}USING ({self._names(shared)})")
+
+    def _without_excluded(self, last: str) -> list[Cte]:
+        """Remove rows from the lists, and move up those below; gaps in the ranks stay."""
+        rank, before = self.dialect.name_of("rank"), self.name("lists_with_gaps")
+        ids = [n for n in self.tables.beside["exclude"].ids if n in (*self.keys, self.item)]
+        place = f"DENSE_RANK() OVER (PARTITION BY {self._names(self.keys)} ORDER BY {rank})"
+        on = " AND ".join(f"x.{name} = l.{name}" for name in self.dialect.names_of(ids))
+        columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])
+        body = f"{_select([*columns, f'gap + {place} AS {rank}'])}\n  FROM {before} AS l\n"
+        body += f"  WHERE NOT EXISTS (SELECT 1 FROM {self.paths['exclude']} AS x WHERE {on})"
+        gaps = f"  SELECT *, {rank} - {place} AS gap\n  FROM {last}"
+        comment = "the lists without excluded items; those below move up"
+        return [
+            Cte(before, "how many empty places are above", gaps),
+            Cte(self.lists, comment, body),
+        ]
+
+    def _cut(self) -> Cte:
+        """Cut the lists to a depth, and leave out the items without a judgment."""
+        rank, relevance = self.dialect.names_of(["rank", "relevance"])
+        where = [] if self.settings.depth is None else [f"{rank} <= {self.settings.depth}"]
+        if not self.settings.judged_only:
+            body = f"  SELECT *\n  FROM {self.lists}\n  WHERE {where[0]}"
+            return Cte(self.cut, "the lists to this depth", body)
+        columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])
+        place = f"RANK() OVER (PARTITION BY {self._names(self.keys)} ORDER BY {rank})"
+        body = f"{_select([*columns, f'{place} AS {rank}'])}\n  FROM {self.lists}\n  JOIN "
+        body += f"{self.name('judgments')} USING ({self._names([*self.truth_keys, self.item])})"
+        body += f"\n  WHERE {' AND '.join([*where, f'{relevance} >= 0'])}"
+        return Cte(self.cut, "the judged items of the lists, with ranks without gaps", body)
+
+
+def _select(columns: Sequence[str]) -> str:
+    return "  SELECT\n    " + ",\n    ".join(columns)

@@ -1,0 +1,70 @@
+"""What has no form in SQL: the reason, and what works instead."""
+
+from __future__ import annotations
+
+from rankframe._request import keywords, labels, registry, share_names
+from rankframe._request.labels import RequestedMetric
+from rankframe._tables.table import Tables
+
+#: The nearest label that has a form in SQL.
+_NEAREST = {
+    "alpha_dcg": "dcg(gain=binary)",
+    "alpha_ndcg": "ndcg(gain=binary)",
+    "ap_ia": "ap",
+    "compatibility": "rbp",
+    "concordance": "auc",
+    "corrected": "ndcg",
+    "coverage": "hit",
+    "err_ia": "err",
+    "g": "ndcg",
+    "gap": "ap",
+    "inst": "insq",
+    "kendall_tau_b": "auc",
+    "nerr_ia": "nerr",
+    "nnrbp": "rbp",
+    "nrbp": "rbp",
+    "precision_ia": "precision",
+    "snips_dcg": "dcg",
+    "snips_recall": "recall",
+    "subtopic_recall": "recall",
+}
+
+
+def error(name: str, reason: str) -> ValueError:
+    """Make the error of a metric that SQL cannot say."""
+    parsed = labels.look_up(name)
+    near = None if parsed is None else _NEAREST.get(parsed.entry.plain)
+    if parsed is not None and near is not None and parsed.parts["k"]:
+        near += f"@{parsed.parts['k']}"
+    instead = "" if near is None else f"the nearest label is {near!r}; "
+    msg = f"metric {name!r} has no form in SQL: {reason}; {instead}rf.evaluate computes it"
+    return ValueError(msg)
+
+
+def refuse_metric(metric: RequestedMetric) -> None:
+    """Raise for a metric that reads what a query does not have."""
+    if share_names.kind_of(metric) is not None:
+        raise error(metric.name, "it reads shares of all lists")
+    reading = registry.reading_of(metric.reads, inputs=keywords.INPUTS)
+    for name, column in reading.columns.items():
+        if column.source:
+            raise error(metric.name, f"it reads {name!r}, from {column.source}=")
+        if column.scope == "subtopic":
+            raise error(metric.name, f"it reads {name!r}, a column of subtopics")
+        if column.join is not None and column.form is None:
+            raise error(
+                metric.name, f"it reads {name!r}, which a join adds that has no form in SQL"
+            )
+
+
+def refuse_tables(read: Tables) -> None:
+    """Raise for tables with ties as blocks, or with subtopics."""
+    if read.tied:
+        msg = "run, column 'tied': SQL has no form of expectations over ties: rank with ties='item'"
+        raise ValueError(msg)
+    if read.has_subtopics:
+        msg = (
+            "truth, column 'subtopic': SQL has no form of rows per subtopic: select one row per "
+            "item, as in SELECT user, item, MAX(relevance)"
+        )
+        raise ValueError(msg)

@@ -1,0 +1,201 @@
+"""Frames of other packages: read once, through Arrow, at the start of the call."""
+
+import inspect
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+import rankframe.trec
+from rankframe._namespace import CHARTS, VERBS
+from rankframe._tables import adapters
+
+RUN = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "c"], "rank": [1, 2, 1]})
+TRUTH = pl.DataFrame({"user": [1, 2, 2], "item": ["b", "c", "d"], "relevance": [2, 1, 1]})
+RUNS = pl.concat([RUN.with_columns(model=pl.lit(name)) for name in "xy"])
+
+
+class Stream:
+    """It can be read once, and has nothing but the protocol."""
+
+    def __init__(self, frame):
+        self._frames = [frame]
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._frames.pop().__arrow_c_stream__()
+
+
+def in_pyarrow(frame):
+    pytest.importorskip("pyarrow")
+    return frame.to_arrow()
+
+
+def in_batches(frame):
+    pytest.importorskip("pyarrow")
+    return frame.to_arrow().to_reader()
+
+
+def in_duckdb(frame):
+    duckdb = pytest.importorskip("duckdb")
+    return duckdb.connect().from_arrow(frame.to_arrow())
+
+
+def in_narwhals(frame):
+    return pytest.importorskip("narwhals").from_native(frame)
+
+
+KINDS = [Stream, in_pyarrow, in_batches, in_duckdb, in_narwhals]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_frame_is_read_and_the_result_is_of_polars(kind):
+    expected = rf.evaluate(RUN, "ndcg@2", "rr", truth=TRUTH)
+    result = rf.evaluate(kind(RUN), "ndcg@2", "rr", truth=kind(TRUTH))
+    assert type(result) is pl.DataFrame
+    assert result.equals(expected)
+    assert (
+        rf.evaluate(RUN.lazy(), "rr", truth=kind(TRUTH)).collect().equals(expected.drop("ndcg@2"))
+    )
+    by_name = rf.evaluate({"x": kind(RUN), "y": kind(RUN)}, "rr", truth=kind(TRUTH))
+    assert by_name.equals(rf.evaluate({"x": RUN, "y": RUN}, "rr", truth=TRUTH))
+    history = {"history": kind(RUN), "exclude": kind(RUN.head(1))}
+    assert rf.evaluate(kind(RUN), "novelty@1", **history).height == 1
+
+
+def verbs():
+    """Name every public function that takes a frame."""
+    yield from ((name, getattr(rf, name)) for name in [*VERBS, "as_dict", "from_runs"])
+    yield from ((f"plot.{name}", getattr(rf.plot, name)) for name in CHARTS)
+    names = "facts", "sums", "values", "combine"
+    yield from ((f"parts.{name}", getattr(rf.parts, name)) for name in names)
+    yield from [("Meter", rf.Meter.__init__), ("Meter.update", rf.Meter.update)]
+    yield from [("from_scores", rf.from_scores), ("trec.write_run", rf.trec.write_run)]
+
+
+@pytest.mark.parametrize(("name", "verb"), [*verbs()])
+def test_every_verb_reads_streams_at_its_start(name, verb):
+    assert verb.__code__ is adapters.takes_any_frame(print).__code__
+    assert inspect.signature(verb) == inspect.signature(verb.__wrapped__)
+
+
+MEANS = pl.DataFrame({"model": ["x", "y", "z"], "rr": [0.1, 0.2, 0.3], "ap": [0.1, 0.3, 0.2]})
+CALLS = {
+    "judge": lambda frame: rf.judge(frame(RUN), frame(TRUTH)),
+    "check": lambda frame: rf.check(frame(RUN), truth=frame(TRUTH)),
+    "compare": lambda frame: rf.compare(frame(RUNS), "rr", truth=frame(TRUTH), baseline="x"),
+    "lists": lambda frame: rf.lists(frame(RUNS), 1, truth=frame(TRUTH), by="model"),
+    "health": lambda frame: rf.health({"x": frame(RUN)}, truth=frame(TRUTH), history=frame(RUN)),
+    "listed": lambda frame: rf.listed(frame(RUN), "popularity", history=frame(RUN)),
+    "overlap": lambda frame: rf.overlap(frame(RUN), frame(RUN), k=1),
+    "plot": lambda frame: rf.plot.agreement(frame(MEANS)).data,
+    "sums": lambda frame: rf.parts.combine(rf.parts.sums(frame(RUN), "rr", truth=frame(TRUTH))),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_verbs_give_what_they_give_for_polars(call):
+    expected = call(lambda frame: frame)
+    assert call(Stream).equals(expected)
+
+
+def test_a_meter_reads_streams():
+    meter = rf.Meter("rr", "novelty@1", history=Stream(RUN))
+    meter.update(Stream(RUN), Stream(TRUTH))
+    assert meter.compute().equals(rf.evaluate(RUN, "rr", "novelty@1", truth=TRUTH, history=RUN))
+
+
+def test_pandas_stays_pandas_beside_any_frame():
+    pandas = pytest.importorskip("pandas")
+    result = rf.evaluate(RUN.to_pandas(), "rr", truth=Stream(TRUTH))
+    assert isinstance(result, pandas.DataFrame)
+
+
+class SparkFrame:
+    """As pyspark's: it has the method, which would collect all rows."""
+
+    __module__ = "pyspark.sql.dataframe"
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        msg = "collected"
+        raise AssertionError(msg)
+
+    def collect(self):
+        msg = "collected"
+        raise AssertionError(msg)
+
+
+class OwnSparkFrame(SparkFrame):
+    __module__ = "ours"
+
+
+@pytest.mark.parametrize("kind", [SparkFrame, OwnSparkFrame])
+def test_a_spark_frame_is_never_collected(kind):
+    if kind is SparkFrame:
+        with pytest.raises(TypeError, match="SparkFrame, which rankframe.spark takes in evaluate"):
+            rf.evaluate(kind(), "rr", truth=TRUTH)
+    for call in (
+        lambda: rf.evaluate(kind(), "rr", truth=TRUTH),
+        lambda: rf.evaluate(RUN, "rr", truth=kind()),
+        lambda: rf.evaluate({"a": kind()}, "rr", truth=TRUTH),
+        lambda: rf.evaluate(RUN, "popularity", history=kind()),
+    ):
+        with pytest.raises(TypeError, match="must be a polars DataFrame"):
+            call()
+
+
+class Lazy:
+    __module__ = "narwhals.dataframe"
+
+    def collect(self):
+        raise AssertionError
+
+
+class Dask:
+    __module__ = "dask.dataframe"
+
+    def compute(self):
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("frame", "cure"),
+    [
+        (Lazy(), "not narwhals Lazy: call .collect()"),
+        (Dask(), "not dask Dask: call .compute()"),
+        ("run.parquet", "not str: read the file, as in pl.read_parquet(path)"),
+        (Path("run.parquet"), ": read the file, as in pl.read_parquet(path)"),
+        ([{"user": 1, "item": "a", "rank": 1}], "not list: pl.DataFrame(…) makes one"),
+        ({"q": {"a": 1.0}}, ": rf.from_dict(…) or pl.DataFrame(…) makes one"),
+        ({"a"}, "not set: a set has no order; rf.from_dict makes a truth of {user: {items}}"),
+        (RUN.to_dicts(), "not list: pl.DataFrame(…) makes one"),
+    ],
+)
+def test_what_is_no_frame_is_named_with_the_call_that_makes_one(frame, cure):
+    for call in (
+        lambda: rf.evaluate(frame, "rr", truth=TRUTH),
+        lambda: rf.evaluate(RUN, "rr", truth=frame),
+    ):
+        with pytest.raises(TypeError) as raised:
+            call()
+        assert str(raised.value).endswith(cure)
+
+
+def test_a_run_is_needed():
+    with pytest.raises(TypeError, match="not NoneType$"):
+        rf.evaluate(None, "rr", truth=TRUTH)
+
+
+@pytest.mark.parametrize(
+    "call", [rf.from_runs, lambda frame: rf.evaluate(frame, "rr", truth=TRUTH)]
+)
+def test_a_dict_of_columns_is_no_dict_of_runs(call):
+    with pytest.raises(TypeError) as raised:
+        call(RUN.to_dict(as_series=False))
+    assert str(raised.value) == (
+        "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; "
+        "rf.from_dict reads {user: [items]}; a dict of runs is {name: run}"
+    )
+    for column in (lambda column: column, pl.Series.to_numpy, pl.Series.to_pandas):
+        with pytest.raises(TypeError, match="a dict of columns"):
+            call({name: column(RUN[name]) for name in RUN.columns})

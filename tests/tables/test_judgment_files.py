@@ -1,0 +1,190 @@
+"""Judgments in JSON: rows, Elasticsearch's _rank_eval, OpenSearch's judgmentRatings."""
+
+import gzip
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+RUN = pl.DataFrame({"user": ["q1", "q1", "7"], "item": ["d2", "1", "d1"], "rank": [1, 2, 1]})
+ELASTICSEARCH = {
+    "requests": [
+        {
+            "id": "q1",
+            "request": {"query": {"match": {"text": "shoes"}}},
+            "ratings": [
+                {"_index": "shop", "_id": "d2", "rating": 0},
+                {"_index": "shop", "_id": 1, "rating": 3},
+            ],
+        },
+        {"id": 7, "ratings": []},
+    ],
+    "metric": {"dcg": {"k": 10, "normalize": True}},
+}
+OPENSEARCH = {
+    "name": "shop",
+    "type": "IMPORT_JUDGMENT",
+    "judgmentRatings": [
+        {
+            "query": "q1",
+            "ratings": [{"docId": "d2", "rating": "0.000"}, {"docId": "1", "rating": "3.0"}],
+        }
+    ],
+}
+ROWS = [
+    {"query": "q1", "docid": "d2", "rating": 0},
+    {"query": "q1", "docid": "1", "rating": 3},
+]
+NAMED = [{"qid": "q1", "docno": "d2", "label": 0}, {"qid": "q1", "docno": 1, "label": 3}]
+EXPECTED = [("q1", "d2", 0), ("q1", "1", 3)]
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def save(content, name="judgments.json", indent=None):
+        (tmp_path / name).write_text(json.dumps(content, indent=indent))
+        return tmp_path / name
+
+    return save
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("content", [ELASTICSEARCH, OPENSEARCH, ROWS], ids=["ES", "OS", "rows"])
+def test_three_shapes_are_one_truth(saved, content, indent):
+    path = saved(content, indent=indent)
+    truth = rf.read_judgments(path)
+    assert truth.rows() == EXPECTED
+    assert truth.schema == {"user": pl.String, "item": pl.String, "relevance": pl.Int64}
+    packed = path.with_suffix(".json.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert rf.read_judgments(str(packed)).equals(truth)
+
+
+def test_rows_keep_their_other_columns_and_fractions(saved):
+    rows = [{"qid": 1, "doc_id": 2, "grade": 0.5, "subtopic": "a"}]
+    truth = rf.read_judgments(saved(rows))
+    assert truth.to_dicts() == [{"user": "1", "item": "2", "relevance": 0.5, "subtopic": "a"}]
+    assert rf.read_judgments(saved([{"user": 1, "item": 2}])).rows() == [("1", "2")]
+    huge = {"requests": [{"id": "q", "ratings": [{"_id": "d", "rating": 10**30}]}]}
+    assert rf.read_judgments(saved(huge)).rows() == [("q", "d", 1e30)]
+    half = {"judgmentRatings": [{"query": "q", "ratings": [{"docId": "d", "rating": "1.5"}]}]}
+    assert rf.read_judgments(saved(half)).rows() == [("q", "d", 1.5)]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("content", [ELASTICSEARCH, OPENSEARCH, NAMED], ids=["ES", "OS", "rows"])
+def test_the_command_reads_them(saved, capsys, content, indent):
+    from rankframe._command.main import main
+
+    if content is NAMED:
+        content = [{**row, "docno": str(row["docno"])} for row in content]
+        run = RUN.rename({"user": "qid", "item": "docno"})
+    else:
+        run = RUN
+    saved(content, indent=indent)
+    run.filter(pl.col(run.columns[0]) == "q1").write_csv("run.csv")
+    assert main(["evaluate", "run.csv", "judgments.json", "-m", "rr", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"users": 1, "rr": 0.5}]
+
+
+def test_ids_of_a_csv_beside_it_are_text(saved, capsys):
+    from rankframe._command.main import main
+
+    requests = [{"id": "07", "ratings": [{"_id": "1", "rating": 1}]}]
+    saved({"requests": requests})
+    pl.DataFrame({"user": ["07"], "item": [1], "score": [0.5]}).write_csv("run.csv")
+    assert main(["evaluate", "run.csv", "judgments.json", "-m", "rr", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"users": 1, "rr": 1.0}]
+
+
+@pytest.mark.parametrize("kind", ["JSON", "TREC", "of the run"])
+def test_ids_without_names_have_those_of_the_other_file(saved, capsys, kind):
+    from rankframe._command.main import main
+
+    saved(ELASTICSEARCH)
+    run = RUN.rename({"user": "query", "item": "docid"}).head(2)
+    run.write_csv("run.csv")
+    files = ["run.csv", "judgments.json"]
+    if kind == "TREC":
+        Path("qrels.txt").write_text("q1 0 d2 0\nq1 0 1 3\n")
+        files = ["run.csv", "qrels.txt"]
+    if kind == "of the run":
+        Path("run.txt").write_text("q1 Q0 d2 1 0.9 r\nq1 Q0 1 2 0.5 r\n")
+        pl.DataFrame(ROWS).write_csv("judgments.csv")
+        files = ["run.txt", "judgments.csv"]
+    assert main(["evaluate", *files, "-m", "rr", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["rr"] == 0.5
+
+
+def test_the_command_reads_the_table_of_quepid(saved, capsys):
+    from rankframe._command.main import main
+
+    pl.DataFrame(ROWS).write_csv("judgments.csv")
+    run = RUN.rename({"user": "query", "item": "docid"}).head(2)
+    run.write_csv("run.csv")
+    assert main(["evaluate", "run.csv", "judgments.csv", "-m", "rr", "-m", "cg", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"users": 1, "rr": 0.5, "cg": 3.0}]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({"queries": [1]}, "'queries' is none of 'requests', 'judgmentRatings'"),
+        ({"requests": {}}, "requests is no list"),
+        ({"requests": [{"id": 1}]}, "requests[0].ratings is missing"),
+        ({"requests": [{"ratings": [{"_id": 1, "rating": 1}]}]}, "requests[0].id is missing"),
+        (
+            {"requests": [{"id": 1, "ratings": [{"_id": 1, "rating": 1}, {"rating": 1}]}]},
+            "requests[0].ratings[1]._id is missing",
+        ),
+        (
+            {"judgmentRatings": [{"query": "a", "ratings": [{"docId": 1, "rating": "good"}]}]},
+            "judgmentRatings[0].ratings[0].rating is 'good', not a number",
+        ),
+        (
+            {"requests": [{"id": 1, "ratings": [{"_id": 1, "rating": float("nan")}]}]},
+            "requests[0].ratings[0].rating is nan, not a number",
+        ),
+        (
+            {"requests": [{"id": None, "ratings": [{"_id": 1, "rating": 1}]}]},
+            "requests[0].id is None, not an id",
+        ),
+        ([1], "[0] is 1, not a row"),
+    ],
+)
+def test_another_shape_names_file_field_and_the_shapes(saved, capsys, content, problem):
+    from rankframe._command.main import main
+
+    saved(content)
+    with pytest.raises(rf.RankingDataError) as raised:
+        rf.read_judgments("judgments.json")
+    assert str(raised.value).startswith(f"judgments.json: {problem}: judgments are a list of rows")
+    RUN.write_csv("run.csv")
+    assert main(["evaluate", "run.csv", "judgments.json", "-m", "rr"]) == 2
+    assert f"judgments.json: {problem}: judgments are" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ([], "its content is an empty list"),
+        ({"user": 1}, "its content is no list"),
+        ([{"user": [1], "item": 2}], "[0].user is [1], not an id"),
+        ([{"user": 1}], "[0].item is missing, the item; it has 'user'"),
+    ],
+)
+def test_what_are_no_rows_is_named(saved, content, problem):
+    with pytest.raises(rf.RankingDataError) as raised:
+        rf.read_judgments(saved(content))
+    assert f"judgments.json: {problem}: judgments are" in str(raised.value)
+
+
+def test_no_json_is_named(tmp_path):
+    (tmp_path / "a.json").write_text("{")
+    with pytest.raises(ValueError, match="a.json: it is not JSON"):
+        rf.read_judgments(tmp_path / "a.json")

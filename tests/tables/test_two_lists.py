@@ -1,0 +1,160 @@
+"""One row per question with two lists; dicts of lists and of sets."""
+
+import random
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+ANSWERS = pl.DataFrame(
+    {
+        "question": ["a", "b", "c", "d"],
+        "retrieved": [["x", "y"], [], None, ["z"]],
+        "expected": [["y", "w"], ["x"], ["x", "y"], []],
+        "topic": [1, 2, 3, 3],
+    }
+)
+NAMES = {"user": "question", "item": "retrieved", "truth": "expected"}
+ROWS = [
+    ("a", "x", 1, None, 1),
+    ("a", "y", 2, 1, 1),
+    ("a", "w", None, 1, 1),
+    ("b", "x", None, 1, 2),
+    ("c", "x", None, 1, 3),
+    ("c", "y", None, 1, 3),
+    ("d", "z", 1, None, 3),
+]
+
+
+def test_two_columns_of_lists_are_a_judged_table():
+    judged = rf.from_lists(ANSWERS, **NAMES)
+    assert judged.columns == ["user", "item", "rank", "relevance", "topic"]
+    assert judged.rows() == ROWS
+    assert rf.from_lists(ANSWERS.lazy(), **NAMES).collect().rows() == ROWS
+    assert ANSWERS.rank.from_lists(**NAMES).equals(judged)
+    assert pl.from_pandas(rf.from_lists(ANSWERS.to_pandas(), **NAMES))["item"].equals(
+        judged["item"]
+    )
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_an_empty_list_is_a_miss_and_users_decides_who_has_none(lazy):
+    judged = rf.from_lists(ANSWERS.lazy() if lazy else ANSWERS, **NAMES)
+
+    def mean(**options):
+        return judged.rank.evaluate("recall@2", "rr", **options).lazy().collect().row(0)
+
+    assert mean() == (3, pytest.approx(1 / 6), pytest.approx(1 / 6))
+    assert mean(users="all", undefined=0.0) == (4, 0.125, 0.125)
+    assert mean(users="run") == (2, 0.5, 0.5)
+    by_topic = judged.rank.evaluate("recall@2", by="topic").lazy().collect()
+    assert by_topic.rows() == [(1, 1, 0.5), (2, 1, 0.0), (3, 1, 0.0)]
+
+
+def test_structs_have_ids_with_scores_and_grades():
+    rows = pl.DataFrame(
+        {
+            "user": [1],
+            "item": [[{"id": "x", "score": 0.1}, {"id": "y", "score": 0.9}]],
+            "wanted": [[{"grade": 3, "doc": "y"}, {"grade": 0, "doc": "x"}]],
+        }
+    )
+    judged = rf.from_lists(rows, truth="wanted")
+    assert judged.rows() == [(1, "x", 1, 0), (1, "y", 2, 3)]
+    pairs = rows.with_columns(wanted=pl.Series([[{"what": "y", "how": 2.5}]]))
+    assert rf.from_lists(pairs, truth="wanted").rows() == [(1, "x", 1, None), (1, "y", 2, 2.5)]
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(("name", "number"), [("docId", "weight"), ("chunk", "grade")])
+def test_of_two_numbers_the_id_is_the_one_with_its_name(first, name, number):
+    pair = {name: 7, number: 3} if first else {number: 3, name: 7}
+    rows = pl.DataFrame({"user": [1], "item": [[7, 8]], "wanted": [[pair]]})
+    assert rf.from_lists(rows, truth="wanted").rows() == [(1, 7, 1, 3), (1, 8, 2, None)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cure"),
+    [
+        ([{"id": "y", "grade": 2, "by": 1}], "struct: rename the fields to 'id' and"),
+        ([{"chunk": 7, "weight": 2}], "struct: rename the fields to 'id' and"),
+        ([{"id": "y"}], "struct: rename the fields to 'id' and 'score' or 'grade', or keep the"),
+        ("y", "a number: make one, as by pl.concat_list"),
+        ([["y"]], "a number: make one, as by pl.concat_list"),
+    ],
+)
+def test_other_shapes_are_refused_with_a_cure(wanted, cure):
+    rows = pl.DataFrame({"user": [1], "item": [["y"]], "wanted": [wanted]})
+    with pytest.raises(rf.RankingDataError, match="column 'wanted'") as raised:
+        rf.from_lists(rows, truth="wanted")
+    assert cure.replace("struct", "an id and a number") in str(raised.value)
+
+
+def test_a_set_is_no_list_and_a_column_has_one_role():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"user": [1], "found": [{"a", "b"}], "gold": [{"a"}]})
+    with pytest.raises(rf.RankingDataError, match="column 'found': a set has no order"):
+        rf.from_lists(frame, item="found", truth="gold")
+    assert len(rf.from_lists(frame.assign(found=[["a"]]), item="found", truth="gold")) == 1
+    with pytest.raises(ValueError, match="truth='retrieved' names a column that has another role"):
+        rf.from_lists(ANSWERS, user="question", item="retrieved", truth="retrieved")
+
+
+def test_integers_of_two_types_meet():
+    rows = pl.DataFrame(
+        {"user": [1], "item": [[1, 2]], "wanted": [[2, 3]]},
+        schema_overrides={"wanted": pl.List(pl.Int8)},
+    )
+    assert rf.from_lists(rows, truth="wanted").rows() == [
+        (1, 1, 1, None),
+        (1, 2, 2, 1),
+        (1, 3, None, 1),
+    ]
+    nothing = rows.with_columns(item=pl.Series([[]], dtype=pl.List(pl.Null)))
+    assert rf.from_lists(nothing, truth="wanted").rows() == [(1, 2, None, 1), (1, 3, None, 1)]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_document_that_comes_twice_is_an_error(lazy):
+    """Such as the document of two chunks: recall would count it twice."""
+    for column in ("retrieved", "expected"):
+        twice = ANSWERS.head(1).with_columns(pl.Series(column, [["y", "y"]]))
+        judged = rf.from_lists(twice.lazy() if lazy else twice, **NAMES)
+        with pytest.raises(rf.RankingDataError, match="duplicate .* item='y'"):
+            judged.rank.evaluate("recall@2").lazy().collect()
+
+
+def test_random_lists_give_what_a_run_and_its_truth_give():
+    draw = random.Random(34)
+    lists = [[draw.sample(range(9), draw.randint(1, 6)) for _ in range(60)] for _ in range(2)]
+    frame = pl.DataFrame({"user": range(60), "item": lists[0], "wanted": lists[1]})
+    run = rf.from_lists(frame.drop("wanted"))
+    truth = rf.from_lists(frame.select("user", item="wanted")).drop("rank")
+    metrics = "ndcg@3", "recall@3", "ap", "rr", "unjudged@3"
+    expected = run.rank.per_user(*metrics, truth=truth)
+    assert rf.from_lists(frame, truth="wanted").rank.per_user(*metrics).equals(expected)
+
+
+def test_score_beside_truth_is_refused():
+    with pytest.raises(ValueError, match="leave out score= beside truth="):
+        rf.from_lists(ANSWERS.with_columns(s=[[0.1, 0.2]] * 4), score="s", **NAMES)
+    with pytest.raises(rf.RankingDataError, match="no column 'gold' for truth"):
+        rf.from_lists(ANSWERS, user="question", item="retrieved", truth="gold")
+
+
+def test_dicts_of_lists_and_of_sets():
+    run = rf.from_dict({"q1": ["b", "a"], "q2": ("c",), "q3": []})
+    assert run.rows() == [("q1", "b", 1), ("q1", "a", 2), ("q2", "c", 1)]
+    truth = rf.from_dict({"q2": {"c"}, "q1": frozenset({"b", "a"})}, user="qid")
+    assert truth.rows() == [("q1", "a"), ("q1", "b"), ("q2", "c")]
+    truth = truth.rename({"qid": "user"})
+    assert rf.evaluate(run, "recall@1", truth=truth).row(0) == (2, 0.75)
+    with pytest.raises(TypeError, match="from_dict takes a dict of dicts"):
+        rf.from_dict({"q1": ["a"], "q2": {"a"}})
+    with pytest.raises(ValueError, match="from_dict: a list has ranks, and no scores"):
+        rf.from_dict({"q1": ["a"]}, score="relevance")
+    with pytest.raises(rf.RankingDataError, match="from_dict: items are Struct.*, and must be ids"):
+        rf.from_dict({"q1": [{"id": "a", "score": 1.0}]})
+    with pytest.raises(rf.RankingDataError, match="users are str and items int, str: each needs"):
+        rf.from_dict({"q1": ["a", 1]})

@@ -1,0 +1,208 @@
+"""What a warehouse computes is what ``evaluate`` computes: every label, and every option."""
+
+import polars as pl
+import pytest
+from engines import ENGINES, differences, need, tables
+from every_metric import EVERY_METRIC, FEW, SPECIAL_MEANS
+
+import rankframe as rf
+
+REFUSED = {
+    *("alpha_dcg", "alpha_ndcg", "ap_ia", "err_ia", "nerr_ia", "nnrbp", "nrbp", "precision_ia"),
+    *("subtopic_recall", "compatibility", "concordance", "kendall_tau_b", "gap", "inst"),
+}
+
+
+def is_translated(label):
+    return label.partition("(")[0].partition("@")[0] not in REFUSED
+
+
+#: several tables, each one a group
+STACKED = tuple(
+    pl.concat(frames)
+    for frames in zip(
+        *([frame.with_columns(seed=pl.lit(seed)) for frame in tables(seed)] for seed in range(4)),
+        strict=True,
+    )
+)
+BY = ["seed", "model"]
+LABELS = [*filter(is_translated, FEW)]
+#: if all metrics of a query do, only hits are joined
+OF_HITS = [label for label in LABELS if "ranked" not in rf.sql(label)]
+EVERY = [*filter(is_translated, EVERY_METRIC)]
+OPTIONS = [
+    {},
+    *({"users": users} for users in ("judged", "both", "served", "run", "all")),
+    {"undefined": 0.5, "users": "all"},
+    {"relevant_at": 2},
+    {"relevant_at": 2, "gains_from": "relevant_at", "users": "judged"},
+    {"depth": 3, "users": "run", "undefined": 0},
+    {"judged_only": True},
+    {"judged_only": True, "depth": 4, "users": "served"},
+]
+SOME = ["ndcg@3", "ap", "bpref", "num_retrieved", "judged@3", "err", "q", "rndcg", "filled@3"]
+SOME += ["ap(rel=2)@5", "ndcg-l2@5"]
+
+
+def compare(dialect, run, truth, *metrics, per_user, by, **options):
+    """Run the query in the engine of a dialect, and compare with the library."""
+    need(dialect)
+    verb = rf.per_user if per_user else rf.evaluate
+    excluded = options.pop("exclude", None)
+    want = verb(run, *metrics, truth=truth, by=by, exclude=excluded, **options)
+    frames = {"run": run, "truth": truth} | ({} if excluded is None else {"exclude": excluded})
+    if excluded is not None:
+        options["exclude"] = "exclude"
+    text = rf.sql(*metrics, by=by, dialect=dialect, per_user=per_user, schema=frames, **options)
+    got = ENGINES[dialect](text, **frames)
+    user = options.get("user", "user")
+    return differences(got, want, [*by, *([user] if per_user else [])])
+
+
+@pytest.mark.parametrize("per_user", [True, False])
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("part", range(4))
+def test_every_function_has_the_values_of_evaluate(part, dialect, per_user):
+    labels = LABELS[part::4]
+    assert compare(dialect, *STACKED, *labels, per_user=per_user, by=BY) == {}
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_what_reads_hits_alone_has_the_values_of_evaluate(dialect):
+    assert len(OF_HITS) > len(LABELS) / 2
+    assert compare(dialect, *STACKED, *OF_HITS, per_user=True, by=BY) == {}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("label", EVERY)
+def test_every_label_alone_has_the_values_of_evaluate(label):
+    assert compare("duckdb", *STACKED, label, per_user=True, by=BY) == {}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("part", range(12))
+def test_every_label_has_the_values_of_evaluate(part, dialect):
+    for per_user in (True, False):
+        assert compare(dialect, *STACKED, *EVERY[part::12], per_user=per_user, by=BY) == {}
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_means_that_are_not_arithmetic(dialect):
+    for text in (False, True):
+        run, truth = tables(8, text=text)
+        assert compare(dialect, run, truth, *SPECIAL_MEANS, per_user=False, by=["model"]) == {}
+
+
+@pytest.mark.parametrize("per_user", [True, False])
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_options(options, dialect, per_user):
+    run, truth = tables(3, text=True)
+    assert compare(dialect, run, truth, *SOME, per_user=per_user, by=["model"], **options) == {}
+
+
+def _forms():
+    run, truth = tables(5)
+    yield "one list per user", run.filter(model="m0").drop("model"), truth, {"by": []}
+    again = truth.filter(pl.col("item") % 5 > 0).with_columns(model=pl.lit("m1"))
+    both = pl.concat([truth.with_columns(model=pl.lit("m0")), again])
+    yield "a truth of each group", run, both, {"by": ["model"]}
+    days = [
+        run.with_columns(day=pl.lit(1)),
+        run.with_columns(day=pl.lit(2)).filter(pl.col("item") != 3),
+    ]
+    yield "two columns", pl.concat(days), truth, {"by": ["model", "day"], "users": "served"}
+    segments = truth.with_columns(segment=pl.col("user") // 4)
+    yield "segments of the truth", run, segments, {"by": ["model", "segment"]}
+    excluded = run.filter(pl.col("rank") % 3 == 1).select("user", "item")
+    yield "exclude", run, truth, {"by": ["model"], "exclude": excluded, "depth": 5}
+    yield (
+        "of a group",
+        run,
+        truth,
+        {
+            "by": ["model"],
+            "exclude": run.filter(model="m1").head(20).select("model", "user", "item"),
+        },
+    )
+    other = {"user": "q id", "item": "doc", "rank": "place", "relevance": "grade"}
+    named = [frame.rename(other, strict=False) for frame in (run, truth)]
+    yield "other names", *named, {"by": ["model"], **other}
+    floats = truth.with_columns(pl.col("relevance") * 0.5)
+    yield "grades with halves", run, floats, {"by": ["model"]}
+    for text in (False, True):
+        run, truth = tables(6, text=text, score=True)
+        yield f"scores, ids of text: {text}", run, truth, {"by": ["model"], "score": "score"}
+    yield "booleans", run, truth.with_columns(pl.col("relevance") > 0), {"by": ["model"]}
+    yield (
+        "no relevance",
+        run,
+        truth.filter(pl.col("relevance") > 0).drop("relevance"),
+        {"by": ["model"]},
+    )
+
+
+FORMS = {name: case for name, *case in _forms()}
+
+
+@pytest.mark.parametrize("per_user", [True, False])
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("form", FORMS)
+def test_tables_of_other_forms(form, dialect, per_user):
+    run, truth, options = FORMS[form]
+    metrics = SOME[: -2 if form in ("booleans", "no relevance") else None]
+    assert compare(dialect, run, truth, *metrics, per_user=per_user, **options) == {}
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_own_expressions(dialect):
+    run, truth = tables(7)
+    minutes = pl.col("user") + pl.col("item")
+    run = run.with_columns(minutes=minutes * 1.5)
+    truth = truth.with_columns(price=minutes, country=pl.when(minutes % 2 == 0).then(pl.lit("d'E")))
+    hit = pl.col("rank") <= 3
+    own = [
+        pl.col("price").filter(hit).sum().alias("spent"),
+        pl.col("price").max().alias("dearest"),
+        (pl.col("rank").min() / pl.col("relevance").mean()).alias("ratio"),
+        pl.col("minutes").filter("listed").mean().alias("minutes"),
+        pl.col("rank").filter("listed").max().alias("last"),
+        (pl.col("country") == "d'E").sum().alias("in country"),
+        pl.col("rank").is_not_null().any().alias("any"),
+        pl.col("relevance").n_unique().alias("grades"),
+        pl.when(pl.col("relevance") > pl.col("relevance").mean()).then("rank").min().alias("above"),
+        (-pl.col("rank").max()).cast(pl.Float64).alias("negative"),
+        (pl.col("relevance").sum() / 2).cast(pl.Int64).alias("whole"),
+    ]
+    assert compare(dialect, run, truth, *own, per_user=True, by=["model"]) == {}
+
+
+def test_registered_columns_and_metrics():
+    import extension
+
+    with extension.unchanged_registry():
+
+        @rf.register_column("misses_above", "rank minus hits")
+        def misses_above(_keys):
+            return pl.col("rank") - pl.col("hits")
+
+        run, truth = tables(2)
+        own = pl.col("misses_above").sum().alias("misses")
+        assert compare("duckdb", run, truth, own, per_user=True, by=["model"]) == {}
+
+
+def test_a_group_without_users_has_none():
+    run, truth = tables(2)
+    run = pl.concat(
+        [run, run.head(2).with_columns(model=pl.lit("new"), user=pl.lit(77).cast(pl.Int64))]
+    )
+    metrics = ["ndcg@3", "num_hits"]
+    assert compare("duckdb", run, truth, *metrics, per_user=False, by=["model"], users="both") == {}
+
+
+def test_what_is_null_stays_out_of_the_mean():
+    run, truth = tables(2)
+    assert (
+        compare("duckdb", run, truth, "auc", "ap", per_user=False, by=["model"], users="run") == {}
+    )
