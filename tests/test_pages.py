@@ -213,6 +213,7 @@ OF_THEIR_OWN = {
     "runs": ["from_runs", "fuse"],
     "scores": ["from_dict", "from_scores"],
     "test": ["discriminative_power", "gate"],
+    "time": ["plot.trend"],  # of a log
     "ties": ["with_rank", "spark.with_rank"],  # rows have no order in Spark
     "total": [
         "compare spark.compare",  # a comparison, a summary, a decision

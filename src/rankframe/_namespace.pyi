@@ -410,6 +410,19 @@ class RankFrame(Generic[FrameT]):
         paired: bool = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
+    def provenance(
+        self,
+        /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        total: bool = ...,
+        bounds: bool = ...,
+        scenarios: bool = ...,
+        count_users: bool = ...,
+        checksums: bool = ...,
+        **options: Unpack[rankframe._request.keywords.Options],
+    ) -> dict[str, Any]: ...
     def harm(
         self,
         /,

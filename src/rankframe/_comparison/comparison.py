@@ -831,6 +831,8 @@ def _numbers_of(
     for place, pair in enumerate(pairs):
         numbers = pair_tests.numbers(pair)
         shares, doubt = pair_tests.relative(pair, trial)
+        if metrics[pair.metric].over_users.epsilon is not None:
+            doubt = ""  # a ratio has no relative difference
         note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
         if note is not None:
             note = note.replace(trials.NO_PAIR, _ADVICE)

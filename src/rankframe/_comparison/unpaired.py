@@ -81,7 +81,8 @@ def _row(
     means = numbers["difference"], numbers["baseline_mean"]
     shares, doubt = pair_tests.shares_of(*means, interval, rule)
     numbers |= shares
-    notes.append(doubt)
+    if metric.over_users.epsilon is None:  # a ratio has no relative difference
+        notes.append(doubt)
     if rule is not None:
         numbers |= _of_gate(overlap, rule, groups, of_groups, traits, trial.confidence) or _of_copy(
             groups, numbers

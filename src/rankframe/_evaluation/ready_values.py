@@ -63,9 +63,9 @@ def _check_not_values(
     if are_lists or not all(isinstance(metric, str) and metric in names for metric in metrics):
         return
     item = settings.columns.get("item", "item")
-    found = [item] if item in names else column_roles.fitting("item", settings.columns, by, names)
+    items = [item] if item in names else column_roles.fitting("item", settings.columns, by, names)
     msg = (
-        f"judged table: it has items, in column {next(iter(found), item)!r}, but neither rank nor "
+        f"judged table: it has items, in column {next(iter(items), item)!r}, but neither rank nor "
         f"score. If {metrics[0]!r} is a column of values, drop the column of items: a table of "
         "values has one row per user. If the table has lists, name their rank= or score=, and "
         "pass truth="
