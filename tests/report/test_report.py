@@ -183,16 +183,18 @@ def test_users_are_counted_and_the_data_are_summed(report):
 
 
 def test_the_verdict_says_where_missing_lists_turn_the_answer(report):
-    lead, served, corrected, *_ = report.verdict.splitlines()
-    assert lead.startswith("new is worse than old in ndcg@5: −0.")
-    assert lead.endswith(", corrected p < 0.0001.")
-    assert served.startswith("On the 24 users whom both serve, no difference is shown: ")
-    alone = "the interval is of this comparison alone"
-    assert corrected == f"p is after Holm's correction for 3 comparisons; {alone}."
-    whole = RUN.rank.compare("ndcg@5", **KEPT)["difference"].item()
-    there = report.tables["comparison served"]["difference"].first()
-    assert f"{abs(whole):.4f}" in lead
-    assert f"{abs(there):.4f}" in served
+    lead, *rest = report.verdict.splitlines()
+    whole = RUN.rank.compare("ndcg@5", **KEPT)
+    assert lead.startswith("new is worse than old in ndcg@5: −")
+    assert f"(−{abs(whole['difference'].item()):.4f})" in lead
+    assert f"{abs(100 * whole['relative'].item()):.0f}%" in lead
+    there = report.tables["comparison served"].row(0, named=True)
+    low, high = (f"{100 * abs(there[f'relative_{end}']):.0f}%" for end in ("low", "high"))
+    (served,) = [line for line in rest if "The answer changes" in line]
+    assert "a list from both: 24 users are too few to tell new from old in ndcg@5: " in served
+    assert f"between −{low} and +{high} fits" in served
+    p = "Paired t test, p < 0.0001; p is adjusted for 3 comparisons (Holm's correction)"
+    assert rest[-1] == f"{p}; the interval is not."
 
 
 def test_a_system_that_serves_nobody_is_compared_and_not_tested():
@@ -207,7 +209,7 @@ def test_a_system_that_serves_nobody_is_compared_and_not_tested():
 def test_the_verdict_is_silent_of_served_users_where_nobody_is_missed():
     made_run, truth = made(served=60)
     verdict = rf.report(made_run, "ndcg@5", truth=truth, baseline="old").verdict
-    assert "whom both serve" not in verdict
+    assert "a list from both" not in verdict
 
 
 def test_a_lower_value_is_better_where_the_metric_says_so():
@@ -224,7 +226,7 @@ def test_a_lower_value_is_better_where_the_metric_says_so():
 def test_the_primary_metric_decides():
     verdict = rf.report(RUN, *METRICS, **ASKED, primary="map").verdict
     assert verdict.partition(":")[0] == "new is worse than old in map"
-    assert "By the other metrics: worse in ndcg@5 and recall@5." in verdict
+    assert re.search(r"Other metrics: worse in ndcg@5 \(−\d+%\) and recall@5 ", verdict)
 
 
 def test_warnings_name_the_users_without_a_list(report, tmp_path):
@@ -305,31 +307,25 @@ def test_the_first_default_metric_does_not_pay_for_the_others():
     plain = run.rank.compare(*labels, truth=truth, baseline="old")
     assert plain["p_value"][0] < 0.05 < plain["p_adjusted"][0]
     p = plain["p_value"][0]
-    lead, why, *_ = made.verdict.splitlines()
+    lead, *_, why = made.verdict.splitlines()
     assert lead.startswith("new is better than old in ndcg@5: ")
-    assert lead.endswith(f", p {p:.4f}.")  # it is raw, and not called corrected
-    assert why == (
-        "ndcg@5 is the primary metric: its p is not corrected for the others, which count only "
-        "where it shows a difference."
+    assert why == (  # p is raw, and not called adjusted
+        f"Paired t test, p {p:.4f}: ndcg@5 is the primary metric, and p is not adjusted for the "
+        "others, which count only where it shows a difference."
     )
     assert "primary='ndcg@5'" in made.html().replace("&#39;", "'")
     same = rf.report(run, *labels, truth=truth, baseline="old", k=5, primary="ndcg@5")
     assert same.html() == made.html()
     named = rf.report(run, *labels, truth=truth, baseline="old", k=5)  # nobody named a primary one
-    assert named.verdict.startswith("No difference between new and old is shown")
+    assert named.verdict.startswith("38 users are too few to tell new from old in ndcg@5: ")
 
 
 def test_a_p_of_a_primary_metric_is_corrected_for_its_own_pairs_only():
     third = RUN.filter(model="old").with_columns(model=pl.lit("third"), rank=9 - pl.col("rank"))
     run = pl.concat([RUN, third])
     made = rf.report(run, *METRICS, **ASKED, primary="map")
-    lines = made.verdict.splitlines()
-    alone = "each interval is of its comparison alone"
-    assert (
-        f"p is after Holm's correction for 2 comparisons in map, the primary metric; {alone}."
-        in (lines)
-    )
-    assert any("in map: " in line and ", corrected p " in line for line in lines)
+    family = "2 comparisons in map, the primary metric (Holm's correction)"
+    assert made.verdict.endswith(f"p is adjusted for {family}; the interval is not.")
     table = made.tables["comparison"]
     p = table.filter(metric="map").sort("p_value")
     least = p.select(2 * pl.col("p_value").first()).item()
@@ -348,9 +344,9 @@ def test_an_interval_that_correction_overrules_is_explained():
     assert row["ci_low"] > 0
     assert row["p_value"] < 0.05 < row["p_adjusted"]
     lead = made.verdict.splitlines()[0]
-    assert lead.startswith("No difference between new and old is shown in ndcg@1: +")
-    ends = f"corrected p {row['p_adjusted']:.4f} ({row['p_value']:.4f} without correction)."
-    assert lead.endswith(ends)
+    assert lead.startswith("40 users are too few to tell new from old in ndcg@1: between +")
+    p, adjusted = f"{row['p_value']:.4f}", f"{row['p_adjusted']:.4f}"
+    assert f"p {p} is not enough among 8 comparisons (adjusted: {adjusted})" in lead
 
 
 @pytest.mark.sample(2)
@@ -403,24 +399,24 @@ def test_a_reading_does_not_overrule_the_verdict(monkeypatch):
         diagnosis,
         "diagnosis_of",
         lambda *args, _of=diagnosis.diagnosis_of, **more: _of(*args, **more).with_columns(
-            reading=pl.lit("better overall")
+            reading=pl.lit("higher recall, no difference seen in precision")
         ),
     )
     many = rf.report(run, *labels, truth=truth, baseline="old", correction="bonferroni").verdict
-    assert many.startswith("No difference")
-    assert "together, by tests that are not corrected for the comparisons above: better" in many
+    assert "too few to tell" in many
+    assert "together, by tests that are not adjusted for the others: higher recall" in many
     one = rf.report(run, "ndcg@1", truth=truth, baseline="old").verdict
-    assert "together: better overall." in one
-    assert "corrected" not in one
+    assert "together: higher recall" in one
+    assert "adjusted" not in one
 
 
 def test_three_systems_are_summed_up_before_their_verdicts(tmp_path):
     parts = [RUN, RUN.filter(model="old").with_columns(model=pl.lit(""))]
     three = rf.report(pl.concat(parts), "map", "mrr", truth=TRUTH, baseline="old")
-    first, corrected, *others = three.verdict.splitlines()
-    assert first == "Of 2 systems against old in map: 1 worse and 1 no test."
-    assert corrected.startswith("p is after Holm's correction for 2 comparisons; each interval")
-    assert any(line.startswith("'' and old are not tested in map") for line in others)
+    first, *others = three.verdict.splitlines()
+    assert first == "Of 2 systems against old in map: 1 identical and 1 worse."
+    assert "'' and old are identical in both metrics, for each of 60 users." in others
+    assert others[-1].startswith("Paired t test; p is adjusted for 2 comparisons")
     text = page(three, tmp_path)
     assert 'class="several"' in text
     assert not [one for one in Elements(text).all("th") if one["text"].strip() == ""]
@@ -484,7 +480,7 @@ def test_bold_is_not_significantly_worse_than_the_best(tmp_path):
 def test_a_note_of_a_comparison_is_below_its_table(tmp_path):
     run = pl.concat([RUN, RUN.filter(model="old").with_columns(model=pl.lit("copy"))])
     made = rf.report(run, "map", "hit@1", truth=TRUTH, baseline="old", primary="map")
-    assert "copy and old are not tested in map: 0.0000 (0%), no user differs.\n" in made.verdict
+    assert "copy and old are identical in both metrics, for each of 60 users.\n" in made.verdict
     elements = Elements(page(made, tmp_path, static=True))
     marks = [one["text"] for one in elements.all("span") if one.get("class") == "mark"]
     assert [mark for mark in marks if mark.endswith(" *")] == ["· 0.0000 *"] * 2
@@ -661,7 +657,6 @@ def test_sections_stand_in_their_order(report, tmp_path):
     titles = [one["text"] for one in Elements(page(report, tmp_path)).all("h2")]
     assert titles == [
         "Verdict",
-        "Warnings",
         "Systems",
         "Over k",
         "Who gained",

@@ -108,6 +108,13 @@ class People(NamedTuple):
     missed: int
 
 
+class Unjudged(NamedTuple):
+    """The share of the first items that nobody judged, and a mean if each were relevant."""
+
+    share: float
+    value: float | None  # with the smallest relevant grade; None where few are unjudged
+
+
 class Numbers(NamedTuple):
     """All numbers of a report; None for a missing part."""
 
@@ -132,6 +139,7 @@ class Numbers(NamedTuple):
     spread: pl.DataFrame | None
     segments: Mapping[str, pl.DataFrame]
     people: People | None
+    unjudged: Mapping[object, Unjudged]
     health: pl.DataFrame
     sources: pl.DataFrame
     values: Measurement
@@ -182,6 +190,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         if user_metric is not None:
             people = _people(values, call, user_metric, chosen)
     cut_means = _cut_means(values, call)
+    counted = _health(call)
     return Numbers(
         call=call,
         names=names,
@@ -204,7 +213,8 @@ def numbers_of(call: ReportCall) -> Numbers:
         spread=None if user_metric is None else _spread(rows, call.by, user_metric),
         segments={name: _in_segments(values, call, name, decides) for name in call.segments},
         people=people,
-        health=_health(call),
+        unjudged=_unjudged(call, decides, counted, [*systems[:1], *shown]),
+        health=counted,
         sources=_sources(call),
         values=values,
     )
@@ -539,6 +549,56 @@ def _health(call: ReportCall) -> pl.DataFrame:
         **settings.columns,
     )
     return counted.collect()
+
+
+def _unjudged(
+    call: ReportCall, decides: str, counted: pl.DataFrame, systems: Sequence[object]
+) -> dict[object, Unjudged]:
+    """Compare how many of the first items were judged; empty if that hardly differs."""
+    rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}")
+    shares = dict(rows.select(call.by, "share").iter_rows())
+    shares = {name: shares[name] for name in systems if shares.get(name) is not None}
+    grade = _columns(call).get("relevance", "relevance")
+    if call.truth is None or len(shares) < 2 or grade not in call.truth.collect_schema():
+        return {}
+    least = min(shares.values())
+    if max(shares.values()) - least < MATTERS:
+        return {}
+    if call.truth.filter(pl.col(grade) <= 0).head(1).collect().is_empty():
+        return {}  # only relevant items are listed, so an absent one was judged
+    return {
+        name: Unjudged(share, _if_relevant(call, decides, name) if share > least else None)
+        for name, share in shares.items()
+    }
+
+
+def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None:
+    """Average a metric with the smallest relevant grade for each unjudged item of the first k."""
+    assert call.truth is not None
+    columns = _columns(call)
+    user, item, grade = (columns.get(name, name) for name in ("user", "item", "relevance"))
+    keys, least = [user, item], call.settings.relevant_at
+    at_least = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
+    relevant = call.truth.filter(at_least)
+    run = call.run.filter(pl.col(call.by) == system)
+    judged = verbs.judge(run, call.truth, by=call.by, exclude=call.settings.exclude, **columns)
+    first = judged.filter((pl.col("rank") <= call.k) & pl.col("relevance").is_null())
+    types = call.truth.collect_schema()
+    added = (
+        first.join(
+            relevant.select(pl.col(user).cast(first.collect_schema()[user])), on=user, how="semi"
+        )
+        .select(pl.col(name).cast(types[name]) for name in keys)
+        .join(relevant.select(pl.col(grade).min()), how="cross")
+    )
+    truth = pl.concat([call.truth, added], how="diagonal_relaxed")
+    metric = next(metric for metric in call.metrics if _name_of(metric) == decides)
+    mean = evaluation.evaluate(run, metric, truth=truth, by=call.by, **call.options).collect()
+    return mean[decides].item()
+
+
+def _name_of(metric: Metric) -> str:
+    return metric if isinstance(metric, str) else metric.meta.output_name()
 
 
 def _sources(call: ReportCall) -> pl.DataFrame:

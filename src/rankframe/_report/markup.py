@@ -41,10 +41,9 @@ _COUNTED = re.compile(r"\b(view|param)_(\d+)")  # names that Altair numbers with
 class Verdict(NamedTuple):
     """The result of comparing one system with the baseline, in words."""
 
-    kind: str  # "better", "worse" or "open"
+    kind: str  # of the outcome, or "open"
     lead: str
     text: Sequence[str] = ()
-    served: str = ""
 
 
 class Figure(NamedTuple):
@@ -90,7 +89,9 @@ class Page(NamedTuple):
     title: str
     subtitle: str
     verdicts: Sequence[Verdict]
-    warnings: Sequence[str]
+    doubts: Sequence[str]
+    steps: Sequence[str]
+    fine: Sequence[str]
     sections: Sequence[Section]
 
 
@@ -128,7 +129,8 @@ def percent(share: float | None) -> str:
     """Write a share in percent: without decimals, unless it is small."""
     if share is None:
         return tabular.DASH
-    digits = 0 if share == 0 or abs(share) >= 0.0095 else 1
+    size = abs(share)
+    digits = 0 if share == 0 or size >= 0.0095 else 1 if size >= 0.00095 else 2
     return f"{100 * share:.{digits}f}%".replace("-", _MINUS)
 
 

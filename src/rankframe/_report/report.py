@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -33,14 +34,14 @@ class Report:
     Attributes
     ----------
     verdict
-        The comparison in words, one line per sentence of the page's first section.
+        What the comparison shows, what could be wrong with it, and what to do next: the lines of
+        the page's first section. Its first sentence contains the outcome: *identical*, *mixed*,
+        *better* or *worse* (*higher* or *lower*), *the same*, or *too few*.
     tables
         The frames behind the page, of the caller's kind of frame: ``means``, ``comparison``,
         ``comparison served`` (users whom both systems serve), ``cut-offs``, ``diagnosis``,
         ``harm``, ``distribution``, ``segments: …``, ``health`` and ``sources``, as far as the
         report has them.
-    charts
-        The Altair charts of the page by name.
     """
 
     def __init__(
@@ -48,12 +49,17 @@ class Report:
         page: Page,
         verdict: str,
         tables: dict[str, Any],
-        charts: dict[str, ChartType],
+        draw: Callable[[], dict[str, ChartType]],
     ) -> None:
         self.verdict = verdict
         self.tables = tables
-        self.charts = charts
         self._page = page
+        self._draw = draw
+
+    @cached_property
+    def charts(self) -> dict[str, ChartType]:
+        """The Altair charts of the page by name."""
+        return self._draw()
 
     def save(self, path: str | Path, *, static: bool = False) -> None:
         """
@@ -104,7 +110,7 @@ class Report:
         *sections, last = self._page.sections
         last = last._replace(code="\n".join([command, *sums]))
         page = self._page._replace(sections=[*sections, last])
-        return Report(page, self.verdict, self.tables, self.charts)
+        return Report(page, self.verdict, self.tables, self._draw)
 
     def _repr_html_(self) -> str:
         page = html.escape(self.html(static=True))
@@ -220,7 +226,7 @@ def report(
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
     >>> made = rf.report(run, "rr", "recall@3", truth=truth, baseline="old")
     >>> print(made.verdict.partition(":")[0])
-    No difference between new and old is shown in rr
+    3 users are too few to tell new from old in rr
     >>> made.save("report.html")  # doctest: +SKIP
     """
     trial = Trial(
@@ -250,9 +256,9 @@ def report(
         options=options,
     )
     numbers = _numbers(call, own_system=system not in adapters.column_names(table, "run"))
-    charts = figures.charts_of(numbers)
-    page = sections.page_of(numbers, [*charts], title)
-    return Report(page, verdict.verdict_of(page), _tables(numbers, like), charts)
+    page = sections.page_of(numbers, title)
+    draw = partial(figures.charts_of, numbers)
+    return Report(page, verdict.text_of_page(page), _tables(numbers, like), draw)
 
 
 def check_path(path: Path) -> None:

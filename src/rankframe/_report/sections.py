@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
@@ -21,13 +21,13 @@ _MARKS = {
 _MOST_ROWS = 40  # of a table on the page
 
 
-def page_of(numbers: Numbers, charts: Sequence[str], title: str | None) -> Page:
+def page_of(numbers: Numbers, title: str | None) -> Page:
     parts = [
         _systems(numbers),
-        _cuts(numbers, charts),
-        _gained(numbers, charts),
-        _distribution(numbers, charts),
-        _segments(numbers, charts),
+        _cuts(numbers),
+        _gained(numbers),
+        _distribution(numbers),
+        _segments(numbers),
         _lists(numbers),
         _health(numbers),
         conventions.conventions(numbers),
@@ -36,7 +36,9 @@ def page_of(numbers: Numbers, charts: Sequence[str], title: str | None) -> Page:
         title=title or _title(numbers),
         subtitle=_subtitle(numbers),
         verdicts=verdict.verdicts(numbers),
-        warnings=verdict.warnings(numbers),
+        doubts=verdict.doubts(numbers),
+        steps=verdict.steps(numbers),
+        fine=verdict.fine_print(numbers),
         sections=[section for section in parts if section is not None],
     )
 
@@ -182,7 +184,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
 
-def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
+def _cuts(numbers: Numbers) -> Section | None:
     if numbers.cuts is None:
         return None
     cuts = numbers.cuts
@@ -206,7 +208,7 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
             f"Mean {name}@k of {verdict.system_names(numbers)} over k = {ks[0]} to {ks[-1]}, "
             "with intervals."
         )
-        figures += verdict.figures(charts, f"cut-{place}", alt)
+        figures.append(Figure(f"cut-{place}", alt))
     text = ["Overlapping bands are not a test: the table of differences has the tests."]
     if not numbers.pairs:
         text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
@@ -220,7 +222,7 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     )
 
 
-def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
+def _gained(numbers: Numbers) -> Section | None:
     if not numbers.pairs or numbers.diagnosis is None:
         return None
     table, k, by = numbers.diagnosis, numbers.call.k, numbers.call.by
@@ -254,14 +256,14 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         "user by user, over the number of relevant items of the user; the table has the means."
     )
     text = ["Users by the number of their relevant items. Each row is tested on its own."]
-    return Section("gained", "Who gained", text, verdict.figures(charts, "change", alt), [grid])
+    return Section("gained", "Who gained", text, [Figure("change", alt)], [grid])
 
 
 def _range(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _distribution(numbers: Numbers, charts: Sequence[str]) -> Section | None:
+def _distribution(numbers: Numbers) -> Section | None:
     if numbers.spread is None or numbers.user_metric is None:
         return None
     by = numbers.call.by
@@ -283,11 +285,10 @@ def _distribution(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     alt = (
         f"How {numbers.user_metric} is distributed over users, for {verdict.system_names(numbers)}."
     )
-    figures = verdict.figures(charts, "distribution", alt)
-    return Section("distribution", "User by user", (), figures, [grid])
+    return Section("distribution", "User by user", (), [Figure("distribution", alt)], [grid])
 
 
-def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
+def _segments(numbers: Numbers) -> Section | None:
     if not numbers.segments:
         return None
     grids: list[Grid] = []
@@ -295,7 +296,7 @@ def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     for place, (name, table) in enumerate(numbers.segments.items()):
         grids.append(_segment_grid(numbers, name, table))
         alt = f"{numbers.decides} by {name}; the table has the numbers."
-        figures += verdict.figures(charts, f"segment-{place}", alt)
+        figures.append(Figure(f"segment-{place}", alt))
     families = [_family(numbers, name, table) for name, table in numbers.segments.items()]
     text = " ".join([f"{numbers.decides} by segment.", *filter(None, families)])
     return Section("segments", "Segments", [text], figures, grids)
