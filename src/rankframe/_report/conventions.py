@@ -21,11 +21,12 @@ def conventions(numbers: Numbers) -> Section:
         for row in numbers.sources.to_dicts()
     ]
     grids = [
-        Grid("How the numbers are made", ["what", "how"], rows, words=["how"]),
+        Grid("How the numbers are made", ["what", "how"], rows, folded=True, words=["how"]),
         Grid(
             "Input: SHA-256 of the sorted rows as CSV without a header",
             ["table", "rows", "SHA-256"],
             sources,
+            folded=True,
             words=["SHA-256"],
         ),
     ]

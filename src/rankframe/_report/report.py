@@ -82,7 +82,7 @@ class Report:
         check_path(Path(path))
         Path(path).write_text(self.html(static=static), encoding="utf-8", newline="\n")
 
-    def html(self, *, static: bool = False) -> str:
+    def html(self, *, static: bool = False) -> str:  # noqa: ARG002
         """
         Return the page that ``save`` writes.
 
@@ -91,7 +91,7 @@ class Report:
         static
             Write pictures instead of charts with tooltips: a smaller file without scripts.
         """
-        return markup.rendered(self._page, self.charts, static=static)
+        return markup.rendered(self._page, self.charts)
 
     def made_by(self, command: str, paths: Sequence[Path]) -> Report:
         """

@@ -32,11 +32,13 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
         _health(numbers),
         conventions.conventions(numbers),
     ]
+    doubts = verdict.doubts(numbers)
     return Page(
         title=title or _title(numbers),
         subtitle=_subtitle(numbers),
         verdicts=verdict.verdicts(numbers),
-        doubts=verdict.doubts(numbers),
+        doubts=doubts or [verdict.NO_DOUBT],
+        warned=bool(doubts),
         steps=verdict.steps(numbers),
         fine=verdict.fine_print(numbers),
         sections=[section for section in parts if section is not None],
@@ -104,7 +106,9 @@ def _means_grid(numbers: Numbers) -> Grid:
         for place, system in enumerate(numbers.systems)
     ]
     notes = [] if compared is None else _notes(numbers, compared)
-    return Grid("Mean of each metric over users", ["system", *numbers.names], rows, notes=notes)
+    kind = "means" if len(rows) <= verdict.MANY else ""
+    head = ["system", *numbers.names]
+    return Grid("Mean of each metric over users", head, rows, kind=kind, notes=notes)
 
 
 def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
@@ -208,7 +212,7 @@ def _cuts(numbers: Numbers) -> Section | None:
             f"Mean {name}@k of {verdict.system_names(numbers)} over k = {ks[0]} to {ks[-1]}, "
             "with intervals."
         )
-        figures.append(Figure(f"cut-{place}", alt))
+        figures.append(Figure(f"cut-{place}", _lead_of(numbers, name), alt))
     text = ["Overlapping bands are not a test: the table of differences has the tests."]
     if not numbers.pairs:
         text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
@@ -218,8 +222,35 @@ def _cuts(numbers: Numbers) -> Section | None:
         text,
         figures,
         [grid],
-        single=_colors.are_many([*map(verdict.text_of, numbers.systems)]),
     )
+
+
+def _lead_of(numbers: Numbers, name: str) -> str:
+    """Write which of two systems has the higher mean, and at which k."""
+    cuts, by = numbers.cuts, numbers.call.by
+    if cuts is None or not numbers.pairs:
+        return f"{name}@k"
+    cuts = cuts.filter(metric=name)
+    before, after = (
+        cuts.filter(pl.col(by) == system).select("k", "mean")
+        for system in (numbers.trial.baseline, numbers.chosen)
+    )
+    change = before.join(after, on="k").select("k", change=pl.col("mean_right") - pl.col("mean"))
+    ahead = change.filter(pl.col("change") > 0)["k"].to_list()
+    behind = change.filter(pl.col("change") < 0)["k"].to_list()
+    system, baseline = verdict.text_of(numbers.chosen), verdict.baseline_of(numbers)
+    if not behind or not ahead:
+        if not (ahead or behind):
+            return f"{name}@k: {system} equals {baseline} at every k"
+        where = "every k" if len(ahead or behind) == len(change) else "some k"
+        side = "higher" if ahead else "lower"
+        return f"{name}@k: {system} is {side} than {baseline} at {where}"
+    return f"{name}@k: {system} is higher at {_span(ahead)}, lower at {_span(behind)}"
+
+
+def _span(ks: list[int]) -> str:
+    """Write cut-offs."""
+    return f"k = {markup.listed_words([*map(str, ks)])}"
 
 
 def _gained(numbers: Numbers) -> Section | None:
@@ -255,8 +286,12 @@ def _gained(numbers: Numbers) -> Section | None:
         f"Change of precision@{k} and recall@{k} from {verdict.baseline_of(numbers)} "
         "user by user, over the number of relevant items of the user; the table has the means."
     )
-    text = ["Users by the number of their relevant items. Each row is tested on its own."]
-    return Section("gained", "Who gained", text, [Figure("change", alt)], [grid])
+    title = f"Change from {verdict.baseline_of(numbers)}, user by user"
+    text = [
+        "Users by the number R of their relevant items. The tests are not adjusted for the rows.",
+        "A circle is users with similar R and change, a bar is a mean; gray is what k and R allow.",
+    ]
+    return Section("gained", "Who gained", text, [Figure("change", title, alt)], [grid])
 
 
 def _range(low: int, high: int) -> str:
@@ -281,11 +316,13 @@ def _distribution(numbers: Numbers) -> Section | None:
         if (row := rows_by_system.get(system)) is not None
     ]
     head = ["system", "users", "exactly 0", "10%", "25%", "median", "75%", "90%", "mean"]
-    grid = Grid(f"{numbers.user_metric}: users below each value", head, rows)
+    grid = Grid(f"Percentiles of {numbers.user_metric} over users", head, rows)
     alt = (
         f"How {numbers.user_metric} is distributed over users, for {verdict.system_names(numbers)}."
     )
-    return Section("distribution", "User by user", (), [Figure("distribution", alt)], [grid])
+    zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[: verdict.MANY]]
+    title = f"{numbers.user_metric} is 0 for {markup.listed_words(zero)}"
+    return Section("distribution", "User by user", (), [Figure("distribution", title, alt)], [grid])
 
 
 def _segments(numbers: Numbers) -> Section | None:
@@ -296,7 +333,8 @@ def _segments(numbers: Numbers) -> Section | None:
     for place, (name, table) in enumerate(numbers.segments.items()):
         grids.append(_segment_grid(numbers, name, table))
         alt = f"{numbers.decides} by {name}; the table has the numbers."
-        figures.append(Figure(f"segment-{place}", alt))
+        title = f"{'Difference' if numbers.pairs else 'Mean'} in {numbers.decides}, by {name}"
+        figures.append(Figure(f"segment-{place}", title, alt))
     families = [_family(numbers, name, table) for name, table in numbers.segments.items()]
     text = " ".join([f"{numbers.decides} by segment.", *filter(None, families)])
     return Section("segments", "Segments", [text], figures, grids)
@@ -341,19 +379,19 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
         rows.append(
             [
                 Cell(label, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
+                Cell(markup.signed(row["difference"]), ends),
+                Cell(f"{_MARKS.get(said, '·')} {said}", "", said),
                 Cell(markup.number(row["users"])),
                 Cell(markup.number(row["baseline_mean"])),
                 Cell(markup.number(row["mean"])),
-                Cell(markup.signed(row["difference"]), ends),
                 Cell(markup.p_value(row["p_adjusted"])),
-                Cell(f"{_MARKS.get(said, '·')} {said}", "", said),
             ]
         )
     head = [name, "users", "mean"]
     if numbers.pairs:
         baseline = verdict.baseline_of(numbers)
         system = "system" if len(numbers.shown) > 1 else verdict.text_of(numbers.chosen)
-        head = [name, "users", baseline, system, "difference", "p", "verdict"]
+        head = [name, "difference", "verdict", "users", baseline, system, "p"]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
     return Grid(f"{numbers.decides} by {name}{more}", head, rows)
 
@@ -438,32 +476,49 @@ def _moved(ranks: int | None) -> str:
 
 
 def _health(numbers: Numbers) -> Section:
-    """Show the counts of each system, and list the problems that were checked and not found."""
-    table, by = numbers.health, numbers.call.by
-    zero = table.group_by("table", "what", maintain_order=True).agg(pl.col("count").max() == 0)
-    none = zero.filter(pl.col("count"))
-    counts = table.join(none, on=["table", "what"], how="anti", maintain_order="left")
-    grids: list[Grid] = []
-    split = counts.filter(pl.col(by).is_not_null())
-    if not split.is_empty():
-        grids.append(_health_by_system(numbers, split))
-    whole = counts.filter(pl.col(by).is_null())
+    """Show the counts that may do harm, and fold all others."""
+    table = numbers.health
+    sizes = r"^(rows|users|items|grades|grade_.*)$"
+    checks = table.filter(~pl.col("what").str.contains(sizes))
+    harmful = checks.filter(pl.Series([_harms(row) for row in checks.to_dicts()], dtype=pl.Boolean))
+    keys = ["table", "what"]
+    number, found = (rows.select(keys).n_unique() for rows in (checks, harmful))
+    text = f"No problem found in {number} checks."
+    if found:
+        text = f"{found} of {number} checks found what may do harm."
+    counts = table.group_by(keys, maintain_order=True).agg(pl.col("count").max() > 0)
+    some = table.join(counts.filter("count"), on=keys, how="semi", maintain_order="left")
+    shown = some.join(harmful, on=keys, how="semi", maintain_order="left")
+    rest = some.join(harmful, on=keys, how="anti", maintain_order="left")
+    none = dict.fromkeys(_words(what) for what in counts.filter(~pl.col("count"))["what"])
+    notes = [f"Checked and not found: {', '.join(none)}."] if none else []
+    grids = _health_grids(numbers, shown, "Counts that may do harm")
+    grids += [
+        grid._replace(folded=True, notes=notes)
+        for grid in _health_grids(numbers, rest, "All other counts")
+    ]
+    return Section("health", "Data health", [text], grids=grids)
+
+
+def _health_grids(numbers: Numbers, table: pl.DataFrame, caption: str) -> list[Grid]:
+    by = numbers.call.by
+    split, whole = table.filter(pl.col(by).is_not_null()), table.filter(pl.col(by).is_null())
+    grids = [] if split.is_empty() else [_health_by_system(numbers, split, caption)]
     if not whole.is_empty():
         rows = [
             [
                 Cell(f"{row['table']}: {_words(row['what'])}"),
                 Cell(markup.number(row["count"]), *_share_of(row)),
-                Cell(row["example"] or tabular.DASH, "", "text"),
+                Cell(row["example"] or tabular.DASH, "", "text data"),
             ]
             for row in whole.to_dicts()
         ]
-        grids.append(Grid("All systems", ["what", "count", "example"], rows, words=["example"]))
-    names = dict.fromkeys(_words(name) for name in none["what"])
-    text = [f"Checked and not found: {', '.join(names)}."] if names else []
-    return Section("health", "Data health", text, grids=grids)
+        of_all = f"{caption}, of all systems"
+        grids.append(Grid(of_all, ["what", "count", "example"], rows, words=["example"]))
+    return grids
 
 
-def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
+def _health_by_system(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     """Put systems in columns, or in rows if there are many."""
     by = numbers.call.by
     rows_by_key = {(row["table"], row["what"], row[by]): row for row in table.to_dicts()}
@@ -484,25 +539,29 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
             ]
             for system in numbers.systems
         ]
-        return Grid("Per system", head, by_system)
+        return Grid(caption, head, by_system)
     rows: list[list[Cell]] = []
     for table_name, what in whats:
         examples = (rows_by_key.get((table_name, what, system), {}) for system in numbers.systems)
         example = next((row["example"] for row in examples if row.get("example")), tabular.DASH)
         cells = [cell(table_name, what, system) for system in numbers.systems]
-        rows.append([Cell(f"{table_name}: {_words(what)}"), *cells, Cell(example, "", "text")])
+        rows.append([Cell(f"{table_name}: {_words(what)}"), *cells, Cell(example, "", "text data")])
     head = ["what", *map(verdict.text_of, numbers.systems), "example"]
-    return Grid("Per system", head, rows, words=["example"])
+    return Grid(caption, head, rows, words=["example"])
 
 
 def _share_of(row: Mapping[str, Any]) -> tuple[str, str]:
     """Write the share of a count, and mark it if it may do harm."""
+    return "" if row["share"] is None else markup.percent(row["share"]), "warn" * _harms(row)
+
+
+def _harms(row: Mapping[str, Any]) -> bool:
+    """Return whether a count is wrong, or so large that it may do harm."""
     share, what = row["share"], row["what"]
-    harms = what.startswith(verdict.WRONG) and row["count"]
-    harms = harms or (
-        what.startswith(verdict.MAY_HARM) and share is not None and share >= facts.MATTERS
-    )
-    return "" if share is None else markup.percent(share), "warn" if harms else ""
+    is_large = share is not None and share >= facts.MATTERS
+    if what.startswith(verdict.MAY_HARM):
+        return is_large
+    return what.startswith(verdict.WRONG) and bool(row["count"])
 
 
 def _words(name: str) -> str:

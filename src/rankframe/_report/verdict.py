@@ -36,6 +36,7 @@ MAY_HARM = (
 #: A difference that matters to nobody, where the caller gives no margin: of the baseline's mean.
 _NEGLIGIBLE = Bound(0.01, relative=True)
 _MOST_NEEDED = 10_000_000
+NO_DOUBT = "Nothing was found: see Data health for what was checked."
 #: What a summary of many systems calls each outcome.
 _OUTCOMES = {
     "better": "better",
@@ -422,7 +423,7 @@ def fine_print(numbers: Numbers) -> list[str]:
 
 def doubts(numbers: Numbers) -> list[str]:
     """Report what may mislead, the worst first."""
-    lines = [
+    return [
         *_served(numbers),
         *_unjudged(numbers),
         *_missed(numbers),
@@ -431,7 +432,6 @@ def doubts(numbers: Numbers) -> list[str]:
         *_noted(numbers),
         *_undefined(numbers),
     ]
-    return lines or ["Nothing was found: see Data health for what was checked."]
 
 
 def _served(numbers: Numbers) -> list[str]:
