@@ -13,6 +13,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import get_args
+from urllib.parse import quote
 
 import polars as pl
 import pytest
@@ -81,8 +82,9 @@ def hostile():
     )
     metric = rf.ndcg_at(5).alias(WORSE)
     return rf.report(
-        run, metric, "recall@5", truth=truth, baseline=f"{EVIL}old", k=5, segments=EVIL, items=items
-    )
+        *(run, metric, "recall@5"), truth=truth, baseline=f"{EVIL}old", k=5, segments=EVIL,
+        items=items, history=truth, explore=20, note=WORSE,
+    )  # fmt: skip
 
 
 def page(report, folder, *, static=False):
@@ -681,11 +683,118 @@ def test_names_of_the_data_are_text(hostile, tmp_path, static):
     text = page(hostile, tmp_path, static=static)
     elements = Elements(text)
     scripts = elements.all("script")
-    assert not scripts
+    assert len(scripts) == (0 if static else 2)
+    if not static:
+        assert json.loads(scripts[0]["text"])["people"][0]["id"].startswith(WORSE)
+        assert not {"<", ">", "&", "\u2028"} & {*scripts[0]["text"]}
     assert not elements.all("img")
     assert not any(name.startswith("on") for one in elements.found for name in one)
     assert EVIL in elements.all("h1")[0]["text"]
     assert "49" not in elements.all("thead")[0]["text"]
+
+
+# ------------------------------------------------------------------ lists to explore
+
+
+@pytest.fixture(scope="module")
+def explored():
+    """A report whose page has half of the users that both systems serve."""
+    history = TRUTH.with_columns(item=pl.col("item") + 40, time=-pl.col("item"))
+    items = pl.DataFrame({"item": range(90)}).with_columns(title=pl.format("film {}", "item"))
+    more = {"segments": "country", "items": items, "history": history, "seed": 3, "explore": 12}
+    return rf.report(RUN, *METRICS, **ASKED, **more)
+
+
+def data_of(text):
+    (data,) = [one["text"] for one in Elements(text).all("script") if one.get("id") == "people"]
+    return json.loads(data)
+
+
+def test_a_strip_has_greatest_losses_and_gains_and_others_drawn(explored):
+    values = RUN.rank.per_user("ndcg@5", by="model", truth=TRUTH, relevant_at=2)
+    values = values.pivot("model", index="user", values="ndcg@5").filter(pl.col("user") < 24)
+    change = values.with_columns(change=pl.col("new") - pl.col("old")).sort("change", "user")
+    order = change["user"].to_list()
+    text = explored.html()
+    users = [int(person["id"]) for person in data_of(text)["people"]]
+    assert len({*users}) == len(users) == 12
+    assert users == sorted(users, key=order.index)
+    assert users[:3] == order[:3]
+    assert {*change.sort("change", "user", descending=[True, False])["user"][:3]} <= {*users}
+    assert (
+        "12 of 24 users with a list from both: the 3 greatest losses, the 3 greatest gains" in text
+    )
+    assert "and 6 of the others, drawn at random (seed 3)." in text
+    links = [one["href"] for one in Elements(text).all("a") if "user=" in one["href"]]
+    assert links[:12] == [f"#user={user}" for user in users]
+    assert len(links) == 12 + 8
+    assert text == explored.html()
+    static = explored.html(static=True)
+    assert not Elements(static).all("script")
+    assert len(static) < len(text)
+
+
+def test_explored_lists_are_those_of_the_verb(explored):
+    data = data_of(explored.html())
+    for person in data["people"]:
+        user = int(person["id"])
+        want = rf.lists(RUN, user, 5, truth=TRUTH, baseline="old")
+        titles = [[data["titles"][place] for place, *_ in entries] for entries in person["lists"]]
+        assert titles == [
+            [f"film {item}" for item in want[name].drop_nulls()] for name in ("old", "new")
+        ]
+        marks = [mark.split()[-1] if mark else "" for *_, mark in person["lists"][1]]
+        for moved, mark in zip(want["moved"], marks, strict=True):
+            word = "new" if moved is None else f"{'▲' if moved > 0 else '▼'}{abs(moved)}"
+            assert mark == word if moved != 0 else mark[:1] in ("", "★")
+        wanted = TRUTH.filter(pl.col("relevance") >= 2, user=user)["item"]
+        shown = {*want["old"], *want["new"]}
+        missed = {f"film {item}" for item in wanted if item not in shown}
+        assert {data["titles"][place] for place in person["missed"]} == missed
+        assert person["relevant"] == len(wanted)
+        hits = [place for entries in person["lists"] for place, look, _ in entries if look == "hit"]
+        assert {data["titles"][place] for place in hits} == {
+            f"film {item}" for item in wanted if item in shown
+        }
+        last = TRUTH.filter(user=user).sort(-pl.col("item"))["item"].tail(5) + 40
+        assert [data["titles"][place] for place in person["history"]] == [
+            f"film {item}" for item in last
+        ]
+        assert person["segments"] == [f"country: {'NO' if user % 3 else 'SE'}"]
+
+
+def test_an_unjudged_item_is_hollow_where_misses_are_judged():
+    truth = TRUTH.vstack(
+        TRUTH.select("user").unique().sort("user").with_columns(
+            item=pl.lit(0, pl.Int64), relevance=pl.lit(0, pl.Int64), country=pl.lit("NO")
+        )
+    ).unique(["user", "item"], keep="first", maintain_order=True)  # fmt: skip
+    text = rf.report(RUN, *METRICS, **{**ASKED, "truth": truth}, explore=20).html()
+    judged = truth.select(pl.col("user").cast(pl.String), pl.col("item").cast(pl.String)).rows()
+    data = data_of(text)
+    looks = {
+        (person["id"], data["titles"][place]): look
+        for person in data["people"]
+        for entries in person["lists"]
+        for place, look, _ in entries
+    }
+    assert {*looks.values()} == {"hit", "", "unjudged"}
+    assert all((look == "unjudged") == (key not in {*judged}) for key, look in looks.items())
+    assert "Hollow: never judged." in text
+    plain = rf.report(RUN, *METRICS, **ASKED).html()
+    assert 'class="unjudged"' not in plain
+
+
+def test_the_script_is_short_and_writes_text_only():
+    script = markup._part("report.js")
+    assert len(script.splitlines()) <= 150
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|Function\(", script
+    )
+    assert (
+        len(data_of(rf.report(RUN, truth=TRUTH, baseline="old", explore=200).html())["people"])
+        == 24
+    )
 
 
 # ------------------------------------------------------------------ in a browser
@@ -702,14 +811,14 @@ def browser():
     return found
 
 
-def shown(browser, path, folder, *more):
+def shown(browser, url, folder, *more):
     """Open a page in a browser; return the page as it is then, and what the console says."""
     call = [
         *(browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
         *("--disable-background-networking", "--disable-component-update", "--no-first-run"),
         *("--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr"),
         f"--user-data-dir={folder / 'profile'}",
-        *("--virtual-time-budget=20000", "--dump-dom", *more, path.as_uri()),
+        *("--virtual-time-budget=20000", "--dump-dom", *more, url),
     ]
     done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=300)
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
@@ -720,7 +829,7 @@ def shown(browser, path, folder, *more):
 @pytest.mark.parametrize("static", [False, True])
 def test_a_browser_shows_each_section_without_an_error(browser, report, tmp_path, static):
     page(report, tmp_path, static=static)
-    dom, console = shown(browser, tmp_path / "report.html", tmp_path)
+    dom, console = shown(browser, (tmp_path / "report.html").as_uri(), tmp_path)
     assert console == []
     elements = Elements(dom)
     assert len(elements.all("svg")) == len(report.charts) + 1
@@ -740,7 +849,12 @@ def test_a_browser_asks_nobody(browser, report, tmp_path):
 
 
 def asked_by_page(browser, path, log):
-    shown(browser, path, path.parent, f"--log-net-log={log}")
+    shown(browser, path.as_uri(), path.parent, f"--log-net-log={log}")
+    return schemes(log)
+
+
+def schemes(log):
+    """The schemes of what a page asked for."""
     events = json.loads(log.read_text("utf-8"))["events"]
     found = [one["params"] for one in events if "url" in one.get("params", {})]
     of_page = [one["url"] for one in found if "file:" in one.get("site_for_cookies", "")]
@@ -757,9 +871,84 @@ def test_a_browser_runs_no_name(browser, hostile, tmp_path, static):
     text += f"<script>addEventListener('load', () => {watch})</script>"
     path = tmp_path / "open.html"
     path.write_text(text, encoding="utf-8")
-    dom, console = shown(browser, path, tmp_path)
+    dom, console = shown(browser, path.as_uri(), tmp_path)
     assert 'data-stolen="undefined"' in dom
     assert console == []
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("fragment", ["a user", WORSE])
+def test_a_fragment_is_a_key_to_look_up(browser, hostile, tmp_path, fragment):
+    page(hostile, tmp_path)
+    user = data_of(hostile.html())["people"][7]["id"]
+    key = user if fragment == "a user" else fragment
+    url = f"{(tmp_path / 'report.html').as_uri()}#user={quote(key, safe='')}"
+    log = tmp_path / "net.json"
+    dom, console = shown(browser, url, tmp_path, f"--log-net-log={log}")
+    assert console == []
+    elements = Elements(dom)
+    assert not elements.all("img")
+    assert not any(name.startswith("on") for one in elements.found for name in one)
+    (panel,) = [one for one in elements.found if one.get("id") == "explore-user"]
+    first = data_of(hostile.html())["people"][0]["id"]
+    assert (user if fragment == "a user" else first) in panel["text"]
+    assert schemes(log) <= {"file", "data"}
+
+
+def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", explored.html())
+    text += """<script>
+      const said = [];
+      const press = (key) => document.body.dispatchEvent(
+        new KeyboardEvent("keydown", {key, bubbles: true}));
+      const head = () => said.push(document.querySelector("#explore-user h3").textContent);
+      const set = (name, value) => {
+        document.getElementById(name).value = value;
+        document.getElementById(name).dispatchEvent(new Event("input"));
+        said.push(document.getElementById("explore-shown").textContent);
+      };
+      const wait = () => new Promise((done) => setTimeout(done, 50));
+      (async () => {
+        head();
+        press("ArrowRight"); await wait(); head();
+        press("ArrowRight"); await wait(); head();
+        set("explore-segment", "country: SE");
+        press("ArrowLeft"); await wait(); head();
+        set("explore-segment", "");
+        set("explore-relevant", "2 4");
+        set("explore-relevant", "");
+        set("explore-search", "film 7");
+        document.documentElement.setAttribute("data-said", JSON.stringify(said));
+      })();
+    </script>"""
+    path = tmp_path / "keys.html"
+    path.write_text(text, encoding="utf-8")
+    dom, console = shown(browser, path.as_uri(), tmp_path)
+    assert console == []
+    said = json.loads(Elements(dom).all("html")[0]["data-said"])
+    data = data_of(text)
+    people = data["people"]
+    assert [line.split(":")[0] for line in said[:3]] == [
+        f"user {people[place]['id']}" for place in (0, 1, 2)
+    ]
+    swedish = [one for one in people if one["segments"] == ["country: SE"]]
+    assert said[3] == f"{len(swedish)} of 12"
+    assert said[4].split(":")[0] in {f"user {one['id']}" for one in swedish}
+    some = [one for one in people if 2 <= one["relevant"] <= 4]
+    assert said[6] == f"{len(some)} of 12"
+    film = [
+        one
+        for one in people
+        if any(
+            "film 7" in data["titles"][place]
+            for place in [
+                *one["missed"], *one["history"],
+                *(entry[0] for entries in one["lists"] for entry in entries),
+            ]
+        )
+    ]  # fmt: skip
+    assert said[8] == f"{len(film)} of 12"
+    assert 0 < len(film) < 12
 
 
 @pytest.mark.sample(2)
@@ -778,7 +967,7 @@ def test_a_page_is_as_wide_as_the_window(browser, report, tmp_path, width):
         "'data-wide', one.data))</script>",
         encoding="utf-8",
     )
-    dom, _ = shown(browser, frame, tmp_path, "--window-size=1400,900")
+    dom, _ = shown(browser, frame.as_uri(), tmp_path, "--window-size=1400,900")
     assert re.search(r'data-wide="(\d+)"', dom)[1] == str(width)
 
 
@@ -797,7 +986,7 @@ def test_a_long_item_leaves_room_for_the_other_list(browser, tmp_path):
     path = tmp_path / "long.html"
     path.write_text(text, encoding="utf-8")
     for width in (500, 1280):
-        dom, _ = shown(browser, path, tmp_path, f"--window-size={width},900")
+        dom, _ = shown(browser, path.as_uri(), tmp_path, f"--window-size={width},900")
         assert re.search(r'data-wide="(0 of [1-9]\d*)"', dom), dom[:300]
 
 

@@ -98,6 +98,8 @@ def _arguments(call: ReportCall) -> dict[str, Any]:
         "baseline": None,
         "segments": [*call.segments] or None,
         "k": call.k,
+        "note": call.note,
+        "explore": call.explore or None,
         **call.trial._asdict(),
         **{name: value for name, value in call.options.items() if name not in keywords.INPUTS},
     }

@@ -13,12 +13,13 @@ from rankframe._comparison import comparison, cutoff_curves, diagnosis, harm, pa
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.values import Values
-from rankframe._report import results
+from rankframe._report import people, results
+from rankframe._report.people import People
 from rankframe._request import labels
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import column_roles, health, readers, side_by_side, verbs
+from rankframe._tables import column_roles, health, readers, verbs
 from rankframe.errors import RankingDataError
 from rankframe.metrics import core, trec
 
@@ -39,9 +40,6 @@ _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1
 _MOST_STEPS = 10
 #: Of many users, fewer resamples are drawn for the worst losses, so that a page takes seconds.
 _MOST_DRAWS, _FEWEST_RESAMPLES = 100_000_000, 200
-#: Names for the systems of the lists side by side, whatever their own names.
-_BEFORE, _AFTER = "before", "after"
-_PEOPLE = 4  # users with the greatest loss, and as many with the greatest gain
 _SHOWN_ALL = 4  # at most so many other systems are all described in words
 
 
@@ -57,6 +55,8 @@ class ReportCall(NamedTuple):
     trial: Trial
     settings: Settings
     options: Options
+    explore: int  # users whose lists the page has
+    note: str | None  # below the title
 
     @property
     def judged(self) -> str:
@@ -81,31 +81,6 @@ class Measurement(NamedTuple):
         all_names = {metric.name for metric in self.requested}
         lists = self.values.of_lists if all_names <= {*names} else None
         return self.values._replace(requested=metrics, rows=rows.lazy(), of_lists=lists)
-
-
-class Person(NamedTuple):
-    """A user, the values of both systems, and the first items of both lists."""
-
-    user: object
-    before: float
-    after: float
-    gain: float
-    relevant: int
-    in_neither: int
-    rows: list[dict[str, Any]]  # as ``lists`` shows them
-    kept: set[object]  # the items of the whole new list
-    relevant_at: float
-
-
-class People(NamedTuple):
-    """Users whom both systems serve: those who lost and gained most, and their numbers."""
-
-    lost: list[Person]
-    gained: list[Person]
-    losers: int
-    winners: int
-    same: int
-    missed: int
 
 
 class Unjudged(NamedTuple):
@@ -173,8 +148,9 @@ def numbers_of(call: ReportCall) -> Numbers:
         seed=call.trial.seed,
     ).collect()
     systems = _ordered(means, call, decides, values.directions)
-    compared = served = people = diagnosis = harmed = None
+    compared = served = listed = diagnosis = harmed = None
     counts = _missed(rows, call.by, values.values.user)
+    segments = {name: _in_segments(values, call, name, decides) for name in call.segments}
     others = [] if call.trial.baseline is None else systems[1:]
     chosen = others[0] if others else None
     shown = others if len(others) <= _SHOWN_ALL else [chosen]
@@ -188,7 +164,9 @@ def numbers_of(call: ReportCall) -> Numbers:
             diagnosis = _diagnosis(values, call, shown)
         harmed = _harm(values, call, decides, shown)
         if user_metric is not None:
-            people = _people(values, call, user_metric, chosen)
+            listed = people.people_of(
+                values, call, user_metric, chosen, has_misses=_has_misses(call)
+            )
     cut_means = _cut_means(values, call)
     counted = _health(call)
     return Numbers(
@@ -211,8 +189,8 @@ def numbers_of(call: ReportCall) -> Numbers:
         diagnosis=diagnosis,
         harm=harmed,
         spread=None if user_metric is None else _spread(rows, call.by, user_metric),
-        segments={name: _in_segments(values, call, name, decides) for name in call.segments},
-        people=people,
+        segments=segments,
+        people=listed,
         unjudged=_unjudged(call, decides, counted, [*systems[:1], *shown]),
         health=counted,
         sources=_sources(call),
@@ -454,86 +432,6 @@ def _values_in_segments(values: Measurement, call: ReportCall, name: str, decide
     return whole._replace(by=[call.by, name], rows=rows.lazy())
 
 
-# ------------------------------------------------------------------ lists side by side
-
-
-def _people(values: Measurement, call: ReportCall, name: str, chosen: object) -> People | None:
-    """Find the users who lost and gained most among those whom both systems serve."""
-    user, by = values.values.user, call.by
-    value = pl.col(name).cast(pl.Float64).alias("value")
-    before, after = (
-        values.rows.filter(pl.col(by) == pl.lit(system, dtype=values.rows.schema[by])).select(
-            user, value, missed=user_columns.MISSED
-        )
-        for system in (call.trial.baseline, chosen)
-    )
-    pairs = before.join(after.drop_nulls(user), on=user, suffix=" after")
-    served = pairs.remove(pl.col("missed") | pl.col("missed after")).drop_nulls()
-    sign = -1 if values.directions.get(name) is False else 1
-    gain = ((pl.col("value after") - pl.col("value")) * sign).round(12)
-    served = served.select(user, "value", "value after", gain=gain).sort("gain", user)
-    losers = served.filter(pl.col("gain") < 0)
-    winners = served.filter(pl.col("gain") > 0).sort("gain", user, descending=[True, False])
-    extremes = losers.head(_PEOPLE), winners.head(_PEOPLE)
-    judged = _judged(call, user, [*extremes[0][user], *extremes[1][user]], chosen)
-    if judged is None:
-        return None
-    lost, gained = ([_person(row, judged, call) for row in table.rows()] for table in extremes)
-    return People(
-        lost,
-        gained,
-        losers=len(losers),
-        winners=len(winners),
-        same=len(served) - len(losers) - len(winners),
-        missed=len(pairs) - len(served),
-    )
-
-
-def _judged(
-    call: ReportCall, user: str, users: Sequence[object], chosen: object
-) -> pl.DataFrame | None:
-    """Judge the lists of both systems for some users; None if items have several ranks."""
-    by, of_them = call.by, pl.col(user).is_in(list(users))
-    if not users or "tied" in call.run.collect_schema():
-        return None
-    before, after = (pl.col(by) == system for system in (call.trial.baseline, chosen))
-    run = call.run.filter(of_them & (before | after))
-    side = pl.when(before).then(pl.lit(_BEFORE)).otherwise(pl.lit(_AFTER))
-    if call.truth is None:
-        return run.with_columns(side.alias(by)).collect()
-    truth, exclude = call.truth.filter(of_them), call.settings.exclude
-    rows = verbs.judge(run, truth, exclude=exclude, by=by, **_columns(call))
-    return rows.with_columns(side.alias(by)).collect()
-
-
-def _person(row: tuple[Any, ...], judged: pl.DataFrame, call: ReportCall) -> Person:
-    """Put the first items of both lists of a user side by side."""
-    user, before, after, gain = row
-    columns = {**_columns(call)}
-    name, item = columns.get("user", "user"), columns.get("item", "item")
-    grade = columns.get("relevance", "relevance") if call.truth is None else "relevance"
-    mine = judged.filter(pl.col(name) == pl.lit(user, dtype=judged.schema[name]))
-    items = call.settings.items
-    roles: Any = columns if call.truth is None else {**columns, "relevance": "relevance"}
-    if call.truth is not None:
-        roles = {key: value for key, value in roles.items() if key not in ("rank", "score")}
-    shown = side_by_side.lists(
-        mine, user, call.k, by=call.by, baseline=_BEFORE, system=_AFTER, items=items, **roles
-    )
-    depth = call.settings.depth
-    if depth is not None:
-        shown = shown.filter(pl.col("rank") <= depth)
-    rank = columns.get("rank", "rank") if call.truth is None else "rank"
-    kept = mine.filter((pl.col(call.by) == _AFTER) & pl.col(rank).is_not_null())
-    least = call.settings.relevant_at or 0
-    wanted = mine.filter((pl.col(grade) > 0) & (pl.col(grade) >= least))[item].unique()
-    first = {*shown[_BEFORE], *shown[_AFTER]}
-    missing = sum(value not in first for value in wanted)
-    return Person(
-        user, before, after, gain, len(wanted), missing, shown.to_dicts(), {*kept[item]}, least
-    )
-
-
 # ------------------------------------------------------------------ tables of the call
 
 
@@ -564,12 +462,21 @@ def _unjudged(
     least = min(shares.values())
     if max(shares.values()) - least < MATTERS:
         return {}
-    if call.truth.filter(pl.col(grade) <= 0).head(1).collect().is_empty():
-        return {}  # only relevant items are listed, so an absent one was judged
+    if not _has_misses(call):
+        return {}
     return {
         name: Unjudged(share, _if_relevant(call, decides, name) if share > least else None)
         for name, share in shares.items()
     }
+
+
+def _has_misses(call: ReportCall) -> bool:
+    """Return whether items were judged that are not relevant: without any, an absent one is."""
+    table = call.run if call.truth is None else call.truth
+    grade = _columns(call).get("relevance", "relevance")
+    if grade not in table.collect_schema():
+        return False
+    return not table.filter(pl.col(grade) <= 0).head(1).collect().is_empty()
 
 
 def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +16,8 @@ from rankframe.plot import _colors
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
+
+    from rankframe._report.explorer import Strip
 
 _MINUS = "\u2212"
 _FONT = 'system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
@@ -59,10 +63,13 @@ class Figure(NamedTuple):
 class Lists(NamedTuple):
     """The lists of one user, side by side."""
 
-    summary: str
+    user: str
+    key: str  # of the link to them
+    values: str
     change: str
     kind: str
     note: str
+    history: str
     grid: Grid
 
 
@@ -83,6 +90,7 @@ class Section(NamedTuple):
     grids: Sequence[Grid] = ()
     groups: Sequence[Group] = ()
     code: str = ""
+    strip: Strip | None = None
 
 
 class Page(NamedTuple):
@@ -90,6 +98,7 @@ class Page(NamedTuple):
 
     title: str
     subtitle: str
+    note: str  # of the caller
     verdicts: Sequence[Verdict]
     doubts: Sequence[str]
     warned: bool  # whether they are warnings
@@ -166,10 +175,13 @@ def check_report_packages() -> None:
         raise ImportError(msg)
 
 
-def rendered(page: Page, charts: Mapping[str, ChartType]) -> str:
-    """Write the page: its charts are pictures, so that no reader needs a script."""
+def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> str:
+    """Write the page: its charts are pictures, and its one script is for the strip of users."""
     import jinja2
 
+    explored = any(section.strip is not None for section in page.sections) and not static
+    script = _part("report.js") if explored else ""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     figures = [figure for section in page.sections for figure in section.figures]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -177,6 +189,8 @@ def rendered(page: Page, charts: Mapping[str, ChartType]) -> str:
     template = environment.from_string(_part("report.html.j2"))
     return template.render(
         page=page,
+        script=script,
+        policy=f"'sha256-{digest}'" if script else "'none'",
         style=_part("report.css") + _dark(),
         pictures={
             figure.name: pictures(charts[figure.name], figure)

@@ -70,7 +70,7 @@ class Report:
         path
             The file to write, which ends in ``.html`` or ``.htm``.
         static
-            Write pictures instead of charts with tooltips: a smaller file without scripts.
+            Leave out the one script of the page, and the lists that it shows (``explore=``).
 
         Raises
         ------
@@ -82,16 +82,16 @@ class Report:
         check_path(Path(path))
         Path(path).write_text(self.html(static=static), encoding="utf-8", newline="\n")
 
-    def html(self, *, static: bool = False) -> str:  # noqa: ARG002
+    def html(self, *, static: bool = False) -> str:
         """
         Return the page that ``save`` writes.
 
         Parameters
         ----------
         static
-            Write pictures instead of charts with tooltips: a smaller file without scripts.
+            Leave out the one script of the page, and the lists that it shows (``explore=``).
         """
-        return markup.rendered(self._page, self.charts)
+        return markup.rendered(self._page, self.charts, static=static)
 
     def made_by(self, command: str, paths: Sequence[Path]) -> Report:
         """
@@ -141,6 +141,8 @@ def report(
     cluster: str | None = None,
     paired: bool = True,
     title: str | None = None,
+    note: str | None = None,
+    explore: int = 0,
     **options: Unpack[Options],
 ) -> Report:
     """
@@ -194,6 +196,13 @@ def report(
         by Welch's t of all users of each; users in both count with their covariance.
     title
         The title of the page; by default the names of the systems.
+    note
+        A line below the title, such as the author and the occasion: the page has no date, since the
+        same input makes the same bytes.
+    explore
+        The number of users whose lists the page has, to be chosen on a strip of dots: 30% with the
+        greatest losses, 30% with the greatest gains, the others drawn with ``seed``. 200 is enough
+        for most. By default there is no strip, because the file has lists of single people.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -217,7 +226,8 @@ def report(
     list for 5% of the users or more, or the verdict changes without these users, the report also
     compares the systems on the users whom both serve.
 
-    A column ``title`` or ``name`` of ``items`` is shown beside each item.
+    A column ``title`` or ``name`` of ``items`` is shown instead of each item's id. The last five
+    items of ``history=`` are shown above the lists of a user.
 
     Examples
     --------
@@ -254,6 +264,8 @@ def report(
         trial=trial,
         settings=keywords.read_options(options, cluster=cluster, count_missed=True),
         options=options,
+        explore=keywords.whole_number("explore", explore, least=0),
+        note=note,
     )
     numbers = _numbers(call, own_system=system not in adapters.column_names(table, "run"))
     page = sections.page_of(numbers, title)

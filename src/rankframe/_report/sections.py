@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import polars as pl
 
 from rankframe._comparison import sentences, trials
-from rankframe._report import conventions, facts, markup, results, tabular, verdict
-from rankframe._report.facts import Numbers, Person
+from rankframe._report import conventions, explorer, facts, markup, results, tabular, verdict
+from rankframe._report.facts import Numbers
 from rankframe._report.markup import Figure, Group, Lists, Page, Section
+from rankframe._report.people import Item, People, Person
 from rankframe._report.tabular import Cell, Grid
 from rankframe.plot import _colors
 
@@ -36,6 +38,7 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
     return Page(
         title=title or _title(numbers),
         subtitle=_subtitle(numbers),
+        note=numbers.call.note or "",
         verdicts=verdict.verdicts(numbers),
         doubts=doubts or [verdict.NO_DOUBT],
         warned=bool(doubts),
@@ -402,19 +405,13 @@ def _lists(numbers: Numbers) -> Section | None:
         return None
     before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
     metric = numbers.user_metric
+    hollow = " Hollow: never judged." if people.has_misses else ""
     text = [
-        (
-            f"Users whom both {before} and {after} serve, with the greatest loss and gain in "
-            f"{metric}. Colored: relevant; ★: its grade; ▲ ▼: ranks moved from the other list; "
-            "new, out: in only one of the two lists."
-        ),
-        (
-            f"Of {markup.counted(people.losers + people.winners + people.same, 'user')} whom both "
-            f"serve, {people.losers:,} lost, {people.winners:,} gained and {people.same:,} have "
-            f"the same {metric}. {markup.counted(people.missed, 'more user')} without a list of "
-            "one or both."
-        ),
+        f"The greatest losses and gains in {metric}, where both {before} and {after} have a list.",
+        f"Colored: relevant; ★: its grade.{hollow} ▲ ▼: moved; new, out: in one of the two lists.",
     ]
+    if people.missed:
+        text.append(f"{markup.counted(people.missed, 'more user')} without a list of one or both.")
     groups = [
         Group(
             f"{verb} most with {after}", [_lists_of_person(numbers, person) for person in persons]
@@ -422,57 +419,39 @@ def _lists(numbers: Numbers) -> Section | None:
         for verb, persons in (("Lost", people.lost), ("Gained", people.gained))
         if persons
     ]
-    return Section("lists", "Lists side by side", text, groups=groups)
+    strip = explorer.strip_of(numbers)
+    return Section("lists", "Lists side by side", text, groups=groups, strip=strip)
 
 
 def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
+    people = numbers.people
+    assert people is not None
     before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
+    pairs = zip_longest(*person.lists)
     rows = [
-        [
-            Cell(f"{row['rank']}"),
-            _item_cell(row, "before", person),
-            _item_cell(row, "after", person),
-        ]
-        for row in person.rows
+        [Cell(f"{rank}"), *(_item_cell(item, people) for item in pair)]
+        for rank, pair in enumerate(pairs, 1)
     ]
     user = verdict.text_of(person.user)
+    values, change = explorer.summary_of(person)
+    history = " · ".join(people.titles[item] for item in person.history)
     return Lists(
-        summary=f"user {user}: {markup.number(person.before, 3)} → "
-        f"{markup.number(person.after, 3)}",
-        change=f"({markup.signed(person.after - person.before, 3)})",
-        kind="better" if person.gain > 0 else "worse",
-        note=f"{markup.counted(person.relevant, 'relevant item')}, "
-        f"{person.in_neither:,} in neither list",
-        grid=Grid(f"First items of user {user}", ["", before, after], rows, kind="lists"),
+        user,
+        explorer.key_of(person.user),
+        values,
+        change,
+        explorer.kind_of(person),
+        explorer.note_of(person),
+        history,
+        Grid(f"First items of user {user}", ["", before, after], rows, kind="lists"),
     )
 
 
-def _item_cell(row: Mapping[str, Any], side: str, person: Person) -> Cell:
-    """Write an item with its grade, if it is relevant, and its rank in the other list."""
-    item = row[side]
+def _item_cell(item: Item | None, people: People) -> Cell:
     if item is None:
         return Cell(tabular.DASH)
-    grade: float = row["grade" if side == "after" else "before_grade"] or 0
-    marks = [f"★{grade:g}"] if grade > 0 else []
-    hit = 0 < grade >= person.relevant_at
-    marks += [_moved(row["moved"])] if side == "after" else []
-    marks += ["out"] if side == "before" and item not in person.kept else []
-    names = [f"{side}_title", f"{side}_name", *row]
-    title = next(
-        (
-            row[name]
-            for name in names
-            if name.startswith(f"{side}_") and name != "before_grade" and row.get(name) is not None
-        ),
-        verdict.text_of(item),
-    )
-    return Cell(title, " ".join(filter(None, marks)), "hit" if hit else "")
-
-
-def _moved(ranks: int | None) -> str:
-    if ranks is None:
-        return "new"
-    return f"▲{ranks}" if ranks > 0 else f"▼{-ranks}" if ranks else ""
+    title = people.titles[item.item]
+    return Cell(title, "", explorer.look_of(item, people), explorer.mark_of(item))
 
 
 def _health(numbers: Numbers) -> Section:
@@ -480,7 +459,9 @@ def _health(numbers: Numbers) -> Section:
     table = numbers.health
     sizes = r"^(rows|users|items|grades|grade_.*)$"
     checks = table.filter(~pl.col("what").str.contains(sizes))
-    harmful = checks.filter(pl.Series([_harms(row) for row in checks.to_dicts()], dtype=pl.Boolean))
+    harmful = checks.filter(
+        pl.Series([_harms(numbers, row) for row in checks.to_dicts()], dtype=pl.Boolean)
+    )
     keys = ["table", "what"]
     number, found = (rows.select(keys).n_unique() for rows in (checks, harmful))
     text = f"No problem found in {number} checks."
@@ -508,7 +489,7 @@ def _health_grids(numbers: Numbers, table: pl.DataFrame, caption: str) -> list[G
         rows = [
             [
                 Cell(f"{row['table']}: {_words(row['what'])}"),
-                Cell(markup.number(row["count"]), *_share_of(row)),
+                Cell(markup.number(row["count"]), *_share_of(numbers, row)),
                 Cell(row["example"] or tabular.DASH, "", "text data"),
             ]
             for row in whole.to_dicts()
@@ -528,7 +509,7 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
         row = rows_by_key.get((table_name, what, system))
         if row is None:
             return Cell(tabular.DASH)
-        return Cell(markup.number(row["count"]), *_share_of(row))
+        return Cell(markup.number(row["count"]), *_share_of(numbers, row))
 
     if len(numbers.systems) > verdict.MANY:
         head = ["system", *(f"{table_name}: {_words(what)}" for table_name, what in whats)]
@@ -550,15 +531,19 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
     return Grid(caption, head, rows, words=["example"])
 
 
-def _share_of(row: Mapping[str, Any]) -> tuple[str, str]:
+def _share_of(numbers: Numbers, row: Mapping[str, Any]) -> tuple[str, str]:
     """Write the share of a count, and mark it if it may do harm."""
-    return "" if row["share"] is None else markup.percent(row["share"]), "warn" * _harms(row)
+    return "" if row["share"] is None else markup.percent(row["share"]), "warn" * _harms(
+        numbers, row
+    )
 
 
-def _harms(row: Mapping[str, Any]) -> bool:
+def _harms(numbers: Numbers, row: Mapping[str, Any]) -> bool:
     """Return whether a count is wrong, or so large that it may do harm."""
     share, what = row["share"], row["what"]
     is_large = share is not None and share >= facts.MATTERS
+    if what.startswith("unjudged_at"):  # without judged misses, an unjudged item was judged
+        return is_large and bool(numbers.unjudged)
     if what.startswith(verdict.MAY_HARM):
         return is_large
     return what.startswith(verdict.WRONG) and bool(row["count"])

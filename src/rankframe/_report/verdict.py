@@ -31,7 +31,7 @@ MANY = 6  # systems that fit beside each other
 WRONG = ("null_", "invalid_", "nonfinite_", "duplicates", "shared_ranks", "user_ids", "item_ids")
 MAY_HARM = (
     *("missed_users", "groups_without", "short_lists", "gaps", "ties_at_the_cut"),
-    *("users_unknown", "unjudged_at"),
+    "users_unknown",
 )
 #: A difference that matters to nobody, where the caller gives no margin: of the baseline's mean.
 _NEGLIGIBLE = Bound(0.01, relative=True)
