@@ -797,6 +797,55 @@ def test_the_script_is_short_and_writes_text_only():
     )
 
 
+# ------------------------------------------------------------------ the caller's nouns
+
+
+@pytest.mark.parametrize(
+    ("columns", "given", "nouns"),
+    [
+        (("query", "docno"), None, ("query", "document")),
+        (("qid", "passage_id"), None, ("query", "passage")),
+        (("session_id", "item"), None, ("session", "item")),
+        (("user", "item"), ("reader", "story"), ("reader", "story")),
+    ],
+)
+def test_the_page_has_the_nouns_of_the_caller(columns, given, nouns):
+    names = {"user": columns[0], "item": columns[1]}
+    systems = {"old": "user-knn", "new": "item and user"}
+    run = RUN.rename(names).with_columns(model=pl.col("model").replace(systems))
+    truth = TRUTH.rename(names).with_columns(country=pl.format("{} of users", "country"))
+    items = pl.DataFrame({columns[1]: range(40)}).with_columns(title=pl.lit("The lost item"))
+    made = rf.report(
+        *(run, "ndcg@5", "recall@5"), truth=truth, baseline="user-knn", k=5, segments="country",
+        items=items, explore=12, nouns=given, user=columns[0], item=columns[1],
+    )  # fmt: skip
+    elements = Elements(made.html())
+    data = "lost item|item and user|user-knn|(NO|SE) of users"
+    own = [one for one in elements.found if one["tag"] not in ("style", "script", "code", "html")]
+    texts = [
+        re.sub(data, "", one["text"])
+        for one in own
+        if one["tag"] in ("p", "li", "h2", "h3", "th", "td", "caption", "summary", "title", "desc",
+                          "text", "figcaption", "label", "dt", "dd", "a")
+        if not re.search(r"\w=\d", one["text"])  # an example of a row
+    ]  # fmt: skip
+    words = [re.search(r"\b([Uu]sers?|[Ii]tems?)\b", text) for text in texts]
+    wanted = {"user", "users", "item", "items"} - {*nouns, *(f"{noun}s" for noun in nouns)}
+    assert not [found.string for found in words if found and found[0].lower() in wanted]
+    assert sum("The lost item" in text["text"] for text in own) > 10
+    many = {"query": "queries", "story": "stories"}
+    plural = many.get(nouns[0], f"{nouns[0]}s")
+    assert f"60 {plural}" in elements.all("p")[0]["text"]
+    assert f" of 60 {plural} do better, " in made.verdict
+    assert elements.all("h1")[0]["text"] == "item and user against user-knn"
+
+
+@pytest.mark.parametrize("nouns", ["query", ("query",), ("a", "<b>"), (1, 2)])
+def test_nouns_are_two_words(nouns):
+    with pytest.raises(ValueError, match="nouns"):
+        rf.report(RUN, "map", truth=TRUTH, baseline="old", nouns=nouns)
+
+
 # ------------------------------------------------------------------ in a browser
 
 

@@ -99,6 +99,7 @@ def _arguments(call: ReportCall) -> dict[str, Any]:
         "segments": [*call.segments] or None,
         "k": call.k,
         "note": call.note,
+        "nouns": call.nouns,
         "explore": call.explore or None,
         **call.trial._asdict(),
         **{name: value for name, value in call.options.items() if name not in keywords.INPUTS},

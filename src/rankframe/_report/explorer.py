@@ -65,11 +65,13 @@ def strip_of(numbers: Numbers) -> Strip | None:
     stacks: dict[int, list[Person]] = {}
     for person in people.explored:
         stacks.setdefault(place(person.after - person.before), []).append(person)
+    noun = numbers.nouns.user
     dots = {
-        id(person): _dot(person, number, len(stack), (bin_ + 0.5) * step)
+        id(person): _dot(person, number, len(stack), (bin_ + 0.5) * step, noun)
         for bin_, stack in stacks.items()
         for number, person in enumerate(stack)
     }
+    write = numbers.nouns.write
     losses, gains, others = people.chosen
     number = len(people.explored)
     text = (
@@ -79,8 +81,8 @@ def strip_of(numbers: Numbers) -> Strip | None:
     )
     names = {name: None for person in people.explored for name in person.segments}
     return Strip(
-        title=f"Change of {numbers.user_metric}, one dot per user",
-        text=text,
+        title=write(f"Change of {numbers.user_metric}, one dot per user"),
+        text=write(text),
         dots=[dots[id(person)] for person in people.explored],
         bars=bars,
         ends=(markup.signed(-reach, 2), markup.signed(reach, 2)),
@@ -94,7 +96,7 @@ def key_of(user: object) -> str:
     return f"user={quote(verdict.text_of(user), safe='')}"
 
 
-def _dot(person: Person, number: int, stack: int, x: float) -> Dot:
+def _dot(person: Person, number: int, stack: int, x: float, noun: str) -> Dot:
     """Stack the dots of a bin, closer together and in two columns if they are many."""
     room = _ABOVE - 2 * _RADIUS
     rows = max(1, room // (2 * _RADIUS))
@@ -106,7 +108,7 @@ def _dot(person: Person, number: int, stack: int, x: float) -> Dot:
         round(x + aside, 1),
         round(_ABOVE - _RADIUS - number * gap, 1),
         kind_of(person),
-        f"user {verdict.text_of(person.user)}: {change}",
+        f"{noun} {verdict.text_of(person.user)}: {change}",
     )
 
 
@@ -149,7 +151,7 @@ def _data(numbers: Numbers, people: People) -> dict[str, Any]:
         {
             "id": verdict.text_of(person.user),
             "head": " ".join(summary_of(person)),
-            "note": note_of(person),
+            "note": numbers.nouns.write(note_of(person)),
             "kind": kind_of(person),
             "relevant": person.relevant,
             "segments": person.segments,
@@ -164,8 +166,8 @@ def _data(numbers: Numbers, people: People) -> dict[str, Any]:
     ]
     return {
         "systems": [verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)],
-        "user": "user",
-        "first": "First items of user",
+        "user": numbers.nouns.user,
+        "first": numbers.nouns.write("First items of user"),
         "before": "Before:",
         "missed": "Relevant, found by neither:",
         "people": persons,

@@ -14,6 +14,7 @@ from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._report import people, results
+from rankframe._report.nouns import Nouns, nouns_of
 from rankframe._report.people import People
 from rankframe._request import labels
 from rankframe._request.keywords import Options, Settings
@@ -57,6 +58,7 @@ class ReportCall(NamedTuple):
     options: Options
     explore: int  # users whose lists the page has
     note: str | None  # below the title
+    nouns: tuple[str, str] | None  # for user and item
 
     @property
     def judged(self) -> str:
@@ -122,6 +124,16 @@ class Numbers(NamedTuple):
     @property
     def trial(self) -> Trial:
         return self.call.trial
+
+    @property
+    def nouns(self) -> Nouns:
+        """What the page calls users and items."""
+        columns, by = _columns(self.call), self.call.by
+        ids = () if self.people is None else self.people.users
+        names = [*self.systems, *self.names, *self.segments, by, *ids]
+        names += [value for name, table in self.segments.items() for value in table[name]]
+        roles = (columns.get(role, role) for role in ("user", "item"))
+        return nouns_of(self.call.nouns, *roles, {str(name) for name in names})
 
     @property
     def pairs(self) -> bool:

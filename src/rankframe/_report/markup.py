@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from rankframe._report import tabular
+from rankframe._report import nouns, tabular
+from rankframe._report.nouns import Nouns
 from rankframe._report.tabular import Grid
 from rankframe.plot import _colors
 
@@ -38,6 +39,7 @@ _CONFIG: dict[str, Any] = {
     "title": {"fontSize": 14, "subtitleFontSize": 12, "anchor": "start"},
 }
 _PLACES = re.compile(r' (?:d|transform|x1?|x2|y1?|y2|width|height)="[^"]*"')
+_TEXT = re.compile(r">[^<>]+<")
 _TAG = re.compile(r"<[^<>]*>")
 _ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription)="[^"]*"')
 _DIGITS = re.compile(r"\d+\.\d{2,}")
@@ -99,6 +101,7 @@ class Page(NamedTuple):
     title: str
     subtitle: str
     note: str  # of the caller
+    nouns: Nouns
     verdicts: Sequence[Verdict]
     doubts: Sequence[str]
     warned: bool  # whether they are warnings
@@ -190,10 +193,14 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
     return template.render(
         page=page,
         script=script,
+        items=nouns.plural(page.nouns.item),
         policy=f"'sha256-{digest}'" if script else "'none'",
         style=_part("report.css") + _dark(),
         pictures={
-            figure.name: pictures(charts[figure.name], figure)
+            figure.name: [
+                _TEXT.sub(lambda text: page.nouns.write(text[0]), svg)
+                for svg in pictures(charts[figure.name], figure)
+            ]
             for figure in figures
             if figure.name in charts
         },

@@ -54,6 +54,11 @@ class People(NamedTuple):
     relevant_at: float
     has_misses: bool  # whether the truth has judged items that are not relevant
 
+    @property
+    def users(self) -> list[object]:
+        """The ids on the page."""
+        return [person.user for person in (*self.lost, *self.gained, *self.explored)]
+
 
 def people_of(
     values: Measurement, call: ReportCall, name: str, chosen: object, *, has_misses: bool

@@ -142,6 +142,7 @@ def report(
     paired: bool = True,
     title: str | None = None,
     note: str | None = None,
+    nouns: tuple[str, str] | None = None,
     explore: int = 0,
     **options: Unpack[Options],
 ) -> Report:
@@ -199,6 +200,11 @@ def report(
     note
         A line below the title, such as the author and the occasion: the page has no date, since the
         same input makes the same bytes.
+    nouns
+        What the page calls users and items, such as ``("query", "document")``. By default, these
+        are query if the column of users is ``query``, ``query_id`` or ``qid``, session if it begins
+        with ``session``, and document or passage if that of items begins with ``doc`` or
+        ``passage``.
     explore
         The number of users whose lists the page has, to be chosen on a strip of dots: 30% with the
         greatest losses, 30% with the greatest gains, the others drawn with ``seed``. 200 is enough
@@ -218,7 +224,7 @@ def report(
     RankingDataError
         If no table has a column of ``segments``.
     ValueError
-        If ``by`` names several columns.
+        If ``by`` names several columns, or ``nouns`` are not two words.
 
     Notes
     -----
@@ -266,6 +272,7 @@ def report(
         options=options,
         explore=keywords.whole_number("explore", explore, least=0),
         note=note,
+        nouns=nouns,
     )
     numbers = _numbers(call, own_system=system not in adapters.column_names(table, "run"))
     page = sections.page_of(numbers, title)

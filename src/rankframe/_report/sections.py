@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from rankframe._comparison import sentences, trials
-from rankframe._report import conventions, explorer, facts, markup, results, tabular, verdict
+from rankframe._report import conventions, explorer, facts, markup, nouns, results, tabular, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Figure, Group, Lists, Page, Section
 from rankframe._report.people import Item, People, Person
@@ -35,10 +35,11 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
         conventions.conventions(numbers),
     ]
     doubts = verdict.doubts(numbers)
-    return Page(
+    page = Page(
         title=title or _title(numbers),
         subtitle=_subtitle(numbers),
         note=numbers.call.note or "",
+        nouns=numbers.nouns,
         verdicts=verdict.verdicts(numbers),
         doubts=doubts or [verdict.NO_DOUBT],
         warned=bool(doubts),
@@ -46,6 +47,8 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
         fine=verdict.fine_print(numbers),
         sections=[section for section in parts if section is not None],
     )
+    written: Page = nouns.renamed(page, numbers.nouns.write)
+    return written._replace(title=page.title, note=page.note)
 
 
 def _title(numbers: Numbers) -> str:
@@ -272,16 +275,16 @@ def _gained(numbers: Numbers) -> Section | None:
             [
                 Cell(users, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
                 Cell(markup.number(row["users"])),
+                Cell(row["reading"] or tabular.DASH, "", "text"),
                 Cell(markup.signed(row["hits_change"], 3)),
                 Cell(markup.signed(row["precision_change"])),
                 Cell(markup.signed(row["recall_change"])),
-                Cell(row["reading"] or tabular.DASH, "", "text"),
             ]
         )
-    head = ["relevant items of a user", "users", "hits", f"precision@{k}", f"recall@{k}"]
+    head = ["relevant items", "users", "reading", "hits", f"precision@{k}", f"recall@{k}"]
     grid = Grid(
         f"Mean change from {verdict.baseline_of(numbers)}",
-        [*head, "reading"],
+        head,
         rows,
         words=["reading"],
     )
@@ -474,10 +477,8 @@ def _health(numbers: Numbers) -> Section:
     none = dict.fromkeys(_words(what) for what in counts.filter(~pl.col("count"))["what"])
     notes = [f"Checked and not found: {', '.join(none)}."] if none else []
     grids = _health_grids(numbers, shown, "Counts that may do harm")
-    grids += [
-        grid._replace(folded=True, notes=notes)
-        for grid in _health_grids(numbers, rest, "All other counts")
-    ]
+    folded = [grid._replace(folded=True) for grid in _health_grids(numbers, rest, "Other counts")]
+    grids += [*folded[:-1], *(grid._replace(notes=notes) for grid in folded[-1:])]
     return Section("health", "Data health", [text], grids=grids)
 
 
