@@ -132,8 +132,8 @@ class Numbers(NamedTuple):
         ids = () if self.people is None else self.people.users
         names = [*self.systems, *self.names, *self.segments, by, *ids]
         names += [value for name, table in self.segments.items() for value in table[name]]
-        roles = (columns.get(role, role) for role in ("user", "item"))
-        return nouns_of(self.call.nouns, *roles, {str(name) for name in names})
+        user, item = (columns.get(role, role) for role in ("user", "item"))
+        return nouns_of(self.call.nouns, user, item, {str(name) for name in names})
 
     @property
     def pairs(self) -> bool:
@@ -513,7 +513,8 @@ def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None
     truth = pl.concat([call.truth, added], how="diagonal_relaxed")
     metric = next(metric for metric in call.metrics if _name_of(metric) == decides)
     mean = evaluation.evaluate(run, metric, truth=truth, by=call.by, **call.options).collect()
-    return mean[decides].item()
+    value: float | None = mean[decides].item()
+    return value
 
 
 def _name_of(metric: Metric) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankframe._report import nouns, tabular
 from rankframe._report.nouns import Nouns
@@ -216,7 +217,9 @@ def pictures(chart: ChartType, figure: Figure) -> list[str]:
     own = spec.get("config", {}).get("legend", {})
     spec["config"] = {**_CONFIG, "legend": {**_CONFIG["legend"], **own}}
     spec.pop("title", None)  # the page has it as text
-    spec = _narrow(_rounded(spec))
+    # rounded to visible digits: the last ones of sums differ from run to run
+    spec = json.loads(json.dumps(spec), parse_float=lambda text: float(f"{float(text):.6g}"))
+    spec.get("spec", spec)["width"] = _WIDTH  # so narrow that it fits on a phone
     columns = _columns(spec)
     return [
         _picture(column, f"chart-{figure.name}-{place}", figure)
@@ -257,36 +260,6 @@ def _picture(spec: Mapping[str, Any], name: str, figure: Figure) -> str:
 
 def _short(digits: re.Match[str]) -> str:
     return f"{float(digits[0]):.4g}"
-
-
-def _narrow(value: Any) -> Any:
-    """Draw panels so narrow that a chart fits on a phone; a picture has no container."""
-
-    def narrow(key: str, item: Any) -> Any:
-        if key in ("datasets", "config", "encoding"):
-            return item
-        if key == "width" and (item == "container" or isinstance(item, int | float)):
-            return _WIDTH if item == "container" else min(item, _WIDTH)
-        return _within(item, narrow)
-
-    return _within(value, narrow)
-
-
-def _rounded(value: Any) -> Any:
-    """Round numbers to visible digits: the last digits of sums differ from run to run."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    return _within(value, lambda _, item: _rounded(item))
-
-
-def _within(value: Any, change: Callable[[str, Any], Any]) -> Any:
-    """Change the values in a list or an object of JSON; ``change`` receives the key of each."""
-    if isinstance(value, dict):
-        entries = cast("dict[str, Any]", value)
-        return {name: change(name, item) for name, item in entries.items()}
-    if isinstance(value, list):
-        return [change("", item) for item in cast("Sequence[Any]", value)]
-    return value
 
 
 def _dark() -> str:

@@ -49,15 +49,11 @@ def nouns_of(
     """Take the caller's nouns, or those that fit the names of the columns."""
     if given is None:
         return Nouns(_fitting(user, _USERS, "user"), _fitting(item, _ITEMS, "item"), names)
-    is_pair = isinstance(cast("Any", given), tuple | list) and len(given) == 2
-    if not is_pair or not all(isinstance(cast("Any", noun), str) for noun in given):
+    words = [] if isinstance(cast("object", given), str) else [*map(str, given)]
+    if len(words) != 2 or not all(map(_WORD.match, words)):
         msg = f"nouns must be two words such as ('query', 'document'), not {given!r}"
         raise ValueError(msg)
-    for noun in given:
-        if not _WORD.match(noun):
-            msg = f"nouns={given!r}: {noun!r} is not a word"
-            raise ValueError(msg)
-    return Nouns(*given, names)
+    return Nouns(words[0], words[1], names)
 
 
 def _fitting(column: str, patterns: dict[str, str], default: str) -> str:

@@ -35,7 +35,7 @@ class Person(NamedTuple):
     after: float
     gain: float
     relevant: int
-    lists: tuple[list[Item], list[Item]]
+    lists: Sequence[Sequence[Item]]
     missed: list[object]  # relevant items in neither
     history: list[object]
     segments: list[str]
@@ -86,7 +86,7 @@ def people_of(
     if judged is None:
         return None
     persons = _persons(pl.concat(tables).unique(user, maintain_order=True), judged, call)
-    lost, gained, explored = ([persons[name] for name in table[user]] for table in tables)
+    lost, gained, some = ([persons[name] for name in table[user]] for table in tables)
     items = {
         item
         for person in persons.values()
@@ -99,7 +99,7 @@ def people_of(
     return People(
         lost,
         gained,
-        explored,
+        some,
         counts,
         served["value after"] - served["value"],
         len(pairs) - len(served),
@@ -141,7 +141,7 @@ def _judged(call: ReportCall, user: str, users: pl.Series, chosen: object) -> pl
     return rows.select(
         user=pl.col(user),
         item=pl.col(columns.get("item", "item")),
-        side=(pl.col(call.by) != call.trial.baseline).cast(pl.Int8),
+        side=pl.col(call.by).ne(pl.lit(call.trial.baseline)).cast(pl.Int8),
         rank=rank,
         grade=pl.col(grade).cast(pl.Float64),
     ).collect()
@@ -155,11 +155,11 @@ def _persons(table: pl.DataFrame, judged: pl.DataFrame, call: ReportCall) -> dic
     persons: dict[object, Person] = {}
     for name, before, after, gain in table.rows():
         rows = groups[(name,)].select("side", "item", "rank", "grade").rows()
-        ranks: tuple[dict[object, int], dict[object, int]] = ({}, {})
+        ranks: list[dict[object, int]] = [{}, {}]
         for side, item, rank, _ in rows:
             if rank is not None:
                 ranks[side].setdefault(item, rank)
-        lists: tuple[list[Item], list[Item]] = ([], [])
+        lists: list[list[Item]] = [[], []]
         for side, item, rank, grade in rows:
             if rank is not None and rank <= k:
                 lists[side].append(Item(item, grade, _moved(ranks, side, item, rank)))
@@ -176,9 +176,7 @@ def _persons(table: pl.DataFrame, judged: pl.DataFrame, call: ReportCall) -> dic
     return persons
 
 
-def _moved(
-    ranks: tuple[dict[object, int], dict[object, int]], side: int, item: object, rank: int
-) -> str:
+def _moved(ranks: Sequence[Mapping[object, int]], side: int, item: object, rank: int) -> str:
     """Write how many ranks an item moved from the other list."""
     other = ranks[1 - side].get(item)
     if side == 0:
@@ -226,7 +224,7 @@ def _titles(call: ReportCall, items: set[object]) -> dict[object, str]:
     texts = [
         name
         for name, dtype in frame.collect_schema().items()
-        if dtype in (pl.String, pl.Categorical)
+        if isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
     ]
     order = [text for text in dict.fromkeys(("title", "name", *texts)) if text in texts]
     order = [text for text in order if text not in (name, side_tables.LONG)]

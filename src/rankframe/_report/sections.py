@@ -232,31 +232,21 @@ def _cuts(numbers: Numbers) -> Section | None:
 
 
 def _lead_of(numbers: Numbers, name: str) -> str:
-    """Write which of two systems has the higher mean, and at which k."""
-    cuts, by = numbers.cuts, numbers.call.by
-    if cuts is None or not numbers.pairs:
+    """Write at how many k the mean of the chosen system is higher."""
+    assert numbers.cuts is not None
+    if not numbers.pairs:
         return f"{name}@k"
-    cuts = cuts.filter(metric=name)
+    by = numbers.call.by
     before, after = (
-        cuts.filter(pl.col(by) == system).select("k", "mean")
+        numbers.cuts.filter(pl.col("metric") == name, pl.col(by) == system).sort("k")["mean"]
         for system in (numbers.trial.baseline, numbers.chosen)
     )
-    change = before.join(after, on="k").select("k", change=pl.col("mean_right") - pl.col("mean"))
-    ahead = change.filter(pl.col("change") > 0)["k"].to_list()
-    behind = change.filter(pl.col("change") < 0)["k"].to_list()
-    system, baseline = verdict.text_of(numbers.chosen), verdict.baseline_of(numbers)
-    if not behind or not ahead:
-        if not (ahead or behind):
-            return f"{name}@k: {system} equals {baseline} at every k"
-        where = "every k" if len(ahead or behind) == len(change) else "some k"
-        side = "higher" if ahead else "lower"
-        return f"{name}@k: {system} is {side} than {baseline} at {where}"
-    return f"{name}@k: {system} is higher at {_span(ahead)}, lower at {_span(behind)}"
-
-
-def _span(ks: list[int]) -> str:
-    """Write cut-offs."""
-    return f"k = {markup.listed_words([*map(str, ks)])}"
+    higher, lower = (after > before).sum(), (after < before).sum()
+    where = f"higher at {higher} and lower at {lower} of {len(after)} cut-offs"
+    for number, word in ((higher, "higher"), (lower, "lower")):
+        if number == len(after):
+            where = f"{word} at every k"
+    return f"{name}@k: {verdict.text_of(numbers.chosen)} is {where}"
 
 
 def _gained(numbers: Numbers) -> Section | None:
@@ -476,67 +466,28 @@ def _health(numbers: Numbers) -> Section:
     rest = some.join(harmful, on=keys, how="anti", maintain_order="left")
     none = dict.fromkeys(_words(what) for what in counts.filter(~pl.col("count"))["what"])
     notes = [f"Checked and not found: {', '.join(none)}."] if none else []
-    grids = _health_grids(numbers, shown, "Counts that may do harm")
-    folded = [grid._replace(folded=True) for grid in _health_grids(numbers, rest, "Other counts")]
-    grids += [*folded[:-1], *(grid._replace(notes=notes) for grid in folded[-1:])]
+    grids = [_health_grid(numbers, shown, "Counts that may do harm")] if found else []
+    others = _health_grid(numbers, rest, "Other counts")
+    grids.append(others._replace(folded=True, notes=notes))
     return Section("health", "Data health", [text], grids=grids)
 
 
-def _health_grids(numbers: Numbers, table: pl.DataFrame, caption: str) -> list[Grid]:
-    by = numbers.call.by
-    split, whole = table.filter(pl.col(by).is_not_null()), table.filter(pl.col(by).is_null())
-    grids = [] if split.is_empty() else [_health_by_system(numbers, split, caption)]
-    if not whole.is_empty():
-        rows = [
-            [
-                Cell(f"{row['table']}: {_words(row['what'])}"),
-                Cell(markup.number(row["count"]), *_share_of(numbers, row)),
-                Cell(row["example"] or tabular.DASH, "", "text data"),
-            ]
-            for row in whole.to_dicts()
+def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
+    rows = [
+        [
+            Cell(f"{row['table']}: {_words(row['what'])}"),
+            Cell("" if row[numbers.call.by] is None else verdict.text_of(row[numbers.call.by])),
+            Cell(
+                markup.number(row["count"]),
+                "" if row["share"] is None else markup.percent(row["share"]),
+                "warn" * _harms(numbers, row),
+            ),
+            Cell(row["example"] or tabular.DASH, "", "text data"),
         ]
-        of_all = f"{caption}, of all systems"
-        grids.append(Grid(of_all, ["what", "count", "example"], rows, words=["example"]))
-    return grids
-
-
-def _health_by_system(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
-    """Put systems in columns, or in rows if there are many."""
-    by = numbers.call.by
-    rows_by_key = {(row["table"], row["what"], row[by]): row for row in table.to_dicts()}
-    whats = [*dict.fromkeys((table_name, what) for table_name, what, _ in rows_by_key)]
-
-    def cell(table_name: str, what: str, system: object) -> Cell:
-        row = rows_by_key.get((table_name, what, system))
-        if row is None:
-            return Cell(tabular.DASH)
-        return Cell(markup.number(row["count"]), *_share_of(numbers, row))
-
-    if len(numbers.systems) > verdict.MANY:
-        head = ["system", *(f"{table_name}: {_words(what)}" for table_name, what in whats)]
-        by_system = [
-            [
-                Cell(verdict.text_of(system)),
-                *(cell(table_name, what, system) for table_name, what in whats),
-            ]
-            for system in numbers.systems
-        ]
-        return Grid(caption, head, by_system)
-    rows: list[list[Cell]] = []
-    for table_name, what in whats:
-        examples = (rows_by_key.get((table_name, what, system), {}) for system in numbers.systems)
-        example = next((row["example"] for row in examples if row.get("example")), tabular.DASH)
-        cells = [cell(table_name, what, system) for system in numbers.systems]
-        rows.append([Cell(f"{table_name}: {_words(what)}"), *cells, Cell(example, "", "text data")])
-    head = ["what", *map(verdict.text_of, numbers.systems), "example"]
-    return Grid(caption, head, rows, words=["example"])
-
-
-def _share_of(numbers: Numbers, row: Mapping[str, Any]) -> tuple[str, str]:
-    """Write the share of a count, and mark it if it may do harm."""
-    return "" if row["share"] is None else markup.percent(row["share"]), "warn" * _harms(
-        numbers, row
-    )
+        for row in table.to_dicts()
+    ]
+    head = ["what", "system", "count", "example"]
+    return Grid(caption, head, rows, words=["system", "example"])
 
 
 def _harms(numbers: Numbers, row: Mapping[str, Any]) -> bool:

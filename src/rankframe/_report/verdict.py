@@ -92,9 +92,8 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
     if all(_is_identical(row, numbers) for row in rows):
         return _identical(rows, names)
     if "better" in directions and "worse" in directions:
-        parts = [
-            f"{word} {'than ' + names[1] + ' ' if word == 'better' else ''}in "
-            + markup.listed_words(
+        better, worse = (
+            markup.listed_words(
                 [
                     f"{row['metric']} ({_change(row)})"
                     for row, direction in zip(rows, directions, strict=True)
@@ -102,14 +101,18 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
                 ]
             )
             for word in ("better", "worse")
-        ]
-        return Outcome("mixed", f"The result is mixed: {names[0]} is {', and '.join(parts)}.")
+        )
+        sentence = (
+            f"The result is mixed: {names[0]} is better than {names[1]} in {better}, and worse in "
+            f"{worse}."
+        )
+        return Outcome("mixed", sentence)
     if direction := _direction(decides, numbers):
         return Outcome(direction, _proved(decides, direction, names, numbers))
     if _is_identical(decides, numbers):
         return _identical([decides], names)
     if _is_same(decides, numbers):
-        low, high = _ends(decides)
+        low, high = _ends(decides) or ("", "")
         sentence = (
             f"{names[0]} and {names[1]} are the same for practical purposes in "
             f"{decides['metric']}: the difference is between {low} and {high}."
@@ -218,7 +221,9 @@ def _is_within(row: Mapping[str, Any], bound: Bound) -> bool:
         ends = row["relative_low"], row["relative_high"]
     elif bound.relative:
         mean = abs(row["baseline_mean"] or 0)
-        ends = tuple(end / mean if mean and end is not None else None for end in ends)
+        if not mean:
+            return False
+        bound = Bound(bound.size * mean)
     return all(end is not None and abs(end) <= bound.size for end in ends)
 
 
@@ -236,12 +241,11 @@ def _change(row: Mapping[str, Any]) -> str:
 
 def _ends(row: Mapping[str, Any]) -> tuple[str, str] | None:
     """Write both ends of the interval, in percent where the difference is."""
-    low, high, write = row["ci_low"], row["ci_high"], markup.signed
-    if low is None or high is None:
+    if row["ci_low"] is None or row["ci_high"] is None:
         return None
     if row["relative_low"] is not None and row["baseline_mean"] > 0:
-        low, high, write = row["relative_low"], row["relative_high"], _signed_percent
-    return write(low), write(high)
+        return _signed_percent(row["relative_low"]), _signed_percent(row["relative_high"])
+    return markup.signed(row["ci_low"]), markup.signed(row["ci_high"])
 
 
 def _signed_percent(share: float) -> str:
@@ -277,15 +281,14 @@ def verdicts(numbers: Numbers) -> list[Verdict]:
 
 def _best(numbers: Numbers) -> Verdict:
     """Report which mean is best if nothing is compared."""
-    name, metric = numbers.systems[0], numbers.decides
-    row = row_of(numbers.means, numbers, name, metric)
+    row = row_of(numbers.means, numbers, numbers.systems[0], numbers.decides)
     ends = markup.interval(row["ci_low"], row["ci_high"])
     mean = f"{markup.number(row['mean'])}{f' ({ends})' if ends else ''}"
+    name, which = text_of(numbers.systems[0]), _extreme(numbers)
     if len(numbers.systems) == 1:
-        alone = "No comparison: there is only one system."
-        return Verdict("open", f"{text_of(name)} has a mean {metric} of {mean}.", [alone])
-    which = _extreme(numbers)
-    lead = f"{text_of(name)} has the {which} mean {metric}, {mean}."
+        lead = f"{name} has a mean {numbers.decides} of {mean}."
+        return Verdict("open", lead, ["No comparison: there is only one system."])
+    lead = f"{name} has the {which} mean {numbers.decides}, {mean}."
     if which is None:
         lead = f"{len(numbers.systems)} systems, not compared."
     return Verdict("open", lead, ["Nothing is tested."])
@@ -469,24 +472,13 @@ def _unjudged(numbers: Numbers) -> list[str]:
 
 
 def _missed(numbers: Numbers) -> list[str]:
-    users = numbers.users
-    lacking = [
-        (name, numbers.missed.get(name, 0))
-        for name in numbers.systems
-        if users and numbers.missed.get(name, 0) >= facts.MATTERS * users
-    ]
+    rows = [(text_of(name), "", numbers.users, count) for name, count in numbers.missed.items()]
+    schema = ["system", "segment", "users", "num_missed"]
     zero = ""
     if (numbers.call.settings.users or "truth") in ("truth", "judged"):
-        zero = " Each counts as 0 in the means."
-    lines = [
-        f"{text_of(name)} has no list for {missed:,} of {markup.counted(users, 'user')} "
-        f"({markup.percent(missed / users)}).{zero}"
-        for name, missed in lacking[:4]
-    ]
-    if len(lacking) > 4:
-        rest = markup.counted(len(lacking) - 4, "more system")
-        lines.append(f"{rest} without a list for at least 5% of the users: see Data health.")
-    return lines
+        zero = "; no list counts as 0"
+    lines = sentences.missed_lines(pl.DataFrame(rows, schema=schema, orient="row"))
+    return [f"{line}{zero}." for line in lines]
 
 
 def _ties(numbers: Numbers) -> list[str]:
