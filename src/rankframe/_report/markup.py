@@ -42,7 +42,7 @@ _CONFIG: dict[str, Any] = {
 _PLACES = re.compile(r' (?:d|transform|x1?|x2|y1?|y2|width|height)="[^"]*"')
 _TEXT = re.compile(r">[^<>]+<")
 _TAG = re.compile(r"<[^<>]*>")
-_ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription)="[^"]*"')
+_ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription|aria-label)="[^"]*"')
 _DIGITS = re.compile(r"\d+\.\d{2,}")
 _WIDTH = 240  # pixels of a panel, beside its axis and legend
 

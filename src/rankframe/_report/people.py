@@ -154,6 +154,7 @@ def _persons(table: pl.DataFrame, judged: pl.DataFrame, call: ReportCall) -> dic
     groups = judged.sort("rank", nulls_last=True).partition_by("user", as_dict=True)
     persons: dict[object, Person] = {}
     for name, before, after, gain in table.rows():
+        rows: list[tuple[int, object, int | None, float | None]]
         rows = groups[(name,)].select("side", "item", "rank", "grade").rows()
         ranks: list[dict[object, int]] = [{}, {}]
         for side, item, rank, _ in rows:

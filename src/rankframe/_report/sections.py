@@ -84,7 +84,7 @@ def _systems(numbers: Numbers) -> Section:
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
-            caption = "The same differences on the users whom both serve"
+            caption = "The same differences on users with a list from both"
             grids.append(_differences_grid(numbers, numbers.served, caption))
     else:
         bold = _bold_words(numbers) if len(numbers.systems) > 1 else ""
@@ -316,7 +316,7 @@ def _distribution(numbers: Numbers) -> Section | None:
     alt = (
         f"How {numbers.user_metric} is distributed over users, for {verdict.system_names(numbers)}."
     )
-    zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[: verdict.MANY]]
+    zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[:2]]
     title = f"{numbers.user_metric} is 0 for {markup.listed_words(zero)}"
     return Section("distribution", "User by user", (), [Figure("distribution", title, alt)], [grid])
 
