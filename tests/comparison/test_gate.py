@@ -119,7 +119,7 @@ def test_without_an_interval_a_system_fails():
         assert frame["passed"].to_list() == [False, False]
         frame = rf.gate(other, "rr", truth=TRUTH, users="run", **options).filter(model="worse")
         assert frame["passed"].to_list() == [False]
-        assert frame["why"].item().startswith("no interval: no user has a value in both")
+        assert frame["why"].item() == "no interval: no user has a value in one of the two"
 
 
 def test_a_segment_without_users_does_not_hide_the_others():
@@ -135,7 +135,7 @@ def test_a_gate_counts_users_in_one_group_only():
     runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 5)}
     frame = rf.gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
     assert frame.select("users", "num_left_out", "note").rows() == [
-        (5, 35, "35 of 40 users are left out: they are in one group only")
+        (5, 35, "35 of 40 users are left out: they have a value in one group only")
     ]
 
 
@@ -173,6 +173,14 @@ def test_pandas_returns_pandas():
         (["rr"], {"at_most": "x"}, "at_most of 'rr' must be a finite number, not 'x'"),
         (["rr"], {"at_least": {"ap": 0.1}}, "at_least names 'ap'; the metrics are 'rr'"),
         (["rr", "ap"], {"baseline": None, "at_least": {"ap": 0}}, "metric 'rr': it has no floor"),
+        (["rr"], {"baseline": None, "at_least": 0, "margin": 0.1}, "margin=0.1 without a baseline"),
+        (["rr"], {"baseline": None, "at_least": 0, "paired": False}, "paired=False without a bas"),
+        (
+            ["rr"],
+            {"baseline": None, "at_least": 0, "test": "wilcoxon"},
+            "Student's t: leave it out",
+        ),
+        (["rr"], {"at_least": 0, "test": "sequential"}, "with a floor, whose interval is valid at"),
         (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, or a share"),
         (["rr"], {"margin": {"ap": 0.1}}, "margin names 'ap'; the metrics are 'rr'"),
         (["num_relevant"], {}, "metric 'num_relevant': neither direction is declared better"),
@@ -264,6 +272,75 @@ def test_the_p_value_decides_where_enough_users_differ():
         assert "of 60 users lose, so the mean loss is at most" in bound["why"].item()
 
 
+def noisy_losses(users, margin, runs=300):
+    """Draw gains of about 0, but −1 for a share of the users; so their mean is −margin."""
+    rng = np.random.default_rng(users)
+    gains = np.where(rng.random((runs, users)) < margin, -1, rng.normal(0, 1e-3, (runs, users)))
+    keys = {"run": np.repeat(np.arange(runs), users), "user": np.tile(np.arange(users), runs)}
+    old = pl.DataFrame({**keys, "model": "old", "value": 1.0})
+    return pl.concat([old, old.with_columns(model=pl.lit("new"), value=1 + gains.ravel())])
+
+
+@pytest.mark.parametrize(("users", "margin"), [(50, 0.02), (300, 0.01), (1000, 0.05)])
+@pytest.mark.parametrize("kind", ["paired", "unpaired", "floor"])
+def test_rare_losses_are_not_hidden_by_noise(users, margin, kind):
+    """By t alone, .37, .15 and .05 of the runs pass; goal .025, here two errors more."""
+    values = noisy_losses(users, margin)
+    options = {
+        "paired": {"baseline": "old", "margin": margin},
+        "unpaired": {"baseline": "old", "margin": margin, "paired": False},
+        "floor": {"at_least": 1 - margin},
+    }[kind]
+    if kind == "floor":
+        values = values.filter(model="new")
+    limits = {"value": (0, 2) if kind == "floor" else (0.0, 1.01)}
+    passed = rf.gate(
+        values,
+        "value",
+        by=["model", "run"],
+        strict=True,
+        higher_is_better={"value": True},
+        limits=limits,
+        **options,
+    )["passed"]
+    assert passed.mean() <= 0.025 + 2 * (0.025 * 0.975 / 300) ** 0.5
+
+
+def test_what_is_too_rare_to_be_seen_is_said():
+    """Of 300 users without a large loss, 1.22 % may have one; of 400, 0.92 %."""
+    for users, passed in [(300, False), (400, True)]:
+        rng = np.random.default_rng(1)
+        old = pl.DataFrame({"user": range(users), "model": "old", "value": 0.5})
+        new = old.with_columns(model=pl.lit("new"), value=0.5 + rng.normal(0, 1e-3, users))
+        got = rf.gate(
+            pl.concat([old, new]),
+            "value",
+            baseline="old",
+            margin=0.01,
+            strict=True,
+            higher_is_better={"value": True},
+            limits={"value": (0, 1)},
+        )
+        assert got["passed"].item() is passed
+        if not passed:
+            assert got["why"].item() == (
+                "undecided: too few users: 0 of 300 lose far more than the others, but 1.22% may"
+            )
+
+
+def test_a_few_users_who_lose_alike_are_corrected_like_others():
+    """The sign test of n users has p = 1/2ⁿ: two users in 20 countries show nothing."""
+    ones = pl.DataFrame({"country": [*range(20)] * 2, "user": range(40), "item": "a", "rank": 1})
+    country = pl.col("country") < 1
+    twos = ones.with_columns(rank=pl.when(country).then(2).otherwise(1))
+    truth = ones.select("country", "user", "item")
+    options = {"truth": truth, "baseline": "old", "by": ["model", "country"]}
+    for correction in ("holm", None):
+        got = rf.gate({"old": ones, "new": twos}, "hit@1", correction=correction, **options)
+        assert got["passed"].all()
+        assert got["why"][0].startswith("undecided: every user differs by the same amount, but p")
+
+
 def test_a_metric_without_a_range_is_undecided():
     table, truth = hits([1], 1000)
     got = rf.gate(table, "mean_hit_rank@5", truth=truth, baseline="old", margin=5.0, strict=True)
@@ -299,6 +376,49 @@ def test_strict_takes_the_bootstrap_of_fifty_users():
     assert rf.gate(runs, "rr", truth=truth, **options)["passed"].to_list() == [True, True]
     few = rf.gate(RUNS, "rr", truth=TRUTH, **options)
     assert few["why"].str.contains("0 of 40 users lose, so the mean loss is at most").all()
+
+
+def test_the_bootstrap_of_fewer_users_names_itself():
+    table = pl.concat(
+        pl.DataFrame({"model": name, "user": range(40), "v": values})
+        for name, values in (("old", np.linspace(0, 1, 40)), ("new", np.linspace(0.1, 1, 40)))
+    )
+    options = {"baseline": "old", "margin": 0.2, "strict": True, "test": "bootstrap"}
+    options |= {"higher_is_better": {"v": True}, "resamples": 200}
+    few = "the bootstrap needs 50 users, not 40"
+    row = rf.gate(table, "v", **options, limits={"v": (0, 1)}).row(0, named=True)
+    assert row["why"].startswith("not worse: 0 of 40 users lose")
+    assert row["why"].endswith(f"; {few}: take test='t'")
+    why = rf.gate(table, "v", **options)["why"].item()
+    assert why.startswith(f"undecided: {few}, and the metric has no finite range")
+
+
+def test_no_note_denies_an_interval_that_is_there():
+    """One of 12 users loses: the bootstrap has no interval, and the share of losers has one."""
+    table, truth = hits([1], 12)
+    options = {"by": ["model", "run"], "baseline": "old", "margin": 0.1, "test": "bootstrap"}
+    strict = rf.gate(table, "hit@1", truth=truth, strict=True, **options).row(0, named=True)
+    assert strict["ci_low"] is not None
+    assert strict["note"] is None
+    default = rf.gate(table, "hit@1", truth=truth, **options).row(0, named=True)
+    assert default["ci_low"] is None
+    assert default["why"] == default["note"]
+    assert default["note"].startswith("no interval: too many resamples have no spread")
+
+
+def test_users_without_a_value_are_left_out_of_a_strict_gate():
+    """A new system without a value for those who would lose: the gate passes, and says for whom."""
+    old = pl.DataFrame({"model": "old", "user": range(500), "v": 1.0})
+    lost = pl.when(pl.col("user") >= 30).then("v").alias("v")
+    table = pl.concat([old, old.with_columns(lost, model=pl.lit("new"))])
+    options = {"limits": {"v": (0, 1)}, "higher_is_better": {"v": True}, "strict": True}
+    row = rf.gate(table, "v", baseline="old", margin=0.05, **options).row(0, named=True)
+    assert (row["passed"], row["users"], row["num_left_out"]) == (True, 470, 30)
+    note = "30 of 500 users are left out: they have"
+    assert row["note"].endswith(f"{note} a value in one group only")
+    floors = rf.gate(table, "v", at_least=0.9, **options)
+    assert floors["num_left_out"].to_list() == [30, 0]
+    assert floors["note"].str.ends_with(f"{note} no value").to_list() == [True, False]
 
 
 # ------------------------------------------------------------------ several decisions
@@ -355,7 +475,7 @@ def floor(ranks, metric, truth=None, **options):
 
 
 def test_a_floor_is_decided_by_the_interval_of_the_mean():
-    ranks = [1, 2, 3] * 20
+    ranks = [1, 2, 3] * 100
     values = [1 / rank for rank in ranks]
     low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     for strict, end in [(False, high), (True, low)]:
@@ -441,7 +561,7 @@ def test_floors_need_no_direction():
     assert floor(OLD, "num_relevant", at_most=1.0)["why"].item().startswith("no interval: ")
     own = pl.col("rank").min().cast(pl.Float64).alias("first")
     assert floor(OLD, own, at_most=1.2)["passed"].item() is False
-    ranks = [1, 2, 3] * 20
+    ranks = [1, 2, 3] * 100
     logs = np.log([1 / rank + 0.1 for rank in ranks])
     low = np.exp(stats.ttest_1samp(logs, 0).confidence_interval(0.95).low) - 0.1
     for amount, passed in [(low - 1e-6, True), (low + 1e-6, False)]:
@@ -569,8 +689,47 @@ def test_floors_of_the_command(folder, capsys):
     compared = [("rr", "like", 0.2, None), ("hit@1", "like", None, None)]
     assert rows == [*compared, ("hit@1", "old", None, 0.9), ("hit@1", "like", None, 0.9)]
     assert "gate passed: hit@1 of old: low enough: interval below 0.9 (mean 0.6" in err
+    assert [row["why"] for row in json.loads(out)][1] == "no gate"
     assert main(both.split()) == 0
-    assert "at_most" not in capsys.readouterr().out
+    compared, floors = capsys.readouterr().out.split("at_most")
+    assert ("no gate" in compared, "null" in compared) == (True, False)
+    assert floors.count("true") == 2
+    assert main("compare old.csv like.csv truth.csv -m ap --fail-below rr:0.1".split()) == 0
+    compared = capsys.readouterr().out.split("at_least")[0]
+    assert ("verdict" in compared, "null" in compared) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("--test randomized_tukey", "--test randomized_tukey was dropped: take 'max_t', which"),
+        ("--margin -1%", "margin of 'rr' must be a finite number > 0, or a share of the baseline"),
+        ("--fail-if-worse rr:-1%", "argument --fail-if-worse: 'rr:-1%': the margin must be ≥ 0"),
+    ],
+)
+def test_wrong_options_of_the_command(folder, capsys, options, text):
+    command = f"compare old.csv like.csv truth.csv -m rr {options}"
+    try:
+        code = main(command.split())
+    except SystemExit as error:
+        code = error.code
+    assert code == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_line_of_a_gate_has_its_note(folder, capsys):
+    RUNS["like"].filter(pl.col("user") < 30).write_csv("few.csv")
+    command = "compare old.csv few.csv truth.csv --fail-if-worse rr:0.5 --users both"
+    assert main(command.split()) == 0
+    line = capsys.readouterr().err.rstrip()
+    assert line.endswith("); 10 of 40 users are left out: they have a value in one group only")
+
+
+def test_the_help_has_no_doubled_signs(capsys):
+    for command in ("compare", "report"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert "%%" not in capsys.readouterr().out
 
 
 def test_errors_of_strict_gates_name_options(folder, capsys):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import polars as pl
 
-from rankframe._comparison import losses, pair_tests, summaries
+from rankframe._comparison import losses, pair_tests, sentences, summaries
 from rankframe._comparison.summaries import Sampled
 from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import system_metrics, user_columns
@@ -139,9 +139,17 @@ def _rows_of(
                 "num_left_out": group["undefined"],
                 "users": group["users"] - group["undefined"],
                 **_amounts(floor),
-                "note": "; ".join(sampled.notes) or None,
+                "note": "; ".join([*sampled.notes, *_notes_of_undefined(group)]) or None,
                 **_tested(sampled.sample, metric, floor, trial, is_boolean=metric.name in booleans),
             }
+
+
+def _notes_of_undefined(group: Mapping[str, Any]) -> list[str]:
+    """Write how many users have no value, if they are many, but not all."""
+    users, undefined = group["users"], group["undefined"]
+    if not sentences.WORTH_A_NOTE * users <= undefined < users or not undefined:
+        return []
+    return [f"{undefined:,} of {users:,} users are left out: they have no value"]
 
 
 def _amounts(floor: Floor) -> dict[str, float | None]:
@@ -236,11 +244,24 @@ def _of_sample(
     above = float(pair_tests.p_above([shifted], Trial(), lambda _: None)[0])
     low, high = max(float(interval.low[0]), least), min(float(interval.high[0]), greatest)
     tested = _Tested(low, high, 1 - above, above)
-    usual = _most_frequent(values)
-    if not floor.strict or (values != usual).sum() >= statistics.FEW_USERS:
+    if not floor.strict:
         return tested
-    _, above, evidence = _exact(sample, usual, least, amount, floor, tail)
-    return tested._replace(above=above, evidence=evidence)
+    usual = _most_frequent(values)
+    if (values != usual).sum() < statistics.FEW_USERS:
+        _, above, evidence = _exact(sample, usual, least, amount, floor, tail)
+        return tested._replace(above=above, evidence=evidence)
+    if not isfinite(least):
+        return tested
+    rare = statistics.rare(sample, least)
+    p = rare.p_above(amount, least)
+    if p < tail or above >= tail:
+        return tested._replace(above=max(p, above))
+    side = "below" if floor.is_least else "above"
+    evidence = (
+        f"too few values: {rare.below.lower:.3g} of {rare.below.number:,.4g} are far {side} the "
+        f"others, but {rare.below.most(tail):.2%} may be"
+    )
+    return tested._replace(above=p, evidence=evidence)
 
 
 def _exact(

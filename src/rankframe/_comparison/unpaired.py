@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import nan
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -14,12 +14,15 @@ from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import labels
-from rankframe._request.labels import RequestedMetric
+from rankframe._request.labels import RequestedMetric, Traits
 from rankframe._tables import column_roles
 
 if TYPE_CHECKING:
     from rankframe._comparison.overlapping_samples import Overlap
     from rankframe._comparison.statistics import Places, Sample
+
+
+_NO_SPREAD = "no spread: every user has the same value or difference"
 
 
 class Group(NamedTuple):
@@ -60,21 +63,29 @@ def _row(
     names: pl.Series,
     metric: RequestedMetric,
 ) -> dict[str, Any]:
-    overlap, margin = _overlap(*groups), trial.margins.get(place.metric)
+    overlap, traits = _overlap(*groups), labels.traits_of(metric)
+    margin, rule = trial.margins.get(place.metric), trial.rules.get(place.metric)
     of_groups = [names[place.system], names[place.baseline]]
     notes = _notes(groups, of_groups, overlap)
     numbers: dict[str, Any] = {**_numbers(*groups), "p_value": nan, "p_adjusted": nan}
+    interval = nan, nan
     if overlap is not None:
         numbers |= _tests(overlap, trial)
+        interval = overlap.relative_interval(trial.confidence)
         users = min(len(group.users.values) for group in groups)
         notes += cautions.cautions_of_groups(users, numbers["effect_size"], trial, metric)
         untested = "" if margin is None else _untested(groups, of_groups, margin)
         if margin is not None and not untested:
-            higher_is_better = labels.traits_of(metric).higher_is_better
-            numbers |= _within(overlap, margin, higher_is_better=higher_is_better)
+            numbers |= _within(overlap, margin, higher_is_better=traits.higher_is_better)
         notes.append(untested)
-    if rule := trial.rules.get(place.metric):
-        numbers |= _of_gate(overlap, rule, groups, of_groups)
+    means = numbers["difference"], numbers["baseline_mean"]
+    shares, doubt = pair_tests.shares_of(*means, interval, rule)
+    numbers |= shares
+    notes.append(doubt)
+    if rule is not None:
+        numbers |= _of_gate(overlap, rule, groups, of_groups, traits, trial.confidence) or _of_copy(
+            groups, numbers
+        )
     return {**numbers, "note": "; ".join(filter(None, (*notes, trial.hint)))}
 
 
@@ -134,7 +145,6 @@ def _numbers(system: Group, baseline: Group) -> dict[str, Any]:
         "mean": means[0],
         "baseline_mean": means[1],
         "difference": means[0] - means[1],
-        "relative": (means[0] - means[1]) / means[1] if means[1] else nan,
         "effect_size": effect,
     }
 
@@ -146,7 +156,6 @@ def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
 
     p, design = overlap.p(), Design(trial.confidence, trials.POWER)
     low, high = overlap.interval(trial.confidence)
-    relative = overlap.relative_interval(trial.confidence)
     return {
         "difference": overlap.moments.difference,
         "p_value": p,
@@ -157,7 +166,6 @@ def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
         "detectable": power_statistics.detectable_at(
             overlap.error(), overlap.freedom() + 1, design
         ),
-        **dict(zip(trials.RELATIVE[1:], relative, strict=True)),
     }
 
 
@@ -172,19 +180,56 @@ def _within(overlap: Overlap, margin: Bound, *, higher_is_better: bool | None) -
 
 
 def _of_gate(
-    overlap: Overlap | None, rule: Rule, groups: Sequence[Group], names: Sequence[object]
+    overlap: Overlap | None,
+    rule: Rule,
+    groups: Sequence[Group],
+    names: Sequence[object],
+    traits: Traits,
+    confidence: float,
 ) -> dict[str, Any]:
     """Test whether the system is beyond the bound of a gate, and whether it is within."""
     if overlap is None:
         return {}
     margin = rule.tolerance
     p = _within(overlap, margin, higher_is_better=rule.higher_is_better)["p_not_worse"]
-    untested = _untested(groups, names, margin) if rule.strict else ""
-    return {
-        losses.P_BEYOND: 1 - p,
-        losses.P_WITHIN: nan if untested else p,
-        losses.EVIDENCE: untested or None,
-    }
+    within, evidence = p, ""
+    if rule.strict:
+        evidence = _untested(groups, names, margin)
+        within = nan if evidence else max(p, _p_of_unseen(groups, rule, traits))
+        tail = (1 - confidence) / 2
+        if p < tail <= within:
+            evidence = "too few users: values far from the others may be too rare to be seen"
+    return {losses.P_BEYOND: 1 - p, losses.P_WITHIN: within, losses.EVIDENCE: evidence or None}
+
+
+def _p_of_unseen(groups: Sequence[Group], rule: Rule, traits: Traits) -> float:
+    """Test the margin by values that are too rare for a t test to see: low new ones, high old."""
+    from rankframe._comparison import statistics
+
+    if not isfinite(traits.width):
+        return 0.0
+    sign = 1 if rule.higher_is_better else -1
+    share = 1 - sign * rule.margin if rule.relative else 1.0
+    margin = 0.0 if rule.relative else rule.margin
+    new, old = (
+        group.units._replace(values=factor * group.units.values)
+        for group, factor in zip(groups, (sign, -sign * share), strict=True)
+    )
+    ends = sorted((sign * traits.least, sign * traits.greatest))
+    least, least_old = ends[0], -share * ends[1]
+    means = [float(statistics.weighted_mean(*sample)) for sample in (new, old)]
+    return max(
+        statistics.rare(new, least).p_above(-means[1] - margin, least),
+        statistics.rare(old, least_old).p_above(-means[0] - margin, least_old),
+    )
+
+
+def _of_copy(groups: Sequence[Group], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the difference of two groups without spread for sure, as that of paired values."""
+    if min(len(group.units.values) for group in groups) < 2:
+        return {}
+    ends = dict.fromkeys((losses.LOW, losses.HIGH), numbers["difference"])
+    return {**ends, losses.EVIDENCE: _NO_SPREAD}
 
 
 def _overlap(system: Group, baseline: Group) -> Overlap | None:
@@ -227,7 +272,7 @@ def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | 
             for name, number in zip(of_names, numbers, strict=True)
             if number < 2
         ]
-        notes.append("; ".join(few) or "no spread: every user has the same value or difference")
+        notes.append("; ".join(few) or _NO_SPREAD)
     common = len(np.intersect1d(groups[0].of_users, groups[1].of_users))
     notes.append(
         f"{sentences.users(pl.Series(numbers[:1]))} of {of_names[0]}, {numbers[1]:,} of "

@@ -13,6 +13,7 @@ import polars as pl
 
 from rankframe._comparison import summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
+from rankframe._evaluation import ready_values
 from rankframe._report import facts, figures, markup, sections, verdict
 from rankframe._report.facts import Numbers, ReportCall
 from rankframe._report.markup import Page
@@ -175,7 +176,8 @@ def report(
         ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None.
+        ``"bh"`` (Benjamini and Hochberg), or None. Tests of all systems at once have one of their
+        own, and take no other.
     confidence
         The probability that a single interval covers the true value.
     margin
@@ -254,6 +256,10 @@ def report(
     like = next(iter(frame.values())) if isinstance(frame, Mapping) else frame
     table, by = run_dicts.as_frame(frame, by)
     k = keywords.whole_number("k", k)
+    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    if truth is None:
+        names = adapters.column_names(table, "judged table")
+        ready_values.check_lists("report", names, by or (), settings.columns)
     run, system = _with_system(table, truth, by, baseline)
     if not metrics:
         first, *others = facts.default_metrics(k)
@@ -268,7 +274,7 @@ def report(
         segments=keywords.group_names(segments),
         k=k,
         trial=trial,
-        settings=keywords.read_options(options, cluster=cluster, count_missed=True),
+        settings=settings,
         options=options,
         explore=keywords.whole_number("explore", explore, least=0),
         note=note,
