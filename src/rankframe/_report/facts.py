@@ -496,18 +496,17 @@ def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None
     assert call.truth is not None
     columns = _columns(call)
     user, item, grade = (columns.get(name, name) for name in ("user", "item", "relevance"))
-    keys, least = [user, item], call.settings.relevant_at
+    least = call.settings.relevant_at
     at_least = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
     relevant = call.truth.filter(at_least)
     run = call.run.filter(pl.col(call.by) == system)
     judged = verbs.judge(run, call.truth, by=call.by, exclude=call.settings.exclude, **columns)
     first = judged.filter((pl.col("rank") <= call.k) & pl.col("relevance").is_null())
     types = call.truth.collect_schema()
+    like = relevant.drop(item, grade).unique(user, keep="first", maintain_order=True)
     added = (
-        first.join(
-            relevant.select(pl.col(user).cast(first.collect_schema()[user])), on=user, how="semi"
-        )
-        .select(pl.col(name).cast(types[name]) for name in keys)
+        first.select(pl.col(name).cast(types[name]) for name in (user, item))
+        .join(like, on=user)
         .join(relevant.select(pl.col(grade).min()), how="cross")
     )
     truth = pl.concat([call.truth, added], how="diagonal_relaxed")
