@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from rankframe._comparison.trials import Trial
 from rankframe._report import markup, verdict
-from rankframe._report.facts import Numbers, ReportCall
+from rankframe._report.call import ReportCall
+from rankframe._report.facts import Numbers
 from rankframe._report.markup import Section
 from rankframe._report.tabular import Cell, Grid
 from rankframe._request import keywords

@@ -3,43 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from rankframe._report import markup, verdict
 from rankframe._report.facts import Numbers
+from rankframe._report.markup import Dot, Strip
 from rankframe._report.people import Item, People, Person
 
 _WIDTH, _ABOVE, _BELOW = 640, 120, 44  # pixels: the strip, its dots, and the bars under them
 _BINS = 41  # an odd number: 0 is in the middle of one
 _RADIUS = 5
-
-
-class Dot(NamedTuple):
-    """A user on the strip: a link to the user's lists."""
-
-    key: str
-    x: float
-    y: float
-    kind: str
-    title: str
-
-
-class Strip(NamedTuple):
-    """The users whose lists the page has, over a histogram of all users."""
-
-    title: str
-    text: str
-    dots: Sequence[Dot]
-    bars: Sequence[tuple[float, float, float]]  # x, width and height
-    ends: tuple[str, str]
-    segments: Sequence[str]
-    data: str  # JSON in a script element
-    width: int = _WIDTH
-    above: int = _ABOVE
-    height: int = _ABOVE + _BELOW
-    radius: int = _RADIUS
 
 
 def strip_of(numbers: Numbers) -> Strip | None:
@@ -88,6 +62,7 @@ def strip_of(numbers: Numbers) -> Strip | None:
         ends=(markup.signed(-reach, 2), markup.signed(reach, 2)),
         segments=sorted(names),
         data=as_json(_data(numbers, people)),
+        size=(_WIDTH, _ABOVE + _BELOW, _ABOVE, _RADIUS),
     )
 
 

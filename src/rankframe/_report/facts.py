@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import polars as pl
 
@@ -14,13 +14,14 @@ from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._report import people, results
+from rankframe._report.call import Measurement, ReportCall
 from rankframe._report.nouns import Nouns, nouns_of
 from rankframe._report.people import People
 from rankframe._request import labels
-from rankframe._request.keywords import Options, Settings
+from rankframe._request.keywords import Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import column_roles, health, readers, verbs
+from rankframe._tables import health, readers, verbs
 from rankframe.errors import RankingDataError
 from rankframe.metrics import core, trec
 
@@ -42,47 +43,6 @@ _MOST_STEPS = 10
 #: Of many users, fewer resamples are drawn for the worst losses, so that a page takes seconds.
 _MOST_DRAWS, _FEWEST_RESAMPLES = 100_000_000, 200
 _SHOWN_ALL = 4  # at most so many other systems are all described in words
-
-
-class ReportCall(NamedTuple):
-    """The parameters of a report, checked."""
-
-    run: pl.LazyFrame
-    truth: pl.LazyFrame | None
-    metrics: Sequence[Metric]
-    by: str
-    segments: Sequence[str]
-    k: int
-    trial: Trial
-    settings: Settings
-    options: Options
-    explore: int  # users whose lists the page has
-    note: str | None  # below the title
-    nouns: tuple[str, str] | None  # for user and item
-
-    @property
-    def judged(self) -> str:
-        """The name of the first frame in errors."""
-        return "judged table" if self.truth is None else "run"
-
-
-class Measurement(NamedTuple):
-    """The values of all users, collected, and their metrics."""
-
-    values: Values
-    rows: pl.DataFrame
-    requested: Sequence[RequestedMetric]
-    directions: Mapping[str, bool | None]
-    cuts: pl.DataFrame  # label, metric, k
-
-    def only(self, names: Sequence[str], rows: pl.DataFrame | None = None) -> Values:
-        """Return the values of some metrics."""
-        of_users = {metric.name: metric for metric in self.values.requested}
-        metrics = [of_users[name] for name in names if name in of_users]
-        rows = self.rows if rows is None else rows
-        all_names = {metric.name for metric in self.requested}
-        lists = self.values.of_lists if all_names <= {*names} else None
-        return self.values._replace(requested=metrics, rows=rows.lazy(), of_lists=lists)
 
 
 class Unjudged(NamedTuple):
@@ -128,7 +88,7 @@ class Numbers(NamedTuple):
     @property
     def nouns(self) -> Nouns:
         """What the page calls users and items."""
-        columns, by = _columns(self.call), self.call.by
+        columns, by = self.call.columns, self.call.by
         ids = () if self.people is None else self.people.users
         names = [*self.systems, *self.names, *self.segments, by, *ids]
         names += [value for name, table in self.segments.items() for value in table[name]]
@@ -468,7 +428,7 @@ def _unjudged(
     rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}")
     shares = dict(rows.select(call.by, "share").iter_rows())
     shares = {name: shares[name] for name in systems if shares.get(name) is not None}
-    grade = _columns(call).get("relevance", "relevance")
+    grade = call.columns.get("relevance", "relevance")
     if call.truth is None or len(shares) < 2 or grade not in call.truth.collect_schema():
         return {}
     least = min(shares.values())
@@ -485,7 +445,7 @@ def _unjudged(
 def _has_misses(call: ReportCall) -> bool:
     """Return whether items were judged that are not relevant: without any, an absent one is."""
     table = call.run if call.truth is None else call.truth
-    grade = _columns(call).get("relevance", "relevance")
+    grade = call.columns.get("relevance", "relevance")
     if grade not in table.collect_schema():
         return False
     return not table.filter(pl.col(grade) <= 0).head(1).collect().is_empty()
@@ -494,7 +454,7 @@ def _has_misses(call: ReportCall) -> bool:
 def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None:
     """Average a metric with the smallest relevant grade for each unjudged item of the first k."""
     assert call.truth is not None
-    columns = _columns(call)
+    columns = call.columns
     user, item, grade = (columns.get(name, name) for name in ("user", "item", "relevance"))
     least = call.settings.relevant_at
     at_least = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
@@ -522,7 +482,7 @@ def _name_of(metric: Metric) -> str:
 
 def _sources(call: ReportCall) -> pl.DataFrame:
     """Count the rows of run and truth, and compute checksums that ignore the order of rows."""
-    settings = Settings(columns=_columns(call))
+    settings = Settings(columns=call.columns)
     tables = readers.read_all(call.run, call.truth, [call.by], settings).both
     sources: list[tuple[str, int, str]] = []
     for table in tables:
@@ -537,9 +497,3 @@ def _sources(call: ReportCall) -> pl.DataFrame:
         sources.append((table.name, count, digest.hexdigest()))
     schema = {"table": pl.String, "rows": pl.Int64, "sha256": pl.String}
     return pl.DataFrame(sources, schema=schema, orient="row")
-
-
-def _columns(call: ReportCall) -> Any:
-    """Return the columns that play the roles, including those found by their common names."""
-    tables = {call.judged: call.run, "truth": call.truth}
-    return column_roles.with_ids(call.settings.columns, call.by, tables)

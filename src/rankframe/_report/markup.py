@@ -19,7 +19,6 @@ from rankframe.plot import _colors
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-    from rankframe._report.explorer import Strip
 
 _MINUS = "\u2212"
 _FONT = 'system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
@@ -81,6 +80,29 @@ class Group(NamedTuple):
 
     title: str
     people: Sequence[Lists]
+
+
+class Dot(NamedTuple):
+    """A user on the strip: a link to the user's lists."""
+
+    key: str
+    x: float
+    y: float
+    kind: str
+    title: str
+
+
+class Strip(NamedTuple):
+    """The users whose lists the page has, over a histogram of all users."""
+
+    title: str
+    text: str
+    dots: Sequence[Dot]
+    bars: Sequence[tuple[float, float, float]]  # x, width and height
+    ends: tuple[str, str]
+    segments: Sequence[str]
+    data: str  # JSON in a script element
+    size: tuple[int, int, int, int]  # width, height, height of the dots, and their radius
 
 
 class Section(NamedTuple):

@@ -44,14 +44,14 @@ class Nouns(NamedTuple):
 
 
 def nouns_of(
-    given: tuple[str, str] | None, user: str, item: str, names: Collection[str] = ()
+    chosen: tuple[str, str] | None, user: str, item: str, names: Collection[str] = ()
 ) -> Nouns:
     """Take the caller's nouns, or those that fit the names of the columns."""
-    if given is None:
+    if chosen is None:
         return Nouns(_fitting(user, _USERS, "user"), _fitting(item, _ITEMS, "item"), names)
-    words = [] if isinstance(cast("object", given), str) else [*map(str, given)]
+    words = [] if isinstance(cast("object", chosen), str) else [*map(str, chosen)]
     if len(words) != 2 or not all(map(_WORD.match, words)):
-        msg = f"nouns must be two words such as ('query', 'document'), not {given!r}"
+        msg = f"nouns must be two words such as ('query', 'document'), not {chosen!r}"
         raise ValueError(msg)
     return Nouns(words[0], words[1], names)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from rankframe._evaluation import user_columns
+from rankframe._report.call import Measurement, ReportCall
 from rankframe._tables import adapters, column_roles, side_tables, verbs
-
-if TYPE_CHECKING:
-    from rankframe._report.facts import Measurement, ReportCall
 
 _MOST = 4  # users with the greatest loss, and as many with the greatest gain
 _LAST = 5  # items of a history
@@ -86,7 +84,7 @@ def people_of(
     if judged is None:
         return None
     persons = _persons(pl.concat(tables).unique(user, maintain_order=True), judged, call)
-    lost, gained, some = ([persons[name] for name in table[user]] for table in tables)
+    lost, gained, persons_explored = ([persons[name] for name in table[user]] for table in tables)
     items = {
         item
         for person in persons.values()
@@ -99,7 +97,7 @@ def people_of(
     return People(
         lost,
         gained,
-        some,
+        persons_explored,
         counts,
         served["value after"] - served["value"],
         len(pairs) - len(served),
@@ -113,18 +111,18 @@ def _drawn(
     served: pl.DataFrame, losers: pl.DataFrame, winners: pl.DataFrame, call: ReportCall
 ) -> tuple[pl.DataFrame, tuple[int, int, int]]:
     """Choose 30% greatest losses, 30% greatest gains, and draw the others."""
-    user, each = served.columns[0], call.explore * 3 // 10
-    extremes = pl.concat([losers.head(each), winners.head(each)])
+    user, third = served.columns[0], call.explore * 3 // 10
+    extremes = pl.concat([losers.head(third), winners.head(third)])
     rest = served.join(extremes, on=user, how="anti", maintain_order="left").sort(user)
     number = min(call.explore - len(extremes), len(rest))
     places = sorted(random.Random(call.trial.seed).sample(range(len(rest)), number))
-    counts = min(each, len(losers)), min(each, len(winners)), number
+    counts = min(third, len(losers)), min(third, len(winners)), number
     return pl.concat([extremes, rest[places]]).sort("gain", user), counts
 
 
 def _judged(call: ReportCall, user: str, users: pl.Series, chosen: object) -> pl.DataFrame | None:
     """Judge the lists of both systems for some users; None if items have several ranks."""
-    columns = _columns(call)
+    columns = call.columns
     rank, grade = "rank", "relevance"
     if not len(users) or "tied" in call.run.collect_schema():
         return None
@@ -192,7 +190,7 @@ def _histories(call: ReportCall, users: pl.Series) -> dict[object, list[object]]
     if call.settings.history is None:
         return {}
     frame = adapters.to_lazy(call.settings.history, "history")
-    names, columns = frame.collect_schema().names(), _columns(call)
+    names, columns = frame.collect_schema().names(), call.columns
     user, item = (columns.get(name, name) for name in ("user", "item"))
     if not {user, item} <= {*names}:
         return {}
@@ -221,7 +219,7 @@ def _titles(call: ReportCall, items: set[object]) -> dict[object, str]:
     titles = {item: column_roles.in_words(item) for item in items}
     if call.settings.items is None:
         return titles
-    frame, name = adapters.to_lazy(call.settings.items, "items"), _columns(call).get("item", "item")
+    frame, name = adapters.to_lazy(call.settings.items, "items"), call.columns.get("item", "item")
     texts = [
         name
         for name, dtype in frame.collect_schema().items()
@@ -235,8 +233,3 @@ def _titles(call: ReportCall, items: set[object]) -> dict[object, str]:
     rows = frame.select(key, pl.coalesce(pl.col(order).cast(pl.String))).drop_nulls().collect()
     of_ids = dict(reversed(rows.rows()))
     return {item: of_ids.get(str(item), title) for item, title in titles.items()}
-
-
-def _columns(call: ReportCall) -> Any:
-    tables = {call.judged: call.run, "truth": call.truth}
-    return column_roles.with_ids(call.settings.columns, call.by, tables)

@@ -15,7 +15,8 @@ from rankframe._comparison import summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import ready_values
 from rankframe._report import facts, figures, markup, sections, verdict
-from rankframe._report.facts import Numbers, ReportCall
+from rankframe._report.call import ReportCall
+from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page
 from rankframe._request import keywords
 from rankframe._request.keywords import Options

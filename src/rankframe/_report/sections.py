@@ -456,17 +456,17 @@ def _health(numbers: Numbers) -> Section:
         pl.Series([_harms(numbers, row) for row in checks.to_dicts()], dtype=pl.Boolean)
     )
     keys = ["table", "what"]
-    number, found = (rows.select(keys).n_unique() for rows in (checks, harmful))
+    number, problems = (rows.select(keys).n_unique() for rows in (checks, harmful))
     text = f"No problem found in {number} checks."
-    if found:
-        text = f"{found} of {number} checks found what may do harm."
+    if problems:
+        text = f"{problems} of {number} checks found what may do harm."
     counts = table.group_by(keys, maintain_order=True).agg(pl.col("count").max() > 0)
-    some = table.join(counts.filter("count"), on=keys, how="semi", maintain_order="left")
-    shown = some.join(harmful, on=keys, how="semi", maintain_order="left")
-    rest = some.join(harmful, on=keys, how="anti", maintain_order="left")
+    positive = table.join(counts.filter("count"), on=keys, how="semi", maintain_order="left")
+    shown = positive.join(harmful, on=keys, how="semi", maintain_order="left")
+    rest = positive.join(harmful, on=keys, how="anti", maintain_order="left")
     none = dict.fromkeys(_words(what) for what in counts.filter(~pl.col("count"))["what"])
     notes = [f"Checked and not found: {', '.join(none)}."] if none else []
-    grids = [_health_grid(numbers, shown, "Counts that may do harm")] if found else []
+    grids = [_health_grid(numbers, shown, "Counts that may do harm")] if problems else []
     others = _health_grid(numbers, rest, "Other counts")
     grids.append(others._replace(folded=True, notes=notes))
     return Section("health", "Data health", [text], grids=grids)
