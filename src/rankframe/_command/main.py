@@ -561,6 +561,8 @@ def _report(arguments: argparse.Namespace) -> None:
             segments=arguments.segments,
             k=arguments.k,
             title=arguments.title,
+            note=arguments.note,
+            explore=arguments.explore,
             **options.test_options(arguments),
             **conventions,
             **tables.columns,

@@ -295,9 +295,13 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
         required=True,
         help="the .html file to write",
     )
-    _add(page, {"--static": (None, "pictures instead of charts with scripts")})
+    _add(page, {"--static": (None, "without the script of --explore, and its lists")})
     page.add_argument("-k", type=int, metavar="N", default=10, help="length of lists (default: 10)")
     _add(page, {"--title": ("TEXT", "title of the page")})
+    _add(page, {"--note": ("TEXT", "a line below the title, such as author and occasion")})
+    page.add_argument(
+        "--explore", type=int, metavar="N", default=0, help="users whose lists the page has"
+    )
     rows = pairs.add_argument_group("systems and segments")
     _add(rows, {"--baseline": ("SYSTEM", "compare with this system (default: the first run)")})
     rows.add_argument(

@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from rankframe._comparison.trials import Trial
 from rankframe._report import markup, verdict
-from rankframe._report.facts import Numbers, ReportCall
+from rankframe._report.call import ReportCall
+from rankframe._report.facts import Numbers
 from rankframe._report.markup import Section
 from rankframe._report.tabular import Cell, Grid
 from rankframe._request import keywords
@@ -21,11 +22,12 @@ def conventions(numbers: Numbers) -> Section:
         for row in numbers.sources.to_dicts()
     ]
     grids = [
-        Grid("How the numbers are made", ["what", "how"], rows, words=["how"]),
+        Grid("How the numbers are made", ["what", "how"], rows, folded=True, words=["how"]),
         Grid(
             "Input: SHA-256 of the sorted rows as CSV without a header",
             ["table", "rows", "SHA-256"],
             sources,
+            folded=True,
             words=["SHA-256"],
         ),
     ]
@@ -97,6 +99,9 @@ def _arguments(call: ReportCall) -> dict[str, Any]:
         "baseline": None,
         "segments": [*call.segments] or None,
         "k": call.k,
+        "note": call.note,
+        "nouns": call.nouns,
+        "explore": call.explore or None,
         **call.trial._asdict(),
         **{name: value for name, value in call.options.items() if name not in keywords.INPUTS},
     }

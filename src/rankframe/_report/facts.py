@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import polars as pl
 
@@ -12,12 +12,15 @@ from rankframe._comparison import comparison, cutoff_curves, diagnosis, harm, pa
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, provenance, user_columns
 from rankframe._evaluation.values import Values
-from rankframe._report import results
+from rankframe._report import people, results
+from rankframe._report.call import Measurement, ReportCall
+from rankframe._report.nouns import Nouns, nouns_of
+from rankframe._report.people import People
 from rankframe._request import labels
-from rankframe._request.keywords import Options, Settings
+from rankframe._request.keywords import Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import column_roles, health, readers, side_by_side, verbs
+from rankframe._tables import health, readers, verbs
 from rankframe.errors import RankingDataError
 from rankframe.metrics import core, trec
 
@@ -38,73 +41,14 @@ _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1
 _MOST_STEPS = 10
 #: Of many users, fewer resamples are drawn for the worst losses, so that a page takes seconds.
 _MOST_DRAWS, _FEWEST_RESAMPLES = 100_000_000, 200
-#: Names for the systems of the lists side by side, whatever their own names.
-_BEFORE, _AFTER = "before", "after"
-_PEOPLE = 4  # users with the greatest loss, and as many with the greatest gain
 _SHOWN_ALL = 4  # at most so many other systems are all described in words
 
 
-class ReportCall(NamedTuple):
-    """The parameters of a report, checked."""
+class Unjudged(NamedTuple):
+    """The share of the first items that nobody judged, and a mean if each were relevant."""
 
-    run: pl.LazyFrame
-    truth: pl.LazyFrame | None
-    metrics: Sequence[Metric]
-    by: str
-    segments: Sequence[str]
-    k: int
-    trial: Trial
-    settings: Settings
-    options: Options
-
-    @property
-    def judged(self) -> str:
-        """The name of the first frame in errors."""
-        return "judged table" if self.truth is None else "run"
-
-
-class Measurement(NamedTuple):
-    """The values of all users, collected, and their metrics."""
-
-    values: Values
-    rows: pl.DataFrame
-    requested: Sequence[RequestedMetric]
-    directions: Mapping[str, bool | None]
-    cuts: pl.DataFrame  # label, metric, k
-
-    def only(self, names: Sequence[str], rows: pl.DataFrame | None = None) -> Values:
-        """Return the values of some metrics."""
-        of_users = {metric.name: metric for metric in self.values.requested}
-        metrics = [of_users[name] for name in names if name in of_users]
-        rows = self.rows if rows is None else rows
-        all_names = {metric.name for metric in self.requested}
-        lists = self.values.of_lists if all_names <= {*names} else None
-        return self.values._replace(requested=metrics, rows=rows.lazy(), of_lists=lists)
-
-
-class Person(NamedTuple):
-    """A user, the values of both systems, and the first items of both lists."""
-
-    user: object
-    before: float
-    after: float
-    gain: float
-    relevant: int
-    in_neither: int
-    rows: list[dict[str, Any]]  # as ``lists`` shows them
-    kept: set[object]  # the items of the whole new list
-    relevant_at: float
-
-
-class People(NamedTuple):
-    """Users whom both systems serve: those who lost and gained most, and their numbers."""
-
-    lost: list[Person]
-    gained: list[Person]
-    losers: int
-    winners: int
-    same: int
-    missed: int
+    share: float
+    value: float | None  # with the smallest relevant grade; None where few are unjudged
 
 
 class Numbers(NamedTuple):
@@ -131,6 +75,7 @@ class Numbers(NamedTuple):
     spread: pl.DataFrame | None
     segments: Mapping[str, pl.DataFrame]
     people: People | None
+    unjudged: Mapping[object, Unjudged]
     health: pl.DataFrame
     sources: pl.DataFrame
     values: Measurement
@@ -138,6 +83,16 @@ class Numbers(NamedTuple):
     @property
     def trial(self) -> Trial:
         return self.call.trial
+
+    @property
+    def nouns(self) -> Nouns:
+        """What the page calls users and items."""
+        columns, by = self.call.columns, self.call.by
+        ids = () if self.people is None else self.people.users
+        names = [*self.systems, *self.names, *self.segments, by, *ids]
+        names += [value for name, table in self.segments.items() for value in table[name]]
+        user, item = (columns.get(role, role) for role in ("user", "item"))
+        return nouns_of(self.call.nouns, user, item, {str(name) for name in names})
 
     @property
     def pairs(self) -> bool:
@@ -164,8 +119,9 @@ def numbers_of(call: ReportCall) -> Numbers:
         seed=call.trial.seed,
     ).collect()
     systems = _ordered(means, call, decides, values.directions)
-    compared = served = people = diagnosis = harmed = None
+    compared = served = listed = diagnosis = harmed = None
     counts = _missed(rows, call.by, values.values.user)
+    segments = {name: _in_segments(values, call, name, decides) for name in call.segments}
     others = [] if call.trial.baseline is None else systems[1:]
     chosen = others[0] if others else None
     shown = others if len(others) <= _SHOWN_ALL else [chosen]
@@ -179,8 +135,11 @@ def numbers_of(call: ReportCall) -> Numbers:
             diagnosis = _diagnosis(values, call, shown)
         harmed = _harm(values, call, decides, shown)
         if user_metric is not None:
-            people = _people(values, call, user_metric, chosen)
+            listed = people.people_of(
+                values, call, user_metric, chosen, has_misses=_has_misses(call)
+            )
     cut_means = _cut_means(values, call)
+    counted = _health(call)
     return Numbers(
         call=call,
         names=names,
@@ -201,9 +160,10 @@ def numbers_of(call: ReportCall) -> Numbers:
         diagnosis=diagnosis,
         harm=harmed,
         spread=None if user_metric is None else _spread(rows, call.by, user_metric),
-        segments={name: _in_segments(values, call, name, decides) for name in call.segments},
-        people=people,
-        health=_health(call),
+        segments=segments,
+        people=listed,
+        unjudged=_unjudged(call, decides, counted, [*systems[:1], *shown]),
+        health=counted,
         sources=_sources(call),
         values=values,
     )
@@ -443,90 +403,6 @@ def _values_in_segments(values: Measurement, call: ReportCall, name: str, decide
     return whole._replace(by=[call.by, name], rows=rows.lazy())
 
 
-# ------------------------------------------------------------------ lists side by side
-
-
-def _people(values: Measurement, call: ReportCall, name: str, chosen: object) -> People | None:
-    """Find the users who lost and gained most among those whom both systems serve."""
-    user, by = values.values.user, call.by
-    value = pl.col(name).cast(pl.Float64).alias("value")
-    before, after = (
-        values.rows.filter(pl.col(by) == pl.lit(system, dtype=values.rows.schema[by])).select(
-            user, value, missed=user_columns.MISSED
-        )
-        for system in (call.trial.baseline, chosen)
-    )
-    pairs = before.join(after.drop_nulls(user), on=user, suffix=" after")
-    served = pairs.remove(pl.col("missed") | pl.col("missed after")).drop_nulls()
-    sign = -1 if values.directions.get(name) is False else 1
-    gain = ((pl.col("value after") - pl.col("value")) * sign).round(12)
-    served = served.select(user, "value", "value after", gain=gain).sort("gain", user)
-    losers = served.filter(pl.col("gain") < 0)
-    winners = served.filter(pl.col("gain") > 0).sort("gain", user, descending=[True, False])
-    extremes = losers.head(_PEOPLE), winners.head(_PEOPLE)
-    judged = _judged(call, user, [*extremes[0][user], *extremes[1][user]], chosen)
-    if judged is None:
-        return None
-    lost, gained = ([_person(row, judged, call) for row in table.rows()] for table in extremes)
-    return People(
-        lost,
-        gained,
-        losers=len(losers),
-        winners=len(winners),
-        same=len(served) - len(losers) - len(winners),
-        missed=len(pairs) - len(served),
-    )
-
-
-def _judged(
-    call: ReportCall, user: str, users: Sequence[object], chosen: object
-) -> pl.DataFrame | None:
-    """Judge the lists of both systems for some users; None if items have no or several ranks."""
-    by, of_them = call.by, pl.col(user).is_in(list(users))
-    names: Any = call.run.collect_schema()
-    if not users or "tied" in names:
-        return None
-    roles: Any = _columns(call)
-    if call.truth is None and not {roles.get(r, r) for r in ("rank", "relevance")} <= {*names}:
-        return None
-    before, after = (pl.col(by) == system for system in (call.trial.baseline, chosen))
-    run = call.run.filter(of_them & (before | after))
-    side = pl.when(before).then(pl.lit(_BEFORE)).otherwise(pl.lit(_AFTER))
-    if call.truth is None:
-        return run.with_columns(side.alias(by)).collect()
-    truth, exclude = call.truth.filter(of_them), call.settings.exclude
-    rows = verbs.judge(run, truth, exclude=exclude, by=by, **_columns(call))
-    return rows.with_columns(side.alias(by)).collect()
-
-
-def _person(row: tuple[Any, ...], judged: pl.DataFrame, call: ReportCall) -> Person:
-    """Put the first items of both lists of a user side by side."""
-    user, before, after, gain = row
-    columns = {**_columns(call)}
-    name, item = columns.get("user", "user"), columns.get("item", "item")
-    grade = columns.get("relevance", "relevance") if call.truth is None else "relevance"
-    mine = judged.filter(pl.col(name) == pl.lit(user, dtype=judged.schema[name]))
-    items = call.settings.items
-    roles: Any = columns if call.truth is None else {**columns, "relevance": "relevance"}
-    if call.truth is not None:
-        roles = {key: value for key, value in roles.items() if key not in ("rank", "score")}
-    shown = side_by_side.lists(
-        mine, user, call.k, by=call.by, baseline=_BEFORE, system=_AFTER, items=items, **roles
-    )
-    depth = call.settings.depth
-    if depth is not None:
-        shown = shown.filter(pl.col("rank") <= depth)
-    rank = columns.get("rank", "rank") if call.truth is None else "rank"
-    kept = mine.filter((pl.col(call.by) == _AFTER) & pl.col(rank).is_not_null())
-    least = call.settings.relevant_at or 0
-    wanted = mine.filter((pl.col(grade) > 0) & (pl.col(grade) >= least))[item].unique()
-    first = {*shown[_BEFORE], *shown[_AFTER]}
-    missing = sum(value not in first for value in wanted)
-    return Person(
-        user, before, after, gain, len(wanted), missing, shown.to_dicts(), {*kept[item]}, least
-    )
-
-
 # ------------------------------------------------------------------ tables of the call
 
 
@@ -544,16 +420,69 @@ def _health(call: ReportCall) -> pl.DataFrame:
     return counted.collect()
 
 
+def _unjudged(
+    call: ReportCall, decides: str, counted: pl.DataFrame, systems: Sequence[object]
+) -> dict[object, Unjudged]:
+    """Compare how many of the first items were judged; empty if that hardly differs."""
+    rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}")
+    shares = dict(rows.select(call.by, "share").iter_rows())
+    shares = {name: shares[name] for name in systems if shares.get(name) is not None}
+    grade = call.columns.get("relevance", "relevance")
+    if call.truth is None or len(shares) < 2 or grade not in call.truth.collect_schema():
+        return {}
+    least = min(shares.values())
+    if max(shares.values()) - least < MATTERS:
+        return {}
+    if not _has_misses(call):
+        return {}
+    return {
+        name: Unjudged(share, _if_relevant(call, decides, name) if share > least else None)
+        for name, share in shares.items()
+    }
+
+
+def _has_misses(call: ReportCall) -> bool:
+    """Return whether items were judged that are not relevant: without any, an absent one is."""
+    table = call.run if call.truth is None else call.truth
+    grade = call.columns.get("relevance", "relevance")
+    if grade not in table.collect_schema():
+        return False
+    return not table.filter(pl.col(grade) <= 0).head(1).collect().is_empty()
+
+
+def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None:
+    """Average a metric with the smallest relevant grade for each unjudged item of the first k."""
+    assert call.truth is not None
+    columns = call.columns
+    user, item, grade = (columns.get(name, name) for name in ("user", "item", "relevance"))
+    least = call.settings.relevant_at
+    at_least = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
+    relevant = call.truth.filter(at_least)
+    run = call.run.filter(pl.col(call.by) == system)
+    judged = verbs.judge(run, call.truth, by=call.by, exclude=call.settings.exclude, **columns)
+    first = judged.filter((pl.col("rank") <= call.k) & pl.col("relevance").is_null())
+    types = call.truth.collect_schema()
+    like = relevant.drop(item, grade).unique(user, keep="first", maintain_order=True)
+    added = (
+        first.select(pl.col(name).cast(types[name]) for name in (user, item))
+        .join(like, on=user)
+        .join(relevant.select(pl.col(grade).min()), how="cross")
+    )
+    truth = pl.concat([call.truth, added], how="diagonal_relaxed")
+    metric = next(metric for metric in call.metrics if _name_of(metric) == decides)
+    mean = evaluation.evaluate(run, metric, truth=truth, by=call.by, **call.options).collect()
+    value: float | None = mean[decides].item()
+    return value
+
+
+def _name_of(metric: Metric) -> str:
+    return metric if isinstance(metric, str) else metric.meta.output_name()
+
+
 def _sources(call: ReportCall) -> pl.DataFrame:
     """Count the rows of run and truth, and compute checksums that ignore the order of rows."""
-    settings = Settings(columns=_columns(call))
+    settings = Settings(columns=call.columns)
     tables = readers.read_all(call.run, call.truth, [call.by], settings).both
     sources = [(table.name, *provenance.checksum(table)) for table in tables]
     schema = {"table": pl.String, "rows": pl.Int64, "sha256": pl.String}
     return pl.DataFrame(sources, schema=schema, orient="row")
-
-
-def _columns(call: ReportCall) -> Any:
-    """Return the columns that play the roles, including those found by their common names."""
-    tables = {call.judged: call.run, "truth": call.truth}
-    return column_roles.with_ids(call.settings.columns, call.by, tables)

@@ -41,7 +41,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
                 call.options,
                 confidence=call.trial.confidence,
                 order=(_order(numbers), numbers.decides),
-            )
+            ).properties(height=210)
     if numbers.diagnosis is not None:
         kept = rows.filter(pl.col(call.by).is_in([call.trial.baseline, *numbers.shown]))
         user = values.values.user

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rankframe._report import tabular
+from rankframe._report import nouns, tabular
+from rankframe._report.nouns import Nouns
 from rankframe._report.tabular import Grid
 from rankframe.plot import _colors
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
+
 
 _MINUS = "\u2212"
 _FONT = 'system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
@@ -26,41 +28,50 @@ _CONFIG: dict[str, Any] = {
     "aria": False,  # a chart is one picture, with a text and a table beside it
     "font": _FONT,
     "view": {"stroke": None},
-    "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+    "axis": {
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 12,
+    },
     "header": {"labelFontSize": 12, "titleFontSize": 12, "labelFontWeight": "bold"},
-    "legend": {"labelFontSize": 12, "titleFontSize": 12},
+    "legend": {"labelFontSize": 12, "titleFontSize": 12, "columnPadding": 20},
     "title": {"fontSize": 14, "subtitleFontSize": 12, "anchor": "start"},
 }
 _PLACES = re.compile(r' (?:d|transform|x1?|x2|y1?|y2|width|height)="[^"]*"')
+_TEXT = re.compile(r">[^<>]+<")
 _TAG = re.compile(r"<[^<>]*>")
-_ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription)="[^"]*"')
+_ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription|aria-label)="[^"]*"')
 _DIGITS = re.compile(r"\d+\.\d{2,}")
-_COUNTED = re.compile(r"\b(view|param)_(\d+)")  # names that Altair numbers within a process
+_WIDTH = 240  # pixels of a panel, beside its axis and legend
 
 
 class Verdict(NamedTuple):
     """The result of comparing one system with the baseline, in words."""
 
-    kind: str  # "better", "worse" or "open"
+    kind: str  # of the outcome, or "open"
     lead: str
     text: Sequence[str] = ()
-    served: str = ""
 
 
 class Figure(NamedTuple):
-    """The name of a chart, and its description."""
+    """The name of a chart, its title, and its description."""
 
     name: str
+    title: str
     alt: str
 
 
 class Lists(NamedTuple):
     """The lists of one user, side by side."""
 
-    summary: str
+    user: str
+    key: str  # of the link to them
+    values: str
     change: str
     kind: str
     note: str
+    history: str
     grid: Grid
 
 
@@ -69,6 +80,29 @@ class Group(NamedTuple):
 
     title: str
     people: Sequence[Lists]
+
+
+class Dot(NamedTuple):
+    """A user on the strip: a link to the user's lists."""
+
+    key: str
+    x: float
+    y: float
+    kind: str
+    title: str
+
+
+class Strip(NamedTuple):
+    """The users whose lists the page has, over a histogram of all users."""
+
+    title: str
+    text: str
+    dots: Sequence[Dot]
+    bars: Sequence[tuple[float, float, float]]  # x, width and height
+    ends: tuple[str, str]
+    segments: Sequence[str]
+    data: str  # JSON in a script element
+    size: tuple[int, int, int, int]  # width, height, height of the dots, and their radius
 
 
 class Section(NamedTuple):
@@ -81,7 +115,7 @@ class Section(NamedTuple):
     grids: Sequence[Grid] = ()
     groups: Sequence[Group] = ()
     code: str = ""
-    single: bool = False  # whether figures are stacked
+    strip: Strip | None = None
 
 
 class Page(NamedTuple):
@@ -89,8 +123,13 @@ class Page(NamedTuple):
 
     title: str
     subtitle: str
+    note: str  # of the caller
+    nouns: Nouns
     verdicts: Sequence[Verdict]
-    warnings: Sequence[str]
+    doubts: Sequence[str]
+    warned: bool  # whether they are warnings
+    steps: Sequence[str]
+    fine: Sequence[str]
     sections: Sequence[Section]
 
 
@@ -128,7 +167,8 @@ def percent(share: float | None) -> str:
     """Write a share in percent: without decimals, unless it is small."""
     if share is None:
         return tabular.DASH
-    digits = 0 if share == 0 or abs(share) >= 0.0095 else 1
+    size = abs(share)
+    digits = 0 if share == 0 or size >= 0.0095 else 1 if size >= 0.00095 else 2
     return f"{100 * share:.{digits}f}%".replace("-", _MINUS)
 
 
@@ -162,129 +202,86 @@ def check_report_packages() -> None:
 
 
 def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> str:
-    """Write the page; ``static`` has pictures and no scripts."""
+    """Write the page: its charts are pictures, and its one script is for the strip of users."""
     import jinja2
 
-    specs = {name: specification(chart) for name, chart in charts.items()}
-    scripts = [] if static else [_bundle(), _DRAW]
-    hashes = [
-        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
-    ]
+    explored = any(section.strip is not None for section in page.sections) and not static
+    script = _part("report.js") if explored else ""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    figures = [figure for section in page.sections for figure in section.figures]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(_part("report.html.j2"))
     return template.render(
         page=page,
-        static=static,
+        script=script,
+        items=nouns.plural(page.nouns.item),
+        policy=f"'sha256-{digest}'" if script else "'none'",
         style=_part("report.css") + _dark(),
-        policy=" ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'",
-        scripts=scripts,
-        specs=_as_json(specs),
-        pictures={name: picture(spec, name) for name, spec in specs.items()} if static else {},
+        pictures={
+            figure.name: [
+                _TEXT.sub(lambda text: page.nouns.write(text[0]), svg)
+                for svg in pictures(charts[figure.name], figure)
+            ]
+            for figure in figures
+            if figure.name in charts
+        },
     )
 
 
-def specification(chart: ChartType) -> dict[str, Any]:
-    """Write a chart as Vega-Lite: identical for the same numbers, whatever was drawn before."""
+def pictures(chart: ChartType, figure: Figure) -> list[str]:
+    """Draw a chart as SVG, one picture per column of panels, so that a phone can stack them."""
     import altair as alt
 
     with alt.data_transformers.enable("default", max_rows=None), alt.theme.enable("none"):
         spec: dict[str, Any] = chart.to_dict(validate=False)  # charts of our own are valid
     own = spec.get("config", {}).get("legend", {})
     spec["config"] = {**_CONFIG, "legend": {**_CONFIG["legend"], **own}}
-    spec.pop("usermeta", None)
-    return _renumbered(_named_apart(_rounded(spec)))
+    spec.pop("title", None)  # the page has it as text
+    # rounded to visible digits: the last ones of sums differ from run to run
+    spec = json.loads(json.dumps(spec), parse_float=lambda text: float(f"{float(text):.6g}"))
+    spec.get("spec", spec)["width"] = _WIDTH  # so narrow that it fits on a phone
+    columns = _columns(spec)
+    return [
+        _picture(column, f"chart-{figure.name}-{place}", figure)
+        for place, column in enumerate(columns)
+    ]
 
 
-def picture(spec: Mapping[str, Any], name: str) -> str:
-    """Draw a chart as SVG, whose ids differ from those of other charts of the page."""
+def _columns(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """Take the columns of panels apart."""
+    facet = spec.get("facet", {})
+    names = facet.get("column", {}).get("sort", [])
+    if len(names) < 2:
+        return [spec]
+    kept = spec.get("transform", [])
+    field = facet["column"]["field"]
+    return [
+        {**spec, "transform": [*kept, {"filter": {"field": field, "equal": name}}]}
+        for name in names
+    ]
+
+
+def _picture(spec: Mapping[str, Any], name: str, figure: Figure) -> str:
+    """Draw SVG with a title and a description, whose ids differ from those of other charts."""
     import vl_convert
 
-    svg: str = vl_convert.vegalite_to_svg(_wide(spec, name), _version())
+    svg: str = vl_convert.vegalite_to_svg(dict(spec), _version())
     svg = re.sub(r'\b(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
     # a chart is one picture to a screen reader: hide its parts
     svg = _TAG.sub(lambda tag: _ROLES.sub("", tag[0]), svg)
-    return _PLACES.sub(lambda match: _DIGITS.sub(_short, match[0]), svg)
+    svg = _PLACES.sub(lambda match: _DIGITS.sub(_short, match[0]), svg)
+    words = (
+        f'<title id="{name}-title">{html.escape(figure.title)}</title>'
+        f'<desc id="{name}-alt">{html.escape(figure.alt)}</desc>'
+    )
+    roles = f'role="img" aria-labelledby="{name}-title" aria-describedby="{name}-alt"'
+    return re.sub(r"<svg ([^>]*)>", lambda tag: f"<svg {roles} {tag[1]}>{words}", svg, count=1)
 
 
 def _short(digits: re.Match[str]) -> str:
     return f"{float(digits[0]):.4g}"
-
-
-def _wide(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Set the width of the page in a chart as wide as its container: a picture has no container."""
-    wide_spec = dict(spec)
-    if wide_spec.get("width") == "container":
-        wide_spec["width"] = 300 if name.startswith("cut") else 620
-    return wide_spec
-
-
-def _rounded(value: Any) -> Any:
-    """Round numbers to visible digits: the last digits of sums differ from run to run."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}")
-    return _within(value, lambda _, item: _rounded(item))
-
-
-def _within(value: Any, change: Callable[[str, Any], Any]) -> Any:
-    """Change the values in a list or an object of JSON; ``change`` receives the key of each."""
-    if isinstance(value, dict):
-        entries = cast("dict[str, Any]", value)
-        return {name: change(name, item) for name, item in entries.items()}
-    if isinstance(value, list):
-        return [change("", item) for item in cast("Sequence[Any]", value)]
-    return value
-
-
-def _named_apart(spec: dict[str, Any]) -> dict[str, Any]:
-    """Number the data of a chart: Altair names them by a long hash."""
-    names = {name: f"data-{place}" for place, name in enumerate(spec.get("datasets", {}), 1)}
-
-    def renamed(key: str, value: Any) -> Any:
-        if key == "datasets":
-            return {names[name]: rows for name, rows in value.items()}
-        if key == "data" and isinstance(value, dict):
-            data = cast("dict[str, Any]", value)
-            return {**data, "name": names[data["name"]]} if data.get("name") in names else data
-        return _within(value, renamed)
-
-    return {name: renamed(name, value) for name, value in spec.items()}
-
-
-def _renumbered(spec: dict[str, Any]) -> dict[str, Any]:
-    """Number the names that Altair makes from 1 in each chart, and leave data unchanged."""
-    new_names: dict[str, str] = {}
-
-    def renamed(match: re.Match[str]) -> str:
-        place = sum(name.startswith(match[1]) for name in new_names) + 1
-        return new_names.setdefault(match[0], f"{match[1]}_{place}")
-
-    def walked(key: str, value: Any) -> Any:
-        if key in ("datasets", "values", "domain", "sort"):
-            return value
-        if isinstance(value, str):
-            return _COUNTED.sub(renamed, value)
-        return _within(value, walked)
-
-    return {name: walked(name, value) for name, value in spec.items()}
-
-
-def _as_json(value: object) -> str:
-    """Write JSON that no HTML parser mistakes for markup."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    for sign in ("<", ">", "&", "\u2028", "\u2029"):
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
-
-
-@lru_cache(maxsize=1)
-def _bundle() -> str:
-    """Return the scripts that draw charts, all of them once."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", _version())
-    return bundle.replace("\r\n", "\n").replace("</script", r"<\/script").replace("<!--", r"<\!--")
 
 
 def _dark() -> str:
@@ -308,14 +305,3 @@ def _part(name: str) -> str:
     from importlib.resources import files
 
     return files("rankframe._report").joinpath(name).read_text(encoding="utf-8")
-
-
-#: ``ast``: expressions are interpreted, so that the page needs no permission to evaluate text.
-_DRAW = """
-const specs = JSON.parse(document.getElementById("specs").textContent);
-const options = {actions: false, renderer: "svg", ast: true, defaultStyle: false};
-Promise.all(Object.entries(specs).map(([name, spec]) => {
-  const place = document.getElementById("chart-" + name);
-  return vegaEmbed(place, spec, options).then(() => place.removeAttribute("data-waiting"));
-})).then(() => document.documentElement.setAttribute("data-drawn", "yes"));
-"""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,7 +15,8 @@ from rankframe._comparison import summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import ready_values
 from rankframe._report import facts, figures, markup, sections, verdict
-from rankframe._report.facts import Numbers, ReportCall
+from rankframe._report.call import ReportCall
+from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
@@ -34,14 +36,14 @@ class Report:
     Attributes
     ----------
     verdict
-        The comparison in words, one line per sentence of the page's first section.
+        What the comparison shows, what could be wrong with it, and what to do next: the lines of
+        the page's first section. Its first sentence contains the outcome: *identical*, *mixed*,
+        *better* or *worse* (*higher* or *lower*), *the same*, or *too few*.
     tables
         The frames behind the page, of the caller's kind of frame: ``means``, ``comparison``,
         ``comparison served`` (users whom both systems serve), ``cut-offs``, ``diagnosis``,
         ``harm``, ``distribution``, ``segments: …``, ``health`` and ``sources``, as far as the
         report has them.
-    charts
-        The Altair charts of the page by name.
     """
 
     def __init__(
@@ -49,12 +51,17 @@ class Report:
         page: Page,
         verdict: str,
         tables: dict[str, Any],
-        charts: dict[str, ChartType],
+        draw: Callable[[], dict[str, ChartType]],
     ) -> None:
         self.verdict = verdict
         self.tables = tables
-        self.charts = charts
         self._page = page
+        self._draw = draw
+
+    @cached_property
+    def charts(self) -> dict[str, ChartType]:
+        """The Altair charts of the page by name."""
+        return self._draw()
 
     def save(self, path: str | Path, *, static: bool = False) -> None:
         """
@@ -65,7 +72,7 @@ class Report:
         path
             The file to write, which ends in ``.html`` or ``.htm``.
         static
-            Write pictures instead of charts with tooltips: a smaller file without scripts.
+            Leave out the one script of the page, and the lists that it shows (``explore=``).
 
         Raises
         ------
@@ -84,7 +91,7 @@ class Report:
         Parameters
         ----------
         static
-            Write pictures instead of charts with tooltips: a smaller file without scripts.
+            Leave out the one script of the page, and the lists that it shows (``explore=``).
         """
         return markup.rendered(self._page, self.charts, static=static)
 
@@ -105,7 +112,7 @@ class Report:
         *sections, last = self._page.sections
         last = last._replace(code="\n".join([command, *sums]))
         page = self._page._replace(sections=[*sections, last])
-        return Report(page, self.verdict, self.tables, self.charts)
+        return Report(page, self.verdict, self.tables, self._draw)
 
     def _repr_html_(self) -> str:
         page = html.escape(self.html(static=True))
@@ -137,6 +144,9 @@ def report(
     cluster: str | None = None,
     paired: bool = True,
     title: str | None = None,
+    note: str | None = None,
+    nouns: tuple[str, str] | None = None,
+    explore: int = 0,
     **options: Unpack[Options],
 ) -> Report:
     """
@@ -191,6 +201,18 @@ def report(
         by Welch's t of all users of each; users in both count with their covariance.
     title
         The title of the page; by default the names of the systems.
+    note
+        A line below the title, such as the author and the occasion: the page has no date, since the
+        same input makes the same bytes.
+    nouns
+        What the page calls users and items, such as ``("query", "document")``. By default, these
+        are query if the column of users is ``query``, ``query_id`` or ``qid``, session if it begins
+        with ``session``, and document or passage if that of items begins with ``doc`` or
+        ``passage``.
+    explore
+        The number of users whose lists the page has, to be chosen on a strip of dots: 30% with the
+        greatest losses, 30% with the greatest gains, the others drawn with ``seed``. 200 is enough
+        for most. By default there is no strip, because the file has lists of single people.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -206,7 +228,7 @@ def report(
     RankingDataError
         If no table has a column of ``segments``.
     ValueError
-        If ``by`` names several columns.
+        If ``by`` names several columns, or ``nouns`` are not two words.
 
     Notes
     -----
@@ -214,7 +236,8 @@ def report(
     list for 5% of the users or more, or the verdict changes without these users, the report also
     compares the systems on the users whom both serve.
 
-    A column ``title`` or ``name`` of ``items`` is shown beside each item.
+    A column ``title`` or ``name`` of ``items`` is shown instead of each item's id. The last five
+    items of ``history=`` are shown above the lists of a user.
 
     Examples
     --------
@@ -223,7 +246,7 @@ def report(
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
     >>> made = rf.report(run, "rr", "recall@3", truth=truth, baseline="old")
     >>> print(made.verdict.partition(":")[0])
-    No difference between new and old is shown in rr
+    3 users are too few to tell new from old in rr
     >>> made.save("report.html")  # doctest: +SKIP
     """
     trial = Trial(
@@ -256,11 +279,14 @@ def report(
         trial=trial,
         settings=settings,
         options=options,
+        explore=keywords.whole_number("explore", explore, least=0),
+        note=note,
+        nouns=nouns,
     )
     numbers = _numbers(call, own_system=system not in adapters.column_names(table, "run"))
-    charts = figures.charts_of(numbers)
-    page = sections.page_of(numbers, [*charts], title)
-    return Report(page, verdict.verdict_of(page), _tables(numbers, like), charts)
+    page = sections.page_of(numbers, title)
+    draw = partial(figures.charts_of, numbers)
+    return Report(page, verdict.text_of_page(page), _tables(numbers, like), draw)
 
 
 def check_path(path: Path) -> None:

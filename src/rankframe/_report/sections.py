@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import polars as pl
 
 from rankframe._comparison import sentences, trials
-from rankframe._report import conventions, facts, markup, results, tabular, verdict
-from rankframe._report.facts import Numbers, Person
+from rankframe._report import conventions, explorer, facts, markup, nouns, results, tabular, verdict
+from rankframe._report.facts import Numbers
 from rankframe._report.markup import Figure, Group, Lists, Page, Section
+from rankframe._report.people import Item, People, Person
 from rankframe._report.tabular import Cell, Grid
 from rankframe.plot import _colors
 
@@ -21,24 +23,32 @@ _MARKS = {
 _MOST_ROWS = 40  # of a table on the page
 
 
-def page_of(numbers: Numbers, charts: Sequence[str], title: str | None) -> Page:
+def page_of(numbers: Numbers, title: str | None) -> Page:
     parts = [
         _systems(numbers),
-        _cuts(numbers, charts),
-        _gained(numbers, charts),
-        _distribution(numbers, charts),
-        _segments(numbers, charts),
+        _cuts(numbers),
+        _gained(numbers),
+        _distribution(numbers),
+        _segments(numbers),
         _lists(numbers),
         _health(numbers),
         conventions.conventions(numbers),
     ]
-    return Page(
+    doubts = verdict.doubts(numbers)
+    page = Page(
         title=title or _title(numbers),
         subtitle=_subtitle(numbers),
+        note=numbers.call.note or "",
+        nouns=numbers.nouns,
         verdicts=verdict.verdicts(numbers),
-        warnings=verdict.warnings(numbers),
+        doubts=doubts or [verdict.NO_DOUBT],
+        warned=bool(doubts),
+        steps=verdict.steps(numbers),
+        fine=verdict.fine_print(numbers),
         sections=[section for section in parts if section is not None],
     )
+    written: Page = nouns.renamed(page, numbers.nouns.write)
+    return written._replace(title=page.title, note=page.note)
 
 
 def _title(numbers: Numbers) -> str:
@@ -74,7 +84,7 @@ def _systems(numbers: Numbers) -> Section:
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
-            caption = "The same differences on the users whom both serve"
+            caption = "The same differences on users with a list from both"
             grids.append(_differences_grid(numbers, numbers.served, caption))
     else:
         bold = _bold_words(numbers) if len(numbers.systems) > 1 else ""
@@ -102,7 +112,9 @@ def _means_grid(numbers: Numbers) -> Grid:
         for place, system in enumerate(numbers.systems)
     ]
     notes = [] if compared is None else _notes(numbers, compared)
-    return Grid("Mean of each metric over users", ["system", *numbers.names], rows, notes=notes)
+    kind = "means" if len(rows) <= verdict.MANY else ""
+    head = ["system", *numbers.names]
+    return Grid("Mean of each metric over users", head, rows, kind=kind, notes=notes)
 
 
 def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
@@ -182,7 +194,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
 
-def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
+def _cuts(numbers: Numbers) -> Section | None:
     if numbers.cuts is None:
         return None
     cuts = numbers.cuts
@@ -206,7 +218,7 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
             f"Mean {name}@k of {verdict.system_names(numbers)} over k = {ks[0]} to {ks[-1]}, "
             "with intervals."
         )
-        figures += verdict.figures(charts, f"cut-{place}", alt)
+        figures.append(Figure(f"cut-{place}", _lead_of(numbers, name), alt))
     text = ["Overlapping bands are not a test: the table of differences has the tests."]
     if not numbers.pairs:
         text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
@@ -216,11 +228,28 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         text,
         figures,
         [grid],
-        single=_colors.are_many([*map(verdict.text_of, numbers.systems)]),
     )
 
 
-def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
+def _lead_of(numbers: Numbers, name: str) -> str:
+    """Write at how many k the mean of the chosen system is higher."""
+    assert numbers.cuts is not None
+    if not numbers.pairs:
+        return f"{name}@k"
+    by = numbers.call.by
+    before, after = (
+        numbers.cuts.filter(pl.col("metric") == name, pl.col(by) == system).sort("k")["mean"]
+        for system in (numbers.trial.baseline, numbers.chosen)
+    )
+    higher, lower = (after > before).sum(), (after < before).sum()
+    where = f"higher at {higher} and lower at {lower} of {len(after)} cut-offs"
+    for number, word in ((higher, "higher"), (lower, "lower")):
+        if number == len(after):
+            where = f"{word} at every k"
+    return f"{name}@k: {verdict.text_of(numbers.chosen)} is {where}"
+
+
+def _gained(numbers: Numbers) -> Section | None:
     if not numbers.pairs or numbers.diagnosis is None:
         return None
     table, k, by = numbers.diagnosis, numbers.call.k, numbers.call.by
@@ -236,16 +265,16 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
             [
                 Cell(users, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
                 Cell(markup.number(row["users"])),
+                Cell(row["reading"] or tabular.DASH, "", "text"),
                 Cell(markup.signed(row["hits_change"], 3)),
                 Cell(markup.signed(row["precision_change"])),
                 Cell(markup.signed(row["recall_change"])),
-                Cell(row["reading"] or tabular.DASH, "", "text"),
             ]
         )
-    head = ["relevant items of a user", "users", "hits", f"precision@{k}", f"recall@{k}"]
+    head = ["relevant items", "users", "reading", "hits", f"precision@{k}", f"recall@{k}"]
     grid = Grid(
         f"Mean change from {verdict.baseline_of(numbers)}",
-        [*head, "reading"],
+        head,
         rows,
         words=["reading"],
     )
@@ -253,15 +282,19 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         f"Change of precision@{k} and recall@{k} from {verdict.baseline_of(numbers)} "
         "user by user, over the number of relevant items of the user; the table has the means."
     )
-    text = ["Users by the number of their relevant items. Each row is tested on its own."]
-    return Section("gained", "Who gained", text, verdict.figures(charts, "change", alt), [grid])
+    title = f"Change from {verdict.baseline_of(numbers)}, user by user"
+    text = [
+        "Users by the number R of their relevant items. The tests are not adjusted for the rows.",
+        "A circle is users with similar R and change, a bar is a mean; gray is what k and R allow.",
+    ]
+    return Section("gained", "Who gained", text, [Figure("change", title, alt)], [grid])
 
 
 def _range(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _distribution(numbers: Numbers, charts: Sequence[str]) -> Section | None:
+def _distribution(numbers: Numbers) -> Section | None:
     if numbers.spread is None or numbers.user_metric is None:
         return None
     by = numbers.call.by
@@ -279,15 +312,16 @@ def _distribution(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         if (row := rows_by_system.get(system)) is not None
     ]
     head = ["system", "users", "exactly 0", "10%", "25%", "median", "75%", "90%", "mean"]
-    grid = Grid(f"{numbers.user_metric}: users below each value", head, rows)
+    grid = Grid(f"Percentiles of {numbers.user_metric} over users", head, rows)
     alt = (
         f"How {numbers.user_metric} is distributed over users, for {verdict.system_names(numbers)}."
     )
-    figures = verdict.figures(charts, "distribution", alt)
-    return Section("distribution", "User by user", (), figures, [grid])
+    zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[:2]]
+    title = f"{numbers.user_metric} is 0 for {markup.listed_words(zero)}"
+    return Section("distribution", "User by user", (), [Figure("distribution", title, alt)], [grid])
 
 
-def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
+def _segments(numbers: Numbers) -> Section | None:
     if not numbers.segments:
         return None
     grids: list[Grid] = []
@@ -295,13 +329,13 @@ def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     for place, (name, table) in enumerate(numbers.segments.items()):
         grids.append(_segment_grid(numbers, name, table))
         alt = f"{numbers.decides} by {name}; the table has the numbers."
-        figures += verdict.figures(charts, f"segment-{place}", alt)
+        title = f"{'Difference' if numbers.pairs else 'Mean'} in {numbers.decides}, by {name}"
+        figures.append(Figure(f"segment-{place}", title, alt))
         alt = f"Share of users without a list by {name}."
-        figures += verdict.figures(charts, f"segment-{place}-missed", alt)
+        figures.append(Figure(f"segment-{place}-missed", "Users without a list", alt))
     families = [_family(numbers, name, table) for name, table in numbers.segments.items()]
     text = " ".join([f"{numbers.decides} by segment.", *filter(None, families)])
-    stacked = any(figure.name.endswith("-missed") for figure in figures)
-    return Section("segments", "Segments", [text], figures, grids, single=stacked)
+    return Section("segments", "Segments", [text], figures, grids)
 
 
 def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
@@ -343,19 +377,19 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
         rows.append(
             [
                 Cell(label, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
+                Cell(markup.signed(row["difference"]), ends),
+                Cell(f"{_MARKS.get(said, '·')} {said}", "", said),
                 Cell(markup.number(row["users"])),
                 Cell(markup.number(row["baseline_mean"])),
                 Cell(markup.number(row["mean"])),
-                Cell(markup.signed(row["difference"]), ends),
                 Cell(markup.p_value(row["p_adjusted"])),
-                Cell(f"{_MARKS.get(said, '·')} {said}", "", said),
             ]
         )
     head = [name, "users", "mean"]
     if numbers.pairs:
         baseline = verdict.baseline_of(numbers)
         system = "system" if len(numbers.shown) > 1 else verdict.text_of(numbers.chosen)
-        head = [name, "users", baseline, system, "difference", "p", "verdict"]
+        head = [name, "difference", "verdict", "users", baseline, system, "p"]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
     return Grid(f"{numbers.decides} by {name}{more}", head, rows)
 
@@ -366,19 +400,13 @@ def _lists(numbers: Numbers) -> Section | None:
         return None
     before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
     metric = numbers.user_metric
+    hollow = " Hollow: never judged." if people.has_misses else ""
     text = [
-        (
-            f"Users whom both {before} and {after} serve, with the greatest loss and gain in "
-            f"{metric}. Colored: relevant; ★: its grade; ▲ ▼: ranks moved from the other list; "
-            "new, out: in only one of the two lists."
-        ),
-        (
-            f"Of {markup.counted(people.losers + people.winners + people.same, 'user')} whom both "
-            f"serve, {people.losers:,} lost, {people.winners:,} gained and {people.same:,} have "
-            f"the same {metric}. {markup.counted(people.missed, 'more user')} without a list of "
-            "one or both."
-        ),
+        f"The greatest losses and gains in {metric}, where both {before} and {after} have a list.",
+        f"Colored: relevant; ★: its grade.{hollow} ▲ ▼: moved; new, out: in one of the two lists.",
     ]
+    if people.missed:
+        text.append(f"{markup.counted(people.missed, 'more user')} without a list of one or both.")
     groups = [
         Group(
             f"{verb} most with {after}", [_lists_of_person(numbers, person) for person in persons]
@@ -386,125 +414,93 @@ def _lists(numbers: Numbers) -> Section | None:
         for verb, persons in (("Lost", people.lost), ("Gained", people.gained))
         if persons
     ]
-    return Section("lists", "Lists side by side", text, groups=groups)
+    strip = explorer.strip_of(numbers)
+    return Section("lists", "Lists side by side", text, groups=groups, strip=strip)
 
 
 def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
+    people = numbers.people
+    assert people is not None
     before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
+    pairs = zip_longest(*person.lists)
     rows = [
-        [
-            Cell(f"{row['rank']}"),
-            _item_cell(row, "before", person),
-            _item_cell(row, "after", person),
-        ]
-        for row in person.rows
+        [Cell(f"{rank}"), *(_item_cell(item, people) for item in pair)]
+        for rank, pair in enumerate(pairs, 1)
     ]
     user = verdict.text_of(person.user)
+    values, change = explorer.summary_of(person)
+    history = " · ".join(people.titles[item] for item in person.history)
     return Lists(
-        summary=f"user {user}: {markup.number(person.before, 3)} → "
-        f"{markup.number(person.after, 3)}",
-        change=f"({markup.signed(person.after - person.before, 3)})",
-        kind="better" if person.gain > 0 else "worse",
-        note=f"{markup.counted(person.relevant, 'relevant item')}, "
-        f"{person.in_neither:,} in neither list",
-        grid=Grid(f"First items of user {user}", ["", before, after], rows, kind="lists"),
+        user,
+        explorer.key_of(person.user),
+        values,
+        change,
+        explorer.kind_of(person),
+        explorer.note_of(person),
+        history,
+        Grid(f"First items of user {user}", ["", before, after], rows, kind="lists"),
     )
 
 
-def _item_cell(row: Mapping[str, Any], side: str, person: Person) -> Cell:
-    """Write an item with its grade, if it is relevant, and its rank in the other list."""
-    item = row[side]
+def _item_cell(item: Item | None, people: People) -> Cell:
     if item is None:
         return Cell(tabular.DASH)
-    grade: float = row["grade" if side == "after" else "before_grade"] or 0
-    marks = [f"★{grade:g}"] if grade > 0 else []
-    hit = 0 < grade >= person.relevant_at
-    marks += [_moved(row["moved"])] if side == "after" else []
-    marks += ["out"] if side == "before" and item not in person.kept else []
-    names = [f"{side}_title", f"{side}_name", *row]
-    title = next(
-        (
-            row[name]
-            for name in names
-            if name.startswith(f"{side}_") and name != "before_grade" and row.get(name) is not None
-        ),
-        verdict.text_of(item),
-    )
-    return Cell(title, " ".join(filter(None, marks)), "hit" if hit else "")
-
-
-def _moved(ranks: int | None) -> str:
-    if ranks is None:
-        return "new"
-    return f"▲{ranks}" if ranks > 0 else f"▼{-ranks}" if ranks else ""
+    title = people.titles[item.item]
+    return Cell(title, "", explorer.look_of(item, people), explorer.mark_of(item))
 
 
 def _health(numbers: Numbers) -> Section:
-    """Show the counts of each system, and list the problems that were checked and not found."""
-    table, by = numbers.health, numbers.call.by
-    zero = table.group_by("table", "what", maintain_order=True).agg(pl.col("count").max() == 0)
-    none = zero.filter(pl.col("count"))
-    counts = table.join(none, on=["table", "what"], how="anti", maintain_order="left")
-    grids: list[Grid] = []
-    split = counts.filter(pl.col(by).is_not_null())
-    if not split.is_empty():
-        grids.append(_health_by_system(numbers, split))
-    whole = counts.filter(pl.col(by).is_null())
-    if not whole.is_empty():
-        rows = [
-            [
-                Cell(f"{row['table']}: {_words(row['what'])}"),
-                Cell(markup.number(row["count"]), *_share_of(row)),
-                Cell(row["example"] or tabular.DASH, "", "text"),
-            ]
-            for row in whole.to_dicts()
-        ]
-        grids.append(Grid("All systems", ["what", "count", "example"], rows, words=["example"]))
-    names = dict.fromkeys(_words(name) for name in none["what"])
-    text = [f"Checked and not found: {', '.join(names)}."] if names else []
-    return Section("health", "Data health", text, grids=grids)
-
-
-def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
-    """Put systems in columns, or in rows if there are many."""
-    by = numbers.call.by
-    rows_by_key = {(row["table"], row["what"], row[by]): row for row in table.to_dicts()}
-    whats = [*dict.fromkeys((table_name, what) for table_name, what, _ in rows_by_key)]
-
-    def cell(table_name: str, what: str, system: object) -> Cell:
-        row = rows_by_key.get((table_name, what, system))
-        if row is None:
-            return Cell(tabular.DASH)
-        return Cell(markup.number(row["count"]), *_share_of(row))
-
-    if len(numbers.systems) > verdict.MANY:
-        head = ["system", *(f"{table_name}: {_words(what)}" for table_name, what in whats)]
-        by_system = [
-            [
-                Cell(verdict.text_of(system)),
-                *(cell(table_name, what, system) for table_name, what in whats),
-            ]
-            for system in numbers.systems
-        ]
-        return Grid("Per system", head, by_system)
-    rows: list[list[Cell]] = []
-    for table_name, what in whats:
-        examples = (rows_by_key.get((table_name, what, system), {}) for system in numbers.systems)
-        example = next((row["example"] for row in examples if row.get("example")), tabular.DASH)
-        cells = [cell(table_name, what, system) for system in numbers.systems]
-        rows.append([Cell(f"{table_name}: {_words(what)}"), *cells, Cell(example, "", "text")])
-    head = ["what", *map(verdict.text_of, numbers.systems), "example"]
-    return Grid("Per system", head, rows, words=["example"])
-
-
-def _share_of(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Write the share of a count, and mark it if it may do harm."""
-    share, what = row["share"], row["what"]
-    harms = what.startswith(verdict.WRONG) and row["count"]
-    harms = harms or (
-        what.startswith(verdict.MAY_HARM) and share is not None and share >= facts.MATTERS
+    """Show the counts that may do harm, and fold all others."""
+    table = numbers.health
+    sizes = r"^(rows|users|items|grades|grade_.*)$"
+    checks = table.filter(~pl.col("what").str.contains(sizes))
+    harmful = checks.filter(
+        pl.Series([_harms(numbers, row) for row in checks.to_dicts()], dtype=pl.Boolean)
     )
-    return "" if share is None else markup.percent(share), "warn" if harms else ""
+    keys = ["table", "what"]
+    number, problems = (rows.select(keys).n_unique() for rows in (checks, harmful))
+    text = f"No problem found in {number} checks."
+    if problems:
+        text = f"{problems} of {number} checks found what may do harm."
+    counts = table.group_by(keys, maintain_order=True).agg(pl.col("count").max() > 0)
+    positive = table.join(counts.filter("count"), on=keys, how="semi", maintain_order="left")
+    shown = positive.join(harmful, on=keys, how="semi", maintain_order="left")
+    rest = positive.join(harmful, on=keys, how="anti", maintain_order="left")
+    none = dict.fromkeys(_words(what) for what in counts.filter(~pl.col("count"))["what"])
+    notes = [f"Checked and not found: {', '.join(none)}."] if none else []
+    grids = [_health_grid(numbers, shown, "Counts that may do harm")] if problems else []
+    others = _health_grid(numbers, rest, "Other counts")
+    grids.append(others._replace(folded=True, notes=notes))
+    return Section("health", "Data health", [text], grids=grids)
+
+
+def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
+    rows = [
+        [
+            Cell(f"{row['table']}: {_words(row['what'])}"),
+            Cell("" if row[numbers.call.by] is None else verdict.text_of(row[numbers.call.by])),
+            Cell(
+                markup.number(row["count"]),
+                "" if row["share"] is None else markup.percent(row["share"]),
+                "warn" * _harms(numbers, row),
+            ),
+            Cell(row["example"] or tabular.DASH, "", "text data"),
+        ]
+        for row in table.to_dicts()
+    ]
+    head = ["what", "system", "count", "example"]
+    return Grid(caption, head, rows, words=["system", "example"])
+
+
+def _harms(numbers: Numbers, row: Mapping[str, Any]) -> bool:
+    """Return whether a count is wrong, or so large that it may do harm."""
+    share, what = row["share"], row["what"]
+    is_large = share is not None and share >= facts.MATTERS
+    if what.startswith("unjudged_at"):  # without judged misses, an unjudged item was judged
+        return is_large and bool(numbers.unjudged)
+    if what.startswith(verdict.MAY_HARM):
+        return is_large
+    return what.startswith(verdict.WRONG) and bool(row["count"])
 
 
 def _words(name: str) -> str:

@@ -1,16 +1,17 @@
-"""The box of the report: the verdict in words, and what could be wrong with it."""
+"""Writes the verdict of a report: every sentence of its box, from the rows of a comparison."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from rankframe._comparison import sentences, trials
-from rankframe._report import facts, markup
+from rankframe._comparison.trials import Bound
+from rankframe._report import facts, markup, results
 from rankframe._report.facts import Numbers
-from rankframe._report.markup import Figure, Page, Verdict
+from rankframe._report.markup import Page, Verdict
 from rankframe._request.keywords import Users
 from rankframe._tables import column_roles
 
@@ -24,7 +25,7 @@ USERS: Mapping[Users, str] = {
 }
 _FEW_USERS = 30
 _PAIR = 2
-_NO_CHANGE = ("no difference seen", "unchanged")  # readings that claim nothing
+_NO_CHANGE = ("no difference seen", "unchanged", "no test")  # readings that claim nothing
 MANY = 6  # systems that fit beside each other
 #: Counts that are wrong if above 0, and counts that may do harm if they are large.
 WRONG = ("null_", "invalid_", "nonfinite_", "duplicates", "shared_ranks", "user_ids", "item_ids")
@@ -32,20 +33,231 @@ MAY_HARM = (
     *("missed_users", "groups_without", "short_lists", "gaps", "ties_at_the_cut"),
     "users_unknown",
 )
+#: A difference that matters to nobody, where the caller gives no margin: of the baseline's mean.
+_NEGLIGIBLE = Bound(0.01, relative=True)
+_MOST_NEEDED = 10_000_000
+NO_DOUBT = "Nothing was found: see Data health for what was checked."
+#: What a summary of many systems calls each outcome.
+_OUTCOMES = {
+    "better": "better",
+    "higher": "higher",
+    "mixed": "mixed",
+    "same": "the same",
+    "identical": "identical",
+    "few": "with too few users to tell",
+    "worse": "worse",
+    "lower": "lower",
+}
+_NEXT = {
+    "better": "Look at those who lose before you decide",
+    "worse": "Look at those who lose, to see what changed",
+    "higher": "Decide whether a higher value is wanted",
+    "lower": "Decide whether a lower value is wanted",
+    "mixed": "Name the metric that decides in primary=, before the next comparison",
+    "same": "Decide by what the values do not show, such as cost",
+    "identical": "Check that the two systems are not one file, read twice",
+}
+_NO_LOSS = "Decide by what the values do not show, such as cost"
+_OTHER_METRIC = "Compare by a metric that can tell them apart"
 
 
-def verdict_of(page: Page) -> str:
-    """Write the verdicts as lines of text."""
-    lines = [
-        line
-        for verdict in page.verdicts
-        for line in (verdict.lead, verdict.served, *verdict.text)
-        if line
-    ]
-    return "\n".join(lines)
+class Outcome(NamedTuple):
+    """What a comparison shows: one of eight kinds, and the sentence that says it."""
+
+    kind: str  # a key of _OUTCOMES
+    sentence: str
 
 
-# ------------------------------------------------------------------ the verdict
+def text_of_page(page: Page) -> str:
+    """Write the verdict as lines of text, in three parts."""
+    lines: list[str] = []
+    for verdict in page.verdicts:
+        lines += [verdict.lead, *verdict.text]
+    lines += ["What could be wrong:", *(f"- {line}" for line in page.doubts)]
+    lines += ["What to do next:", *(f"- {line}" for line in page.steps)]
+    return "\n".join([*lines, *page.fine])
+
+
+# ------------------------------------------------------------------ the outcome
+
+
+def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome | None:
+    """Choose the first outcome that holds, by all metrics of a comparison; None without a row."""
+    rows = [row for name in numbers.names if (row := row_of(table, numbers, system, name))]
+    decides = row_of(table, numbers, system, numbers.decides)
+    if not decides:
+        return None
+    names = text_of(system), baseline_of(numbers)
+    directions = [_direction(row, numbers) for row in rows]
+    if all(_is_identical(row, numbers) for row in rows):
+        return _identical(rows, names)
+    if "better" in directions and "worse" in directions:
+        better, worse = (
+            markup.listed_words(
+                [
+                    f"{row['metric']} ({_change(row)})"
+                    for row, direction in zip(rows, directions, strict=True)
+                    if direction == word
+                ]
+            )
+            for word in ("better", "worse")
+        )
+        sentence = (
+            f"The result is mixed: {names[0]} is better than {names[1]} in {better}, and worse in "
+            f"{worse}."
+        )
+        return Outcome("mixed", sentence)
+    if direction := _direction(decides, numbers):
+        return Outcome(direction, _proved(decides, direction, names, numbers))
+    if _is_identical(decides, numbers):
+        return _identical([decides], names)
+    if _is_same(decides, numbers):
+        low, high = _ends(decides) or ("", "")
+        sentence = (
+            f"{names[0]} and {names[1]} are the same for practical purposes in "
+            f"{decides['metric']}: the difference is between {low} and {high}."
+        )
+        return Outcome("same", sentence)
+    return Outcome("few", _undecided(table, decides, names, numbers))
+
+
+def _identical(rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> Outcome:
+    metrics = rows[0]["metric"] if len(rows) == 1 else f"all {len(rows)} metrics"
+    metrics = metrics.replace("all 2", "both")
+    users = markup.counted(max(row["users"] for row in rows), "user")
+    sentence = f"{names[0]} and {names[1]} are identical in {metrics}, for each of {users}."
+    return Outcome("identical", sentence)
+
+
+def _proved(
+    row: Mapping[str, Any], direction: str, names: tuple[str, str], numbers: Numbers
+) -> str:
+    system, baseline = names
+    metric = row["metric"]
+    claim = f"{system} is {direction} than {baseline} in {metric}"
+    if direction in ("higher", "lower"):
+        claim = f"{system} has a {direction} {metric} than {baseline}"
+    if row["verdict"].startswith("ranks"):
+        claim += ", by ranks"
+    margin = _margin(numbers, metric)
+    if row["verdict"] == "equivalent" or _is_within(row, margin or _NEGLIGIBLE):
+        claim += ", but by less than " + (f"the margin ({margin})" if margin else "1%")
+    raw = markup.signed(row["difference"])
+    raw = "" if raw == _change(row) or not raw.strip("0.") else f" ({raw})"
+    ends = _ends(row)
+    parts = [_change(row) + raw]
+    if ends:
+        parts.append(f"{_confidence(numbers)} interval {ends[0]} to {ends[1]}")
+    return f"{claim}: {', '.join(parts)}."
+
+
+def _undecided(
+    table: pl.DataFrame, row: Mapping[str, Any], names: tuple[str, str], numbers: Numbers
+) -> str:
+    """Write what fits, why it is not enough, and what these users would show."""
+    users = markup.counted(row["users"], "user")
+    verb = "is" if row["users"] == 1 else "are"
+    claim = f"{users} {verb} too few to tell {names[0]} from {names[1]} in {row['metric']}"
+    if row["p_adjusted"] is None:
+        why = (row["note"] or "no difference can be tested").partition("; ")[0]
+        shown = "" if row["difference"] is None else f" ({_change(row)})"
+        if why == trials.ALL_DIFFER_ALIKE:
+            claim = claim.replace(f"{users} {verb} too few", "There are too few different changes")
+        why = why.replace(trials.ONE_USER, "one has no test")
+        return f"{claim}: {why}{shown}."
+    ends = _ends(row)
+    parts = [f"{claim}: between {ends[0]} and {ends[1]} fits" if ends else claim]
+    alpha = 1 - numbers.trial.confidence
+    if row["p_value"] < alpha <= row["p_adjusted"]:
+        family = sentences.tests_of(table, numbers.trial.primary)
+        parts.append(
+            f"p {markup.p_value(row['p_value'])} is not enough among {family} comparisons "
+            f"(adjusted: {markup.p_value(row['p_adjusted'])})"
+        )
+    if row["verdict"] == "not worse":
+        parts.append(f"a loss of the margin ({_margin(numbers, row['metric'])}) is excluded")
+    if row["detectable"] is not None:
+        share = row["baseline_mean"] and row["detectable"] / row["baseline_mean"]
+        raw = markup.number(row["detectable"])
+        size = f"{markup.percent(share)} ({raw})" if share and share > 0 else raw
+        parts.append(f"they would show a difference of {size} or more")
+    return "; ".join(parts) + "."
+
+
+def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
+    """Return the direction that is proved at the reported level; empty if none is."""
+    verdict = row["verdict"]
+    if verdict in (None, "undecided", "not worse"):
+        return ""
+    alpha = 1 - numbers.trial.confidence
+    if verdict == "equivalent" and not (row["difference"] and row["p_adjusted"] < alpha):
+        return ""
+    rises = row["difference"] > 0
+    if verdict.startswith("ranks"):
+        rises = verdict == "ranks higher"
+    higher_is_better = numbers.directions.get(row["metric"])
+    if higher_is_better is None:
+        return "higher" if rises else "lower"
+    return "better" if rises is higher_is_better else "worse"
+
+
+def _is_identical(row: Mapping[str, Any], numbers: Numbers) -> bool:
+    changed = (row["wins"] or 0) + (row["losses"] or 0)
+    same_users = numbers.trial.paired and row["users"] > 0
+    return same_users and row["difference"] == 0 and changed == 0
+
+
+def _is_same(row: Mapping[str, Any], numbers: Numbers) -> bool:
+    """Return whether all that matters is excluded: by the margin's test, or 1% by the interval."""
+    if row["verdict"] == "equivalent":
+        return True
+    return _margin(numbers, row["metric"]) is None and _is_within(row, _NEGLIGIBLE)
+
+
+def _is_within(row: Mapping[str, Any], bound: Bound) -> bool:
+    """Return whether the whole interval is within a bound."""
+    ends = row["ci_low"], row["ci_high"]
+    if bound.relative and row["relative_low"] is not None:
+        ends = row["relative_low"], row["relative_high"]
+    elif bound.relative:
+        mean = abs(row["baseline_mean"] or 0)
+        if not mean:
+            return False
+        bound = Bound(bound.size * mean)
+    return all(end is not None and abs(end) <= bound.size for end in ends)
+
+
+def _margin(numbers: Numbers, metric: str) -> Bound | None:
+    margin = numbers.trial.margin
+    return trials.bound_of(margin.get(metric) if isinstance(margin, Mapping) else margin)
+
+
+def _change(row: Mapping[str, Any]) -> str:
+    """Write a difference in percent of the baseline, or without a positive one as it is."""
+    if row["relative"] is None or not row["baseline_mean"] > 0:
+        return markup.signed(row["difference"])
+    return _signed_percent(row["relative"])
+
+
+def _ends(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Write both ends of the interval, in percent where the difference is."""
+    if row["ci_low"] is None or row["ci_high"] is None:
+        return None
+    if row["relative_low"] is not None and row["baseline_mean"] > 0:
+        return _signed_percent(row["relative_low"]), _signed_percent(row["relative_high"])
+    return markup.signed(row["ci_low"]), markup.signed(row["ci_high"])
+
+
+def _signed_percent(share: float) -> str:
+    text = markup.percent(share)
+    return f"+{text}" if share > 0 and text.strip("0.%") else text
+
+
+def _confidence(numbers: Numbers) -> str:
+    return f"{100 * numbers.trial.confidence:.10g}%"
+
+
+# ------------------------------------------------------------------ the box
 
 
 def said_of(row: Mapping[str, Any]) -> str:
@@ -61,95 +273,25 @@ def row_of(table: pl.DataFrame, numbers: Numbers, system: object, metric: str) -
 
 
 def verdicts(numbers: Numbers) -> list[Verdict]:
-    if not numbers.pairs:
+    if numbers.compared is None:
         return [_best(numbers)]
-    summary = [_summary(numbers)] if _several(numbers) else []
+    summary = [_summary(numbers)] if len(numbers.systems) > _PAIR else []
     return summary + [_verdict(numbers, system) for system in numbers.shown]
-
-
-def _several(numbers: Numbers) -> bool:
-    return len(numbers.systems) > _PAIR
 
 
 def _best(numbers: Numbers) -> Verdict:
     """Report which mean is best if nothing is compared."""
-    name, metric = numbers.systems[0], numbers.decides
-    row = row_of(numbers.means, numbers, name, metric)
+    row = row_of(numbers.means, numbers, numbers.systems[0], numbers.decides)
     ends = markup.interval(row["ci_low"], row["ci_high"])
     mean = f"{markup.number(row['mean'])}{f' ({ends})' if ends else ''}"
+    name, which = text_of(numbers.systems[0]), _extreme(numbers)
     if len(numbers.systems) == 1:
-        alone = "No comparison: there is only one system."
-        return Verdict("open", f"{text_of(name)} has a mean {metric} of {mean}.", [alone])
-    which = _extreme(numbers)
-    lead = f"{text_of(name)} has the {which} mean {metric}, {mean}."
+        lead = f"{name} has a mean {numbers.decides} of {mean}."
+        return Verdict("open", lead, ["No comparison: there is only one system."])
+    lead = f"{name} has the {which} mean {numbers.decides}, {mean}."
     if which is None:
         lead = f"{len(numbers.systems)} systems, not compared."
-    return Verdict("open", lead, ["No test: name a system in baseline= to compare the others."])
-
-
-def _summary(numbers: Numbers) -> Verdict:
-    """Count the verdicts of many systems."""
-    assert numbers.compared is not None
-    rows = numbers.compared.filter(pl.col("metric") == numbers.decides).to_dicts()
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[said_of(row)] = counts.get(said_of(row), 0) + 1
-    order = (
-        "better",
-        "higher",
-        "ranks higher",
-        "not worse",
-        "equivalent",
-        "undecided",
-        "worse",
-        "lower",
-        "ranks lower",
-        "no test",
-    )
-    words = [f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts]
-    lead = (
-        f"Of {len(rows)} systems against {baseline_of(numbers)} in {numbers.decides}: "
-        f"{markup.listed_words(words)}."
-    )
-    corrected = [f"{why}." for why in [_corrected(numbers)] if why]
-    if len(numbers.shown) == len(numbers.systems) - 1:
-        return Verdict("open", lead, corrected)
-    which = _extreme(numbers)
-    why = f"has the {which} mean of them" if which else "is the first of them by name"
-    text = f"{text_of(numbers.chosen)} {why}; the details below are for this system."
-    return Verdict("open", lead, [text, *corrected])
-
-
-def _corrected(numbers: Numbers) -> str:
-    """Write for how many comparisons the p of the verdict is corrected; intervals are not."""
-    assert numbers.compared is not None
-    trial, primary = numbers.trial, numbers.trial.primary
-    family = sentences.tests_of(numbers.compared, primary)
-    tests = numbers.compared["p_value"].count()
-    if tests < 2 or not family:
-        return ""
-    if trial.correction is None:
-        return f"p is without correction for {tests} comparisons"
-    if family < 2:
-        return (
-            f"{primary} is the primary metric: its p is not corrected for the others, which "
-            "count only where it shows a difference"
-        )
-    alone = "the interval is of this comparison alone"
-    if _several(numbers):
-        alone = "each interval is of its comparison alone"
-    if trial.test in trials.JOINT_TESTS:
-        alone = "" if trial.test in trials.SIMULTANEOUS else f"; {alone}"
-        return f"p is corrected over {sentences.family_of(trial)}{alone}"
-    of_primary = "" if primary is None else f" in {primary}, the primary metric"
-    words = f"{sentences.CORRECTIONS[trial.correction]} for {family} comparisons{of_primary}"
-    return f"p is after {words}; {alone}"
-
-
-def _is_corrected(numbers: Numbers) -> bool:
-    assert numbers.compared is not None
-    family = sentences.tests_of(numbers.compared, numbers.trial.primary)
-    return numbers.trial.correction is not None and family > 1
+    return Verdict("open", lead, ["Nothing is tested."])
 
 
 def _extreme(numbers: Numbers) -> str | None:
@@ -158,78 +300,53 @@ def _extreme(numbers: Numbers) -> str | None:
     return None if direction is None else "highest" if direction else "lowest"
 
 
-def _verdict(numbers: Numbers, system: object) -> Verdict:
-    """Report how a system compares with the baseline, also on the users whom both serve."""
+def _summary(numbers: Numbers) -> Verdict:
+    """Count the outcomes of many systems."""
     assert numbers.compared is not None
+    kinds = [
+        outcome.kind
+        for system in numbers.systems[1:]
+        if (outcome := outcome_of(numbers.compared, numbers, system)) is not None
+    ]
+    words = [f"{kinds.count(kind)} {words}" for kind, words in _OUTCOMES.items() if kind in kinds]
+    lead = (
+        f"Of {len(kinds)} systems against {baseline_of(numbers)} in {numbers.decides}: "
+        f"{markup.listed_words(words)}."
+    )
+    if len(numbers.shown) == len(numbers.systems) - 1:
+        return Verdict("open", lead)
+    which = _extreme(numbers)
+    why = f"has the {which} mean of them" if which else "is the first of them by name"
+    text = f"{text_of(numbers.chosen)} {why}; the details below are for this system."
+    return Verdict("open", lead, [text])
+
+
+def _verdict(numbers: Numbers, system: object) -> Verdict:
+    """Report how a system compares with the baseline."""
+    assert numbers.compared is not None
+    outcome = outcome_of(numbers.compared, numbers, system)
+    assert outcome is not None
     row = row_of(numbers.compared, numbers, system, numbers.decides)
-    said = said_of(row)
-    kind = said if said in ("better", "worse") else "open"
-    parts = [f"{_claim(row, numbers)}: {_difference(row, numbers, share=True)}."]
-    served, turned = _served(numbers, system, said)
-    corrected = "" if _several(numbers) else _corrected(numbers)
-    lines = [f"{line}." for line in [corrected] if line]
-    lines += [
-        *_wins(row),
-        *_harm(numbers, system),
-        *_other_verdicts(numbers, system),
-        *_by_relevant(numbers, system, said),
-    ]
-    if served and not turned:
-        lines = [served, *lines]
-    return Verdict(kind, " ".join(parts), lines, served if turned else "")
+    lines = _reading(numbers, system, outcome)
+    if outcome.kind != "identical":
+        lines += [*_wins(row, numbers), *_harm(numbers, system)]
+    if outcome.kind != "mixed":
+        lines += _others(numbers, system)
+    return Verdict(outcome.kind, outcome.sentence, lines)
 
 
-def _claim(row: Mapping[str, Any], numbers: Numbers) -> str:
-    """Write the verdict as a sentence, without its numbers."""
-    system, baseline = text_of(row[numbers.call.by]), text_of(row["baseline"])
-    metric = row["metric"]
-    return {
-        "better": f"{system} is better than {baseline} in {metric}",
-        "worse": f"{system} is worse than {baseline} in {metric}",
-        "higher": f"{system} has a higher {metric} than {baseline}",
-        "lower": f"{system} has a lower {metric} than {baseline}",
-        "ranks higher": f"{system} ranks higher than {baseline} in {metric}",
-        "ranks lower": f"{system} ranks lower than {baseline} in {metric}",
-        "equivalent": f"{system} is equivalent to {baseline} in {metric}, within the margin",
-        "not worse": f"{system} is not worse than {baseline} in {metric} by the margin",
-        "undecided": f"No difference between {system} and {baseline} is shown in {metric}",
-        "no test": f"{system} and {baseline} are not tested in {metric}",
-    }[said_of(row)]
-
-
-def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False) -> str:
-    of_base = of_ends = ""
-    if share and row["relative"] is not None and row["baseline_mean"] > 0:
-        of_base = f" ({_signed_percent(row['relative'])})"
-        if row["relative_low"] is not None:
-            ends_of_base = map(_signed_percent, (row["relative_low"], row["relative_high"]))
-            of_ends = f" ({' to '.join(ends_of_base)})"
-    parts = [f"{markup.signed(row['difference'])}{of_base}"]
-    if ends := markup.interval(row["ci_low"], row["ci_high"], sign=True):
-        parts.append(f"{100 * numbers.trial.confidence:.10g}% interval {ends}{of_ends}")
-    if row["p_adjusted"] is not None:
-        p = "corrected p" if _is_corrected(numbers) else "p"
-        overruled = row["p_value"] < 1 - numbers.trial.confidence <= row["p_adjusted"]
-        alone = f" ({markup.p_value(row['p_value'])} without correction)" if overruled else ""
-        parts.append(f"{p} {markup.p_value(row['p_adjusted'])}{alone}".replace("p <", "p < "))
-    elif row["note"]:
-        parts.append(row["note"].partition("; primary metric: ")[0])
-    return ", ".join(parts)
-
-
-def _signed_percent(share: float) -> str:
-    return f"{'+' if share > 0 else ''}{markup.percent(share)}"
-
-
-def _wins(row: Mapping[str, Any]) -> list[str]:
-    if row["wins"] is None:
+def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
+    if row["wins"] is None or row["users"] < 2:
         return []
-    return [
-        (
-            f"Of {markup.counted(row['users'], 'user')}, its value is higher for {row['wins']:,}, "
-            f"lower for {row['losses']:,} and equal for {row['ties']:,}."
-        )
-    ]
+    higher_is_better = numbers.directions.get(row["metric"])
+    up, down = row["wins"], row["losses"]
+    words = ("have a higher value", "a lower one")
+    if higher_is_better is not None:
+        up, down = (up, down) if higher_is_better else (down, up)
+        words = ("do better", "worse")
+    users = markup.counted(row["users"], "user")
+    shares = f"{up:,} of {users} {words[0]}, {down:,} {words[1]}, and {row['ties']:,} the same"
+    return [f"In {row['metric']}, {shares}."]
 
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
@@ -240,7 +357,7 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     much = f" more than {row['more_than']:.4g}" if row["more_than"] else ""
     ends = f"{markup.percent(row['share_low'])} to {markup.percent(row['share_high'])}"
     line = f"{markup.percent(row['share'])} of users ({ends}) lose{much}"
-    if row["worst_mean"] is not None:
+    if row["worst_mean"]:
         worst = markup.interval(row["worst_low"], row["worst_high"], sign=True)
         line += (
             f"; the worst 5% of differences have the mean {markup.signed(row['worst_mean'])}"
@@ -249,108 +366,232 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     return [f"{line}."]
 
 
-def _served(numbers: Numbers, system: object, said: str) -> tuple[str, bool]:
-    """Compare on the users whom both serve, and return whether this changes the verdict."""
-    if numbers.served is None or numbers.compared is None:
-        return "", False
-    row = row_of(numbers.served, numbers, system, numbers.decides)
-    whole = row_of(numbers.compared, numbers, system, numbers.decides)
-    if not row or row["users"] == whole["users"]:
-        return "", False
-    verdict = said_of(row)
-    turned = verdict != said
-    few = row["users"] > (1 - facts.MATTERS) * whole["users"]
-    if few and not turned:
-        return "", False
-    also = "" if turned else "also "
-    word = {
-        "undecided": "no difference is shown",
-        "no test": "there is no test",
-        "equivalent": f"it is {also}equivalent",
-        "not worse": f"it is {also}not worse by the margin",
-    }.get(verdict, f"it is {also}{verdict}")
-    users = markup.counted(row["users"], "user")
-    return f"On the {users} whom both serve, {word}: {_difference(row, numbers)}.", turned
-
-
-def _other_verdicts(numbers: Numbers, system: object) -> list[str]:
+def _others(numbers: Numbers, system: object) -> list[str]:
     """List the verdicts in the other metrics."""
     assert numbers.compared is not None
-    metrics_by_verdict: dict[str, list[str]] = {}
+    metrics: dict[str, list[str]] = {}
     for metric in numbers.names:
         row = row_of(numbers.compared, numbers, system, metric)
-        if metric != numbers.decides and row:
-            metrics_by_verdict.setdefault(said_of(row), []).append(metric)
-    if not metrics_by_verdict:
-        return []
-    words = [
-        f"{verdict} in {markup.listed_words(metrics)}"
-        for verdict, metrics in metrics_by_verdict.items()
-    ]
-    return [f"By the other metrics: {'; '.join(words)}."]
+        if metric != numbers.decides and row and not _is_identical(row, numbers):
+            change = f" ({_change(row)})" if _direction(row, numbers) else ""
+            metrics.setdefault(said_of(row), []).append(metric + change)
+    words = [f"{said} in {markup.listed_words(names)}" for said, names in metrics.items()]
+    return [f"Other metrics: {'; '.join(words)}."] if words else []
 
 
-def _by_relevant(numbers: Numbers, system: object, said: str) -> list[str]:
-    """Report the reading of ``diagnose``, whose tests are corrected over two changes only."""
+def _reading(numbers: Numbers, system: object, outcome: Outcome) -> list[str]:
+    """Write the reading of ``diagnose``, whose tests are corrected over two changes only."""
     if numbers.diagnosis is None:
         return []
-    by = numbers.call.by
+    by, k = numbers.call.by, numbers.call.k
     of_system = pl.col(by) == pl.lit(system, dtype=numbers.diagnosis.schema[by])
     overall = numbers.diagnosis.filter(of_system & pl.col("relevant_low").is_null())
-    reading = next(iter(overall["reading"].to_list()[::-1]), None)
-    k = numbers.call.k
-    if not reading:
+    reading = next(iter(overall["reading"].to_list()[::-1]), None) or _NO_CHANGE[0]
+    if reading.startswith((*_NO_CHANGE, f"{outcome.kind} overall")):
         return []
-    alone = ""
-    if said == "undecided" and _is_corrected(numbers) and not reading.startswith(_NO_CHANGE):
-        alone = ", by tests that are not corrected for the comparisons above"
-    return [f"By precision@{k} and recall@{k} together{alone}: {reading}."]
+    alone = ", by tests that are not adjusted for the others" if outcome.kind == "few" else ""
+    return [f"precision@{k} and recall@{k} together{alone}: {reading}."]
 
 
-# ------------------------------------------------------------------ warnings
-
-
-def warnings(numbers: Numbers) -> list[str]:
-    """Report what may mislead: users without a list, few users, undefined values."""
-    lines: list[str] = []
-    users = numbers.users
-    lacking = [
-        (name, numbers.missed.get(name, 0))
-        for name in numbers.systems
-        if users and numbers.missed.get(name, 0) >= facts.MATTERS * users
+def fine_print(numbers: Numbers) -> list[str]:
+    """Write how p is computed, and for how many comparisons it is adjusted; intervals are not."""
+    if numbers.compared is None or sentences.untested(numbers.compared):
+        return []
+    trial, primary = numbers.trial, numbers.trial.primary
+    family = sentences.tests_of(numbers.compared, primary)
+    how = sentences.test_in_words(trial)
+    how = how[0].upper() + how[1:]
+    if len(numbers.systems) == _PAIR:
+        row = row_of(numbers.compared, numbers, numbers.chosen, numbers.decides)
+        if row["p_adjusted"] is not None:
+            how = f"{how}, p {markup.p_value(row['p_adjusted'])}".replace("p <", "p < ")
+    if primary is not None and (family < 2 or trial.correction is None):
+        others = len(numbers.names) > 1
+        rest = " for the others, which count only where it shows a difference" if others else ""
+        return [f"{how}: {primary} is the primary metric, and p is not adjusted{rest}."]
+    if trial.correction is None or family < 2:
+        return [f"{how}." if family < 2 else f"{how}; p is not adjusted for {family} comparisons."]
+    if trial.test in trials.JOINT_TESTS:
+        alone = "" if trial.test in trials.SIMULTANEOUS else "; intervals are not"
+        return [f"{how}; p is adjusted over {sentences.family_of(trial)}{alone}."]
+    of_primary = "" if primary is None else f" in {primary}, the primary metric"
+    name = sentences.CORRECTIONS[trial.correction]
+    return [
+        f"{how}; p is adjusted for {family} comparisons{of_primary} ({name}); the interval is not."
     ]
+
+
+# ------------------------------------------------------------------ what could be wrong
+
+
+def doubts(numbers: Numbers) -> list[str]:
+    """Report what may mislead, the worst first."""
+    return [
+        *_served(numbers),
+        *_unjudged(numbers),
+        *_missed(numbers),
+        *_ties(numbers),
+        *_few_users(numbers),
+        *_noted(numbers),
+        *_undefined(numbers),
+    ]
+
+
+def _served(numbers: Numbers) -> list[str]:
+    """Write the outcome on the users whom both serve, if it is another one."""
+    if numbers.served is None or numbers.compared is None:
+        return []
+    lines: list[str] = []
+    for system in numbers.shown:
+        whole = outcome_of(numbers.compared, numbers, system)
+        served = outcome_of(numbers.served, numbers, system)
+        if whole is None or served is None or whole.kind == served.kind:
+            continue
+        lines.append(f"The answer changes among the users with a list from both: {served.sentence}")
+    return lines
+
+
+def _unjudged(numbers: Numbers) -> list[str]:
+    """Write how many of the first items nobody judged, where the systems differ in it."""
+    if not numbers.unjudged:
+        return []
+    k = numbers.call.k
+    least = min(numbers.unjudged, key=lambda name: numbers.unjudged[name].share)
+    lines: list[str] = []
+    for name, (share, value) in numbers.unjudged.items():
+        if value is None:
+            continue
+        row = row_of(numbers.means, numbers, name, numbers.decides)
+        lines.append(
+            f"{markup.percent(share)} of the first {k} items of {text_of(name)} were never judged "
+            f"({text_of(least)}: {markup.percent(numbers.unjudged[least].share)}); each counts as "
+            f"not relevant. With the smallest relevant grade for each, its {numbers.decides} would "
+            f"be {markup.number(value)}, not {markup.number(row['mean'])}."
+        )
+    return lines
+
+
+def _missed(numbers: Numbers) -> list[str]:
+    rows = [(text_of(name), "", numbers.users, count) for name, count in numbers.missed.items()]
+    schema = ["system", "segment", "users", "num_missed"]
     zero = ""
     if (numbers.call.settings.users or "truth") in ("truth", "judged"):
-        zero = " Each counts as 0 in the means."
-    for name, missed in lacking[:4]:
-        lines.append(
-            f"{text_of(name)} has no list for {missed:,} of {markup.counted(users, 'user')} "
-            f"({markup.percent(missed / users)}).{zero}"
-        )
-    if len(lacking) > 4:
-        rest = markup.counted(len(lacking) - 4, "more system")
-        lines.append(f"{rest} without a list for at least 5% of the users: see Data health.")
-    if users < _FEW_USERS:
-        lines.append(f"Only {markup.counted(users, 'user')}: intervals and tests are rough.")
+        zero = "; no list counts as 0"
+    lines = sentences.missed_lines(pl.DataFrame(rows, schema=schema, orient="row"))
+    return [f"{line}{zero}." for line in lines]
+
+
+def _ties(numbers: Numbers) -> list[str]:
+    """Write which systems have many lists whose first items depend on the order of ties."""
+    tied = numbers.health.filter(
+        pl.col("what") == "ties_at_the_cut", pl.col("share") >= facts.MATTERS
+    )
+    return [
+        f"{markup.percent(row['share'])} of the lists of {text_of(row[numbers.call.by])} have ties "
+        f"at rank {numbers.call.k}: which items come first is arbitrary."
+        for row in tied.head(3).to_dicts()
+    ]
+
+
+def _few_users(numbers: Numbers) -> list[str]:
+    if numbers.users >= _FEW_USERS:
+        return []
+    return [f"Only {markup.counted(numbers.users, 'user')}: intervals and tests are rough."]
+
+
+def _noted(numbers: Numbers) -> list[str]:
+    """Write the notes of the comparisons that decide, such as left-out users."""
+    if numbers.compared is None:
+        return []
+    by, decides = numbers.call.by, pl.col("metric") == numbers.decides
+    table = numbers.compared.filter(decides & pl.col(by).is_in(numbers.shown))
+    table = table.filter(pl.col("p_value").is_not_null())
+    table = table.with_columns(results.unsaid(table))
+    if len(numbers.shown) > 1:
+        return [f"{line}." for line in results.lines_of_notes(table, [by])]
+    return [f"{note}." for note in table["note"].drop_nulls()]
+
+
+def _undefined(numbers: Numbers) -> list[str]:
     undefined = numbers.means.filter(
         pl.col("undefined") >= facts.MATTERS * pl.col("users"), pl.col("undefined") > 0
     )
     most = undefined.group_by("metric", maintain_order=True).agg(pl.col("undefined").max())
-    for name, number_of_users in most.rows():
-        users_left = markup.counted(number_of_users, "user")
-        lines.append(
-            f"{name} is undefined for up to {users_left} per system; its mean leaves them out."
+    return [
+        f"{name} is undefined for up to {markup.counted(count, 'user')} per system; its mean "
+        "leaves them out."
+        for name, count in most.rows()
+    ]
+
+
+# ------------------------------------------------------------------ what to do next
+
+
+def steps(numbers: Numbers) -> list[str]:
+    """Write what follows from the outcome."""
+    if numbers.compared is None:
+        if len(numbers.systems) == 1:
+            return ["Compare it with another system: name that one in baseline=."]
+        return ["Name a system in baseline= to test the others against it."]
+    lines: dict[str, list[str]] = {}
+    for system in numbers.shown:
+        outcome = outcome_of(numbers.compared, numbers, system)
+        assert outcome is not None
+        row = row_of(numbers.compared, numbers, system, numbers.decides)
+        step = _NEXT.get(outcome.kind) or _more_users(numbers, row)
+        if outcome.kind == "better" and row["wins"] is not None:
+            lost = row["losses"] if numbers.directions[row["metric"]] else row["wins"]
+            step = step if lost else _NO_LOSS
+        if outcome.kind == "identical" and f" in {row['metric']}," in outcome.sentence:
+            step = _OTHER_METRIC if len(numbers.names) > 1 else step
+        lines.setdefault(step, []).append(text_of(system))
+    if len(lines) == 1:
+        return [f"{step}." for step in lines]
+    return [f"{step} ({markup.listed_words(names)})." for step, names in lines.items()]
+
+
+def _more_users(numbers: Numbers, row: Mapping[str, Any]) -> str:
+    """Write how many users a difference of the observed size needs."""
+    needed = _needed(numbers, row)
+    if needed is None:
+        return "Compare on more users"
+    if needed > _MOST_NEEDED:
+        return (
+            "Give margin=, the difference that matters: one of this size needs more than "
+            f"{_MOST_NEEDED:,} users"
         )
-    return lines
+    size = 10 ** max(0, len(str(needed)) - 2)
+    return (
+        f"Compare on more users: a difference of this size ({_change(row)}) needs about "
+        f"{-(-needed // size) * size:,}"
+    )
+
+
+def _needed(numbers: Numbers, row: Mapping[str, Any]) -> int | None:
+    """Compute the number of users as ``power`` does, for one of the comparisons adjusted."""
+    if not row["detectable"] or row["users"] < 2 or not row["difference"]:
+        return None
+    from rankframe._comparison import power_statistics
+    from rankframe._comparison.power_statistics import Design
+
+    assert numbers.compared is not None
+    family = 1
+    if numbers.trial.correction is not None:
+        family = sentences.tests_of(numbers.compared, numbers.trial.primary)
+    level = power_statistics.of_family(numbers.trial.confidence, max(1, family))
+    design = Design(level, trials.POWER)
+    users = row["users"]
+    deviation = row["detectable"] * users**0.5 / power_statistics.least_distance(users, design)
+    needed = power_statistics.needed_users(abs(row["difference"]), deviation, design)
+    return _MOST_NEEDED + 1 if needed is None else needed
+
+
+# ------------------------------------------------------------------ names
 
 
 def tested(numbers: Numbers) -> str:
     assert numbers.compared is not None
     return sentences.tested_in_words(numbers.trial, numbers.compared)
-
-
-def figures(charts: Sequence[str], name: str, alt: str) -> list[Figure]:
-    return [Figure(name, alt)] if name in charts else []
 
 
 def system_names(numbers: Numbers) -> str:

@@ -1,0 +1,61 @@
+"""The call of a report, checked, and the values that it measures per user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from rankframe._comparison.trials import Trial
+from rankframe._evaluation.values import Values
+from rankframe._request.keywords import Options, Settings
+from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._tables import column_roles
+
+
+class ReportCall(NamedTuple):
+    """The parameters of a report, checked."""
+
+    run: pl.LazyFrame
+    truth: pl.LazyFrame | None
+    metrics: Sequence[Metric]
+    by: str
+    segments: Sequence[str]
+    k: int
+    trial: Trial
+    settings: Settings
+    options: Options
+    explore: int  # users whose lists the page has
+    note: str | None  # below the title
+    nouns: tuple[str, str] | None  # for user and item
+
+    @property
+    def judged(self) -> str:
+        """The name of the first frame in errors."""
+        return "judged table" if self.truth is None else "run"
+
+    @property
+    def columns(self) -> Any:
+        """The columns that play the roles, including those found by their common names."""
+        tables = {self.judged: self.run, "truth": self.truth}
+        return column_roles.with_ids(self.settings.columns, self.by, tables)
+
+
+class Measurement(NamedTuple):
+    """The values of all users, collected, and their metrics."""
+
+    values: Values
+    rows: pl.DataFrame
+    requested: Sequence[RequestedMetric]
+    directions: Mapping[str, bool | None]
+    cuts: pl.DataFrame  # label, metric, k
+
+    def only(self, names: Sequence[str], rows: pl.DataFrame | None = None) -> Values:
+        """Return the values of some metrics."""
+        of_users = {metric.name: metric for metric in self.values.requested}
+        metrics = [of_users[name] for name in names if name in of_users]
+        rows = self.rows if rows is None else rows
+        all_names = {metric.name for metric in self.requested}
+        lists = self.values.of_lists if all_names <= {*names} else None
+        return self.values._replace(requested=metrics, rows=rows.lazy(), of_lists=lists)

@@ -1,0 +1,235 @@
+"""Computes what single users got: their lists side by side, and what they had before."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from rankframe._evaluation import user_columns
+from rankframe._report.call import Measurement, ReportCall
+from rankframe._tables import adapters, column_roles, side_tables, verbs
+
+_MOST = 4  # users with the greatest loss, and as many with the greatest gain
+_LAST = 5  # items of a history
+_TIMES = ("time", "timestamp", "date", "datetime", "day")
+
+
+class Item(NamedTuple):
+    """An item of a list: its grade, None if nobody judged it, and where the other list has it."""
+
+    item: object
+    grade: float | None
+    moved: str
+
+
+class Person(NamedTuple):
+    """A user: the values of both systems, and the first items of both lists."""
+
+    user: object
+    before: float
+    after: float
+    gain: float
+    relevant: int
+    lists: Sequence[Sequence[Item]]
+    missed: list[object]  # relevant items in neither
+    history: list[object]
+    segments: list[str]
+
+
+class People(NamedTuple):
+    """Users whom both systems serve: those who lost and gained most, some of all, and counts."""
+
+    lost: list[Person]
+    gained: list[Person]
+    explored: list[Person]
+    chosen: tuple[int, int, int]  # the greatest losses and gains of ``explored``, and others
+    changes: pl.Series  # of all
+    missed: int
+    titles: Mapping[object, str]
+    relevant_at: float
+    has_misses: bool  # whether the truth has judged items that are not relevant
+
+    @property
+    def users(self) -> list[object]:
+        """The ids on the page."""
+        return [person.user for person in (*self.lost, *self.gained, *self.explored)]
+
+
+def people_of(
+    values: Measurement, call: ReportCall, name: str, chosen: object, *, has_misses: bool
+) -> People | None:
+    """Find the users who lost and gained most, and some of all; None without lists."""
+    user, by = values.values.user, call.by
+    value = pl.col(name).cast(pl.Float64).alias("value")
+    before, after = (
+        values.rows.filter(pl.col(by) == pl.lit(system, dtype=values.rows.schema[by])).select(
+            user, value, missed=user_columns.MISSED
+        )
+        for system in (call.trial.baseline, chosen)
+    )
+    pairs = before.join(after.drop_nulls(user), on=user, suffix=" after")
+    served = pairs.remove(pl.col("missed") | pl.col("missed after")).drop_nulls()
+    sign = -1 if values.directions.get(name) is False else 1
+    gain = ((pl.col("value after") - pl.col("value")) * sign).round(12)
+    served = served.select(user, "value", "value after", gain=gain).sort("gain", user)
+    losers = served.filter(pl.col("gain") < 0)
+    winners = served.filter(pl.col("gain") > 0).sort("gain", user, descending=[True, False])
+    explored, counts = _drawn(served, losers, winners, call)
+    tables = losers.head(_MOST), winners.head(_MOST), explored
+    users = pl.concat([table[user] for table in tables]).unique(maintain_order=True)
+    judged = _judged(call, user, users, chosen)
+    if judged is None:
+        return None
+    persons = _persons(pl.concat(tables).unique(user, maintain_order=True), judged, call)
+    lost, gained, persons_explored = ([persons[name] for name in table[user]] for table in tables)
+    items = {
+        item
+        for person in persons.values()
+        for item in (
+            *(entry.item for entries in person.lists for entry in entries),
+            *person.missed,
+            *person.history,
+        )
+    }
+    return People(
+        lost,
+        gained,
+        persons_explored,
+        counts,
+        served["value after"] - served["value"],
+        len(pairs) - len(served),
+        _titles(call, items),
+        call.settings.relevant_at or 0,
+        has_misses,
+    )
+
+
+def _drawn(
+    served: pl.DataFrame, losers: pl.DataFrame, winners: pl.DataFrame, call: ReportCall
+) -> tuple[pl.DataFrame, tuple[int, int, int]]:
+    """Choose 30% greatest losses, 30% greatest gains, and draw the others."""
+    user, third = served.columns[0], call.explore * 3 // 10
+    extremes = pl.concat([losers.head(third), winners.head(third)])
+    rest = served.join(extremes, on=user, how="anti", maintain_order="left").sort(user)
+    number = min(call.explore - len(extremes), len(rest))
+    places = sorted(random.Random(call.trial.seed).sample(range(len(rest)), number))
+    counts = min(third, len(losers)), min(third, len(winners)), number
+    return pl.concat([extremes, rest[places]]).sort("gain", user), counts
+
+
+def _judged(call: ReportCall, user: str, users: pl.Series, chosen: object) -> pl.DataFrame | None:
+    """Judge the lists of both systems for some users; None if items have no or several ranks."""
+    columns = call.columns
+    rank, grade = "rank", "relevance"
+    if not len(users) or "tied" in call.run.collect_schema():
+        return None
+    of_them = pl.col(user).is_in(users.to_list())
+    sides = pl.col(call.by).is_in([call.trial.baseline, chosen])
+    rows = call.run.filter(of_them & sides)
+    if call.truth is not None:
+        truth = call.truth.filter(of_them)
+        rows = verbs.judge(rows, truth, exclude=call.settings.exclude, by=call.by, **columns)
+    else:
+        rank, grade = columns.get("rank", rank), columns.get("relevance", grade)
+    if not {rank, grade} <= {*rows.collect_schema()}:
+        return None
+    return rows.select(
+        user=pl.col(user),
+        item=pl.col(columns.get("item", "item")),
+        side=pl.col(call.by).ne(pl.lit(call.trial.baseline)).cast(pl.Int8),
+        rank=rank,
+        grade=pl.col(grade).cast(pl.Float64),
+    ).collect()
+
+
+def _persons(table: pl.DataFrame, judged: pl.DataFrame, call: ReportCall) -> dict[object, Person]:
+    k, least = min(call.k, call.settings.depth or call.k), call.settings.relevant_at or 0
+    user = table.columns[0]
+    histories, segments = _histories(call, table[user]), _segments(call, table[user])
+    groups = judged.sort("rank", nulls_last=True).partition_by("user", as_dict=True)
+    persons: dict[object, Person] = {}
+    for name, before, after, gain in table.rows():
+        rows: list[tuple[int, object, int | None, float | None]]
+        rows = groups[(name,)].select("side", "item", "rank", "grade").rows()
+        ranks: list[dict[object, int]] = [{}, {}]
+        for side, item, rank, _ in rows:
+            if rank is not None:
+                ranks[side].setdefault(item, rank)
+        lists: list[list[Item]] = [[], []]
+        for side, item, rank, grade in rows:
+            if rank is not None and rank <= k:
+                lists[side].append(Item(item, grade, _moved(ranks, side, item, rank)))
+        shown = {entry.item for entries in lists for entry in entries}
+        wanted = {
+            item: None for *_, item, _, grade in rows if grade and grade > 0 and grade >= least
+        }
+        missed = sorted((item for item in wanted if item not in shown), key=str)
+        persons[name] = Person(
+            *(name, before, after, gain, len(wanted), lists, missed),
+            histories.get(name, []),
+            segments.get(name, []),
+        )
+    return persons
+
+
+def _moved(ranks: Sequence[Mapping[object, int]], side: int, item: object, rank: int) -> str:
+    """Write how many ranks an item moved from the other list."""
+    other = ranks[1 - side].get(item)
+    if side == 0:
+        return "" if other is not None else "out"
+    if other is None:
+        return "new"
+    return f"▲{other - rank}" if other > rank else f"▼{rank - other}" if other < rank else ""
+
+
+def _histories(call: ReportCall, users: pl.Series) -> dict[object, list[object]]:
+    """Return the last items that each user had before, by time if there is a column of it."""
+    if call.settings.history is None:
+        return {}
+    frame = adapters.to_lazy(call.settings.history, "history")
+    names, columns = frame.collect_schema().names(), call.columns
+    user, item = (columns.get(name, name) for name in ("user", "item"))
+    if not {user, item} <= {*names}:
+        return {}
+    time = next((name for name in names if name.lower() in _TIMES), None)
+    ids = {str(name): name for name in users}
+    rows = frame.filter(pl.col(user).cast(pl.String).is_in([*ids]))
+    if time is not None:
+        rows = rows.sort(time, maintain_order=True)
+    last = rows.group_by(pl.col(user).cast(pl.String)).agg(pl.col(item).tail(_LAST)).collect()
+    return {ids[name]: items for name, items in last.rows()}
+
+
+def _segments(call: ReportCall, users: pl.Series) -> dict[object, list[str]]:
+    """Return the segments of each user in words."""
+    source = call.run if call.truth is None else call.truth
+    labels: dict[object, list[str]] = {}
+    for name in call.segments:
+        rows = source.select(users.name, name).unique().collect().sort(users.name, name)
+        for user, value in rows.rows():
+            labels.setdefault(user, []).append(f"{name}: {column_roles.in_words(value)}")
+    return labels
+
+
+def _titles(call: ReportCall, items: set[object]) -> dict[object, str]:
+    """Return the title of each item, or another text that describes it, or its id."""
+    titles = {item: column_roles.in_words(item) for item in items}
+    if call.settings.items is None:
+        return titles
+    frame, name = adapters.to_lazy(call.settings.items, "items"), call.columns.get("item", "item")
+    texts = [
+        name
+        for name, dtype in frame.collect_schema().items()
+        if isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
+    ]
+    order = [text for text in dict.fromkeys(("title", "name", *texts)) if text in texts]
+    order = [text for text in order if text not in (name, side_tables.LONG)]
+    if not order or name not in frame.collect_schema():
+        return titles
+    key = pl.col(name).cast(pl.String)
+    rows = frame.select(key, pl.coalesce(pl.col(order).cast(pl.String))).drop_nulls().collect()
+    of_ids = dict(reversed(rows.rows()))
+    return {item: of_ids.get(str(item), title) for item, title in titles.items()}

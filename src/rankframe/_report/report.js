@@ -1,0 +1,131 @@
+"use strict";
+// Shows the lists of one user: text of the data is only ever written as text.
+const data = JSON.parse(document.getElementById("people").textContent);
+const places = new Map(data.people.map((person, place) => [person.id, place]));
+const dots = [...document.querySelectorAll("#strip a")];
+const [segment, relevant, search, shown, panel] = ["segment", "relevant", "search", "shown", "user"]
+  .map((name) => document.getElementById(`explore-${name}`));
+
+let current = 0;
+let kept = data.people;
+
+function element(tag, text, kind) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (kind) made.className = kind;
+  return made;
+}
+
+function titles(numbers) {
+  return numbers.map((number) => data.titles[number]).join(" · ");
+}
+
+function cell([number, look, mark]) {
+  const made = element("td", data.titles[number], look);
+  if (mark) made.append(" ", element("span", mark, "mark"));
+  return made;
+}
+
+function table(person) {
+  const made = element("table", "", "lists");
+  made.append(element("caption", `${data.first} ${person.id}`));
+  const head = made.createTHead().insertRow();
+  for (const name of ["", ...data.systems]) {
+    const title = element("th", name);
+    title.scope = "col";
+    head.append(title);
+  }
+  const body = made.createTBody();
+  const [before, after] = person.lists;
+  for (let rank = 0; rank < Math.max(before.length, after.length); rank += 1) {
+    const row = body.insertRow();
+    const name = element("th", String(rank + 1));
+    name.scope = "row";
+    row.append(name, ...[before, after].map(
+      (list) => (list[rank] ? cell(list[rank]) : element("td", "–"))));
+  }
+  return made;
+}
+
+function show(place) {
+  current = place;
+  const person = data.people[place];
+  dots.forEach((dot, other) => {
+    if (other === place) dot.setAttribute("aria-current", "true");
+    else dot.removeAttribute("aria-current");
+  });
+  const wide = element("div", "", "wide");
+  wide.append(table(person));
+  const head = element("h3", `${data.user} ${person.id}: `);
+  head.append(element("span", person.head, person.kind));
+  panel.replaceChildren(head, element("p", person.note, "soft"));
+  if (person.history.length) {
+    panel.append(element("p", `${data.before} ${titles(person.history)}`));
+  }
+  panel.append(wide);
+  if (person.missed.length) {
+    panel.append(element("p", `${data.missed} ${titles(person.missed)}`));
+  }
+}
+
+function fits(person) {
+  const [least, most] = relevant.value ? relevant.value.split(" ").map(Number) : [0, Infinity];
+  const words = search.value.trim().toLowerCase();
+  const listed = person.lists.flat().map(([number]) => number);
+  const text = () => `${person.id}\n${titles([...listed, ...person.missed, ...person.history])}`
+    .toLowerCase();
+  return (!segment || !segment.value || person.segments.includes(segment.value))
+    && person.relevant >= least && person.relevant <= most
+    && (!words || text().includes(words));
+}
+
+function filter() {
+  kept = data.people.filter(fits);
+  const ids = new Set(kept);
+  data.people.forEach((person, place) => {
+    dots[place].classList.toggle("off", !ids.has(person));
+    dots[place].setAttribute("tabindex", ids.has(person) ? "0" : "-1");
+  });
+  shown.textContent = `${kept.length} of ${data.people.length}`;
+}
+
+function chosen() {
+  try {
+    return places.get(decodeURIComponent(location.hash.replace(/^#user=/, "")));
+  } catch {
+    return undefined; // a fragment that is no text
+  }
+}
+
+function choose() {
+  const place = location.hash.startsWith("#user=") ? chosen() : undefined;
+  if (place === undefined) return;
+  show(place);
+  document.getElementById("explore").scrollIntoView({ block: "nearest" });
+}
+
+function step(by) {
+  if (!kept.length) return;
+  const here = kept.indexOf(data.people[current]);
+  const next = here < 0 ? 0 : (here + by + kept.length) % kept.length;
+  location.hash = `user=${encodeURIComponent(kept[next].id)}`;
+}
+
+for (const field of [segment, relevant, search]) {
+  if (field) field.addEventListener("input", filter);
+}
+document.getElementById("explore-back").addEventListener("click", () => step(-1));
+document.getElementById("explore-on").addEventListener("click", () => step(1));
+document.addEventListener("keydown", (event) => {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const free = document.activeElement === document.body
+    || document.getElementById("explore").contains(document.activeElement);
+  if (!by || !free || event.target.matches("input, select")) return;
+  event.preventDefault();
+  step(by);
+});
+addEventListener("hashchange", choose);
+document.getElementById("explore-fields").hidden = false;
+filter();
+show(0);
+choose();

@@ -1,0 +1,208 @@
+"""Verdicts of constructed data whose answer is known, and all their sentences in a golden file.
+
+``python -m tests.report.test_verdicts`` writes the file again, for a person to read.
+"""
+
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+pytest.importorskip("altair")
+
+GOLDEN = Path(__file__).parent / "verdicts.md"
+
+
+def of_ranks(**ranks):
+    """Give each user one relevant item, which each system lists at a rank; None: no list."""
+    rows = [
+        (name, user, "it", rank)
+        for name, of_users in ranks.items()
+        for user, rank in enumerate(of_users)
+        if rank is not None
+    ]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    users = max(map(len, ranks.values()))
+    return {"run": run, "truth": pl.DataFrame({"user": range(users), "item": "it"})}
+
+
+def drawn(seed, users, ranks):
+    """Draw ranks."""
+    return random.Random(seed).choices(ranks, k=users)
+
+
+def unjudged():
+    """Both lists have the relevant item first or second; below it new has unknown ones."""
+    truth = [(user, f"item {item}", int(item == 1)) for user in range(60) for item in range(1, 6)]
+    rows = [("old", user, f"item {item}", item) for user in range(60) for item in range(1, 6)]
+    for user in range(60):
+        listed = ["x", "y", "item 1" if user % 2 else "z", "item 2", "item 3"]
+        rows += [("new", user, name, rank) for rank, name in enumerate(listed, 1)]
+    return {
+        "run": pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row"),
+        "truth": pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row"),
+    }
+
+
+def tied():
+    """Scores that do not determine the first items of a third of the lists."""
+    rows = [
+        (name, user, f"item {item}", 1.0 if user % 3 == 0 else float(item))
+        for name in ("old", "new")
+        for user in range(60)
+        for item in range(4)
+    ]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "score"], orient="row")
+    wanted = pl.when(pl.col("user") % 3 == 1).then(pl.lit("item 3")).otherwise(pl.lit("item 1"))
+    truth = pl.DataFrame({"user": range(60)}).with_columns(item=wanted)
+    return {"run": run, "truth": truth, "k": 2}
+
+
+OLD = [2, 3, 1, 4, 2, 3] * 20
+BETTER = [1, 2, 1, 2, 2, 1] * 20
+DEEP = [200] * 400
+NO_DIRECTION = pl.col("rank").mean().alias("mean rank")
+#: the outcome's words, the call, and what is true of the data
+DATA = {
+    "a copy": ("identical", ["rr", "hit@1"], of_ranks(old=OLD, new=OLD)),
+    "a copy, by the metric that decides": (
+        "identical",
+        ["hit@5", "rr"],
+        of_ranks(old=OLD, new=BETTER),
+    ),
+    "fewer first hits, more hits in five": (
+        "mixed",
+        ["hit@1", "hit@5"],
+        of_ranks(old=[1, 1, 9, 9] * 25, new=[1, 2, 3, 3] * 25),
+    ),
+    "the same in the other order": (
+        "mixed",
+        ["hit@5", "hit@1"],
+        of_ranks(old=[1, 1, 9, 9] * 25, new=[1, 2, 3, 3] * 25),
+    ),
+    "the metric that decides shows nothing, two others disagree": (
+        "mixed",
+        ["hit@9", "hit@1", "hit@5"],
+        of_ranks(old=[1, 1, 9, 9] * 25 + [5, 20], new=[1, 2, 3, 3] * 25 + [20, 5]),
+    ),
+    "higher ranks for half of the users": (
+        "better",
+        ["rr", "hit@1"],
+        of_ranks(old=OLD, new=BETTER),
+    ),
+    "lower ranks for half of the users": ("worse", ["rr", "hit@1"], of_ranks(old=BETTER, new=OLD)),
+    "a lower value is better": ("better", ["mean_hit_rank"], of_ranks(old=OLD, new=BETTER)),
+    "a baseline of 0": (
+        "better",
+        ["hit@5"],
+        of_ranks(old=[9] * 40, new=[1, 9] * 20),
+    ),
+    "half a percent for half of the users": (
+        "better",
+        ["rr"],
+        of_ranks(old=DEEP, new=[199, 200] * 200),
+    ),
+    "less than the margin": (
+        "better",
+        ["rr"],
+        {**of_ranks(old=OLD, new=[1, 2, 1, 4, 2, 3] * 20), "margin": 0.4},
+    ),
+    "by ranks": ("better", ["rr"], {**of_ranks(old=OLD, new=BETTER), "test": "wilcoxon"}),
+    "no direction is better": ("higher", [NO_DIRECTION], of_ranks(old=BETTER, new=OLD)),
+    "no direction is better, the reverse": ("lower", [NO_DIRECTION], of_ranks(old=OLD, new=BETTER)),
+    "gains and losses of half a percent": (
+        "the same",
+        ["rr"],
+        of_ranks(old=DEEP, new=[199, 201] * 200),
+    ),
+    "within the margin": (
+        "the same",
+        ["rr"],
+        {**of_ranks(old=OLD, new=[2, 3, 1, 4, 3, 2] * 20), "margin": "10%"},
+    ),
+    "40 users of noise": (
+        "too few",
+        ["rr", "hit@1"],
+        of_ranks(old=drawn(1, 40, range(1, 9)), new=drawn(2, 40, range(1, 9))),
+    ),
+    "a difference that correction overrules": (
+        "too few",
+        ["rr", "hit@1", "hit@2", "hit@3", "hit@4", "hit@5"],
+        of_ranks(old=[2, 3, 5, 4, 2, 6] * 4, new=[1, 3, 5, 2, 3, 6] * 4),
+    ),
+    "a loss of the margin is excluded": (
+        "too few",
+        ["rr"],
+        {
+            **of_ranks(old=[2, 3, 4, 4, 2, 3] * 5, new=[1, 3, 4, 5, 3, 3] * 5),
+            "margin": 0.05,
+        },
+    ),
+    "one user": ("too few", ["rr"], of_ranks(old=[2], new=[1])),
+    "each user gains the same": ("too few", ["rr"], of_ranks(old=[2] * 40, new=[1] * 40)),
+    "no list for a third of the users": (
+        "worse",
+        ["rr"],
+        of_ranks(old=OLD, new=[None if user % 3 == 0 else OLD[user] for user in range(120)]),
+    ),
+    "unjudged items": ("worse", ["rr", "ndcg@5"], {**unjudged(), "k": 5}),
+    "ties at the cut": ("identical", ["hit@2"], tied()),
+    "different users": (
+        "better",
+        ["rr"],
+        {
+            **of_ranks(old=[*OLD, *[None] * 120], new=[*[None] * 120, *BETTER]),
+            "paired": False,
+            "users": "run",
+        },
+    ),
+    "users of one group only": (
+        "too few",
+        ["rr"],
+        {
+            **of_ranks(
+                old=[*drawn(3, 50, range(1, 9)), *[None] * 30],
+                new=[*[None] * 25, *drawn(4, 55, range(1, 9))],
+            ),
+            "users": "run",
+        },
+    ),
+    "three systems": (
+        "1 better, 1 identical and 1 worse",
+        ["rr"],
+        of_ranks(old=OLD, copy=OLD, new=BETTER, poor=[6, 7] * 60),
+    ),
+}
+
+
+def said(name):
+    """Return the verdict of a data set."""
+    _, metrics, call = DATA[name]
+    call = dict(call)
+    return rf.report(call.pop("run"), *metrics, baseline="old", **call).verdict
+
+
+def written(name):
+    return f"## {name}\n\n{said(name)}\n"
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_a_verdict_says_what_is_true_and_as_the_golden_file_does(name):
+    text = said(name)
+    first = text.splitlines()[0]
+    assert DATA[name][0] in first
+    golden = GOLDEN.read_text("utf-8")
+    assert f"## {name}\n\n{text}\n" in golden
+
+
+def test_the_golden_file_has_no_other_verdict():
+    titles = [line for line in GOLDEN.read_text("utf-8").splitlines() if line.startswith("## ")]
+    assert titles == [f"## {name}" for name in DATA]
+
+
+if __name__ == "__main__":
+    text = "# Verdicts of constructed data\n\n" + "\n".join(map(written, DATA))
+    GOLDEN.write_text(text, encoding="utf-8")
