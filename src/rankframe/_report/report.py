@@ -15,7 +15,7 @@ from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._report import facts, figures, markup, sections, verdict
 from rankframe._report.facts import Numbers, ReportCall
 from rankframe._report.markup import Page
-from rankframe._request import keywords
+from rankframe._request import keywords, progress
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
@@ -116,6 +116,7 @@ class Report:
         return f"<Report: {self._page.title}>\n{self.verdict}"
 
 
+@progress.clock()
 def report(
     frame: Frame | Mapping[str, Frame],
     /,

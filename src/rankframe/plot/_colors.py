@@ -40,6 +40,7 @@ VERDICTS: Mapping[str, tuple[Pair, str]] = {
     "lower": (_WORSE, "triangle-down"),
     "ranks lower": (_WORSE, "triangle-down"),
 }
+_MARKS = {"triangle-up": "▲", "triangle-down": "▼"}
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3])
 _DASH_WORDS = ("solid", "dashed", "dotted", "dashes and dots", "sparse dots", "long dashes")
 LETTERS, NARROW_LETTERS = 84, 46  # characters in a line of a subtitle: 400 and 270 pixels
@@ -88,6 +89,11 @@ def systems_of(
         )
         raise ValueError(msg)
     return Systems(names, groups[0] if groups else None, among, legend)
+
+
+def mark_of(verdict: object) -> str:
+    """Return the mark of a verdict in text; none for one that shows no difference."""
+    return _MARKS.get(VERDICTS[str(verdict)][1], "") if verdict in VERDICTS else ""
 
 
 def all_pairs() -> dict[str, str]:
