@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator
+from importlib import import_module
 from typing import Any
 
 _PATIENCE = 2.0  # seconds until the time is shown
@@ -61,8 +62,7 @@ def _on_terminal(text: str) -> None:
 
 
 def _below_cell() -> Show:
-    from IPython.display import display
-
+    display: Any = import_module("IPython.display").display
     places: list[Any] = []
 
     def show(text: str) -> None:
