@@ -16,6 +16,7 @@ import pytest
 
 import rankframe as rf
 from rankframe import parts, plot, trec, typing
+from rankframe._request import labels
 from rankframe._request.labels import METRICS
 
 README = pages.PAGES[0].read_text()
@@ -353,6 +354,14 @@ def test_the_speed_that_is_reported_was_measured():
     assert largest
     seconds, memory = map(float, largest.groups())
     assert f"300 M rows of Parquet in {seconds:.0f} s and {memory / 1000:.1f} GB" in README
+
+
+def test_the_number_of_metrics_is_counted():
+    table = README.split("| label | definition | question |")[1].split("\n\n")[0]
+    shown = re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:]))
+    functions = {labels.function_of(label) for label in shown}
+    assert len(table.splitlines()) == 2 + 6
+    assert f"[{len(METRICS) - len(functions)} other metrics](notebooks/metrics.md)" in README
 
 
 GRADES = {"1": {"a": 1, "b": 1}, "2": {"c": 1}}
