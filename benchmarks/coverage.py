@@ -202,7 +202,7 @@ def of_differences() -> list[Case]:
             AT_LEAST,
             partial(harmed, column=column, users=users),
         )
-        for column, sizes in (("share", (20, 300)), ("worst", (100, 300, 1000)))
+        for column, sizes in (("share", (20, 300)), ("worst", (400, 1000)))
         for users in sizes
     ]
     return cases

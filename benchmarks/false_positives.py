@@ -360,6 +360,22 @@ def of_margins() -> list[Case]:
         )
         for users, rate in RARE
     ]
+    cases += [
+        Case(
+            "gate, strict",
+            f"share {rate:g} lose, noise",
+            users,
+            "≤ 0.025",
+            partial(
+                strict,
+                draw=partial(systems.rare_losses, rate=rate, noise=0.001),
+                users=users,
+                margin=rate * (1 - 0.002),
+                name="ndcg@10",
+            ),
+        )
+        for users, rate in RARE[1:]
+    ]
     for users in (50, 300):
         cases += [
             Case(

@@ -63,15 +63,23 @@ def asymmetric(rng: np.random.Generator, users: int, runs: int, skewness: float 
 
 
 def rare_losses(
-    rng: np.random.Generator, users: int, runs: int, rate: float = 0.01, hits: float = 0.4
+    rng: np.random.Generator,
+    users: int,
+    runs: int,
+    rate: float = 0.01,
+    hits: float = 0.4,
+    noise: float = 0.0,
 ) -> Array:
     """Draw hits of two systems: the first loses a hit of this share of the users, and gains none.
 
-    The true difference is −rate.
+    The true difference is −rate. With noise, the values of all users differ a little, evenly.
     """
     baseline = rng.random((users, runs)) < hits
     lost = rng.random((users, runs)) < rate / hits
-    return np.array([baseline & ~lost, baseline], np.float64)
+    drawn = np.array([baseline & ~lost, baseline], np.float64)
+    if noise:
+        drawn = (1 - 2 * noise) * drawn + noise * (1 + rng.uniform(-1, 1, drawn.shape))
+    return drawn
 
 
 def revenue(

@@ -105,6 +105,7 @@ def documented(function):
 @pytest.mark.parametrize("name", PUBLIC)
 def test_each_parameter_is_documented_by_its_own_name(name):
     function = PUBLIC[name]
+    assert not re.search(r"\w -{4,}", function.__doc__)  # a heading that is part of a paragraph
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     parameters = inspect.signature(function).parameters.values()
     names = [stars.get(one.kind, "") + one.name for one in parameters if one.name != "self"]

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 
 import rankframe as rf
+from rankframe._comparison import trials
 
 TESTS = ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "max_t", "friedman"]
 FEW = 999  # resamples, where their number does not matter
@@ -34,3 +35,8 @@ def sample(seed, users, systems=2, spread=1.0):
     """Skewed values with a part that is the user's own."""
     rng = np.random.default_rng(seed)
     return rng.gamma(2.0, size=users) + spread * rng.gamma(1.0, size=(systems, users))
+
+
+def uncorrected(test):
+    """The option that leaves p-values as they are; tests of all systems have a correction."""
+    return {} if test in trials.JOINT_TESTS else {"correction": None}

@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 from tqdm import tqdm
-from user_values import FEW, TESTS, VALUE, compared, judged, one, sample
+from user_values import FEW, TESTS, VALUE, compared, judged, one, sample, uncorrected
 
 import rankframe as rf
 from rankframe._comparison.summaries import check_packages
@@ -118,7 +118,7 @@ def test_the_order_of_rows_and_the_other_metrics_do_not_matter():
     table = judged(*sample(3, 40, systems=3))
     square = (pl.col("value").filter("relevant").first() ** 2).alias("square")
     for test in TESTS:
-        options = {"test": test, "resamples": FEW, "correction": None}
+        options = {"test": test, "resamples": FEW, **uncorrected(test)}
         got = rf.compare(table, VALUE, **options)
         mixed = rf.compare(table.sample(fraction=1, shuffle=True, seed=5), square, VALUE, **options)
         assert mixed.filter(metric="value").equals(got)
@@ -130,7 +130,7 @@ def test_the_order_of_rows_and_the_other_metrics_do_not_matter():
 @pytest.mark.parametrize("test", TESTS)
 def test_a_segment_is_compared_as_if_alone(test):
     table = judged(*sample(4, 30, systems=3)).with_columns(country=pl.col("user") % 2)
-    options = {"test": test, "resamples": FEW, "correction": None}
+    options = {"test": test, "resamples": FEW, **uncorrected(test)}
     got = rf.compare(table, VALUE, by=["model", "country"], **options)
     assert got.columns == ["country", *COMPARISON]
     for country in (0, 1):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
-from user_values import FEW, TESTS, VALUE, sample
+from user_values import FEW, TESTS, VALUE, sample, uncorrected
 
 import rankframe as rf
 
@@ -190,7 +190,7 @@ def test_a_baseline_that_nobody_is_called_is_reported():
 @pytest.mark.parametrize("test", TESTS)
 def test_users_in_one_fold_each_are_compared_as_if_there_were_none(test):
     table = folded(*sample(4, 24, systems=3), **APART)
-    options = {"test": test, "resamples": FEW, "correction": None}
+    options = {"test": test, "resamples": FEW, **uncorrected(test)}
     got = rf.compare(table, VALUE, by=BOTH, total=True, **options)
     assert got["fold"].to_list() == [0] * 3 + [1] * 3 + [2] * 3 + [None] * 3
     whole = rf.compare(table, VALUE, by="model", **options)
@@ -205,9 +205,9 @@ def test_users_in_every_fold_are_one_observation_each(test):
     merged = folded(
         *(values.reshape(3, 8).mean(axis=0) for values in (old, new)), folds=[0] * 8, users=range(8)
     )
-    options = {"test": test, "resamples": FEW, "baseline": "m0"}
-    total = rf.compare(table, VALUE, by=BOTH, total=True, correction=None, **options)[-1]
-    expected = rf.compare(merged, VALUE, correction=None, **options)
+    options = {"test": test, "resamples": FEW, "baseline": "m0", **uncorrected(test)}
+    total = rf.compare(table, VALUE, by=BOTH, total=True, **options)[-1]
+    expected = rf.compare(merged, VALUE, **options)
     assert_frame_equal(
         total.drop("fold", "note"), expected.drop("note"), rel_tol=1e-9, check_exact=False
     )

@@ -9,6 +9,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 import rankframe as rf
+from rankframe._comparison import harm, trials
 
 RNG = np.random.default_rng(10)
 
@@ -23,17 +24,18 @@ def values(old, new, **columns):
 
 UP = {"baseline": "old", "higher_is_better": {"v": True}}
 DOWN = {"baseline": "old", "higher_is_better": {"v": False}}
-OLD = RNG.beta(2, 3, 140)
-NEW = OLD + RNG.normal(0.02, 0.1, 140)
+OLD = RNG.beta(2, 3, 440)
+NEW = OLD + RNG.normal(0.02, 0.1, 440)
 
 
 def test_the_share_of_users_who_lose_has_the_exact_interval():
     for more_than in (0.0, 0.1, 0.2, 9.0):
         for options, losses in ((UP, OLD - NEW), (DOWN, NEW - OLD)):
-            got = rf.harm(values(OLD, NEW), "v", more_than=more_than, **options).row(0, named=True)
+            got = rf.harm(values(OLD, NEW), "v", more_than=more_than, resamples=99, **options)
+            got = got.row(0, named=True)
             number = int((losses > more_than).sum())
-            exact = stats.binomtest(number, 140).proportion_ci(0.95, "exact")
-            assert (got["users"], got["more_than"], got["share"]) == (140, more_than, number / 140)
+            exact = stats.binomtest(number, 440).proportion_ci(0.95, "exact")
+            assert (got["users"], got["more_than"], got["share"]) == (440, more_than, number / 440)
             assert got["share_low"] == pytest.approx(exact.low, abs=1e-12)
             assert got["share_high"] == pytest.approx(exact.high, abs=1e-12)
     # a loss of the amount does not exceed it, whatever the digits of a difference
@@ -50,7 +52,7 @@ def test_the_worst_differences_have_the_bootstrap_of_their_mean():
     change = NEW - OLD
     table = values(OLD, NEW)
     got = rf.harm(table, "v", resamples=2_000, seed=3, **UP).row(0, named=True)
-    assert got["worst_mean"] == pytest.approx(np.sort(change)[:7].mean())
+    assert got["worst_mean"] == pytest.approx(np.sort(change)[:22].mean())
     expected = stats.bootstrap(
         (np.sort(change),), worst_mean, vectorized=False, n_resamples=2_000, rng=3, method="BCa"
     ).confidence_interval
@@ -62,18 +64,49 @@ def test_the_worst_differences_have_the_bootstrap_of_their_mean():
     assert ends == [-got[name] for name in ("worst_mean", "worst_low", "worst_high")]
 
 
-@pytest.mark.parametrize(("users", "told"), [(99, True), (100, False)])
-def test_few_users_have_no_worst_differences(users, told):
+@pytest.mark.parametrize(
+    ("users", "nulls", "note"),
+    [
+        (99, [True] * 3, "99 users, too few for the worst 5%: it needs 100"),
+        (
+            100,
+            [False, True, True],
+            "100 users, too few for an interval of the worst 5%: it needs 400",
+        ),
+        (
+            399,
+            [False, True, True],
+            "399 users, too few for an interval of the worst 5%: it needs 400",
+        ),
+        (400, [False] * 3, None),
+    ],
+)
+def test_few_users_have_no_worst_differences(users, nulls, note):
     got = rf.harm(values(OLD[:users], NEW[:users]), "v", resamples=99, **UP).row(0, named=True)
-    assert (got["worst_mean"] is None) is (got["worst_low"] is None) is told
-    assert got["note"] == ("99 users, too few for the worst 5%: it needs 100" if told else None)
+    assert [got[f"worst_{name}"] is None for name in ("mean", "low", "high")] == nulls
+    assert got["note"] == note
     assert got["share"] is not None
+    if not nulls[0]:
+        change = np.sort(NEW[:users] - OLD[:users])
+        assert got["worst_mean"] == pytest.approx(change[: ceil(users / 20)].mean())
 
 
 def test_worst_differences_that_are_alike_have_a_point():
-    lost = np.where(np.arange(200) < 60, 1.0, 0.0)
-    got = rf.harm(values(lost, np.zeros(200)), "v", resamples=99, **UP).row(0, named=True)
+    lost = np.where(np.arange(400) < 60, 1.0, 0.0)
+    got = rf.harm(values(lost, np.zeros(400)), "v", resamples=99, **UP).row(0, named=True)
     assert [got[f"worst_{end}"] for end in ("mean", "low", "high")] == [-1.0] * 3
+
+
+def test_the_interval_of_the_worst_differences_covers_their_mean():
+    """400 normal differences, whose worst 5 % have the mean −2.0627: 300 runs."""
+    true = stats.norm.pdf(stats.norm.ppf(0.05)) / 0.05
+    covered = 0
+    for seed in range(300):
+        losses = np.sort(np.random.default_rng(seed).normal(size=400))[::-1]
+        trial = trials.Trial(resamples=499, seed=seed + 1000)
+        _, low, high = harm._worst(losses, trial, lambda _: None)
+        covered += low <= true <= high
+    assert 0.90 <= covered / 300 <= 0.97
 
 
 def test_a_row_per_segment_metric_and_system():
@@ -124,8 +157,8 @@ def test_wrong_calls_are_reported():
 
 
 def test_the_report_says_who_is_harmed():
-    users = range(120)
-    ranks = {"old": [1] * 120, "new": [2 if u < 12 else 1 for u in users]}
+    users = range(400)
+    ranks = {"old": [1] * 400, "new": [2 if u < 40 else 1 for u in users]}
     runs = {
         name: pl.DataFrame({"user": users, "item": 7, "rank": of_users})
         for name, of_users in ranks.items()
@@ -135,7 +168,7 @@ def test_the_report_says_who_is_harmed():
     row = made.tables["harm"].row(0, named=True)
     assert (row["metric"], row["more_than"], row["share"]) == ("rr", 0.1, 0.1)
     assert row["worst_mean"] == -0.5
-    text = "10% of users (5% to 17%) lose more than 0.1; the worst 5% of differences have the mean"
+    text = "10% of users (7% to 13%) lose more than 0.1; the worst 5% of differences have the mean"
     assert f"{text} −0.5000 (−0.5000 to −0.5000)." in made.verdict
     weighted = rf.report(runs, "rr", truth=truth, baseline="old", weights="w")
     assert "harm" not in weighted.tables

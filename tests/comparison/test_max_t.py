@@ -20,7 +20,13 @@ def silent(_):
 
 
 def flipped(matrix, times, seed=0):
-    return system_statistics.max_t(matrix, 0.95, statistics.Resampling(times, seed), silent)
+    return system_statistics.max_t(matrix, statistics.Resampling(times, seed), silent)
+
+
+def reach(matrix, times, seed=0):
+    """The errors that all intervals reach, of differences without their means."""
+    drawn = statistics.Resampling(times, seed)
+    return system_statistics.max_t_reach(matrix - matrix.mean(axis=0), 0.95, drawn, silent)[0]
 
 
 def pairs_of(values):
@@ -92,10 +98,11 @@ def test_two_systems_have_the_randomization_test(users):
     options = {"resamples": 5000, "seed": 3}
     ours, plain = (one(old, new, test=test, **options) for test in ("max_t", "randomization"))
     assert ours["p_value"] == ours["p_adjusted"] == plain["p_value"]
-    # the interval has the critical t of the flipped signs instead of Student's
+    # the interval has the critical t of the flipped signs of centered differences
     change = new - old
+    centered = change - change.mean()
     signs = 2.0 * (np.random.default_rng(0).random((40_000, users)) < 0.5) - 1
-    critical = np.quantile(np.abs(stats.ttest_1samp(signs * change, 0, axis=1).statistic), 0.95)
+    critical = np.quantile(np.abs(stats.ttest_1samp(signs * centered, 0, axis=1).statistic), 0.95)
     margin = critical * change.std(ddof=1) / sqrt(users)
     assert ours["ci_low"] == pytest.approx(change.mean() - margin, abs=0.03 * margin)
     assert ours["ci_high"] == pytest.approx(change.mean() + margin, abs=0.03 * margin)
@@ -107,35 +114,58 @@ def test_drawn_signs_come_close_to_all():
     assert (exact.adjusted != drawn.adjusted).any()
     assert drawn.adjusted == pytest.approx(exact.adjusted, abs=0.03)
     assert drawn.alone == pytest.approx(exact.alone, abs=0.03)
-    assert drawn.reach == pytest.approx(exact.reach, rel=0.03)
+    assert reach(matrix, 2**12 - 1) == pytest.approx(reach(matrix, 2**12), rel=0.03)
 
 
 def test_blocks_change_nothing(monkeypatch):
     for users in (10, 30):
         matrix = pairs_of(sample(24, users, systems=4))
-        whole = flipped(matrix, 2000)
+        whole, of_all = flipped(matrix, 2000), reach(matrix, 2000)
         with monkeypatch.context() as patched:
             patched.setattr(statistics, "_CELLS", 1000)
-            parts = flipped(matrix, 2000)
+            parts, of_parts = flipped(matrix, 2000), reach(matrix, 2000)
         assert (whole.adjusted == parts.adjusted).all()
         assert (whole.alone == parts.alone).all()
-        assert whole.reach == parts.reach
+        assert of_all == of_parts
 
 
 def test_the_scale_of_a_pair_does_not_matter():
     matrix = pairs_of(sample(25, 40, systems=3))
-    plain, scaled = flipped(matrix, 500), flipped(matrix * [1e-200, 1.0, 1e90], 500)
-    assert (plain.adjusted == scaled.adjusted).all()
-    assert scaled.reach == pytest.approx(plain.reach, rel=1e-12)
+    scaled = matrix * [1e-200, 1.0, 1e90]
+    assert (flipped(matrix, 500).adjusted == flipped(scaled, 500).adjusted).all()
+    assert reach(scaled, 500) == pytest.approx(reach(matrix, 500), rel=1e-12)
 
 
-def test_an_interval_excludes_0_where_the_greatest_t_says_so():
-    for seed in range(20):
-        got = compared(*sample(seed, 15, systems=4, spread=0.4), test="max_t", resamples=FEW)
-        outside = (pl.col("ci_low") > 0) | (pl.col("ci_high") < 0)
-        marked = got.with_columns(outside=outside).sort("p_adjusted", "p_value")
-        assert marked["outside"][0] == (marked["p_adjusted"][0] <= 0.05)
-        assert (marked.filter("outside")["p_adjusted"] <= 0.05).all()
+def test_intervals_are_of_the_greatest_t_of_centered_differences():
+    """Six users: all 64 patterns of signs, by SciPy's t."""
+    values = sample(31, 6, systems=4)
+    changes = pairs_of(values)
+    signs = np.array(list(product([1, -1], repeat=6)))
+    centered = changes - changes.mean(axis=0)
+    of_pairs = stats.ttest_1samp(signs[:, :, None] * centered, 0, axis=1).statistic
+    greatest = np.sort(np.abs(of_pairs).max(axis=1))[60]  # 61 of 64 are at least 95 %
+    errors = changes.std(axis=0, ddof=1) / sqrt(6)
+    got = compared(*values, test="max_t")
+    rows = {(row["model"], row["baseline"]): row for row in got.rows(named=True)}
+    for place, (a, b) in enumerate(combinations(range(4), 2)):
+        row, mean = rows[f"m{b}", f"m{a}"], changes[:, place].mean()
+        ends = mean - greatest * errors[place], mean + greatest * errors[place]
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx(ends, rel=1e-9)
+
+
+@pytest.mark.parametrize("distance", [0, 1, 3])
+def test_intervals_cover_all_differences_at_once(distance):
+    """Nine systems, and a baseline that is this many deviations below: 400 runs of 30 users.
+
+    With the means in, the flipped signs of all pairs move together: at 3, they cover .85.
+    """
+    rng, covered = np.random.default_rng(distance), 0
+    for seed in range(400):
+        of_users = rng.normal(size=(30, 10))
+        changes = of_users[:, 1:] - of_users[:, :1] + distance * sqrt(2)
+        t = (changes.mean(axis=0) - distance * sqrt(2)) / changes.std(axis=0, ddof=1) * sqrt(30)
+        covered += np.abs(t).max() <= reach(changes, 199, seed)
+    assert covered / 400 == pytest.approx(0.95, abs=0.03)
 
 
 def test_a_seed_of_signs_gives_the_same_numbers():
@@ -161,8 +191,6 @@ def test_a_baseline_has_a_family_of_its_own():
     assert (both["p_value"] == both["p_value_right"]).all()
     assert (both["p_adjusted"] <= both["p_adjusted_right"]).all()
     assert (both["ci_low"] > both["ci_low_right"]).all()
-    alone = compared(*values, test="max_t", resamples=FEW, correction=None)
-    assert alone["p_adjusted"].to_list() == alone["p_value"].to_list()
 
 
 def test_pairs_without_spread_are_left_out():
@@ -209,14 +237,32 @@ def test_too_little_for_an_interval_is_reported():
     assert few["ci_low"].null_count() == few["ci_high"].null_count() == 3
     assert set(few["note"]) == {"too few resamples for an interval"}
     assert few["p_adjusted"].null_count() == 0
-    (row,) = compared([0.0, 0.0, 0.0], [1.0, 1.0, 1.0 + 1e-9], test="max_t").rows(named=True)
-    assert row["ci_low"] is None
-    assert row["note"].startswith("too few users for an interval; 3 users, too few")
+    for users, start in (
+        (3, "too few users for an interval; 3 users, too few"),
+        (5, "too few users for an interval"),
+        (6, None),
+    ):
+        (row,) = compared(*sample(27, users), test="max_t").rows(named=True)
+        assert (row["ci_low"] is None) is (start is not None)
+        assert (row["note"] or "").startswith(start or "")
+        assert row["p_adjusted"] is not None
 
 
 def test_the_name_that_is_gone_says_what_to_take():
     with pytest.raises(ValueError, match="'randomized_tukey' was dropped: take 'max_t'"):
         compared([1.0, 2.0], [2.0, 1.0], test="randomized_tukey")
+
+
+@pytest.mark.parametrize("test", ["max_t", "tukey", "friedman"])
+@pytest.mark.parametrize("correction", [None, "bonferroni", "bh"])
+def test_tests_of_all_systems_have_a_correction_of_their_own(test, correction):
+    values = sample(12, 12, systems=3)
+    start = f"correction={correction!r}: test={test!r} is of all systems at once"
+    with pytest.raises(ValueError, match=f"^{start}"):
+        compared(*values, test=test, correction=correction)
+    assert (
+        compared(*values, test=test)["p_adjusted"] > compared(*values, test=test)["p_value"]
+    ).any()
 
 
 # ------------------------------------------------------------------ how often it is wrong

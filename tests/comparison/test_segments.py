@@ -7,11 +7,11 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 from user_values import VALUE
 
 import rankframe as rf
-from rankframe._comparison import segment_statistics
+from rankframe._comparison import segment_statistics, segments, trials
 from rankframe._comparison import statistics as st
 
 BY = ["model", "country"]
@@ -339,10 +339,10 @@ def test_from_thirty_users_per_segment_on_f_has_its_distribution():
     assert whole["note"] == "F leaves out 1 of 3 segments: no variance"
 
 
-def permuted_by_hand(segments, orders):
+def permuted_by_hand(weighted, orders):
     """F of weighted users in each order, from the estimates of each segment."""
-    values, weights = (np.concatenate(parts) for parts in zip(*segments, strict=True))
-    ends = np.cumsum([len(part) for part, _ in segments])[:-1]
+    values, weights = (np.concatenate(parts) for parts in zip(*weighted, strict=True))
+    ends = np.cumsum([len(part) for part, _ in weighted])[:-1]
     return [
         segment_statistics.heterogeneity(
             [
@@ -358,11 +358,11 @@ def permuted_by_hand(segments, orders):
 
 def test_users_are_permuted_with_their_weights_and_clusters_as_a_whole():
     rng = np.random.default_rng(4)
-    segments = [(rng.normal(0, 1, size), rng.uniform(1, 3, size)) for size in (5, 9, 7)]
-    samples = [st.Sample(*segment) for segment in segments]
+    weighted = [(rng.normal(0, 1, size), rng.uniform(1, 3, size)) for size in (5, 9, 7)]
+    samples = [st.Sample(*segment) for segment in weighted]
     got = segment_statistics.permuted(samples, st.Resampling(300, 6), lambda _: None)
     orders = np.random.default_rng(6).permuted(np.tile(np.arange(21), (300, 1)), axis=1)
-    observed, *drawn = permuted_by_hand(segments, [np.arange(21), *orders])
+    observed, *drawn = permuted_by_hand(weighted, [np.arange(21), *orders])
     assert got.f == pytest.approx(observed)
     assert got.p == pytest.approx((np.sum(np.array(drawn) >= observed) + 1) / 301)
     changes = some_changes(6, sizes=(16, 30, 22, 40))
@@ -381,19 +381,57 @@ def test_users_are_permuted_with_their_weights_and_clusters_as_a_whole():
         assert first.drop("p_value", "p_adjusted").equals(other.drop("p_value", "p_adjusted"))
 
 
-@pytest.mark.parametrize(("segments", "users"), [(10, 5), (50, 5), (10, 20)])
-def test_few_users_per_segment_are_no_difference_between_segments(segments, users):
-    """Of skewed differences: F alone finds .35 at 50 × 5."""
+@pytest.mark.parametrize(("number", "users"), [(10, 5), (50, 5), (10, 20), (50, 30)])
+def test_skewed_differences_are_no_difference_between_segments(number, users):
+    """F alone finds .3 to .4 at 50 × 5 and 50 × 30."""
     runs, welch, found = 150, [], []
     for seed in range(runs):
-        rng = np.random.default_rng([seed, segments, users])
-        samples = [st.Sample(row) for row in rng.gamma(2, size=(segments, users))]
-        welch.append(segment_statistics.heterogeneity([*map(st.estimate, samples)]).p)
-        drawn = st.Resampling(99, seed), lambda _: None
-        found.append(segment_statistics.permuted(samples, *drawn).p)
+        rng = np.random.default_rng([seed, users, number])
+        samples = [st.Sample(row) for row in rng.lognormal(size=(number, users))]
+        estimates = [*map(st.estimate, samples)]
+        welch.append(segment_statistics.heterogeneity(estimates).p)
+        trial = trials.Trial(resamples=99, seed=seed)
+        found.append(segments._test_all(samples, estimates, trial, lambda _: None)[0].p)
     assert np.mean(np.array(found) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
-    if users == 5 and segments == 50:
-        assert np.mean(np.array(welch) <= 0.05) > 0.15
+    if number == 50:
+        assert np.mean(np.array(welch) <= 0.05) > 0.2
+
+
+def skewed_changes(skewness, seed=1):
+    """Three segments of 40 users whose standardized differences have this skewness."""
+    parts = np.random.default_rng(seed).normal(size=(3, 40))
+
+    def bent(power):
+        moved = np.exp(power * parts)
+        return (moved - moved.mean(axis=1, keepdims=True)) / moved.std(axis=1, keepdims=True)
+
+    power = optimize.brentq(lambda at: (bent(at) ** 3).mean() - skewness, 0.01, 2)
+    return dict(zip("abc", bent(power).tolist(), strict=True))
+
+
+def test_skewed_differences_are_permuted(monkeypatch):
+    error = np.sqrt(6 * 118 / (121 * 123))  # of the skewness of 120 normal values
+    for factor, permutes in ((1.99, False), (2.01, True)):
+        frame = table(skewed_changes(factor * error))
+        whole = frame.rank.compare_segments(VALUE, by=BY, resamples=200).row(-1, named=True)
+        assert (whole["note"] is not None) == permutes
+    why = f"the differences have skewness {2.01 * error:.2g}"
+    assert whole["note"] == f"p by 200 permutations: {why}"
+    monkeypatch.setattr(segment_statistics, "MOST_PERMUTED", 120 * 200)
+    assert (
+        frame.rank.compare_segments(VALUE, by=BY, resamples=200).item(-1, "note") == whole["note"]
+    )
+    more = frame.rank.compare_segments(VALUE, by=BY, resamples=201).row(-1, named=True)
+    cure = "permutations take resamples=200"
+    assert more["note"] == f"p by the F distribution, though {why}: {cure}"
+    by_hand = welch_by_hand(list(skewed_changes(2.01 * error).values()))
+    assert (more["f"], more["p_value"]) == pytest.approx(by_hand, rel=1e-9)
+    # a segment that varies more is no skewness
+    spread = {
+        name: [k * x for x in v]
+        for k, (name, v) in enumerate(skewed_changes(1.99 * error).items(), 1)
+    }
+    assert table(spread).rank.compare_segments(VALUE, by=BY).item(-1, "note") is None
 
 
 # ------------------------------------------------------------------ Simpson's reversals

@@ -257,11 +257,22 @@ def test_friedman_and_nemenyi():
         assert row["p_value"] == pytest.approx(2 * stats.norm.sf(distance), abs=1e-12)
 
 
+@pytest.mark.parametrize(("factor", "noted"), [(0.999, False), (1.001, True)])
+def test_tukey_notes_a_pair_that_varies_over_twice_as_much_as_the_mean_one(factor, noted):
+    """Five uncorrelated systems, four of variance 1 and one of s²: 10(1 + s²)/(16 + 4s²)."""
+    drawn = np.random.default_rng(14).normal(size=(40, 5))
+    values, _ = np.linalg.qr(drawn - drawn.mean(axis=0))
+    values[:, 4] *= np.sqrt(11 * factor)  # of 11, twice the mean variance
+    got = compared(*values.T, test="tukey")
+    note = "the largest variance of a pair is 2 times the mean one: take test='max_t'"
+    assert got["note"].str.ends_with(note).fill_null(value=False).to_list() == [noted] * 10
+
+
 def test_ties_in_friedmans_ranks():
     """The squared distances of mean ranks add up to Friedman's statistic, ties and all."""
     values = np.round(sample(11, 30, systems=3))
     assert (values[0] == values[1]).any()
-    got = compared(*values, test="friedman", correction=None)
+    got = compared(*values, test="friedman")
     squares = stats.norm.isf(got["p_value"].to_numpy() / 2) ** 2
     omnibus = stats.friedmanchisquare(*values).statistic
     # Σ over pairs of (Rᵢ − Rⱼ)²/(2s²/n) = k·Σ(Rᵢ − R̄)²·n/(2s²), and Friedman's is Σ(Rᵢ − R̄)²·n/s²
@@ -323,7 +334,7 @@ def counts(seed, users):
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("test", [*TESTS, "sequential"])
 def test_dividing_all_values_changes_no_p_value(test):
-    options = {"test": test, "correction": None, "resamples": FEW, "baseline": "old"}
+    options = {"test": test, "resamples": FEW, "baseline": "old"}
     for users in (9, 10, 40):
         for seed in range(6):
             frame = counts(seed, users)

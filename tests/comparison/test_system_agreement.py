@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
-from user_values import FEW, VALUE, judged, sample
+from user_values import FEW, VALUE, judged, sample, uncorrected
 
 import rankframe as rf
 from rankframe._comparison import statistics as st
@@ -254,8 +254,7 @@ def test_power_is_the_share_of_pairs_that_compare_separates(test):
     options = {"test": test, "resamples": FEW, "seed": 3}
     got = rf.discriminative_power(table, VALUE, square, **options)
     assert got.columns == POWER
-    joint = test.endswith("tukey")
-    pairs = rf.compare(table, VALUE, square, **options, correction="holm" if joint else None)
+    pairs = rf.compare(table, VALUE, square, **options, **uncorrected(test))
     for row in got.rows(named=True):
         own = pairs.filter(metric=row["metric"])
         separated = (own["p_adjusted"] < 0.05).sum()

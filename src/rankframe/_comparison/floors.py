@@ -236,11 +236,24 @@ def _of_sample(
     above = float(pair_tests.p_above([shifted], Trial(), lambda _: None)[0])
     low, high = max(float(interval.low[0]), least), min(float(interval.high[0]), greatest)
     tested = _Tested(low, high, 1 - above, above)
-    usual = _most_frequent(values)
-    if not floor.strict or (values != usual).sum() >= statistics.FEW_USERS:
+    if not floor.strict:
         return tested
-    _, above, evidence = _exact(sample, usual, least, amount, floor, tail)
-    return tested._replace(above=above, evidence=evidence)
+    usual = _most_frequent(values)
+    if (values != usual).sum() < statistics.FEW_USERS:
+        _, above, evidence = _exact(sample, usual, least, amount, floor, tail)
+        return tested._replace(above=above, evidence=evidence)
+    if not isfinite(least):
+        return tested
+    rare = statistics.rare(sample, least)
+    p = rare.p_above(amount, least)
+    if p < tail or above >= tail:
+        return tested._replace(above=max(p, above))
+    side = "below" if floor.is_least else "above"
+    evidence = (
+        f"too few values: {rare.below.lower:.3g} of {rare.below.number:,.4g} are far {side} the "
+        f"others, but {rare.below.most(tail):.2%} may be"
+    )
+    return tested._replace(above=p, evidence=evidence)
 
 
 def _exact(

@@ -93,7 +93,8 @@ def gate(
         Student's t, or the exact binomial test if all values are 0 or 1.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None.
+        ``"bh"`` (Benjamini and Hochberg), or None. Tests of all systems at once have one of their
+        own, and take no other.
     confidence
         The probability that a single interval covers the true value.
     resamples
@@ -143,14 +144,17 @@ def gate(
     Holm). A system is only known not to be worse with ``strict``.
 
     With ``strict``, every row must pass, so no correction is needed: if a system is worse by the
-    margin or more in any row, that row passes with a probability of at most (1 − confidence)/2.
-    The one-sided p-value that the loss is below the margin must be below (1 − confidence)/2.
-    Student's t and the bootstrap cannot be trusted where fewer than 20 users differ, or hits are
-    lost and none is gained. There, the mean loss is at most the upper limit of the share of users
-    who lose (Clopper and Pearson), times the width of the metric's range: to pass a margin of 0.01
-    for a metric from 0 to 1, 400 users are enough if none loses, and 300 are not. A metric without
-    a finite range is then undecided. With weights, and clusters of unequal sizes, shares are
-    weighted, and the effective number of users counts (Korn and Graubard).
+    margin or more in any row, that row passes with a probability of (1 − confidence)/2 or less;
+    about so where Student's t decides, as of any mean. The one-sided p-value that the loss is below
+    the margin must be below (1 − confidence)/2. Student's t and the bootstrap cannot be trusted
+    where fewer than 20 users differ, or hits are lost and none is gained. There, the mean loss is
+    at most the upper limit of the share of users who lose (Clopper and Pearson), times the width of
+    the metric's range: to pass a margin of 0.01 for a metric from 0 to 1, 400 users are enough if
+    none loses, and 300 are not. A metric without a finite range is then undecided. Where more users
+    differ, a few may lose much, unseen: users whose loss is farther from the mean than half of what
+    can be lost are bounded in the same way, by their number, or by 0 if others gain as much. With
+    weights, and clusters of unequal sizes, shares are weighted, and the effective number of users
+    counts (Korn and Graubard): this assumes that losses do not depend on the weights.
 
     A margin of ``"1%"`` is tested as in ``compare``: by new − 0.99 · old per user, or by the
     interval of the relative difference, whose bound ``why`` names; the column ``margin`` has the
@@ -159,7 +163,8 @@ def gate(
     probability.
 
     If all users differ by the same amount, such as 0, there is no spread: by default, the interval
-    is that amount. Means without spread have exact intervals of the same kind: of n users with the
+    is that amount, and the sign test, p = 1/2ⁿ of n users, decides that it is worse. Means without
+    spread have exact intervals of the same kind: of n users with the
     value x, at most the share u = 1 − ((1 − confidence)/2)^(1/n) may have less, so the mean is at
     least x − u · (x − least value). Without an interval, as with no users or one, nothing is known,
     and a system fails, also in a segment without a user. C. J. Clopper and E. S. Pearson,
@@ -454,7 +459,8 @@ def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
     correction = None if trial.test in trials.SIMULTANEOUS else trial.correction
     p = np.full(len(cases), nan)
     for place, case in enumerate(cases):
-        if correction is not None and not case.strict:
+        by_sign = case.row[losses.EVIDENCE] == trials.ALL_DIFFER_ALIKE  # has no interval of a test
+        if (correction is not None or by_sign) and not case.strict:
             p[place] = case.row[losses.P_BEYOND]  # NaN for None
     number = int((p == p).sum())
     after = ""

@@ -20,7 +20,7 @@ from rankframe._request.types import Frame, FrameT
 from rankframe._tables import run_dicts
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Advance, Array, Resampling
+    from rankframe._comparison.statistics import Advance, Array
 
 #: The first column and the last six are the answer, which narrow prints show.
 COLUMNS = {
@@ -30,8 +30,9 @@ COLUMNS = {
     **dict.fromkeys(("share", "share_low", "share_high"), pl.Float64),
     **dict.fromkeys(("worst_mean", "worst_low", "worst_high"), pl.Float64),
 }
-#: The worst differences are one of so many; fewer users have too few of them.
-WORST_OF, FEWEST_USERS = 20, 100
+#: The worst differences are one of so many; fewer users have too few of them, for a mean and for
+#: its interval, which needs 20.
+WORST_OF, FEWEST_USERS, FEWEST_OF_INTERVAL = 20, 100, 400
 
 
 def harm(
@@ -91,7 +92,8 @@ def harm(
         a number is null, ``more_than``, ``share`` (of the users who lose more than that), its
         interval ``share_low`` to ``share_high``, ``worst_mean`` (the mean of the ⌈0.05 · users⌉
         worst differences, with their sign) and its interval ``worst_low`` to ``worst_high``. The
-        last three are null for fewer than 100 users.
+        mean is null for fewer than 100 users, and its interval for fewer than 400, whose worst 5%
+        are fewer than 20.
 
     Raises
     ------
@@ -103,9 +105,11 @@ def harm(
 
     Notes
     -----
-    A loss is a fall where higher is better, and a rise where lower is. The interval of ``share`` is
-    that of C. J. Clopper and E. S. Pearson, *Biometrika* 26, 1934; that of ``worst_mean`` is BCa
-    (B. Efron, *JASA* 82, 1987). All metrics and systems share the resamples.
+    A loss is a fall where higher is better, and a rise where lower is. The interval of
+    ``share`` is that of C. J. Clopper and E. S. Pearson, *Biometrika* 26, 1934; that of
+    ``worst_mean`` is BCa (B. Efron, *JASA* 82, 1987). At confidence 0.95, it covers 94% of nDCG and
+    93% of exponential losses for 400 users, 95% and 96% for 1,000; of heavy tails (Student's t with
+    3 degrees of freedom), 89% and 93%. All metrics and systems share the resamples.
 
     Examples
     --------
@@ -174,7 +178,7 @@ def _harm_table(
     from rankframe._comparison import statistics
 
     paired = system_pairs.paired_users(rows, values, trial)
-    large = [pair for pair in paired.pairs if len(pair.difference) >= FEWEST_USERS]
+    large = [pair for pair in paired.pairs if len(pair.difference) >= FEWEST_OF_INTERVAL]
     with statistics.progress(trial.resamples * len(large)) as advance:
         numbers = [
             _numbers_of(
@@ -202,11 +206,14 @@ def _numbers_of(
     low, high = _clopper_pearson(number, users, trial.confidence)
     worst, note = [nan] * 3, None if users else trials.NO_PAIR
     if users >= FEWEST_USERS:
-        worst = _worst(np.sort(losses)[::-1], trial.confidence, trial.resampling, advance)
+        worst = _worst(np.sort(losses)[::-1], trial, advance)
         if higher_is_better:  # the differences, whose greatest loss is the least of them
             worst = [-worst[0] + 0.0, -worst[2] + 0.0, -worst[1] + 0.0]
-    elif users:
-        note = f"{users} users, too few for the worst 5%: it needs {FEWEST_USERS}"
+    if 0 < users < FEWEST_OF_INTERVAL:
+        of_what, least = "an interval of the worst 5%", FEWEST_OF_INTERVAL
+        if users < FEWEST_USERS:
+            of_what, least = "the worst 5%", FEWEST_USERS
+        note = f"{users} users, too few for {of_what}: it needs {least}"
     return {
         "users": users,
         "note": comparison.with_notes(note, pair, weighted=False),
@@ -230,9 +237,7 @@ def _clopper_pearson(number: int, users: int, confidence: float) -> tuple[float,
     return low, high
 
 
-def _worst(
-    losses: Array, confidence: float, resampling: Resampling, advance: Advance
-) -> list[float]:
+def _worst(losses: Array, trial: Trial, advance: Advance) -> list[float]:
     """Return the mean of the worst losses, which come first, and its BCa interval."""
     import numpy as np
 
@@ -241,9 +246,11 @@ def _worst(
     users = len(losses)
     number = -(-users // WORST_OF)
     mean = losses[:number].mean()
+    if users < FEWEST_OF_INTERVAL:
+        return [float(statistics.rounded(mean)), nan, nan]
     means = [
         _means_of_worst(counts, losses, number)
-        for counts in statistics.counts(users, resampling, advance)
+        for counts in statistics.counts(users, trial.resampling, advance)
     ]
     shifts = np.concatenate(means) - mean
     # leaving out one user: of the worst, the next one takes the place
@@ -253,7 +260,7 @@ def _worst(
     influences = left.mean() - left
     if not np.ptp(losses[: rest + 1]):
         influences = np.array([-1.0, 1.0])  # no acceleration
-    tails = statistics.bca_tails((1 - confidence) / 2, shifts, influences)
+    tails = statistics.bca_tails((1 - trial.confidence) / 2, shifts, influences)
     ends = np.array([mean, *(mean + np.quantile(shifts, tails))])
     return [float(end) for end in statistics.rounded(ends)]
 

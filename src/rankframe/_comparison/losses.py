@@ -53,10 +53,13 @@ def test_losses(
             continue
         if rule.strict:
             row[P_WITHIN] = above
-            row |= _exact(pair, rule, trial, metrics[pair.metric])
+            metric = metrics[pair.metric]
+            row |= _exact(pair, rule, trial, metric) or _unseen(pair, rule, trial, metric, above)
         if pair.undefined in _ALIKE and (row[EVIDENCE] is None or _is_beyond(pair, rule)):
             amount = pair.difference[0]
             row |= {LOW: amount, HIGH: amount, EVIDENCE: pair.undefined}
+            if _is_beyond(pair, rule):  # the sign test: without spread, there is no other
+                row[P_BEYOND] = 0.5 ** len(pair.sample.values)
     return rows
 
 
@@ -129,6 +132,32 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
         HIGH: high if rule.higher_is_better else -low,
         EVIDENCE: f"{losers:,} of {number:,} {unit} {verb}, so the mean loss is at most {-low:.4g}",
     }
+
+
+def _unseen(
+    pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric, above: float
+) -> dict[str, Any]:
+    """Bound the mean loss by losses that are too rare for a test to see, if they decide."""
+    from rankframe._comparison import statistics
+
+    traits = labels.traits_of(metric)
+    if not isfinite(traits.width) or (above != above and pair.undefined not in _ALIKE):
+        return {}
+    worst = rule.margin - traits.width
+    if rule.relative:  # new − (1 − margin)·old, or (1 + margin)·old − new
+        worst = rule.margin * (traits.greatest if rule.higher_is_better else traits.least)
+        worst -= traits.width
+    sample = pair_tests.beside(pair, rule.tolerance, below=not rule.higher_is_better)
+    rare, tail = statistics.rare(sample, worst), (1 - trial.confidence) / 2
+    p = rare.p_above(0.0, worst)
+    if p < tail or above >= tail:
+        return {P_WITHIN: max(p, above) if above == above else p}
+    unit = "users" if pair.clusters is None else "clusters"
+    why = (
+        f"too few {unit}: {rare.below.lower:.3g} of {rare.below.number:,.4g} lose far more than "
+        f"the others, but {rare.below.most(tail):.2%} may"
+    )
+    return {P_WITHIN: p, EVIDENCE: why}
 
 
 def _least_mean(sample: Sample, tail: float) -> float:

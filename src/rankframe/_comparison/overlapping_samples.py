@@ -1,7 +1,7 @@
 """Computes Welch's t of two samples of users, some of whom may be in both.
 
-For partially overlapping samples (Derrick et al. 2017): without common users, Welch's t; if all
-users are common, the paired t.
+Without common users, Welch's t; if all users are common, the paired t. The degrees of freedom are
+those of partially overlapping samples (Derrick et al. 2017).
 """
 
 from __future__ import annotations
@@ -95,16 +95,14 @@ def _quantile(confidence: float, freedom: float) -> float:
 def overlap(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> Overlap | None:
     """Estimate both means; None if their difference has no spread, or a sample only one user.
 
-    ``common`` are the places of the common users in both samples. The covariance of the means is
-    r · SE · SE′ · √(s · s′), where s is the share of the sum of squared weights, or of the users,
-    that is of common users.
+    ``common`` are the places of the common users in both samples.
     """
     numbers, number = (len(system.values), len(baseline.values)), len(common[0])
     if min(numbers) < 2:
         return None
     first, second = statistics.estimate(system), statistics.estimate(baseline)
     change = statistics.differences(np.array([first.mean]), np.array([second.mean])).item()
-    covariance = _correlation(system, baseline, common) * sqrt(first.variance * second.variance)
+    covariance = float(_shares(system, common[0]) @ _shares(baseline, common[1]))
     of_difference = first.variance + second.variance - 2 * covariance
     if numbers == (number, number) and (paired := _paired(system, baseline, common)) is not None:
         change, of_difference, _ = statistics.estimate(paired)
@@ -115,22 +113,15 @@ def overlap(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> 
     return Overlap(moments, first.variance, numbers, number)
 
 
-def _correlation(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> float:
-    """Return the correlation of both means: r of the common users times their share."""
-    if len(common[0]) < 2:
-        return 0.0
-    parts: list[Array] = []
-    shares: list[float] = []
-    for sample, places in zip((system, baseline), common, strict=True):
-        weights = np.ones(len(sample.values)) if sample.weights is None else sample.weights
-        values, of_common = sample.values[places], weights[places]
-        if not values.min() < values.max():
-            return 0.0
-        parts.append(of_common * (values - statistics.weighted_mean(values, of_common)))
-        shares.append(float((of_common**2).sum() / (weights**2).sum()))
-    first, second = parts
-    r = float(first @ second) / sqrt(float(first @ first) * float(second @ second))
-    return r * sqrt(shares[0] * shares[1])
+def _shares(sample: Sample, places: Places) -> Array:
+    """Return what users add to the deviation of the mean; their squares sum to its variance.
+
+    So common users have a covariance of their own, whether or not they vary like the others.
+    """
+    values, weights = sample
+    number, centered = len(values), values - statistics.weighted_mean(values, weights)
+    parts = centered / number if weights is None else weights * centered / weights.sum()
+    return np.asarray(parts[places] * sqrt(number / (number - 1)), np.float64)
 
 
 def _paired(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> Sample | None:

@@ -188,8 +188,7 @@ def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial, advance: A
     for place, pair in enumerate(pairs):
         systems = pair.system, pair.baseline
         tested.outcome.p[place] = family.p(systems)
-        alone = trial.correction is None
-        tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
+        tested.adjusted[place] = family.adjusted(systems)
         if test == "tukey" and len(pair.difference):
             margin = family.margin if isfinite(family.margin) else nan
             tested.outcome.low[place] = pair.difference.mean() - margin
@@ -215,23 +214,25 @@ def _flipped(pairs: Sequence[Pair], tested: Tested, trial: Trial, advance: Advan
     ]
     if not varied:
         return tested
-    changes = [
-        values if weights is None else values * weights
-        for values, weights in (samples[place] for place in varied)
-    ]
-    flips = system_statistics.max_t(
-        np.column_stack(changes), trial.confidence, trial.resampling, advance
+    changes: list[Array] = []
+    centered: list[Array] = []
+    for values, weights in (samples[place] for place in varied):
+        of_units = 1.0 if weights is None else weights
+        changes.append(of_units * values)
+        centered.append(of_units * (values - statistics.weighted_mean(values, weights)))
+    flips = system_statistics.max_t(np.column_stack(changes), trial.resampling, advance)
+    reach, why = system_statistics.max_t_reach(
+        np.column_stack(centered), trial.confidence, trial.resampling, advance
     )
-    tested.outcome.p[varied] = flips.alone
-    tested.adjusted[varied] = flips.alone if trial.correction is None else flips.adjusted
+    tested.outcome.p[varied], tested.adjusted[varied] = flips
     for place in varied:
         mean = statistics.weighted_mean(*samples[place])
-        margin = flips.reach * statistics.standard_error(*samples[place])
+        margin = reach * statistics.standard_error(*samples[place])
         ends = np.array([mean - margin, mean + margin]) if isfinite(margin) else np.full(2, nan)
         low, high = statistics.rounded(ends, np.abs(mean) + margin)
         tested.outcome.low[place], tested.outcome.high[place] = low, high
-        if flips.note:
-            tested.notes[place] = "; ".join(filter(None, (flips.note, tested.notes[place])))
+        if why:
+            tested.notes[place] = "; ".join(filter(None, (why, tested.notes[place])))
     return tested
 
 

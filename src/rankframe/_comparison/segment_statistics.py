@@ -10,10 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from rankframe._comparison import statistics
 from rankframe._comparison.statistics import Advance, Array, Estimate, Places, Resampling, Sample
 
 #: With fewer users in a segment, the F distribution is only near that of Welch's F.
 FEW_USERS = 30
+#: More values to permute take too long: 10,000 users with 10,000 resamples take a few seconds.
+MOST_PERMUTED = 10**8
 
 _CELLS = 2**18  # of the permuted values that are in memory at a time
 _ROUNDING = 1e-9  # of F, by the order in which values are added
@@ -43,6 +46,17 @@ def heterogeneity(estimates: Sequence[Estimate]) -> Heterogeneity:
         return Heterogeneity(nan, nan)
     p = stats.f.sf(f, number - 1, (number**2 - 1) / (3 * lacking))  # pyright: ignore
     return Heterogeneity(float(f), float(p))
+
+
+def standardized(segments: Sequence[Sample]) -> Sample:
+    """Return what the observations add to the means, in standard deviations of their segment."""
+    parts: list[Array] = []
+    for values, weights in segments:
+        if len(values) > 1 and statistics.differs(values):
+            added = values - statistics.weighted_mean(values, weights)
+            added = added if weights is None else weights * added
+            parts.append(added / np.sqrt((added**2).mean()))
+    return Sample(np.concatenate(parts))
 
 
 def permuted(segments: Sequence[Sample], resampling: Resampling, advance: Advance) -> Heterogeneity:

@@ -111,16 +111,20 @@ def compare_segments(
     ValueError
         If ``by`` has no segments.
 
-    Notes ----- B. L. Welch, *Biometrika* 38, 1951, applied to the users' differences, whose
-    variance may vary between segments. If a segment has 2 to 29 users (or clusters), F only nearly
-    has its distribution, and rejects too often. p is then the share of permutations of the users
-    over the segments in which F is as great: exact if there are at most ``resamples``, else (b +
-    1)/(n + 1) for b of n permutations. They assume that under equal means the differences of all
-    segments have one distribution. The contrasts stay those of Welch's t. Segments with one user,
-    or in which every user differs by the same amount, have no variance, and F leaves them out. With
-    weights or clusters, the squared errors are those of ``compare``, and the degrees of freedom are
-    users or clusters − 1. With two segments, both contrasts are the same test, which is not
-    corrected.
+    Notes
+    -----
+    B. L. Welch, *Biometrika* 38, 1951, applied to the users' differences, whose variance may vary
+    between segments. F only nearly has its distribution, and rejects too often, if a segment has 2
+    to 29 users (or clusters), or if the differences are skewed: if the skewness of what they are
+    from the mean of their segment, in its standard deviations, exceeds twice its standard error. p
+    is then the share of permutations of the users over the segments in which F is as great: exact
+    if there are at most ``resamples``, else (b + 1)/(n + 1) for b of n permutations. They assume
+    that under equal means the differences of all segments have one distribution. Skewed differences
+    of more than 10⁸ / ``resamples`` users keep the p of the F distribution, and ``note`` says so.
+    The contrasts stay those of Welch's t. Segments with one user, or in which every user differs by
+    the same amount, have no variance, and F leaves them out. With weights or clusters, the squared
+    errors are those of ``compare``, and the degrees of freedom are users or clusters − 1. With two
+    segments, both contrasts are the same test, which is not corrected.
 
     Examples
     --------
@@ -281,17 +285,34 @@ def _test_all(
     """Test all segments together, and return why some are left out, and where p is from."""
     from rankframe._comparison import segment_statistics
 
-    few = sum(1 < len(sample.values) < segment_statistics.FEW_USERS for sample in samples)
     test = segment_statistics.heterogeneity(estimates)
-    reason = _reason_of_all(estimates)
-    if not few or isnan(test.f):
+    notes = [reason] if (reason := _reason_of_all(estimates)) else []
+    why, permutes = "", False
+    if not isnan(test.f):
+        why, permutes = _doubt_in_f(samples, trial.resamples)
+    if not permutes:
         advance(trial.resamples)
-        return test, reason
+        return test, "; ".join(filter(None, (*notes, why))) or None
     test = segment_statistics.permuted(samples, trial.resampling, advance)
     what = f"all {test.permutations:,}" if test.exact else f"{test.permutations:,}"
-    why = f"{few} of {len(samples)} segments have fewer than {segment_statistics.FEW_USERS} users"
-    notes = [reason] if reason else []
     return test, "; ".join([*notes, f"p by {what} permutations: {why}"])
+
+
+def _doubt_in_f(samples: Sequence[Sample], resamples: int) -> tuple[str, bool]:
+    """Return why the F distribution is not that of F, and whether to permute the users."""
+    from rankframe._comparison import segment_statistics, statistics
+
+    fewest = segment_statistics.FEW_USERS
+    if few := sum(1 < len(sample.values) < fewest for sample in samples):
+        return f"{few} of {len(samples)} segments have fewer than {fewest} users", True
+    pooled = segment_statistics.standardized(samples)
+    if not statistics.is_skewed(pooled):
+        return "", False
+    why = f"the differences have skewness {statistics.skewness(pooled):.2g}"
+    most = segment_statistics.MOST_PERMUTED // len(pooled.values)
+    if resamples <= most:
+        return why, True
+    return f"p by the F distribution, though {why}: permutations take resamples={most}", False
 
 
 def _sample_at(whole: Pair, which: Bits) -> Sample:

@@ -41,9 +41,7 @@ def correction_in_words(trial: Trial, compared: pl.DataFrame) -> str:
     tests, family = compared["p_value"].count(), tests_of(compared, primary)
     decides = "" if primary is None else f", primary metric {primary}"
     if trial.test in trials.JOINT_TESTS:
-        return (
-            f"corrected over {family_of(trial)}" if correction else "without correction"
-        ) + decides
+        return f"corrected over {family_of(trial)}{decides}"
     if correction is None:
         return "without correction" + (f" for {tests} comparisons" if tests > 1 else "") + decides
     words = f"after {CORRECTIONS[correction]} for {family} comparison" + "s" * (family != 1)

@@ -672,17 +672,16 @@ class Below(NamedTuple):
     lower: float
     number: float
 
-    def least_mean(self, amount: float, least: float, tail: float) -> float:
-        """Bound the mean from below, if no value is below ``least``.
+    def most(self, tail: float) -> float:
+        """Clopper–Pearson's upper limit of the share below: too low with a probability of tail."""
+        if self.lower >= self.number:
+            return 1.0
+        limit = stats.beta.ppf(1 - tail, self.lower + 1, self.number - self.lower)  # pyright: ignore
+        return float(limit)
 
-        It is least + (1 − u)·(amount − least), and u is Clopper–Pearson's upper limit of the share
-        below the amount: too high with a probability of at most ``tail``.
-        """
-        most = 1.0
-        if self.lower < self.number:
-            limit = stats.beta.ppf(1 - tail, self.lower + 1, self.number - self.lower)  # pyright: ignore
-            most = float(limit)
-        return least + (1 - most) * (amount - least)
+    def least_mean(self, amount: float, least: float, tail: float) -> float:
+        """Bound the mean from below, if no value is below ``least``, by the share that may be."""
+        return least + (1 - self.most(tail)) * (amount - least)
 
     def p_above(self, mean: float, amount: float, least: float) -> float:
         """Test whether the mean is above another: p < tail exactly where its bound is above."""
@@ -700,6 +699,35 @@ def below(sample: Sample, amount: float) -> Below:
         return Below(int(lower.sum()), len(values))
     number = effective_size(weights)
     return Below(number * float(weights[lower].sum() / weights.sum()), number)
+
+
+class Rare(NamedTuple):
+    """How many values are far below the mean of the others, and farther than ``cut``."""
+
+    below: Below
+    mean: float
+    cut: float
+
+    def p_above(self, bound: float, least: float) -> float:
+        """Test whether the mean is above a bound."""
+        return 1.0 if self.mean <= bound else self.below.p_above(bound, self.mean, least)
+
+
+def rare(sample: Sample, least: float) -> Rare:
+    """Count the values nearer to ``least`` than to the mean, which may be too rare to be seen.
+
+    A t test believes the spread that it sees, and a normal shape. Where values lie as far above
+    the mean, it is right to, and only values that nobody has are left to doubt.
+    """
+    values, weights = sample
+    mean = float(weighted_mean(values, weights))
+    reach = (mean - least) / 2
+    cut = mean - reach
+    far = values < cut
+    if (values > mean + reach).any():
+        return Rare(below(sample, cut)._replace(lower=0), mean, cut)
+    of_others = None if weights is None else weights[~far]
+    return Rare(below(sample, cut), float(weighted_mean(values[~far], of_others)), cut)
 
 
 def mcnemar(system: Array, baseline: Array, confidence: float) -> tuple[float, float, float]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import nan
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
@@ -14,12 +14,15 @@ from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import labels
-from rankframe._request.labels import RequestedMetric
+from rankframe._request.labels import RequestedMetric, Traits
 from rankframe._tables import column_roles
 
 if TYPE_CHECKING:
     from rankframe._comparison.overlapping_samples import Overlap
     from rankframe._comparison.statistics import Places, Sample
+
+
+_NO_SPREAD = "no spread: every user has the same value or difference"
 
 
 class Group(NamedTuple):
@@ -74,7 +77,10 @@ def _row(
             numbers |= _within(overlap, margin, higher_is_better=higher_is_better)
         notes.append(untested)
     if rule := trial.rules.get(place.metric):
-        numbers |= _of_gate(overlap, rule, groups, of_groups)
+        traits = labels.traits_of(metric)
+        numbers |= _of_gate(overlap, rule, groups, of_groups, traits, trial.confidence) or _of_copy(
+            groups, numbers
+        )
     return {**numbers, "note": "; ".join(filter(None, (*notes, trial.hint)))}
 
 
@@ -172,19 +178,56 @@ def _within(overlap: Overlap, margin: Bound, *, higher_is_better: bool | None) -
 
 
 def _of_gate(
-    overlap: Overlap | None, rule: Rule, groups: Sequence[Group], names: Sequence[object]
+    overlap: Overlap | None,
+    rule: Rule,
+    groups: Sequence[Group],
+    names: Sequence[object],
+    traits: Traits,
+    confidence: float,
 ) -> dict[str, Any]:
     """Test whether the system is beyond the bound of a gate, and whether it is within."""
     if overlap is None:
         return {}
     margin = rule.tolerance
     p = _within(overlap, margin, higher_is_better=rule.higher_is_better)["p_not_worse"]
-    untested = _untested(groups, names, margin) if rule.strict else ""
-    return {
-        losses.P_BEYOND: 1 - p,
-        losses.P_WITHIN: nan if untested else p,
-        losses.EVIDENCE: untested or None,
-    }
+    within, evidence = p, ""
+    if rule.strict:
+        evidence = _untested(groups, names, margin)
+        within = nan if evidence else max(p, _p_of_unseen(groups, rule, traits))
+        tail = (1 - confidence) / 2
+        if p < tail <= within:
+            evidence = "too few users: values far from the others may be too rare to be seen"
+    return {losses.P_BEYOND: 1 - p, losses.P_WITHIN: within, losses.EVIDENCE: evidence or None}
+
+
+def _p_of_unseen(groups: Sequence[Group], rule: Rule, traits: Traits) -> float:
+    """Test the margin by values that are too rare for a t test to see: low new ones, high old."""
+    from rankframe._comparison import statistics
+
+    if not isfinite(traits.width):
+        return 0.0
+    sign = 1 if rule.higher_is_better else -1
+    share = 1 - sign * rule.margin if rule.relative else 1.0
+    margin = 0.0 if rule.relative else rule.margin
+    new, old = (
+        group.units._replace(values=factor * group.units.values)
+        for group, factor in zip(groups, (sign, -sign * share), strict=True)
+    )
+    ends = sorted((sign * traits.least, sign * traits.greatest))
+    least, least_old = ends[0], -share * ends[1]
+    means = [float(statistics.weighted_mean(*sample)) for sample in (new, old)]
+    return max(
+        statistics.rare(new, least).p_above(-means[1] - margin, least),
+        statistics.rare(old, least_old).p_above(-means[0] - margin, least_old),
+    )
+
+
+def _of_copy(groups: Sequence[Group], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the difference of two groups without spread for sure, as that of paired values."""
+    if min(len(group.units.values) for group in groups) < 2:
+        return {}
+    ends = dict.fromkeys((losses.LOW, losses.HIGH), numbers["difference"])
+    return {**ends, losses.EVIDENCE: _NO_SPREAD}
 
 
 def _overlap(system: Group, baseline: Group) -> Overlap | None:
@@ -227,7 +270,7 @@ def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | 
             for name, number in zip(of_names, numbers, strict=True)
             if number < 2
         ]
-        notes.append("; ".join(few) or "no spread: every user has the same value or difference")
+        notes.append("; ".join(few) or _NO_SPREAD)
     common = len(np.intersect1d(groups[0].of_users, groups[1].of_users))
     notes.append(
         f"{sentences.users(pl.Series(numbers[:1]))} of {of_names[0]}, {numbers[1]:,} of "

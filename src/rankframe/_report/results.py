@@ -94,7 +94,8 @@ def table(
         ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None.
+        ``"bh"`` (Benjamini and Hochberg), or None. Tests of all systems at once have one of their
+        own, and take no other.
     confidence
         The probability that a single interval covers the true value.
     primary
