@@ -6,6 +6,7 @@ import inspect
 import itertools
 import math
 import re
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -363,6 +364,15 @@ def test_the_number_of_metrics_is_counted():
     functions = {labels.function_of(label) for label in shown}
     assert len(table.splitlines()) == 2 + 6
     assert f"[{len(METRICS) - len(functions)} other metrics](notebooks/metrics.md)" in README
+
+
+def test_the_oldest_versions_are_those_of_the_package():
+    settings = tomllib.loads((pages.TOP / "pyproject.toml").read_text())["project"]
+    wanted = [*settings["dependencies"], *settings["optional-dependencies"]["pandas"]]
+    oldest = dict(one.split(">=") for one in [*wanted, f"Python{settings['requires-python']}"])
+    table = (pages.TOP / "CONTRIBUTING.md").read_text().split("| | oldest | newest |")[1]
+    for name in ("Python", "polars", "pandas"):
+        assert f"| {name} | {oldest[name]} |".lower() in table.lower()
 
 
 GRADES = {"1": {"a": 1, "b": 1}, "2": {"c": 1}}
