@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 MINUTES = 2
 MINUTES_OF_PIPELINES = 5  # one 5 M-row table through eight engines
-FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
+ASSERTIONS = Path(__file__).parent / "assertions"  # what holds at the end of each notebook
 
 
 def _tier(path):
@@ -113,11 +113,11 @@ def test_a_notebook_is_kept_whole_and_small(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_assertions_of_a_notebook_are_folded_at_its_end(path):
-    cells = nbformat.read(path, 4).cells
-    with_assertions = [cell for cell in cells if "assert " in cell.source]
-    assert with_assertions == cells[-1:]
-    assert cells[-1].metadata == FOLDED
+def test_a_notebook_begins_with_its_result_and_has_no_assertions(path):
+    notebook = nbformat.read(path, 4)
+    assert "**Result.**" in "\n".join(notebook.cells[0].source.splitlines()[:10])
+    assert all("assert " not in cell.source for cell in code_cells(notebook))
+    assert "assert " in ASSERTIONS.joinpath(f"{path.stem}.txt").read_text()
 
 
 def need_engines():
@@ -136,7 +136,10 @@ def test_a_notebook_runs_and_prints_what_it_keeps(path, tmp_path):
     if path.stem == "9_pipelines":
         minutes = MINUTES_OF_PIPELINES
         need_engines()
-    here = Path(shutil.copy(path, tmp_path))
+    here, notebook = tmp_path / path.name, nbformat.read(path, 4)
+    assertions = ASSERTIONS.joinpath(f"{path.stem}.txt").read_text()
+    notebook.cells.append(nbformat.v4.new_code_cell(assertions))
+    nbformat.write(notebook, here)
     for helper in FOLDER.glob("*.py"):
         shutil.copy(helper, tmp_path)
     start = time.monotonic()
@@ -146,6 +149,7 @@ def test_a_notebook_runs_and_prints_what_it_keeps(path, tmp_path):
             pytest.skip("MovieLens-100K was not found: set MOVIELENS_100K to a path")
         pytest.fail(result.error.trace)
     took = time.monotonic() - start
+    result.nb.cells.pop()
     assert printed(result.nb) == printed(nbformat.read(path, 4)), (
         f"run it again: python -m tests.run_notebooks {path.stem[0]}"
     )

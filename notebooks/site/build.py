@@ -69,16 +69,12 @@ def markdown(source: Path, pages: Path) -> str:
     if source.suffix == ".md":
         return source.read_text()
     notebook = nbformat.read(source, 4)
-    for cell in notebook.cells:
-        hidden = "hide-input" in cell.metadata.get("tags", [])
-        if hidden:
-            cell.source = ""
     text, resources = MarkdownExporter().from_notebook_node(
         notebook, resources={"unique_key": source.stem, "output_files_dir": "."}
     )
     for name, picture in resources["outputs"].items():
         pages.joinpath(name).write_bytes(picture)
-    return re.sub(r"<style.*?</style>|```python\n\s*```", "", text, flags=re.DOTALL)
+    return re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
 
 
 def with_links_of_the_site(source: Path, text: str) -> str:
