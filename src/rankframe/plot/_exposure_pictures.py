@@ -300,7 +300,7 @@ def _on_front(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.S
         any(p == q and u >= x and v >= y and (u, v) != (x, y) for q, u, v in points)
         for p, x, y in points
     ]
-    return pl.Series([not one for one in beaten], dtype=pl.Boolean)
+    return ~pl.Series(beaten, dtype=pl.Boolean)
 
 
 def _with_places(
