@@ -289,9 +289,7 @@ def _changes(
     layers = _panels.layered(
         area, _marks.zero_line().encode(y=alt.YDatum(0)), circles, bars, data=table
     )
-    circled = (
-        f"{_tables.user_count(overall['users'])} in {len(cells):,} circles, by similar R and change"
-    )
+    circled = f"{_tables.user_count(overall['users'])}; a circle: users of similar R and change"
     return _panels.in_grid(
         layers.properties(width=270, height=210),
         row=_panels.panels_by("panel", panels, shared),
