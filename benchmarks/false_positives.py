@@ -62,7 +62,7 @@ def unpaired(rng: np.random.Generator, runs: int, draw: Draw, users: int, *, com
     other = draw(rng, users, runs)[0]
     number = users // 3
     shared = round(common * number)
-    second = np.concatenate([new[:shared], other[: number - shared]])
+    second = np.concatenate([new[:shared], other[users - number + shared :]])
     rows = [
         pl.DataFrame(
             {
@@ -210,10 +210,16 @@ def left_out(rng: np.random.Generator, runs: int, draw: Draw, users: int, **opti
 
 
 def segments(
-    rng: np.random.Generator, runs: int, number: int, users: int, *, unequal: bool = False
+    rng: np.random.Generator,
+    runs: int,
+    number: int,
+    users: int,
+    *,
+    draw: Draw,
+    unequal: bool = False,
 ) -> Bits:
     """Ask if the difference itself differs between segments: each run is a metric."""
-    change = np.subtract(*systems.recommenders(rng, number * users, runs, ["svd", "pop"]))
+    change = np.subtract(*draw(rng, number * users, runs))
     segment = np.arange(number * users) // users
     if unequal:
         change *= (1 + 3 * (segment % 2))[:, None]
@@ -343,9 +349,19 @@ def of_different_users() -> list[Case]:
             partial(unpaired, draw=draw, users=users, common=common),
         )
         for common in (0.0, 0.5)
-        for kind, draw in (("kNN, popularity", PAIRS["kNN, popularity"]), ("hits", systems.hits))
+        for kind, draw in (
+            ("kNN, popularity", PAIRS["kNN, popularity"]),
+            ("hits", systems.hits),
+            *([("users in both vary less", steady)] if common else []),
+        )
         for users in (60, 300)
     ]
+
+
+def steady(rng: np.random.Generator, users: int, runs: int) -> Array:
+    """Draw near copies, whose first sixth of the users vary less than the others."""
+    spread = np.where(np.arange(users) < users // 6, 0.3, 1.0)
+    return PAIRS["near copies"](rng, users, runs) * spread[:, None]
 
 
 def of_margins() -> list[Case]:
@@ -468,10 +484,12 @@ def of_segments() -> list[Case]:
         kind = "unequal variances" if unequal else "SVD, popularity"
         sizes = [(10, 5), (50, 5), (10, 20), (10, 50), *([] if unequal else [(50, 20)])]
         for number, users in sizes:
-            find = partial(segments, number=number, users=users, unequal=unequal)
+            draw = partial(systems.recommenders, kinds=["svd", "pop"])
+            find = partial(segments, number=number, users=users, draw=draw, unequal=unequal)
             promised = None if unequal and users < 30 else AT_MOST
             cases.append(Case("compare_segments", kind, f"{number} × {users}", promised, find))
-    return cases
+    skewed = partial(segments, number=50, users=30, draw=systems.log_normal)
+    return [*cases, Case("compare_segments", "log-normal", "50 × 30", AT_MOST, skewed)]
 
 
 def of_looks() -> list[Case]:

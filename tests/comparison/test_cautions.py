@@ -29,8 +29,8 @@ def test_one_user_may_outweigh_all_others():
     old = np.linspace(0, 1, 300)
     new = old - 0.01
     new[0] += 1000
-    assert note(old, new) == "299 of 300 users lose, the mean rises"
-    assert note(new, old) == "299 of 300 users gain, the mean falls"
+    assert note(old, new) == "299 of 300 users have a lower value, the mean rises"
+    assert note(new, old) == "299 of 300 users have a higher value, the mean falls"
     runs = pl.concat(
         pl.DataFrame({"model": name, "user": range(300), "v": values})
         for name, values in (("old", old), ("new", new))
@@ -45,12 +45,12 @@ def test_the_sign_test_decides_whether_users_contradict_the_mean():
         change = np.where(np.arange(20) < losers, -0.01, 1.0) + np.linspace(0, 1e-3, 20)
         old = np.linspace(0.1, 0.9, 20)
         p = stats.binomtest(losers, 20).pvalue
-        told = f"{losers} of 20 users lose, the mean rises" in note(old, old + change)
+        told = f"{losers} of 20 users have a lower value, the mean rises" in note(old, old + change)
         assert told is bool(p < cautions.SIGN_LEVEL)
     # with clusters, these are counted
     shops = judged(old, old + change).with_columns(shop=pl.col("user") // 2)
     got = rf.compare(shops, VALUE, baseline="m0", cluster="shop")["note"].item()
-    assert "users lose" not in got
+    assert "users have" not in got
 
 
 @pytest.mark.parametrize(

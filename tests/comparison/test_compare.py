@@ -218,7 +218,7 @@ def test_a_segment_without_users_says_so():
     got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh")
     assert got.select("day", "users", "note").rows() == [
         (1, 5, "2 of 5 users have no list of old; 2 of 5 users have no list of new"),
-        (2, 0, NO_PAIR),
+        (2, 0, "no user has a value"),
     ]
     told = ("difference", "mean", "baseline_mean", "ci_low", "p_adjusted", "verdict")
     counts = ("num_missed", "baseline_num_missed", "wins", "ties", "losses", "num_left_out")
@@ -295,7 +295,7 @@ def weeks(ranks):
 
 
 OTHER_USERS = {"l": dict.fromkeys("abcd", 1), "t": {"d": 9, "e": 1, "f": 1, "g": 1}}
-LEFT_OUT = "6 of 7 users are left out: they are in one group only"
+LEFT_OUT = "6 of 7 users are left out: they have a value in one group only"
 
 
 def test_users_in_one_group_only_are_counted():
@@ -321,18 +321,17 @@ def test_left_out_users_are_those_of_one_set_only(seed):
     ]
     schema = {"model": pl.String, "segment": pl.String, "user": pl.Int64, "value": pl.Float64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
-    there = {
-        (m, s): {u for m2, s2, u, _ in rows if (m2, s2) == (m, s)} for m in "abc" for s in "xy"
-    }
     known = {
-        key: {u for m, s, u, value in rows if (m, s) == key and value is not None} for key in there
+        (m, s): {u for m2, s2, u, value in rows if (m2, s2) == (m, s) and value is not None}
+        for m in "abc"
+        for s in "xy"
     }
     weight = pl.when(pl.col("user") < 4).then(0).otherwise(1)
     table = table.with_columns(weight=weight, cluster=pl.col("user") // 3)
 
     def expected(one, other, segment, light):
         first, second = (one, segment), (other, segment)
-        found = (known[first] - there[second]) | (known[second] - there[first])
+        found = known[first] ^ known[second]
         return found - {*range(4)} if light else found
 
     by = ["model", "segment"]
@@ -353,14 +352,19 @@ def test_left_out_users_are_those_of_one_set_only(seed):
     got = rf.compare_values(table, "value", by=by, test="tukey")
     for segment, of in got.group_by("segment"):
         some = set.union(*(known[m, segment[0]] for m in "abc"))
-        lacking = some - set.intersection(*(there[m, segment[0]] for m in "abc"))
+        lacking = some - set.intersection(*(known[m, segment[0]] for m in "abc"))
         assert of["num_left_out"].to_list() == [len(lacking)] * 3
-        assert all("users are left out: they are not in all groups" in n for n in of["note"])
+        assert all(
+            "users are left out: they have a value in some groups only" in n for n in of["note"]
+        )
 
 
 def test_a_note_names_5_percent_or_more():
     """19 of 20 and 20 of 21 users are in both groups: 5% are a note, 4.8% are a number only."""
-    for both, note in [(19, "1 of 20 users is left out: this user is in one group only"), (20, "")]:
+    for both, note in [
+        (19, "1 of 20 users is left out: this user has a value in one group only"),
+        (20, ""),
+    ]:
         users = [f"u{place}" for place in range(both)]
         ranks = {u: place % 3 + 1 for place, u in enumerate(users)}
         run, truth = weeks({"l": {**ranks, "new": 1}, "t": dict.fromkeys(users, 1)})
@@ -370,15 +374,16 @@ def test_a_note_names_5_percent_or_more():
 
 
 def test_users_of_the_truth_are_not_left_out():
-    """A user whom a run misses is a miss of that system, not a user of one group."""
+    """A user whom a run misses is a miss of that system, unless it has no value then."""
     got = RUN.rank.compare("rr", "mean_hit_rank@9", truth=TRUTH, baseline="old")
-    assert got["num_left_out"].to_list() == [0, 0]
-    assert not got["note"].str.contains("left out").any()
+    assert got["num_left_out"].to_list() == [0, 2]
+    notes = got["note"].str.contains("users are left out: they have a value in one group only")
+    assert notes.to_list() == [False, True]
     served = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="served")
     assert served["num_left_out"].to_list() == [0]
     both = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
     assert (both["users"], both["num_left_out"]) == (2, 2)
-    assert both["note"].startswith("2 of 4 users are left out: they are in one group only")
+    assert both["note"].startswith("2 of 4 users are left out: they have a value in one group only")
 
 
 def test_every_door_counts_those_who_are_left_out():
@@ -393,7 +398,7 @@ def test_every_door_counts_those_who_are_left_out():
     for test in ("t", "randomization"):
         of_lists = rf.compare(run, "coverage@9", truth=truth, items=items, test=test, **options)
         assert of_lists["num_left_out"].item() == 6
-        assert of_lists["note"].item().endswith(LEFT_OUT)
+        assert of_lists["note"].item().endswith(LEFT_OUT.replace("a value", "a list"))
     runs = {week[0]: rows.drop("week") for week, rows in run.group_by("week")}
     alone = rf.compare(runs, "rr", truth=truth.select("user", "item").unique(), users="run")
     assert alone["num_left_out"].item() == 6

@@ -119,7 +119,7 @@ def test_without_an_interval_a_system_fails():
         assert frame["passed"].to_list() == [False, False]
         frame = rf.gate(other, "rr", truth=TRUTH, users="run", **options).filter(model="worse")
         assert frame["passed"].to_list() == [False]
-        assert frame["why"].item().startswith("no interval: no user has a value in both")
+        assert frame["why"].item() == "no interval: no user has a value in one of the two"
 
 
 def test_a_segment_without_users_does_not_hide_the_others():
@@ -135,7 +135,7 @@ def test_a_gate_counts_users_in_one_group_only():
     runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 5)}
     frame = rf.gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
     assert frame.select("users", "num_left_out", "note").rows() == [
-        (5, 35, "35 of 40 users are left out: they are in one group only")
+        (5, 35, "35 of 40 users are left out: they have a value in one group only")
     ]
 
 
@@ -173,6 +173,14 @@ def test_pandas_returns_pandas():
         (["rr"], {"at_most": "x"}, "at_most of 'rr' must be a finite number, not 'x'"),
         (["rr"], {"at_least": {"ap": 0.1}}, "at_least names 'ap'; the metrics are 'rr'"),
         (["rr", "ap"], {"baseline": None, "at_least": {"ap": 0}}, "metric 'rr': it has no floor"),
+        (["rr"], {"baseline": None, "at_least": 0, "margin": 0.1}, "margin=0.1 without a baseline"),
+        (["rr"], {"baseline": None, "at_least": 0, "paired": False}, "paired=False without a bas"),
+        (
+            ["rr"],
+            {"baseline": None, "at_least": 0, "test": "wilcoxon"},
+            "Student's t: leave it out",
+        ),
+        (["rr"], {"at_least": 0, "test": "sequential"}, "with a floor, whose interval is valid at"),
         (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, or a share"),
         (["rr"], {"margin": {"ap": 0.1}}, "margin names 'ap'; the metrics are 'rr'"),
         (["num_relevant"], {}, "metric 'num_relevant': neither direction is declared better"),
@@ -368,6 +376,49 @@ def test_strict_takes_the_bootstrap_of_fifty_users():
     assert rf.gate(runs, "rr", truth=truth, **options)["passed"].to_list() == [True, True]
     few = rf.gate(RUNS, "rr", truth=TRUTH, **options)
     assert few["why"].str.contains("0 of 40 users lose, so the mean loss is at most").all()
+
+
+def test_the_bootstrap_of_fewer_users_names_itself():
+    table = pl.concat(
+        pl.DataFrame({"model": name, "user": range(40), "v": values})
+        for name, values in (("old", np.linspace(0, 1, 40)), ("new", np.linspace(0.1, 1, 40)))
+    )
+    options = {"baseline": "old", "margin": 0.2, "strict": True, "test": "bootstrap"}
+    options |= {"higher_is_better": {"v": True}, "resamples": 200}
+    few = "the bootstrap needs 50 users, not 40"
+    row = rf.gate(table, "v", **options, limits={"v": (0, 1)}).row(0, named=True)
+    assert row["why"].startswith("not worse: 0 of 40 users lose")
+    assert row["why"].endswith(f"; {few}: take test='t'")
+    why = rf.gate(table, "v", **options)["why"].item()
+    assert why.startswith(f"undecided: {few}, and the metric has no finite range")
+
+
+def test_no_note_denies_an_interval_that_is_there():
+    """One of 12 users loses: the bootstrap has no interval, and the share of losers has one."""
+    table, truth = hits([1], 12)
+    options = {"by": ["model", "run"], "baseline": "old", "margin": 0.1, "test": "bootstrap"}
+    strict = rf.gate(table, "hit@1", truth=truth, strict=True, **options).row(0, named=True)
+    assert strict["ci_low"] is not None
+    assert strict["note"] is None
+    default = rf.gate(table, "hit@1", truth=truth, **options).row(0, named=True)
+    assert default["ci_low"] is None
+    assert default["why"] == default["note"]
+    assert default["note"].startswith("no interval: too many resamples have no spread")
+
+
+def test_users_without_a_value_are_left_out_of_a_strict_gate():
+    """A new system without a value for those who would lose: the gate passes, and says for whom."""
+    old = pl.DataFrame({"model": "old", "user": range(500), "v": 1.0})
+    lost = pl.when(pl.col("user") >= 30).then("v").alias("v")
+    table = pl.concat([old, old.with_columns(lost, model=pl.lit("new"))])
+    options = {"limits": {"v": (0, 1)}, "higher_is_better": {"v": True}, "strict": True}
+    row = rf.gate(table, "v", baseline="old", margin=0.05, **options).row(0, named=True)
+    assert (row["passed"], row["users"], row["num_left_out"]) == (True, 470, 30)
+    note = "30 of 500 users are left out: they have"
+    assert row["note"].endswith(f"{note} a value in one group only")
+    floors = rf.gate(table, "v", at_least=0.9, **options)
+    assert floors["num_left_out"].to_list() == [30, 0]
+    assert floors["note"].str.ends_with(f"{note} no value").to_list() == [True, False]
 
 
 # ------------------------------------------------------------------ several decisions
@@ -638,8 +689,47 @@ def test_floors_of_the_command(folder, capsys):
     compared = [("rr", "like", 0.2, None), ("hit@1", "like", None, None)]
     assert rows == [*compared, ("hit@1", "old", None, 0.9), ("hit@1", "like", None, 0.9)]
     assert "gate passed: hit@1 of old: low enough: interval below 0.9 (mean 0.6" in err
+    assert [row["why"] for row in json.loads(out)][1] == "no gate"
     assert main(both.split()) == 0
-    assert "at_most" not in capsys.readouterr().out
+    compared, floors = capsys.readouterr().out.split("at_most")
+    assert ("no gate" in compared, "null" in compared) == (True, False)
+    assert floors.count("true") == 2
+    assert main("compare old.csv like.csv truth.csv -m ap --fail-below rr:0.1".split()) == 0
+    compared = capsys.readouterr().out.split("at_least")[0]
+    assert ("verdict" in compared, "null" in compared) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("--test randomized_tukey", "--test randomized_tukey was dropped: take 'max_t', which"),
+        ("--margin -1%", "margin of 'rr' must be a finite number > 0, or a share of the baseline"),
+        ("--fail-if-worse rr:-1%", "argument --fail-if-worse: 'rr:-1%': the margin must be ≥ 0"),
+    ],
+)
+def test_wrong_options_of_the_command(folder, capsys, options, text):
+    command = f"compare old.csv like.csv truth.csv -m rr {options}"
+    try:
+        code = main(command.split())
+    except SystemExit as error:
+        code = error.code
+    assert code == 2
+    assert text in capsys.readouterr().err
+
+
+def test_a_line_of_a_gate_has_its_note(folder, capsys):
+    RUNS["like"].filter(pl.col("user") < 30).write_csv("few.csv")
+    command = "compare old.csv few.csv truth.csv --fail-if-worse rr:0.5 --users both"
+    assert main(command.split()) == 0
+    line = capsys.readouterr().err.rstrip()
+    assert line.endswith("); 10 of 40 users are left out: they have a value in one group only")
+
+
+def test_the_help_has_no_doubled_signs(capsys):
+    for command in ("compare", "report"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert "%%" not in capsys.readouterr().out
 
 
 def test_errors_of_strict_gates_name_options(folder, capsys):

@@ -149,7 +149,8 @@ def test_wrong_calls_are_reported():
         ({"baseline": None}, "harm without a baseline"),
         ({"weights": "w"}, "harm has no weighted form"),
         ({"cluster": "shop"}, "harm has no cluster="),
-        ({"total": True}, "unknown argument 'total'"),
+        ({"total": True}, "'total'; evaluate, summarize, compare and gate take it: here, leave"),
+        ({"paired": False}, "'paired'; compare, gate, report, table and plot.compare take it"),
         ({"confidence": 95}, "confidence must be a number between 0 and 1"),
     ):
         with pytest.raises((TypeError, ValueError), match=text):

@@ -58,7 +58,9 @@ def test_it_is_null_exactly_where_the_mean_of_the_baseline_may_be_0():
     for shift in np.linspace(0.1, 0.7, 25):
         row = compared(old - shift, new - shift)
         nulls.append(row["relative_low"] is None)
-        assert nulls[-1] == (stats.ttest_1samp(old - shift, 0).pvalue >= 0.05)
+        below = (old - shift).mean() < 0
+        assert nulls[-1] == (below or stats.ttest_1samp(old - shift, 0).pvalue >= 0.05)
+        assert (row["relative"] is None) == below == ("is below 0" in (row["note"] or ""))
         assert (row["relative_high"] is None) == nulls[-1]
     assert 0 < sum(nulls) < 25
     assert compared(np.array([-1.0, 1]), np.array([0.0, 3]))["relative"] is None  # of a mean of 0
@@ -74,6 +76,20 @@ def test_no_spread_one_user_and_sequential_tests_have_no_interval():
     ):
         assert row["relative"] == pytest.approx(row["difference"] / row["baseline_mean"])
         assert row["relative_low"] is row["relative_high"] is None
+
+
+@pytest.mark.parametrize("share", [-1.0, -0.3, 0.1])
+def test_users_who_all_change_by_one_share_have_no_interval(share):
+    """Fieller's ends are equal: nothing varies, as where all differ by the same amount."""
+    old, _ = drawn()
+    row = compared(old, (1 + share) * old)
+    assert row["relative"] == pytest.approx(share)
+    assert row["relative_low"] is row["relative_high"] is None
+    assert row["note"] == "relative has no interval: every user changes by one share"
+    for margin, passed in ((0.2, share > -0.2), (1.5, True)):  # the gate has the share all the same
+        got = gated(old, (1 + share) * old, margin=f"{100 * margin:.0f}%")
+        assert got["passed"] is passed
+        assert "may be 0" not in got["why"]
 
 
 def test_with_weights_and_clusters_the_ends_have_p_alpha_too():

@@ -359,7 +359,12 @@ def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
     weeks = [pl.DataFrame({"week": week, "value": values}) for week, values in hits.items()]
     frame = pl.concat(weeks).with_row_index("user")
     row = rf.compare(frame, "value", by="week", baseline="w1", paired=False).row(0, named=True)
-    assert [row[name] for name in ("relative", "relative_low", "relative_high")] == [-1, -1, -1]
+    assert [row[name] for name in ("relative", "relative_low", "relative_high")] == [-1, None, None]
+    assert row["note"].endswith("relative has no interval: every user changes by one share")
+    turned = frame.with_columns(pl.col("value") - 5)
+    row = rf.compare(turned, "value", by="week", baseline="w1", paired=False).row(0, named=True)
+    assert row["relative"] is row["relative_low"] is None
+    assert row["note"].endswith("relative is null: the baseline's mean, -4.5, is below 0")
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ def test_notes_say_why_there_is_no_interval():
     got = undefined.rank.compare(VALUE, cluster="customer").row(0, named=True)
     assert (got["p_value"], got["note"], got["difference"]) == (
         None,
-        "one cluster",
+        "one cluster; 2 of 4 users are left out: they have a value in one group only",
         0.15000000000000002,
     )
     summary = undefined.rank.summarize(VALUE, by="model", cluster="customer")

@@ -7,6 +7,7 @@ from polars.testing import assert_frame_equal
 from user_values import FEW, TESTS, VALUE, judged, sample
 
 import rankframe as rf
+from rankframe.errors import RankingDataError
 
 
 def ready(*systems):
@@ -208,6 +209,39 @@ def test_a_value_outside_the_limits_is_an_error_with_its_row(kind):
     dust = named.with_columns(pl.col("ndcg@10").clip(upper_bound=1 + 1e-12))
     assert len(summary(dust, "ndcg@10")) == 2
     assert len(summary(values.rename({"rmse": "num_hits"}), "num_hits")) == 2  # no greatest value
+
+
+def test_a_boolean_column_has_the_range_of_hits():
+    bought = pl.DataFrame({"model": ["a"] * 400 + ["b"] * 400, "user": [*range(400)] * 2})
+    bought = bought.with_columns(bought=pl.col("user") < 399)
+    options = {"baseline": "a", "higher_is_better": {"bought": True}}
+    assert rf.gate(bought, "bought", margin=0.01, strict=True, **options)["passed"].item()
+    looked = rf.compare(bought, "bought", test="sequential", **options)["note"].item()
+    assert "normal" not in looked
+
+
+@pytest.mark.parametrize("kind", ["eager", "lazy"])
+def test_a_registered_metric_outside_its_range_is_an_error_of_statistics(kind):
+    @rf.register_metric("lower_hits")
+    def lower_hits_after(k: int) -> pl.Expr:
+        """The number of hits below rank k."""
+        return (pl.col("relevant") & (pl.col("rank") > k)).sum()
+
+    run = pl.DataFrame({"model": ["m0"] * 3 + ["m1"] * 3, "user": 7, "item": [1, 2, 3] * 2})
+    run = run.with_columns(rank=pl.Series([1, 2, 3, 1, 3, 2]))
+    truth = pl.DataFrame({"user": [7, 7, 8], "item": [2, 3, 1]})
+    frames = (run, truth) if kind == "eager" else (run.lazy(), truth.lazy())
+    options = {"truth": frames[1], "by": "model"}
+    means = rf.evaluate(frames[0], "lower_hits@1", **options).lazy().collect()
+    assert means["lower_hits@1"].to_list() == [1, 1]  # user 8 has none
+    text = (
+        r"metric 'lower_hits@1': a value outside its range, 0 to 1: correct it, or declare another"
+        r", value_range= of rf.register_metric. Offending row: model='m0', user=7, lower_hits@1=2"
+    )
+    for verb in (rf.summarize, rf.compare, rf.gate):
+        more = {"at_least": 0.5} if verb is rf.gate else {}
+        with pytest.raises(RankingDataError, match=text):
+            verb(frames[0], "lower_hits@1", **options, **more).lazy().collect()
 
 
 def test_directions_and_limits_that_cannot_be_read_are_reported():

@@ -421,7 +421,7 @@ def test_a_note_is_a_star_at_its_cell_and_a_line_below():
     fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 4))
     made = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="run")
     few = "4 users, too few for a sure test"
-    note = f"6 of 10 users are left out: they are in one group only; {few}"
+    note = f"6 of 10 users are left out: they have a value in one group only; {few}"
     assert dict(made.frame.select("model", "note").rows()) == {
         "mid": note,
         "new": None,

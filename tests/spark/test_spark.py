@@ -1106,7 +1106,7 @@ def test_missed_and_served_users(rs, bring, truth):
         assert_same(got, expected, check_dtypes=True)
     got = take(rs.compare(run, "precision@3", truth=truth, by=by, users="both"))
     assert got["num_left_out"].item() > 0
-    assert "are left out: they are in one group only" in got["note"].item()
+    assert "are left out: they have a value in one group only" in got["note"].item()
     assert_same(got, rf.compare(local, "precision@3", truth=TRUTH, by=by, users="both"))
     got = take(rs.summarize(run, "precision@3", truth=truth, by=by))
     assert_same(got, rf.summarize(local, "precision@3", truth=TRUTH, by=by), check_dtypes=True)

@@ -377,9 +377,16 @@ def _show(
         text_tables.show(result.drop("note", "why"), wide=arguments.wide)
         return
     compared = result.filter(pl.col("baseline").is_not_null()).drop(floors.OPTIONS, strict=False)
+    if not trial.rules:  # no comparison is gated
+        compared = compared.drop("margin", "passed", "why", strict=False)
     how = f"{arguments.confidence * 100:.10g}% intervals, "
     how += sentences.tested_in_words(trial, compared)
     text_tables.show_comparison(compared, by[1:], by[0], how, wide=arguments.wide)
+    floored = result.filter(pl.any_horizontal(pl.col("^at_(least|most)$").is_not_null()))
+    if len(floored):
+        bounds = [name for name in floors.OPTIONS if floored[name].count()]
+        names = [*by[1:], "metric", by[0], "users", "mean", *bounds, "ci_low", "ci_high", "passed"]
+        text_tables.show(floored.select(names), wide=arguments.wide)
 
 
 def _outcome(result: pl.DataFrame, arguments: argparse.Namespace, by: Sequence[str]) -> int:
@@ -496,9 +503,11 @@ def _why(row: Mapping[str, Any], arguments: argparse.Namespace, by: Sequence[str
         numbers.append(f"{number} {row[number]:.4f}")
     if row["ci_low"] is not None and row["ci_high"] is not None:
         numbers.append(f"interval {row['ci_low']:.4f} to {row['ci_high']:.4f}")
-    text += f": {row['why']} ({', '.join(numbers)}"
+    text += f": {row['why']}" + (f" ({', '.join(numbers)})" if numbers else "")
+    if row["note"] is not None and row["note"] not in row["why"]:
+        text += f"; {row['note']}"
     result = "passed" if row["passed"] else "failed"
-    return f"rankframe: gate {result}: {''.join(c if c.isprintable() else '?' for c in text)})"
+    return f"rankframe: gate {result}: {''.join(c if c.isprintable() else '?' for c in text)}"
 
 
 # ------------------------------------------------------------------ report

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 from rankframe._command import files, inputs, trec
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Size, Test, Trial
-from rankframe._request import labels
+from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
@@ -111,6 +111,10 @@ def _is_file(word: str) -> bool:
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # -1% is a value, too
+
     def error(self, message: str) -> NoReturn:
         """Print the message in one line; name the command that is nearest to a misspelled one."""
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose", message):
@@ -118,6 +122,11 @@ class _Parser(argparse.ArgumentParser):
             commands = ", ".join(_COMMANDS)
             message = f"unknown command {match[1]!r}; the commands are {commands}"
             message += f"; the nearest is {near[0]!r}" if near else ""
+        if match := re.match(r"argument --(\S+): invalid choice: '(.*?)' \(choose", message):
+            try:
+                keywords.check_dropped(*match.groups())
+            except ValueError as error:
+                message = f"--{match[1]} {match[2]} {str(error).partition(' ')[2]}"
         self.exit(2, f"rankframe: error: {message} (see {self.prog} --help)\n")
 
 
@@ -225,7 +234,7 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
         "gate",
         "The exit code is 1 if a system fails, and 2 if a gate has no interval, such as without "
         "users; one line on standard error explains why. The margin is the accepted loss, or a "
-        "share of the baseline such as 1%% (default: 0).",
+        "share of the baseline such as 1% (default: 0).",
     )
     for option, help_of in {
         "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin; "

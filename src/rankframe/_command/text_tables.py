@@ -170,6 +170,7 @@ def _compared(result: pl.DataFrame) -> pl.DataFrame:
         interval=pl.when(has_interval).then(low_to_high).otherwise(pl.lit("null")),
         p=pl.col("p_adjusted"),
         difference=pl.concat_str(pl.Series(marked), "difference", pl.Series(noted)),
+        **{name: pl.col(name).replace("null", "no gate") for name in {"passed"} & {*cells.columns}},
         **{"wins/ties/losses": pl.concat_str("wins", "ties", "losses", separator="/")},
     )
 

@@ -35,7 +35,7 @@ def cautions_of(
     if pair.undefined is not None:
         return []
     users = len(pair.difference)
-    higher_is_better = traits_of(metric).higher_is_better is not False
+    higher_is_better = traits_of(metric).higher_is_better
     return [
         *_few(users, clustered=pair.clusters is not None),
         *_contrary_signs(pair, numbers["difference"], higher_is_better=higher_is_better),
@@ -67,7 +67,7 @@ def _small(users: int, effect_size: float, trial: Trial, metric: RequestedMetric
     return [f"no margin was given: of {users:,} users, the effect is {effect}"]
 
 
-def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool) -> list[str]:
+def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | None) -> list[str]:
     """Write that most users change against the mean, if the sign test shows it."""
     values = pair.sample.values
     rising, falling = int((values > 0).sum()), int((values < 0).sum())
@@ -80,6 +80,8 @@ def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool) ->
         return []
     unit = "users" if pair.clusters is None else "clusters"
     verb = "gain" if (rising > falling) is higher_is_better else "lose"
+    if higher_is_better is None:
+        verb = f"have a {'higher' if rising > falling else 'lower'} value"
     direction = "rises" if difference > 0 else "falls"
     return [f"{most:,} of {len(values):,} {unit} {verb}, the mean {direction}"]
 

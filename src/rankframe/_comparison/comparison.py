@@ -137,27 +137,28 @@ def compare(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``difference``, ``users`` (for whom both values are defined;
-        the other columns describe these users), ``num_left_out`` (users with a value in one of the
-        two groups who are not in the other), ``num_missed`` and ``baseline_num_missed`` (how many
-        of ``users`` have no list of the system, and of the baseline), ``mean``, ``baseline_mean``,
-        ``relative`` (difference / baseline_mean, 0.02 for +2%) with its interval ``relative_low``
-        to ``relative_high``, ``p_value``, ``effect_size`` (Cohen's d of paired data: mean /
-        standard deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is
-        higher, equal, lower),
-        ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
-        of the difference ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for
-        ``"max_t"`` and ``"tukey"``, a confidence sequence for ``"sequential"``, of the
-        resamples for ``"bootstrap"``, else Student's; cut at the width of the metric's range),
-        ``p_adjusted`` and ``verdict``. A print that is too narrow leaves out the columns in the
-        middle, and shows the answer.
+        the other columns describe these users), ``num_left_out`` (users with a value in only one of
+        the two groups: they are not in the other, or the metric is null for them), ``num_missed``
+        and ``baseline_num_missed`` (how many of ``users`` have no list of the system, and of the
+        baseline), ``mean``, ``baseline_mean``, ``relative`` (difference / baseline_mean, 0.02 for
+        +2%) with its interval ``relative_low`` to ``relative_high``, ``p_value``, ``effect_size``
+        (Cohen's d of paired data: mean / standard deviation of the differences), ``wins``,
+        ``ties``, ``losses`` (users whose value is higher, equal, lower), ``detectable``, with a
+        margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval of the difference
+        ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for ``"max_t"`` and
+        ``"tukey"``, a confidence sequence for ``"sequential"``, of the resamples for
+        ``"bootstrap"``, else Student's; cut at the width of the metric's range), ``p_adjusted`` and
+        ``verdict``. A print that is too narrow leaves out the columns in the middle, and shows the
+        answer.
 
         ``note`` explains why a number is null, names each system that has no list for 5% of the
         users or more, and reports users who are left out, if they are 5% or more: a test of paired
         values cannot use them, so the difference may not be that of the groups' means. For tests of
-        all systems at once, these are users who are not in all systems; in a row of ``total``, they
-        are left out in each of their segments. With ``weights``, users of weight 0 are left out
-        uncounted, means, interval, p-value and effect size are weighted, and ``note`` reports the
-        effective number of users. With ``cluster``, ``note`` reports the number of clusters.
+        all systems at once, these are users with a value in some systems only; in a row of
+        ``total``, they are left out in each of their segments. With ``weights``, users of weight 0
+        are left out uncounted, means, interval, p-value and effect size are weighted, and ``note``
+        reports the effective number of users. With ``cluster``, ``note`` reports the number of
+        clusters.
 
         ``note`` also says what to doubt: fewer than 5 users; that most users change against the
         mean (by the sign test, p < 0.05); that there is no margin, for 10,000 users or more and
@@ -177,8 +178,8 @@ def compare(
         The interval of ``relative`` is Fieller's: it has the shares e for which Student's t of
         new − (1 + e) · old, per user, has p > 1 − ``confidence``, uncorrected. It is null where the
         same test finds no difference of the baseline's mean from 0, where all users differ by the
-        same amount, for ``"sequential"`` (it is valid at one look), and, as ``relative`` itself,
-        for geometric means.
+        same amount or the same share, for ``"sequential"`` (it is valid at one look), and, as
+        ``relative`` itself, where the baseline's mean is not above 0, and for geometric means.
 
         ``detectable`` is the smallest true difference that these users detect with power 0.8 or
         more: the verdict finds a difference of this size at least 8 times in 10. It is computed for
@@ -545,8 +546,8 @@ def _list_comparison_table(
                         "mean": result.system,
                         "baseline_mean": result.baseline,
                         "difference": (change := _difference(result)),
-                        "relative": change / result.baseline
-                        if change is not None and result.baseline
+                        "relative": change / mean
+                        if change is not None and (mean := result.baseline or 0.0) > 0
                         else None,
                         "p_value": result.p if times and result.metric not in moving else None,
                         "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
@@ -566,7 +567,7 @@ def _notes_of(result: Swaps, moving: Collection[str], *, tested: bool) -> list[s
         notes = ["no user has a list in both"]
     elif not tested:
         notes = [_UNTESTED]
-    return [*notes, *_notes_of_left_out(result.left_out, result.users)]
+    return [*notes, *_notes_of_left_out(result.left_out, result.users, "a list in one group only")]
 
 
 _UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
@@ -827,14 +828,15 @@ def _numbers_of(
     metrics = {metric.name: metric for metric in values.requested}
     for place, pair in enumerate(pairs):
         numbers = pair_tests.numbers(pair)
+        shares, doubt = pair_tests.relative(pair, trial)
         note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
         if note is not None:
             note = note.replace(trials.NO_PAIR, _ADVICE)
-        notes = [note, *notes_of_lists(pair, systems), within.untested[place]]
+        notes = [note, *notes_of_lists(pair, systems), within.untested[place], doubt]
         notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric]), trial.hint]
         yield {
             **numbers,
-            **pair_tests.relative(pair, trial),
+            **shares,
             "ci_low": tested.outcome.low[place],
             "ci_high": tested.outcome.high[place],
             "p_value": tested.outcome.p[place],
@@ -896,17 +898,20 @@ def with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
     more = summaries.notes_of_users(pair.difference, weights, pair.returning)
     if pair.clusters is not None:
         more += sentences.notes_of_clusters(Sample(pair.difference, pair.weights), pair.sample)
-    more += _notes_of_left_out(pair.left_out, len(pair.difference), joint=pair.joint)
+    what = "a value in some groups only" if pair.joint else _VALUE
+    more += _notes_of_left_out(pair.left_out, len(pair.difference), what)
     return "; ".join([*([note] if note else []), *more]) or None
 
 
-def _notes_of_left_out(left_out: int, users: int, *, joint: bool = False) -> list[str]:
-    """Write how many users are in one of two groups only, if they are many."""
-    if not left_out or left_out < sentences.WORTH_A_NOTE * (users + left_out):
+_VALUE = "a value in one group only"
+
+
+def _notes_of_left_out(left_out: int, users: int, what: str = _VALUE) -> list[str]:
+    """Write how many users are left out, and what they have, if they are many."""
+    if not left_out or not users or left_out < sentences.WORTH_A_NOTE * (users + left_out):
         return []
-    who = "is left out: this user is" if left_out == 1 else "are left out: they are"
-    where = "not in all groups" if joint else "in one group only"
-    return [f"{left_out:,} of {users + left_out:,} users {who} {where}"]
+    who = "is left out: this user has" if left_out == 1 else "are left out: they have"
+    return [f"{left_out:,} of {users + left_out:,} users {who} {what}"]
 
 
 def notes_of_lists(pair: Pair, systems: pl.Series) -> list[str]:

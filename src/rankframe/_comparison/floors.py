@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import polars as pl
 
-from rankframe._comparison import losses, pair_tests, summaries
+from rankframe._comparison import losses, pair_tests, sentences, summaries
 from rankframe._comparison.summaries import Sampled
 from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import system_metrics, user_columns
@@ -139,9 +139,17 @@ def _rows_of(
                 "num_left_out": group["undefined"],
                 "users": group["users"] - group["undefined"],
                 **_amounts(floor),
-                "note": "; ".join(sampled.notes) or None,
+                "note": "; ".join([*sampled.notes, *_notes_of_undefined(group)]) or None,
                 **_tested(sampled.sample, metric, floor, trial, is_boolean=metric.name in booleans),
             }
+
+
+def _notes_of_undefined(group: Mapping[str, Any]) -> list[str]:
+    """Write how many users have no value, if they are many, but not all."""
+    users, undefined = group["users"], group["undefined"]
+    if not sentences.WORTH_A_NOTE * users <= undefined < users or not undefined:
+        return []
+    return [f"{undefined:,} of {users:,} users are left out: they have no value"]
 
 
 def _amounts(floor: Floor) -> dict[str, float | None]:

@@ -14,6 +14,7 @@ from rankframe._comparison import (
     comparison,
     floors,
     losses,
+    pair_tests,
     sentences,
     summaries,
     trials,
@@ -117,11 +118,11 @@ def gate(
         One row per segment, metric and system, and one per floor: segments…, ``metric``, the system
         (in a column named as in ``by``, if there is one), with a baseline ``baseline``; ``users``,
         ``num_left_out`` and ``note`` as in ``compare`` (of a floor, users with a value and without
-        one, and ``note`` as in ``summarize``); with a baseline ``margin`` and ``difference``, with
-        floors ``mean``, ``at_least`` and ``at_most``; the interval ``ci_low`` to ``ci_high`` of the
-        difference or the mean, ``passed`` (Boolean, never null), and ``why``, which begins with
-        "worse", "not worse", "undecided", "no interval", or for a floor "too low", "high enough",
-        "too high" or "low enough", and says what decided.
+        one, whom ``note`` names from 5% on, and else ``note`` as in ``summarize``); with a baseline
+        ``margin`` and ``difference``, with floors ``mean``, ``at_least`` and ``at_most``; the
+        interval ``ci_low`` to ``ci_high`` of the difference or the mean, ``passed`` (Boolean, never
+        null), and ``why``, which begins with "worse", "not worse", "undecided", "no interval", or
+        for a floor "too low", "high enough", "too high" or "low enough", and says what decided.
 
     Raises
     ------
@@ -130,10 +131,12 @@ def gate(
         baseline nor a floor, no value reaches a floor, or a metric cannot be decided: neither
         direction is better, it is a single number for all lists, which has no interval of a
         difference, or it is a geometric mean with a margin (its ratio is tested, not its
-        difference). If ``strict`` has a baseline and a margin of 0 (a system that equals the
-        baseline would pass with probability (1 − confidence)/2 only), or a test other than ``"t"``
-        and ``"bootstrap"``. If ``"mcnemar"`` or ``"sequential"`` have a margin > 0, for which their
-        p-values cannot be corrected: with ``correction=None``, their intervals decide.
+        difference). If floors alone have a ``margin``, ``paired=False`` or a ``test`` other than
+        ``"t"``, or are combined with ``"sequential"``. If ``strict`` has a baseline and a margin of
+        0 (a system that equals the baseline would pass with probability (1 − confidence)/2 only),
+        or a test other than ``"t"`` and ``"bootstrap"``. If ``"mcnemar"`` or ``"sequential"`` have
+        a margin > 0, for which their p-values cannot be corrected: with ``correction=None``, their
+        intervals decide.
 
     Notes
     -----
@@ -211,6 +214,8 @@ def gate(
             "at_least= or at_most="
         )
         raise ValueError(msg)
+    if baseline is None:
+        _check_floors(trial._replace(margin=margin), compares=False)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     trial = trial._replace(hint=cautions.clusters_in(question))
     bounds = _Bounds(margin, at_least, at_most, strict)
@@ -340,8 +345,10 @@ def decisions_of(
     floored: Sequence[Floor],
     verb: str = "gate",
 ) -> pl.LazyFrame:
-    """Add decisions to a comparison, and rows of floors; a metric without a rule has nulls."""
+    """Add decisions to a comparison, and rows of floors; a metric without a rule has no gate."""
     _check_test(trial)
+    if floored:
+        _check_floors(trial, compares=compared is not None)
     added: dict[str, Any] = ({"margin": pl.Float64} if compared else {}) | _DECIDED
     summaries.result_schema(verb, values, dict(added))
     parts: list[pl.LazyFrame] = []
@@ -380,6 +387,24 @@ def _check_test(trial: Trial) -> None:
         raise ValueError(msg)
 
 
+def _check_floors(trial: Trial, *, compares: bool) -> None:
+    """Check that no option is lost on floors, whose means have Student's t."""
+    lost = ["paired=False"] * (not trial.paired) + [f"margin={trial.margin!r}"] * bool(trial.margin)
+    lost += [f"test={trial.test!r}"] * (trial.test != "t")
+    if lost and not compares:
+        msg = (
+            f"{lost[0]} without a baseline: a floor tests the mean of each system by Student's t: "
+            "leave it out, or name a baseline= to compare with"
+        )
+        raise ValueError(msg)
+    if trial.test == "sequential":
+        msg = (
+            "test='sequential' with a floor, whose interval is valid at one look only: take the "
+            "floor in a call of its own"
+        )
+        raise ValueError(msg)
+
+
 class Case(NamedTuple):
     """A row of numbers, a bound, and the words for what is beyond it and for what is within."""
 
@@ -395,8 +420,12 @@ def _with_decisions(
     table: pl.DataFrame, *, trial: Trial, strict: bool, columns: Sequence[str]
 ) -> pl.DataFrame:
     """Decide the rows of rules, and those of floors, which are ``strict`` or not."""
+    bounded = pl.col("ci_low").is_null() & pl.col(losses.LOW).is_not_null()
+    note = pl.col("note").str.replace(f"^{pair_tests.NO_BOUND}(; )?", "").replace("", None)
     table = table.with_columns(
-        ci_low=pl.coalesce("ci_low", losses.LOW), ci_high=pl.coalesce("ci_high", losses.HIGH)
+        ci_low=pl.coalesce("ci_low", losses.LOW),
+        ci_high=pl.coalesce("ci_high", losses.HIGH),
+        note=pl.when(bounded).then(note).otherwise("note"),
     )
     places: list[int] = []
     cases: list[Case] = []
@@ -414,7 +443,7 @@ def _with_decisions(
             continue
         places.append(place)
     passed: list[bool | None] = [None] * table.height
-    why: list[str | None] = [None] * table.height
+    why: list[str | None] = ["no gate"] * table.height
     for place, decision in zip(places, decide(cases, trial), strict=True):
         passed[place], why[place] = decision
     return table.with_columns(
@@ -505,7 +534,7 @@ def _decide(case: Case, p: float, tail: float, after: str) -> tuple[bool, str]:
 
 
 def _without_interval(case: Case) -> str:
-    return f"no interval: {case.row['note'] or 'the test has none'}"
+    return f"no interval: {(case.row['note'] or 'the test has none').removeprefix('no interval: ')}"
 
 
 def _of_interval(case: Case) -> tuple[bool, bool, str]:

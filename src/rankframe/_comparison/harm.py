@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs, trials
+from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
@@ -89,11 +89,11 @@ def harm(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and system: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (with a value of both), ``note``, which explains why
-        a number is null, ``more_than``, ``share`` (of the users who lose more than that), its
-        interval ``share_low`` to ``share_high``, ``worst_mean`` (the mean of the ⌈0.05 · users⌉
-        worst differences, with their sign) and its interval ``worst_low`` to ``worst_high``. The
-        mean is null for fewer than 100 users, and its interval for fewer than 400, whose worst 5%
-        are fewer than 20.
+        a number is null and names users with a value in only one of the two, from 5% on,
+        ``more_than``, ``share`` (of the users who lose more than that), its interval ``share_low``
+        to ``share_high``, ``worst_mean`` (the mean of the ⌈0.05 · users⌉ worst differences, with
+        their sign) and its interval ``worst_low`` to ``worst_high``. The mean is null for fewer
+        than 100 users, and its interval for fewer than 400, whose worst 5% are fewer than 20.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def _numbers_of(
     users = len(losses)
     number = int((losses > amount).sum())
     low, high = _clopper_pearson(number, users, trial.confidence)
-    worst, note = [nan] * 3, None if users else trials.NO_PAIR
+    worst, note = [nan] * 3, None if users else pair.undefined
     if users >= FEWEST_USERS:
         worst = _worst(np.sort(losses)[::-1], trial, advance)
         if higher_is_better:  # the differences, whose greatest loss is the least of them

@@ -108,12 +108,11 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
         return {}
     unit = "users" if pair.clusters is None else "clusters"
     width = labels.traits_of(metric).width
+    few = differ >= statistics.FEW_USERS and pair_tests.too_few_to_resample(pair, trial)
     if not isfinite(width) or -gain.min() > width:
-        why = (
-            f"{differ:,} of {number:,} {unit} differ, too few for the test, and the metric has no "
-            "finite range, which would bound the loss"
-        )
-        return {P_WITHIN: nan, EVIDENCE: why}
+        why = f"{few}" if few else f"{differ:,} of {number:,} {unit} differ, too few for the test"
+        why += ", and the metric has no finite range, which would bound the loss"
+        return {P_WITHIN: nan, EVIDENCE: f"{why}: take test='t'" if few else why}
     tail, margin = (1 - trial.confidence) / 2, rule.margin
     parts = 1
     if rule.relative:  # one half of the tail is for the share of losers, one for the baseline
@@ -126,11 +125,12 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
     low, high = _end(lost, width, tail), -_end(gained, width, tail)
     losers = int((gain < 0).sum())
     verb = "loses" if losers == 1 else "lose"
+    why = f"{losers:,} of {number:,} {unit} {verb}, so the mean loss is at most {-low:.4g}"
     return {
         P_WITHIN: min(parts * lost.p_above(-margin, 0.0, -width), 1.0),
         LOW: low if rule.higher_is_better else -high,
         HIGH: high if rule.higher_is_better else -low,
-        EVIDENCE: f"{losers:,} of {number:,} {unit} {verb}, so the mean loss is at most {-low:.4g}",
+        EVIDENCE: f"{why}; {few}: take test='t'" if few else why,
     }
 
 

@@ -248,7 +248,7 @@ def best_systems(
             lead, note = _lead_by_pairs(matrix, sign, confidence)
         elif method == "mcb":
             lead = system_statistics.lead(values, confidence)
-            note = system_statistics.note_of_variances(values)
+            note = system_statistics.note_of_variances(values, "method='pairs'")
         else:
             with statistics.progress(resampling.times) as advance:
                 lead = system_statistics.lead_by_bootstrap(values, confidence, resampling, advance)

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
-from rankframe._comparison.trials import Bound, Trial
+from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
@@ -46,7 +46,7 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     signs: list[float | None] = [None] * len(pairs)
     if test == "bootstrap":
         notes = [
-            note or (_NO_BOUND if isnan(low) else None)
+            note or (NO_BOUND if isnan(low) else None)
             for note, low in zip(notes, outcome.low.tolist(), strict=True)
         ]
     if test in trials.UNWEIGHTED:
@@ -60,7 +60,7 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     return Tested(outcome, outcome.p.copy(), notes, signs)
 
 
-_NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
+NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
 
 
 def _with_ties(pair: Pair) -> Pair:
@@ -275,12 +275,12 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     }
 
 
-def relative(pair: Pair, trial: Trial) -> dict[str, float]:
-    """Divide the difference by the mean of the baseline; the interval is Fieller's."""
+def relative(pair: Pair, trial: Trial) -> tuple[dict[str, float], str]:
+    """Divide the difference by the mean of the baseline; say why there is no number."""
     from rankframe._comparison import relative_differences, statistics
 
     if not len(pair.difference):
-        return dict.fromkeys(trials.RELATIVE, nan)
+        return dict.fromkeys(trials.RELATIVE, nan), ""
     difference, mean = (
         float(statistics.weighted_mean(values, pair.weights))
         for values in (pair.difference, pair.of_baseline)
@@ -291,8 +291,24 @@ def relative(pair: Pair, trial: Trial) -> dict[str, float]:
         low, high = relative_differences.paired_interval(
             pair.sample, baseline.values, trial.confidence
         )
-    share = difference / mean if mean else nan
-    return dict(zip(trials.RELATIVE, (share, low, high), strict=True))
+    return shares_of(difference, mean, (low, high), trial.rules.get(pair.metric))
+
+
+def shares_of(
+    difference: float, mean: float, interval: tuple[float, float], rule: Rule | None
+) -> tuple[dict[str, float], str]:
+    """Return the relative difference and its interval, and why there is none.
+
+    A gate of shares keeps an interval without width, as where all users differ by one amount.
+    """
+    low, high = interval
+    if not mean > 0:  # it would turn the sign
+        note = f"relative is null: the baseline's mean, {mean:.3g}, is below 0" if mean < 0 else ""
+        return dict.fromkeys(trials.RELATIVE, nan), note
+    note = ""
+    if low == high and not (rule and rule.relative):
+        low, high, note = nan, nan, "relative has no interval: every user changes by one share"
+    return dict(zip(trials.RELATIVE, (difference / mean, low, high), strict=True)), note
 
 
 # ------------------------------------------------------------------ verdicts
@@ -381,16 +397,19 @@ def why_untested(pair: Pair, trial: Trial) -> str | None:
 
     if system_pairs.why_undefined(pair.sample.values) is not None:
         return None
-    users = len(pair.sample.values)
-    if trial.test == "bootstrap" and users < _FEWEST_RESAMPLED:
-        unit = "users" if pair.clusters is None else "clusters"
-        return (
-            f"margin not tested: the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}: take "
-            "test='t'"
-        )
+    if few := too_few_to_resample(pair, trial):
+        return f"margin not tested: {few}: take test='t'"
     margin = trial.margins[pair.metric]
     mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
     return no_share_of(mean, margin) or _few_differ(pair)
+
+
+def too_few_to_resample(pair: Pair, trial: Trial) -> str:
+    """Return that the bootstrap has too few users for a margin; empty if it has enough."""
+    users, unit = len(pair.sample.values), "users" if pair.clusters is None else "clusters"
+    if trial.test != "bootstrap" or users >= _FEWEST_RESAMPLED:
+        return ""
+    return f"the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}"
 
 
 def _few_differ(pair: Pair) -> str | None:

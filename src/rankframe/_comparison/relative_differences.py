@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Sample
 
 
+#: The variance that rounding leaves of differences that are all one share of the baseline.
+_NO_SPREAD = 1e-12
+
+
 class Moments(NamedTuple):
     """The means of differences and of the baseline, and the variances of these means."""
 
@@ -47,11 +51,15 @@ def paired_interval(difference: Sample, baseline: Array, confidence: float) -> t
 
 
 def fieller(moments: Moments, quantile: float) -> tuple[float, float]:
-    """Solve |mean(d) − e·mean(y)| = t · its standard error for e."""
+    """Solve |mean(d) − e·mean(y)| = t · its standard error for e; without spread, both are e."""
     far = quantile**2
     square = moments.baseline**2 - far * moments.of_baseline
     if not square > 0:
         return nan, nan
+    share = moments.difference / moments.baseline
+    terms = moments.of_difference, share**2 * moments.of_baseline
+    if sum(terms) - 2 * share * moments.of_both <= _NO_SPREAD * sum(terms):
+        return share, share
     middle = (moments.difference * moments.baseline - far * moments.of_both) / square
     product = (moments.difference**2 - far * moments.of_difference) / square
     half = sqrt(max(middle**2 - product, 0.0))

@@ -58,8 +58,7 @@ class Matrix(NamedTuple):
     users: Places | None = None  # of all segments together: the user of each row
     clusters: Places | None = None
     missed: Array | None = None  # 1 where the system has no list for the user, else 0
-    absent: Bits | None = None  # where the system has no row of the user; None if there is none
-    left_out: int | None = None  # of a complete matrix: users with a value, but not in all systems
+    left_out: int | None = None  # of a complete matrix: users with values in some systems only
 
 
 class Place(NamedTuple):
@@ -87,7 +86,7 @@ class Pair(NamedTuple):
     sample: Sample  # the differences of independent observations: users or clusters
     undefined: str | None  # why the differences have no test
     missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
-    left_out: int = 0  # users with a value in one group who are not in the other
+    left_out: int = 0  # users with a value in one group only
     joint: bool = False  # the users are those of all systems
 
     @property
@@ -239,7 +238,6 @@ def _matrices_of(
     def of_rows(name: str, empty: float) -> Array:
         return arranged(rows[name].cast(pl.Float64).to_numpy()[at], empty)
 
-    absent = np.asarray(arranged(np.zeros(len(at)), 1) > 0, np.bool_)
     clusters = None
     if values.cluster is not None:
         clusters = summaries.places_of_users(users[user_columns.CLUSTER])
@@ -252,7 +250,6 @@ def _matrices_of(
         users=summaries.places_of_users(users[values.user]) if pooled else None,
         clusters=clusters,
         missed=of_rows(user_columns.MISSED, 0) if user_columns.MISSED in rows.columns else None,
-        absent=absent if absent.any() else None,
     )
     for metric in values.requested:
         yield matrix(metric=metric.name, values=of_rows(metric.name, nan))
@@ -283,15 +280,12 @@ def _complete(matrix: Matrix) -> Matrix:
     keep = np.asarray(~np.isnan(matrix.values).any(axis=1), np.bool_)
     users = None if matrix.users is None else matrix.users[keep]
     missed = None if matrix.missed is None else matrix.missed[keep]
-    left_out = 0
-    if matrix.absent is not None:
-        incomplete = ~np.isnan(matrix.values).all(axis=1) & matrix.absent.any(axis=1)
-        left_out = _count_left_out(np.asarray(incomplete, np.bool_), keep, matrix.users)
+    incomplete = np.asarray(~np.isnan(matrix.values).all(axis=1) & ~keep, np.bool_)
+    left_out = _count_left_out(incomplete, keep, matrix.users)
     return matrix._replace(
         values=np.ascontiguousarray(matrix.values[keep]),
         users=users,
         missed=missed,
-        absent=None,
         left_out=left_out,
     )
 
@@ -334,7 +328,7 @@ def _pair(
     from rankframe._comparison import statistics
 
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
-    counts, left_out = _who_counts(matrix, place, system, baseline, column)
+    counts, left_out = _who_counts(matrix, system, baseline, column)
     kept = slice(None) if counts.all() else counts
     if column is not None and weights is not None:
         weights = statistics.shares(weights[kept])
@@ -360,7 +354,7 @@ def _pair(
         returning=number - len(change),
         clusters=clusters,
         sample=sample_of(change, weights, clusters),
-        undefined=why_undefined(change),
+        undefined=why_undefined(change) if number else _why_no_pair(matrix, system, baseline),
         missed=_without_lists(*lists) if lists else None,
         left_out=left_out,
         joint=matrix.left_out is not None,
@@ -368,15 +362,13 @@ def _pair(
 
 
 def _who_counts(
-    matrix: Matrix, place: Place, system: _Column, baseline: _Column, column: str | None
+    matrix: Matrix, system: _Column, baseline: _Column, column: str | None
 ) -> tuple[Bits, int]:
     """Find the users for whom both systems are defined, and count those whom only one has."""
     weights, counts = matrix.weights, system.defined & baseline.defined
-    left_out = matrix.left_out or 0
-    if matrix.absent is not None:
-        alone = system.defined & matrix.absent[:, place.baseline]
-        alone |= baseline.defined & matrix.absent[:, place.system]
-        alone &= True if weights is None else weights > 0
+    left_out = matrix.left_out
+    if left_out is None:
+        alone = (system.defined ^ baseline.defined) & (True if weights is None else weights > 0)
         left_out = _count_left_out(alone, counts, matrix.users)
     if column is not None and weights is not None:
         if counts.any() and not (counts & (weights > 0)).any():
@@ -397,6 +389,14 @@ def sample_of(difference: Array, weights: Array | None, clusters: Places | None)
 
     sample = Sample(difference, weights)
     return sample if clusters is None else statistics.of_clusters(clusters, sample)
+
+
+def _why_no_pair(matrix: Matrix, system: _Column, baseline: _Column) -> str:
+    """Return why no user is compared; the users of two groups may differ."""
+    with_values = [bool(column.defined.any()) for column in (system, baseline)]
+    if matrix.left_out or all(with_values):
+        return trials.NO_PAIR
+    return trials.NO_VALUE if not any(with_values) else f"{trials.NO_VALUE} in one of the two"
 
 
 def why_undefined(difference: Array) -> str | None:

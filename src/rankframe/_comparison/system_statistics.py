@@ -52,7 +52,7 @@ def residuals(matrix: Array) -> Array:
 MOST_VARIANCE = 2.0
 
 
-def note_of_variances(matrix: Array) -> str | None:
+def note_of_variances(matrix: Array, cure: str = "test='max_t'") -> str | None:
     """Write that the differences of one pair of systems vary far more than those of the others."""
     if len(matrix) < 2 or not (left := residuals(matrix)).any():
         return None
@@ -64,7 +64,7 @@ def note_of_variances(matrix: Array) -> str | None:
         return None
     return (
         f"assumes that all pairs vary alike: the largest variance of a pair is {ratio:.2g} times "
-        "the mean one: take test='max_t'"
+        f"the mean one: take {cure}"
     )
 
 

@@ -45,6 +45,7 @@ OF_TWO_SIDES = ("mcnemar", "sequential")
 #: Why there is no interval though the differences are known.
 NOBODY_DIFFERS = "no user differs"
 NO_PAIR = "no user has a value in both"
+NO_VALUE = "no user has a value"
 ALL_DIFFER_ALIKE = "every user differs by the same amount"
 ONE_USER = "one user"
 RESAMPLING = ("randomization", "bootstrap")

@@ -63,21 +63,26 @@ def _row(
     names: pl.Series,
     metric: RequestedMetric,
 ) -> dict[str, Any]:
-    overlap, margin = _overlap(*groups), trial.margins.get(place.metric)
+    overlap, traits = _overlap(*groups), labels.traits_of(metric)
+    margin, rule = trial.margins.get(place.metric), trial.rules.get(place.metric)
     of_groups = [names[place.system], names[place.baseline]]
     notes = _notes(groups, of_groups, overlap)
     numbers: dict[str, Any] = {**_numbers(*groups), "p_value": nan, "p_adjusted": nan}
+    interval = nan, nan
     if overlap is not None:
         numbers |= _tests(overlap, trial)
+        interval = overlap.relative_interval(trial.confidence)
         users = min(len(group.users.values) for group in groups)
         notes += cautions.cautions_of_groups(users, numbers["effect_size"], trial, metric)
         untested = "" if margin is None else _untested(groups, of_groups, margin)
         if margin is not None and not untested:
-            higher_is_better = labels.traits_of(metric).higher_is_better
-            numbers |= _within(overlap, margin, higher_is_better=higher_is_better)
+            numbers |= _within(overlap, margin, higher_is_better=traits.higher_is_better)
         notes.append(untested)
-    if rule := trial.rules.get(place.metric):
-        traits = labels.traits_of(metric)
+    means = numbers["difference"], numbers["baseline_mean"]
+    shares, doubt = pair_tests.shares_of(*means, interval, rule)
+    numbers |= shares
+    notes.append(doubt)
+    if rule is not None:
         numbers |= _of_gate(overlap, rule, groups, of_groups, traits, trial.confidence) or _of_copy(
             groups, numbers
         )
@@ -140,7 +145,6 @@ def _numbers(system: Group, baseline: Group) -> dict[str, Any]:
         "mean": means[0],
         "baseline_mean": means[1],
         "difference": means[0] - means[1],
-        "relative": (means[0] - means[1]) / means[1] if means[1] else nan,
         "effect_size": effect,
     }
 
@@ -152,7 +156,6 @@ def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
 
     p, design = overlap.p(), Design(trial.confidence, trials.POWER)
     low, high = overlap.interval(trial.confidence)
-    relative = overlap.relative_interval(trial.confidence)
     return {
         "difference": overlap.moments.difference,
         "p_value": p,
@@ -163,7 +166,6 @@ def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
         "detectable": power_statistics.detectable_at(
             overlap.error(), overlap.freedom() + 1, design
         ),
-        **dict(zip(trials.RELATIVE[1:], relative, strict=True)),
     }
 
 

@@ -15,6 +15,7 @@ from rankframe._evaluation import (
     bounds,
     group_means,
     kept_plans,
+    ranges,
     reduction,
     refusals,
     user_choice,
@@ -449,6 +450,7 @@ def user_values(question: Question) -> Values:
 def in_groups(values: Values) -> Values:
     """Return the values of all users, checked, with at least one row per group."""
     group_means.check_numeric(values)
+    values = ranges.with_registered_checked(values)
     rows, by = values.rows, values.by
     if by:
         rows = user_choice.groups_of(values.source, by).join(rows, on=by, how="left")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import inf, isfinite
+from math import isfinite
 from typing import Any, cast
 
 import polars as pl
 
-from rankframe._evaluation import user_columns
+from rankframe._evaluation import ranges, user_columns
 from rankframe._evaluation.user_columns import Purpose
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels, question
@@ -23,8 +23,6 @@ from rankframe.errors import RankingDataError
 
 #: The name of the caller's table in errors.
 TABLE = "table of values"
-
-_DUST = 1e-9  # by which rounding may exceed a limit
 
 
 def ask(
@@ -40,6 +38,8 @@ def ask(
     if truth is not None or has_items(
         adapters.column_names(frame, "judged table"), by, settings.columns
     ):
+        if truth is None:
+            _check_not_values(frame, metrics, by, settings)
         return question.ask(frame, metrics, truth, by, settings, per_user=per_user)
     _check_options(settings)
     names = _names(metrics)
@@ -55,6 +55,38 @@ def ask(
     return Question(frame, metrics, None, groups, settings, per_user, columns=columns)
 
 
+def _check_not_values(
+    frame: Frame, metrics: Sequence[Metric], by: str | Sequence[str], settings: Settings
+) -> None:
+    """Check that a table of lists is not one of values that has a column of items by chance."""
+    names = adapters.column_names(frame, "judged table")
+    placing = column_roles.with_placing(settings.columns, by, names)
+    are_lists = any(placing.get(role, role) in names for role in ("rank", "score"))
+    if are_lists or not all(isinstance(metric, str) and metric in names for metric in metrics):
+        return
+    item = settings.columns.get("item", "item")
+    found = [item] if item in names else column_roles.fitting("item", settings.columns, by, names)
+    msg = (
+        f"judged table: it has items, in column {next(iter(found), item)!r}, but neither rank nor "
+        f"score. If {metrics[0]!r} is a column of values, drop the column of items: a table of "
+        "values has one row per user. If the table has lists, name their rank= or score=, and "
+        "pass truth="
+    )
+    raise RankingDataError(msg)
+
+
+def check_lists(
+    verb: str, names: Collection[str], by: str | Sequence[str], columns: Columns
+) -> None:
+    """Check that a table without a truth has lists, which a verb shows."""
+    if not has_items(names, by, columns):
+        msg = (
+            f"{verb} shows lists, and a frame without items and without truth= is a table of "
+            f"values, of which compare, summarize, table and charts are: {_IF_LISTS}"
+        )
+        raise ValueError(msg)
+
+
 def has_items(names: Collection[str], by: str | Sequence[str], columns: Columns) -> bool:
     """Whether columns are those of lists; without items and a truth, a table is one of values."""
     plain = "item" in names and column_roles.is_free("item", columns, by)
@@ -64,10 +96,10 @@ def has_items(names: Collection[str], by: str | Sequence[str], columns: Columns)
 def values_of(call: Question) -> Values:
     """Return the input of the statistics, from columns of a table of values."""
     settings, groups = call.settings, call.by
-    requested = call.requested
-    columns = [metric.name for metric in requested]
+    columns = [metric.name for metric in call.requested]
     lazy = adapters.to_lazy(call.frame, TABLE)
     schema = lazy.collect_schema()
+    requested = [_of_type(metric, schema.get(metric.name)) for metric in call.requested]
     users = column_roles.fitting("user", settings.columns, groups, schema)
     user = settings.columns.get("user", users[0] if len(users) == 1 else "user")
     keys = [*groups, user]
@@ -104,7 +136,7 @@ def _check_options(settings: Settings) -> None:
         name
         for name in Options.__annotations__
         if name not in (*keywords.ROLES, "weights")
-        and getattr(settings, name) != getattr(plain, name)
+        and getattr(settings, name) is not getattr(plain, name)  # None or False: may be a table
     ]
     roles = [role for role in settings.columns if role != "user"]
     if lists := [*options, *roles]:
@@ -154,6 +186,14 @@ def _column(
     return RequestedMetric(
         name, pl.col(name), labels.MEAN, per_user=True, reads=reads, own_traits=traits
     )
+
+
+def _of_type(metric: RequestedMetric, dtype: pl.DataType | None) -> RequestedMetric:
+    """Give a Boolean column the range 0 to 1, unless it has another."""
+    traits = labels.traits_of(metric)
+    if dtype != pl.Boolean or isfinite(traits.width):
+        return metric
+    return metric._replace(own_traits=traits._replace(least=0.0, greatest=1.0))
 
 
 def _pair(name: str, limits: object) -> tuple[float, float]:
@@ -264,17 +304,10 @@ def _rules(schema: pl.Schema, columns: Sequence[str], keys: Sequence[str]) -> It
 def _range_rules(requested: Sequence[RequestedMetric]) -> Iterator[Rule]:
     """Yield the rule of each column that has limits, which rounding may exceed."""
     for metric in requested:
-        _, least, greatest = traits = labels.traits_of(metric)
-        if traits.width == inf and least == -inf and greatest == inf:
-            continue
-        dust = _DUST * max(1.0, *(abs(end) for end in (least, greatest) if isfinite(end)))
-        value = pl.col(metric.name).cast(pl.Float64)
-        text = (
-            f"a value outside {least:g} to {greatest:g}, the range of {metric.name!r}: correct it, "
-            f"or declare another range, limits={{{metric.name!r}: (…, …)}}"
-        )
-        outside = (value < least - dust) | (value > greatest + dust)
-        yield Rule(TABLE, metric.name, text, outside)
+        if (outside := ranges.outside(metric)) is not None:
+            cure = f"correct it, or declare another range, limits={{{metric.name!r}: (…, …)}}"
+            text = f"a value outside {ranges.span(metric)}, the range of {metric.name!r}: {cure}"
+            yield Rule(TABLE, metric.name, text, outside)
 
 
 def _raise_first_broken(

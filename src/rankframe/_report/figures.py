@@ -28,7 +28,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
     call, values = numbers.call, numbers.values
     groups, rows = [call.by], values.rows
     if numbers.cut_means is not None:
-        cuts = values.cuts.filter(pl.col("label").is_in(numbers.cut_means["metric"].unique()))
+        cuts = values.cuts.filter(pl.col("label").is_in(numbers.cut_means["metric"].to_list()))
         for place, labels in enumerate(cuts.partition_by("metric", maintain_order=True)):
             means = numbers.cut_means.filter(pl.col("metric").is_in(labels["label"].to_list()))
             charts[f"cut-{place}"] = _cutoff_pictures.at_k(

@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe._comparison import summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
+from rankframe._evaluation import ready_values
 from rankframe._report import facts, figures, markup, sections, verdict
 from rankframe._report.facts import Numbers, ReportCall
 from rankframe._report.markup import Page
@@ -234,6 +235,10 @@ def report(
     like = next(iter(frame.values())) if isinstance(frame, Mapping) else frame
     table, by = run_dicts.as_frame(frame, by)
     k = keywords.whole_number("k", k)
+    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    if truth is None:
+        names = adapters.column_names(table, "judged table")
+        ready_values.check_lists("report", names, by or (), settings.columns)
     run, system = _with_system(table, truth, by, baseline)
     if not metrics:
         first, *others = facts.default_metrics(k)
@@ -248,7 +253,7 @@ def report(
         segments=keywords.group_names(segments),
         k=k,
         trial=trial,
-        settings=keywords.read_options(options, cluster=cluster, count_missed=True),
+        settings=settings,
         options=options,
     )
     numbers = _numbers(call, own_system=system not in adapters.column_names(table, "run"))

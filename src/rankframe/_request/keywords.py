@@ -110,7 +110,7 @@ class StatisticsOptions(Options, total=False):
     """
     limits: Mapping[str, tuple[float, float]] | None
     """Of a table of values: the least and the greatest value of a column, such as ``{"revenue": (0,
-    500)}``. A column that is called like a metric has the range of that.
+    500)}``. A column that is called like a metric has the range of that, and a Boolean one 0 to 1.
     """
 
 
@@ -211,8 +211,8 @@ def read_options(
     options: Mapping[str, Any], *, cluster: str | None = None, count_missed: bool = False
 ) -> Settings:
     """Read the keywords of a verb that takes no bounds; the statistics set the others."""
-    if alien := {"bounds", "scenarios"} & {*options}:
-        msg = f"unknown argument {min(alien)!r}; per_user and evaluate take it"
+    if alien := _ELSEWHERE.keys() & {*options}:
+        msg = f"unknown argument {min(alien)!r}; {_ELSEWHERE[min(alien)]}"
         raise TypeError(msg)
     own = StatisticsOptions.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
@@ -220,6 +220,16 @@ def read_options(
     return Settings(
         **own_options, cluster=cluster, count_missed=count_missed, columns=cast("Columns", columns)
     )
+
+
+#: Keywords of some verbs only, and what users of the others may do.
+_ELSEWHERE = {
+    **dict.fromkeys(("bounds", "scenarios"), "per_user and evaluate take it"),
+    "baseline": "compare, gate, harm, power and diagnose take it",
+    "paired": "compare, gate, report, table and plot.compare take it; this verb has no form for "
+    "groups of different users",
+    "total": "evaluate, summarize, compare and gate take it: here, leave the segments out of by=",
+}
 
 
 def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -> None:

@@ -34,7 +34,8 @@ def register_metric(
     aliases
         Other spellings, each with the label that it stands for; ``{}`` is a number in both.
     value_range
-        The least and the greatest value.
+        The least and the greatest value; one may be infinite. Statistics rely on it, and raise an
+        error at a value outside.
     higher_is_better
         False where lower values are better; None where neither is.
     in_ties

@@ -122,7 +122,10 @@ def kind(frame: object) -> str:
     package = type(frame).__module__.partition(".")[0]
     name = type(frame).__name__
     if package == "pyspark":
-        return f"{package} {name}, which rankframe.spark takes"
+        return (
+            f"{package} {name}, which rankframe.spark takes in evaluate, per_user, summarize and "
+            "compare; other statistics take its per_user(…).toPandas(), a table of values"
+        )
     return name if package == "builtins" else f"{package} {name}"
 
 
