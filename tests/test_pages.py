@@ -418,3 +418,14 @@ def test_a_line_takes_the_tables_of_the_tool(tool):
     label = got.columns[-1]
     mean = float(pl.Series(got[label]).mean())
     assert mean == pytest.approx(sum(ap if "map" in label else ndcg) / 2, abs=1e-12)
+
+
+def test_the_workflow_calls_what_a_developer_calls():
+    workflow = pages.TOP.joinpath(".github", "workflows", "ci.yml").read_text()
+    assert re.findall(r"- run: (.*)", workflow) == [
+        ".ci/run",
+        'pip install --editable ".[test]"',
+        "pytest -n 2 --dist worksteal",
+    ]
+    hooks = pages.TOP.joinpath(".pre-commit-config.yaml").read_text()
+    assert re.findall(r"- repo: (.*)", hooks) == ["local"]
