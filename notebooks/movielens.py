@@ -37,7 +37,7 @@ def ratings() -> pl.DataFrame:
 
 
 def films() -> pl.DataFrame:
-    """Read the 1,682 films: item, and genre as a list, null where the genre is unknown."""
+    """Read the 1,682 films: item, title, and genre as a list, null where the genre is unknown."""
     read = pl.read_csv(
         _file(FILMS),
         separator="\t",
@@ -46,7 +46,7 @@ def films() -> pl.DataFrame:
         new_columns=["item", "title", "year", "genre"],
     )
     genre = pl.col("genre").replace("unknown", None).str.split(" ")
-    return _whole(read.select(pl.col("item").cast(pl.Int32), genre=genre), 1682)
+    return _whole(read.select(pl.col("item").cast(pl.Int32), "title", genre=genre), 1682)
 
 
 def split(rated: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -91,6 +91,13 @@ def write_days(lake: Path, rated: pl.DataFrame, first: date, number: int) -> Non
         for name, table in tables.items():
             (folder := lake / name / f"day={day}").mkdir(parents=True)
             table.write_parquet(folder / "0.parquet")
+
+
+def trending(past: pl.DataFrame, users: pl.DataFrame, n: int = 20) -> pl.DataFrame:
+    """Recommend the films that most users have rated in the last 30 days."""
+    recent = pl.col("time") > pl.col("time").max() - 30 * 24 * 60 * 60
+    counts = past.filter(recent).group_by("item").agg(score=pl.len())
+    return _first(users.join(counts, how="cross"), past, n)
 
 
 def item_knn(past: pl.DataFrame, users: pl.DataFrame, n: int = 20) -> pl.DataFrame:

@@ -6,6 +6,7 @@ import inspect
 import itertools
 import math
 import re
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 
 import rankframe as rf
 from rankframe import parts, plot, trec, typing
+from rankframe._request import labels
 from rankframe._request.labels import METRICS
 
 README = pages.PAGES[0].read_text()
@@ -370,6 +372,23 @@ def test_the_speed_that_is_reported_was_measured():
     assert f"300 M rows of Parquet in {seconds:.0f} s and {memory / 1000:.1f} GB" in README
 
 
+def test_the_number_of_metrics_is_counted():
+    table = README.split("| label | definition | question |")[1].split("\n\n")[0]
+    shown = re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:]))
+    functions = {labels.function_of(label) for label in shown}
+    assert len(table.splitlines()) == 2 + 6
+    assert f"[{len(METRICS) - len(functions)} other metrics](notebooks/metrics.md)" in README
+
+
+def test_the_oldest_versions_are_those_of_the_package():
+    settings = tomllib.loads((pages.TOP / "pyproject.toml").read_text())["project"]
+    wanted = [*settings["dependencies"], *settings["optional-dependencies"]["pandas"]]
+    oldest = dict(one.split(">=") for one in [*wanted, f"Python{settings['requires-python']}"])
+    table = (pages.TOP / "CONTRIBUTING.md").read_text().split("| | oldest | newest |")[1]
+    for name in ("Python", "polars", "pandas"):
+        assert f"| {name} | {oldest[name]} |".lower() in table.lower()
+
+
 GRADES = {"1": {"a": 1, "b": 1}, "2": {"c": 1}}
 RUN = {"1": {"a": 3.0, "x": 2.0, "b": 1.0}, "2": {"y": 2.0, "c": 1.0}}
 
@@ -413,3 +432,14 @@ def test_a_line_takes_the_tables_of_the_tool(tool):
     label = got.columns[-1]
     mean = float(pl.Series(got[label]).mean())
     assert mean == pytest.approx(sum(ap if "map" in label else ndcg) / 2, abs=1e-12)
+
+
+def test_the_workflow_calls_what_a_developer_calls():
+    workflow = pages.TOP.joinpath(".github", "workflows", "ci.yml").read_text()
+    assert re.findall(r"- run: (.*)", workflow) == [
+        ".ci/run",
+        'pip install --editable ".[test]"',
+        "pytest -n 2 --dist worksteal",
+    ]
+    hooks = pages.TOP.joinpath(".pre-commit-config.yaml").read_text()
+    assert re.findall(r"- repo: (.*)", hooks) == ["local"]

@@ -3,18 +3,16 @@
 Pages keep their links as they are in the repository; here they are rewritten to those of the site.
 """
 
-import inspect
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import live_report
 import nbformat
+import reference
 from nbconvert import MarkdownExporter
-
-import rankframe as rf
-from rankframe._request.labels import METRICS
 
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
@@ -22,7 +20,7 @@ REPOSITORY = "https://github.com/rankframe/rankframe/blob/main/"
 
 #: Files of the repository, and the pages that they become.
 PAGES = {
-    TOP / "README.md": "index.md",
+    HERE / "index.md": "index.md",
     TOP / "CHANGELOG.md": "changelog.md",
     TOP / "CONTRIBUTING.md": "contributing.md",
     TOP / "benchmarks" / "README.md": "benchmarks.md",
@@ -38,15 +36,32 @@ def main(folder: Path) -> int:
     pages.mkdir(parents=True, exist_ok=True)
     for source, name in PAGES.items():
         pages.joinpath(name).write_text(with_links_of_the_site(source, markdown(source, pages)))
-    for path in [*PICTURES, HERE / "frames.css"]:
+    index = pages / "index.md"
+    index.write_text(index.read_text().replace("CODE\n", first_code()))
+    for path in [*PICTURES, HERE / "site.css"]:
         shutil.copy(path, pages)
-    shutil.copy(HERE / "keywords.py", folder)
-    pages.joinpath("functions.md").write_text(functions_page())
+    live_report.live_report().save(pages / "report.html", static=True)
+    live_report.save_charts(pages)
+    navigation = reference.write_pages(pages)
     settings = (HERE / "zensical.toml").read_text()
-    source = f'paths = ["{TOP / "src"}"]'
-    folder.joinpath("zensical.toml").write_text(settings.replace('paths = ["src"]', source))
+    for place, text in {
+        'paths = ["src"]': f'paths = ["{TOP / "src"}"]',
+        "    # REFERENCE\n": navigation,
+    }.items():
+        settings = settings.replace(place, text)
+    shutil.copy(HERE / "keywords.py", folder)
+    folder.joinpath("zensical.toml").write_text(settings)
     command = ["zensical", "build", "--strict", "--clean", "-f", "zensical.toml"]
-    return subprocess.run(command, cwd=folder, check=False).returncode
+    code = subprocess.run(command, cwd=folder, check=False).returncode
+    folder.joinpath("site", "llms.txt").write_text(reference.for_language_models(pages))
+    return code
+
+
+def first_code() -> str:
+    """Return the README's first code and what it prints."""
+    found = re.search(r"```python.*?```text.*?```\n", (TOP / "README.md").read_text(), re.DOTALL)
+    assert found
+    return found[0]
 
 
 def markdown(source: Path, pages: Path) -> str:
@@ -54,16 +69,12 @@ def markdown(source: Path, pages: Path) -> str:
     if source.suffix == ".md":
         return source.read_text()
     notebook = nbformat.read(source, 4)
-    for cell in notebook.cells:
-        hidden = "hide-input" in cell.metadata.get("tags", [])
-        if hidden:
-            cell.source = ""
     text, resources = MarkdownExporter().from_notebook_node(
         notebook, resources={"unique_key": source.stem, "output_files_dir": "."}
     )
     for name, picture in resources["outputs"].items():
         pages.joinpath(name).write_bytes(picture)
-    return re.sub(r"<style.*?</style>|```python\n\s*```", "", text, flags=re.DOTALL)
+    return re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
 
 
 def with_links_of_the_site(source: Path, text: str) -> str:
@@ -81,13 +92,6 @@ def with_links_of_the_site(source: Path, text: str) -> str:
         return f"{found[1]}({name}{mark}{anchor})"
 
     return re.sub(r"(\])\((?!https?:|#|data:)([^)\s]+)\)", rewritten, text)
-
-
-def functions_page() -> str:
-    """List all public functions that are no metrics; mkdocstrings writes them out."""
-    names = [name for name in rf.__all__ if inspect.isfunction(getattr(rf, name))]
-    lines = ["# Functions", "", "All functions but the [metrics](metrics.md).", ""]
-    return "\n".join([*lines, *(f"::: rankframe.{name}" for name in names if name not in METRICS)])
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ class UnpackedKeywords(griffe.Extension):
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Unpack the last parameter; if its text names keys, as ``user=``, only these."""
+        if func.docstring:  # a role is of Sphinx
+            func.docstring.value = func.docstring.value.replace(":func:", "")
         *_, last = [None, *func.parameters]
         if last is None or not str(last.annotation).startswith("Unpack[") or not func.docstring:
             return

@@ -369,6 +369,9 @@ class RankFrame(Generic[FrameT]):
         cluster: str | None = ...,
         paired: bool = ...,
         title: str | None = ...,
+        note: str | None = ...,
+        nouns: tuple[str, str] | None = ...,
+        explore: int = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> rankframe._report.report.Report: ...
     def table(
@@ -379,6 +382,7 @@ class RankFrame(Generic[FrameT]):
         by: str | Sequence[str] | None = ...,
         baseline: object = ...,
         digits: int = ...,
+        intervals: bool = ...,
         test: rankframe._comparison.trials.Test = ...,
         correction: rankframe._comparison.trials.Correction | None = ...,
         confidence: float = ...,

@@ -47,8 +47,8 @@ def options_of(case):
     return options if all(isinstance(one, str) for one in options) else None
 
 
-#: The command reads ids of two types as text, and a metric that is named twice once.
-READ = ("item ids are text in the run and integers in the truth", "a duplicate metric")
+#: The command reads ids of two types as text, a metric that is named twice once, and has defaults.
+READ = ("item ids are text in the run and integers in the truth", "a duplicate metric", "no metric")
 REFUSED = [
     case
     for listed in odd_input.cases().values()

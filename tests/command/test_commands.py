@@ -167,7 +167,7 @@ def test_the_demo_is_the_articles_example(capsys):
         ("run.parquet truth.parquet -m map {roles} --by x", "run: no column 'x' for by"),
         ("run.parquet truth.parquet -m map {roles} --out x.xls", "--out must end in one of .csv,"),
         ("run.parquet truth.parquet -m map {roles} --users me", "argument --users: invalid choice"),
-        ("run.parquet truth.parquet", "the following arguments are required: -m/--metric"),
+        ("run.parquet", "no -m, and no truth as the last file"),
         ("run.parquet -m map", "judged table: no column"),
         ("broken.parquet truth.parquet -m map", "broken.parquet: parquet: "),
         ("broken.csv truth.parquet -m map", "broken.csv: could not parse"),
@@ -321,7 +321,6 @@ def test_runs_of_trec_are_compared_in_segments(tmp_path):
     ("arguments", "message"),
     [
         ("a.csv t.csv -m rr", "compare needs two or more runs before the truth, not only a"),
-        ("a.csv t.csv", "the following arguments are required: -m/--metric"),
         ("a.csv b.csv t.csv -m rr --baseline c", "baseline must be one of 'a', 'b', not 'c'"),
         ("a.csv b.csv t.csv -m rr --test x", "argument --test: invalid choice: 'x'"),
         (

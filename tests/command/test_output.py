@@ -420,3 +420,112 @@ def test_a_terminal_sees_that_it_is_at_work(folder, terminal):
     else:
         assert err == b""
     os.close(ours)
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Make standard output a terminal of a width."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+    def of(columns):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        monkeypatch.setenv("COLUMNS", str(columns))
+
+    return of
+
+
+DEFAULTS = ["ndcg@10", "recall@10", "precision@10", "map", "mrr"]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare old.csv new.csv truth.csv",
+        "compare new.csv old.csv truth.csv -m rr --margin 0.01 --by country",
+        "evaluate old.csv new.csv truth.csv",
+        "health old.csv truth.csv",
+        "check old.csv truth.csv",
+        "report old.csv new.csv truth.csv -m rr -o page.html --static",
+        "metrics",
+        "metrics ndcg@10",
+        "metrics err@10",
+        "demo",
+    ],
+)
+def test_a_terminal_breaks_no_word(folder, capsys, terminal, command, columns):
+    terminal(columns)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", printed(capsys, command)).splitlines()
+    assert [line for line in lines if len(line) > columns] == []
+
+
+def test_signs_and_colors_are_for_terminals_alone(folder, capsys, monkeypatch, terminal):
+    worse, better = (
+        "compare old.csv new.csv truth.csv -m rr",
+        "compare new.csv old.csv truth.csv -m rr",
+    )
+    piped = printed(capsys, worse) + printed(capsys, better)
+    assert not re.search("[−+▲▼\x1b]", piped)
+    assert re.search(r" -0\.\d+", piped)
+    terminal(100)
+    assert re.search(
+        r"\x1b\[38;5;208m▼ −0\.\d{4}\x1b\[39m .* −0\.\d+ to −0\.\d+", printed(capsys, worse)
+    )
+    assert re.search(
+        r"\x1b\[38;5;33m▲ \+0\.\d{4}\x1b\[39m .* \+0\.\d+ to \+0\.\d+", printed(capsys, better)
+    )
+    for more in ("--json", "--out -"):
+        assert not re.search("[−+▲▼\x1b]", printed(capsys, f"{worse} {more}"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in printed(capsys, worse)
+
+
+def test_metrics_by_default_are_those_of_a_report(folder, capsys):
+    (row,) = json.loads(printed(capsys, "evaluate old.csv truth.csv --json"))
+    assert [*row] == ["users", *DEFAULTS]
+    rows = json.loads(printed(capsys, "compare old.csv new.csv truth.csv --json"))
+    assert [row["metric"] for row in rows] == DEFAULTS
+    made = rf.report({"old": run(0), "new": run(3)}, truth=TRUTH, baseline="old").tables
+    assert [row["p_adjusted"] for row in rows] == made["comparison"]["p_adjusted"].to_list()
+    gated = json.loads(
+        printed(capsys, "compare old.csv new.csv truth.csv --fail-if-worse map:1 --json")
+    )
+    assert [row["metric"] for row in gated] == ["map"]
+    assert main(["evaluate", "old.csv"]) == 2
+    assert "no -m, and no truth" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-m ndcg@10 map old.csv truth.csv",
+        "-m ndcg@10 -m map old.csv truth.csv",
+        "old.csv truth.csv -m ndcg@10 map",
+        "old.csv -m ndcg@10 map truth.csv",
+        "old.csv -m ndcg@10 --metric map truth.csv --depth 20",
+        "-m ndcg@10 map o=old.csv ./truth.csv",
+        "-mndcg@10 --metric=map old.csv truth.csv",
+    ],
+)
+def test_metrics_and_files_in_any_order(folder, capsys, words):
+    (row,) = json.loads(printed(capsys, f"evaluate {words} --json"))
+    assert [*row] == ["users", "ndcg@10", "map"]
+
+
+def test_a_label_that_is_also_a_file_is_a_label(folder, capsys):
+    Path("map").write_text("")
+    Path("official").write_text("")
+    (row,) = json.loads(printed(capsys, "evaluate -m rr map old.csv truth.csv --json"))
+    assert [*row] == ["users", "rr", "map"]
+    assert "P_5" in printed(capsys, "evaluate -m rr official old.csv truth.csv --json")
+    for words, text in {
+        "-m ndgc@10 old.csv truth.csv": "unknown metric 'ndgc@10'",
+        "old.csv truth.csv -m": "expected one argument",
+    }.items():
+        try:
+            code = main(["evaluate", *words.split()])
+        except SystemExit as stopped:
+            code = stopped.code
+        assert code == 2
+        assert text in capsys.readouterr().err

@@ -202,8 +202,7 @@ def test_a_title_says_how_many_users_and_the_picture_holds_it(name):
     title = chart.title.to_dict()
     said = " ".join([title["text"], *title["subtitle"]])
     assert "users" in said
-    many = "up to 14 users" if "heatmap of seg" in name else "13 to 14 users"
-    assert (many if "segments" in name else "40 users") in said
+    assert ("13 to 14 users" if "segments" in name else "40 users") in said
 
 
 def test_at_k_draws_what_evaluate_returns():
@@ -472,7 +471,7 @@ def test_shares_draws_what_shares_returns(target):
 def test_of_many_values_the_first_are_drawn_and_the_others_counted():
     chart = chart_of("shares of many")
     data = chart.data
-    assert data["value"].n_unique() == 20
+    assert data["value"].n_unique() == 10
     found = rf.shares(RUN, of="maker", k=10, items=ITEMS, weight="log", by="model")
     assert (
         data["target"].min()
@@ -482,7 +481,7 @@ def test_of_many_values_the_first_are_drawn_and_the_others_counted():
     told = f"the others have {left.min():.3g}% to {left.max():.3g}% of exposure"
     assert chart.title.subtitle == [
         "40 users; weight of a rank: 1/log2(rank + 1)",
-        "20 of 27 values, those with the highest target",
+        "10 of 27 values, those with the highest target",
         told,
         "ticks: target, the share in the catalogue",
     ]
@@ -506,7 +505,14 @@ def test_trade_off_draws_the_intervals_of_summarize():
     assert encoding["y"]["title"] == "gini@10 of all lists (lower is better)"
     assert encoding["color"]["legend"] is None  # every name is beside its point
     assert chart.title.text == "gini@10 against ndcg@10"
-    assert chart.title.subtitle == ["40 users; lines: 95% intervals, not corrected"]
+    beaten = chart.data.with_columns(pl.col("y") * -1).select("x", "y").rows()
+    assert chart.data["front"].to_list() == [
+        not any(u >= x and v >= y and (u, v) != (x, y) for u, v in beaten) for x, y in beaten
+    ]
+    lines = "40 users; lines: 95% intervals, not corrected"
+    assert chart.title.subtitle == [
+        lines + "; dashed: none beats them in both" * (chart.data["front"].sum() > 1)
+    ]
     picture = vl_convert.vegalite_to_svg(chart.to_json())
     for name in "abc":
         assert f">{name}</text>" in picture
@@ -554,27 +560,30 @@ def test_the_names_of_a_trade_off_do_not_overlap(name):
 def test_trade_off_leaves_out_intervals_that_are_not_there():
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     chart = SMALL.filter(user=1).rank.plot.trade_off("rr", "hit@1", truth=truth)
-    assert chart.data.drop("place").rows() == [("", "one", 1, 1.0, None, None, 1.0, None, None)]
+    assert chart.data.drop("place", "front").rows() == [
+        ("", "one", 1, 1.0, None, None, 1.0, None, None)
+    ]
     assert "NaN" not in vl_convert.vegalite_to_svg(chart.to_json())
 
 
 def test_lorenz_by_hand():
     chart = SMALL.rank.plot.lorenz(items=FOUR)
     gini = (-3 * 0 - 1 * 1 + 1 * 2 + 3 * 3) / (4 * 6)
+    # half of the exposure, 3 of 6, goes to the first item
     assert chart.data.drop("marked").rows() == [
-        ("", "one", 0, 0, gini),
-        ("", "one", 1 / 4, 0, gini),
-        ("", "one", 2 / 4, 1 / 6, gini),
-        ("", "one", 3 / 4, 3 / 6, gini),
-        ("", "one", 1, 1, gini),
+        ("", "one", 0, 0, 4, gini, 1),
+        ("", "one", 1 / 4, 0, 3, gini, 1),
+        ("", "one", 2 / 4, 1 / 6, 2, gini, 1),
+        ("", "one", 3 / 4, 3 / 6, 1, gini, 1),
+        ("", "one", 1, 1, 0, gini, 1),
     ]
     line = chart.to_dict()["layer"][1]["encoding"]
-    assert line["x"]["title"] == "share of items, least exposed first"
+    assert line["x"]["title"] == "number of items, most exposed first"
     assert line["y"]["title"] == "share of exposure"
-    assert chart.title.text == "Lorenz curve of exposure in the whole lists"
+    assert chart.title.text == "Half of the exposure in the whole lists goes to 1 of 4 items"
     assert chart.title.subtitle == [
         "3 users",
-        f"Gini: one {gini:.3f}",
+        f"half goes to (Gini): one 1 ({gini:.3f})",
         "dashed: even exposure, Gini 0",
     ]
 
@@ -682,7 +691,7 @@ def test_of_many_segments_those_with_most_users_are_drawn():
     run = pl.DataFrame([user]).with_columns(item=1, rank=1)
     chart = run.rank.plot.heatmap("rr", truth=truth, by="city")
     assert chart.title.subtitle == [
-        "40 of 50 segments, those with the most users: up to 2 users in each"
+        "40 of 50 segments, those with the most users: 1 to 2 users in each"
     ]
     assert chart.data["segment"].n_unique() == 40
     assert {str(city) for city in range(10)} <= set(chart.data["segment"])
@@ -702,7 +711,8 @@ def test_the_column_may_be_called_anything(name):
     chart = RUN.rename({"model": name}).rank.plot.at_k("rr", ks=[1], truth=TRUTH, by=name)
     expected = RUN.rank.plot.at_k("rr", ks=[1], truth=TRUTH)
     assert_frame_equal(chart.data, expected.data)
-    assert name in vl_convert.vegalite_to_svg(chart.to_json())
+    legend = RUN.rename({"model": name}).rank.plot.precision_recall(truth=TRUTH, by=name)
+    assert name in vl_convert.vegalite_to_svg(legend.to_json())
 
 
 @pytest.mark.parametrize("name", ["mean", "users", "metric"])
@@ -980,7 +990,7 @@ def test_slips_are_reported_in_a_sentence():
 def test_groups_may_be_durations_and_names_have_two_lines():
     span = pl.duration(days=pl.col("model").rank("dense"))
     run = RUN.with_columns(span.alias("a\nspan")).drop("model")
-    chart = rf.plot.at_k(run, "ndcg", truth=TRUTH, by="a\nspan")
+    chart = rf.plot.at_k(run, "ndcg", "rr", truth=TRUTH, by="a\nspan", together=True)
     assert chart.data["system"].unique().sort().to_list() == [
         f"{n}d" for n in range(1, RUN["model"].n_unique() + 1)
     ]
@@ -1003,7 +1013,8 @@ def test_what_depth_allows_is_drawn():
 )
 def test_cut_offs_are_named(ks, said):
     chart = rf.plot.at_k(RUN, "ndcg", ks=ks, truth=TRUTH)
-    assert chart.title.text == f"ndcg@k at k = {said}"
+    leads = ": c leads at every k" * (len(ks) > 1)
+    assert chart.title.text == f"ndcg@k at k = {said}{leads}"
     mark = chart.to_dict()["layer"][0]["mark"]
     assert mark["type"] == ("rule" if len(ks) == 1 else "area")
 
@@ -1131,6 +1142,29 @@ def last_first():
     return means.sort("ndcg@20", descending=True)["model"].to_list()
 
 
+def test_names_of_a_few_systems_stand_at_their_lines():
+    long = {"a": "a", "b": "b", "c": "popularity of the last month, variant 01"}
+    run = RUN.with_columns(pl.col("model").replace(long))
+    chart = rf.plot.at_k(run, "ndcg", truth=TRUTH)
+    named = chart.data.drop_nulls("name")
+    assert sorted(named["name"]) == ["a", "b", "popularity…ariant 01"]
+    assert chart.to_dict()["layer"][1]["encoding"]["color"]["legend"] is None
+    assert "popularity…ariant 01" in vl_convert.vegalite_to_svg(chart.to_json())
+    means = run.rank.evaluate("ndcg@1", "ndcg@20", truth=TRUTH, by="model")
+    assert {means.sort(name)["model"][-1] for name in means.columns[2:]} == {long["c"]}
+    assert chart.title.text.endswith(f": {long['c']} leads at every k")
+
+
+def test_a_baseline_is_gray_and_the_others_keep_their_colors():
+    from rankframe.plot import _marks
+
+    systems = _colors.Systems(["a", "b", "c"], "model", baseline="b")
+    first, gray, second = _marks.color_of(systems)["color"].to_dict()["scale"]["range"]
+    assert gray["expr"] == _colors.ink(_colors.REST).to_dict()["expr"]
+    inks = [_colors.ink(pair).to_dict()["expr"] for pair in _colors.COLORS[:2]]
+    assert [first["expr"], second["expr"]] == inks
+
+
 def test_of_many_systems_the_best_three_are_colored_and_named():
     chart = chart_of("at_k of many")
     order = last_first()
@@ -1235,10 +1269,10 @@ def test_the_best_path_is_named_and_the_ends_are_inside_of_the_frame():
 
 
 def test_metrics_together_share_an_axis_and_differ_in_dashes():
-    apart = RUN.rank.plot.at_k("precision", "recall", truth=TRUTH).data
+    apart = RUN.rank.plot.at_k("precision", "recall", truth=TRUTH).data.drop("name", "name_at")
     chart = chart_of("at_k together")
     got = chart.data.select(pl.col("metric").alias("panel"), pl.exclude("panel", "metric"))
-    assert_frame_equal(got, apart)
+    assert_frame_equal(got, apart, check_row_order=False)
     assert set(chart.data["panel"]) == {""}
     line = chart.to_dict()["layer"][1]
     assert line["encoding"]["strokeDash"]["scale"]["domain"] == ["precision@k", "recall@k"]
@@ -1294,7 +1328,9 @@ def test_the_title_of_one_pair_names_the_pair_and_the_metric():
     pair = RUN.filter(pl.col("model") != "c")
     chart = pair.rank.plot.compare("rr", truth=TRUTH, baseline="a")
     assert chart.title.text == "b − a: rr"
-    assert chart_of("compare margins").title.text == "Differences from a in ndcg@10, rr"
+    assert chart_of("compare margins").title.text == (
+        "Differences from a in ndcg@10, rr: 1 equivalent, 1 undecided, 2 worse"
+    )
 
 
 @pytest.mark.parametrize(("metric", "falls"), [("ndcg@10", True), ("e@10", False)])

@@ -3,6 +3,8 @@
 import html
 import math
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 from typing import get_args
 
@@ -38,13 +40,16 @@ def test_means_are_those_of_evaluate_and_marks_those_of_compare():
     made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old")
     means = rf.evaluate(lists(), "rr", "hit@1", truth=TRUTH, by="model")
     wide = made.frame.pivot("metric", index="model", values="mean")
-    assert_frame_equal(wide, means.drop("users"))
+    assert wide["model"].to_list() == ["old", "mid", "new"]  # as the caller has them
+    assert_frame_equal(wide.sort("model"), means.drop("users"))
     tested = rf.compare(lists(), "rr", "hit@1", truth=TRUTH, baseline="old")
     p = {(row["metric"], row["model"]): row for row in tested.iter_rows(named=True)}
     for row in made.frame.iter_rows(named=True):
         one = p.get((row["metric"], row["model"]))
         assert row["p_adjusted"] == (one["p_adjusted"] if one else None)
-        assert row["better"] == bool(one and one["p_adjusted"] < 0.05 and one["difference"] > 0)
+        for what, sign in (("better", 1), ("worse", -1)):
+            shown = one and one["p_adjusted"] < 0.05 and one["difference"] * sign > 0
+            assert row[what] == bool(shown)
     assert cells(made, "best") == {"old": False, "mid": False, "new": True}
 
 
@@ -52,13 +57,15 @@ def test_lower_is_better_where_that_is_declared():
     made = rf.table(lists(), "mean_hit_rank@10", "e@3", truth=TRUTH, baseline="old")
     best = made.frame.filter("best").select("metric", "model").rows()
     assert [model for metric, model in best if metric == "mean_hit_rank@10"] == ["new"]
-    assert [model for metric, model in best if metric == "e@3"] == ["mid", "new", "old"]  # a tie
+    assert [model for metric, model in best if metric == "e@3"] == ["old", "mid", "new"]  # a tie
     assert made.frame.filter("better")["model"].unique().to_list() == ["new"]
     worse = rf.table(lists(), "mean_hit_rank@10", truth=TRUTH, baseline="new")
     assert not worse.frame["better"].any()
-    assert worse.note.startswith(
-        "No system is shown to be better than new: paired t test, p < 0.05"
-    )
+    assert worse.frame["worse"].to_list() == [False, True, True]
+    assert worse.note.startswith("‡ worse than new: paired t test, p < 0.05")
+    assert re.search(r"model +mean_hit_rank@10 ↓\n", str(worse))
+    two = rf.table(lists(), "rr", truth=TRUTH.head(2), baseline="old")
+    assert two.note.startswith("No system is shown to be better or worse than old: paired t")
 
 
 def test_a_metric_without_a_direction_has_no_best():
@@ -67,6 +74,7 @@ def test_a_metric_without_a_direction_has_no_best():
         made = rf.table(lists(), "num_relevant", "popularity@2", truth=TRUTH, **options)
         assert not made.frame["best"].any()
         assert "bold" not in made.note
+        assert made.as_markdown().startswith("| model | num_relevant | popularity@2 |")
 
 
 def test_those_that_show_the_same_digits_are_both_best():
@@ -149,7 +157,8 @@ def test_without_a_test_the_mean_decides():
     run = ranks.join(TRUTH, how="cross")
     for baseline in (None, "a", "b"):
         made = rf.table(run, "hit@1", truth=TRUTH, baseline=baseline)
-        assert made.frame["best"].to_list() == [True, False, False]
+        assert made.frame.filter("best")["model"].to_list() == ["a"]
+        assert made.frame["model"][0] == (baseline or "a")
     assert "; bold: the best mean, not tested." in made.note
 
 
@@ -168,7 +177,7 @@ def test_without_a_baseline_there_is_no_test():
     assert made.note == "Means over 10 users; bold: the best mean, not tested."
     assert "†" not in str(made) + made.as_markdown() + made._repr_html_()
     one = rf.table(lists().filter(model="old").drop("model"), "rr", truth=TRUTH, digits=1)
-    assert one.as_markdown().startswith("|  rr |\n|----:|\n| 0.4 |\n")
+    assert one.as_markdown().startswith("| rr ↑ |\n|-----:|\n|  0.4 |\n")
 
 
 def test_the_line_has_test_correction_and_users():
@@ -197,9 +206,9 @@ def test_segments_have_their_own_best():
         ("no", "new"),
         ("se", "new"),
     ]
-    assert made.as_markdown().startswith("| country | model |        rr |")
+    assert made.as_markdown().startswith("| country | model |      rr ↑ |")
     rows = made.frame.select("country", "model").rows()
-    assert rows == [(country, model) for country in ("no", "se") for model in ("mid", "new", "old")]
+    assert rows == [(country, model) for country in ("no", "se") for model in ("old", "mid", "new")]
 
 
 def test_any_frame_will_do():
@@ -212,6 +221,10 @@ def test_any_frame_will_do():
         (runs, TRUTH),
     ]:
         made = rf.table(frame, "rr", truth=truth, baseline="old")
+        if isinstance(frame, dict):
+            made = rf.table(
+                {name: frame[name] for name in RANKS}, "rr", truth=truth, baseline="old"
+            )
         assert made.as_markdown() == expected.as_markdown()
     assert isinstance(lists().to_pandas(), pandas.DataFrame)
 
@@ -250,7 +263,7 @@ class Texts(HTMLParser):
 
 def test_hostile_names_are_text_in_html(hostile):
     read = Texts(hostile._repr_html_())
-    assert read.tags == {*"table thead tbody tfoot tr th td strong".split()}
+    assert read.tags == {*"table thead tbody tfoot tr th td strong small".split()}
     assert {*HOSTILE} <= {*read.texts}
     pytest.importorskip("great_tables")
     shown = Texts(hostile.gt().as_raw_html())
@@ -289,18 +302,21 @@ def test_hostile_names_are_text_in_latex(hostile):
 def test_latex_has_bold_dagger_and_the_line_as_text():
     text = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old").as_latex()
     assert r"new & \textbf{0.783}\textsuperscript{\dag} & \textbf{0.600}" in text
-    assert text.startswith("\\begin{tabular}{lrr}\n\\toprule\nmodel & rr & hit@1 \\\\\n\\midrule")
+    assert text.startswith(r"""\begin{tabular}{lrr}
+\toprule
+model & rr $\uparrow$ & hit@1 $\uparrow$ \\
+\midrule""")
     assert r"\textsuperscript{\dag} better than old: paired t test, p \textless{} 0.05" in text
 
 
 def test_it_is_read_as_text():
     made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", test="randomization")
     assert str(made) == (
-        "model       rr    hit@1\n"
+        "model     rr ↑  hit@1 ↑\n"
         "-----  -------  -------\n"
+        "old    0.403    0.100•\n"
         "mid    0.412    0.100•\n"
         "new    0.783•†  0.600•\n"
-        "old    0.403    0.100•\n"
         "\n"
         "† better than old: paired randomization test, p < 0.05 after Holm's correction for "
         "4 comparisons; 10 users; •: not significantly worse than the best."
@@ -311,7 +327,7 @@ def test_great_tables_has_the_same_marks():
     pytest.importorskip("great_tables")
     made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", test="randomization")
     page = made.gt().as_raw_html()
-    assert re.findall(r"bold;[^>]*>([^<]*)</td>", page) == ["0.100", "0.783†", "0.600", "0.100"]
+    assert re.findall(r"bold;[^>]*>([^<]*)</td>", page) == ["0.100", "0.100", "0.783†", "0.600"]
     assert html.escape("p < 0.05 after Holm") in page
 
 
@@ -413,7 +429,7 @@ def test_a_note_is_a_star_at_its_cell_and_a_line_below():
     }
     assert made.note.endswith(f" * rr mid: {note}.")
     rows = str(made).splitlines()[2:5]
-    assert [row.endswith(" *") for row in rows] == [True, False, False]
+    assert [row.endswith(" *") for row in rows] == [False, True, False]
     assert len({row.index(".") for row in rows}) == 1  # digits align
     assert r"**0.458** \* |" in made.as_markdown()
     assert rf" \* rr mid: {note}." in made.as_markdown()
@@ -424,3 +440,71 @@ def test_a_note_is_a_star_at_its_cell_and_a_line_below():
     for option in ({"weights": "w"}, {"cluster": "group"}, {"primary": "rr"}):
         told = rf.table(lists(), "rr", truth=weighed, baseline="old", **option)
         assert told.frame["note"].null_count() == 3  # the line has these numbers
+
+
+def test_the_order_is_the_callers_and_the_baseline_first():
+    for names, baseline in ((["b", "a", "c"], "c"), (["c", "b", "a"], None)):
+        runs = {name: rows.drop("model") for (name,), rows in lists(names).group_by("model")}
+        runs = {name: runs[name] for name in names}
+        stacked = rf.from_runs(runs)
+        expected = [name for name in (baseline, *(n for n in names if n != baseline)) if name]
+        for frame in (runs, stacked, stacked.lazy(), stacked.cast({"model": pl.Categorical})):
+            made = rf.table(frame, "rr", truth=TRUTH, baseline=baseline)
+            assert made.frame["model"].cast(pl.String).to_list() == expected
+
+
+def test_intervals_are_those_of_summarize():
+    truth = TRUTH.with_columns(pl.col("user").alias("w") + 1)
+    for options in ({}, {"weights": "w"}, {"confidence": 0.8}):
+        made = rf.table(
+            lists(), "rr", "hit@1", truth=truth, intervals=True, baseline="old", **options
+        )
+        expected = rf.summarize(lists(), "rr", "hit@1", truth=truth, by="model", **options)
+        names = ["model", "metric", "mean", "ci_low", "ci_high"]
+        got = made.frame.select(names).sort("model", "metric")
+        assert_frame_equal(got, expected.select(names).sort("model", "metric"))
+    row = made.frame.row(0, named=True)
+    text = f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
+    for form in (str(made), made.as_markdown(), made.as_latex(), made._repr_html_()):
+        assert text in form
+    assert "80% intervals by Student's t; bold: " in made.note
+    assert "[" not in str(rf.table(lists(), "rr", truth=TRUTH, baseline="old"))
+
+
+def test_latex_has_a_caption_and_a_label():
+    made = rf.table(lists(), "rr", truth=TRUTH, baseline="old")
+    text = made.as_latex(caption="50% of the users", label="tab:rr")
+    above = r"""\begin{table}
+\centering
+\caption{50\% of the users}
+\label{tab:rr}
+"""
+    assert text == above + made.as_latex() + "\n\\end{table}"
+    with pytest.raises(ValueError, match=r"label='tab:rr': .*: pass caption="):
+        made.as_latex(label="tab:rr")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_compiles(tmp_path, hostile):
+    odd = [r"\input{x}", "50% #1 $5 ~^", "[2] *"]
+    tables = [
+        hostile.as_latex(caption="A & B_1", label="tab:a"),
+        rf.table(
+            lists(odd), "rr", "mean_hit_rank@9", truth=TRUTH, baseline=odd[2], intervals=True
+        ).as_latex(),
+        rf.table(lists(), (pl.col("rank").min() * -0.5).alias("a–b ≥ −1"), truth=TRUTH).as_latex(),
+    ]
+    (tmp_path / "t.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs}\begin{document}"
+        + "\n\n".join(tables)
+        + r"\end{document}"
+    )
+    done = subprocess.run(
+        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "t.pdf").stat().st_size > 1000

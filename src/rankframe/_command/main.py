@@ -1,17 +1,13 @@
 """Run the command, such as ``rankframe evaluate RUN TRUTH -m map``: output, and an exit code."""
 
 import argparse
-import contextlib
-import inspect
 import json
 import os
 import re
 import shlex
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,8 +23,8 @@ from rankframe._comparison.comparison import compare
 from rankframe._comparison.floors import Floor
 from rankframe._comparison.trials import Rule, Trial
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
-from rankframe._report import report
-from rankframe._request import keywords, labels
+from rankframe._report import facts, report
+from rankframe._request import keywords, labels, progress
 from rankframe._request.keywords import Columns
 from rankframe._tables import health, side_tables, verbs
 from rankframe._warehouse import checking, query
@@ -41,9 +37,9 @@ _MODELS = {
     "M2": "ahjlp tbfhk xbdca fbcdy abcde pemnf hiace oighk agevx zxcqp".split(),
 }
 _MISSED = "num_missed"
+_K = 10  # cut-off of the default metrics
 _ENDS = ("_users", "_low", "_high", "_if_none", "_if_all")  # of columns beside a metric
 _OF_ALL_USERS = (trec.RUN_ID, "num_q")  # lines of trec_eval that are no mean over users
-_PATIENCE = 2.0  # seconds until the command shows the elapsed time
 _RESAMPLED = ("randomization", "bootstrap", "max_t")  # with their own progress bar
 
 
@@ -53,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: success; 1: a gate fails; 2: bad input, or a gate without an interval; 3: an error of
     rankframe itself. For 1 and 2, one line on standard error explains why; for 3, a traceback.
     """
-    namespace = options.parser_of(_COMMANDS).parse_args(arguments)
-    namespace.command_line = sys.argv[1:] if arguments is None else [*arguments]
+    words = sys.argv[1:] if arguments is None else [*arguments]
+    namespace = options.parser_of(_COMMANDS).parse_args(options.with_each_metric(words))
+    namespace.command_line = words
     code = None
     try:
         for name in namespace.modules:
@@ -64,38 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as head, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, TypeError, OSError, ImportError, pl.exceptions.PolarsError) as error:
-        print(f"rankframe: error: {_in_options(files.one_line(error))}", file=sys.stderr)
+        text_tables.print_error(f"rankframe: error: {_in_options(files.one_line(error))}")
         return 2
     except Exception:  # noqa: BLE001  (Python would return 1, which is a failed gate)
         traceback.print_exc()
         return 3
     return code or 0
-
-
-@contextlib.contextmanager
-def _ticking(*, quiet: bool = False) -> Generator[None]:
-    """Show on a terminal the elapsed time of a long command."""
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
-        yield
-        return
-    done, start = threading.Event(), time.monotonic()
-
-    def tick() -> None:
-        pause = _PATIENCE
-        while not done.wait(pause):
-            pause = 1.0
-            passed = time.monotonic() - start
-            print(f"\rrankframe: {passed:.0f} s", end="", file=sys.stderr, flush=True)
-        if time.monotonic() - start > _PATIENCE:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-    ticker = threading.Thread(target=tick, daemon=True)
-    ticker.start()
-    try:
-        yield
-    finally:
-        done.set()
-        ticker.join()
 
 
 #: Keywords that are options of the command.
@@ -180,7 +151,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     metric_labels = _metric_labels(arguments)
     _check_rows(arguments)
     columns, conventions = _read_options(arguments)
-    with _ticking():
+    with progress.clock(terminal=True):
         tables = files.read_files(arguments, columns)
         run, by, columns = _one_run(tables, arguments)
         conventions |= {"truth": tables.truth, "by": by, **tables.beside, **columns}
@@ -201,7 +172,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         text_tables.show_values(
             result, [*by, *({user, "users"} & {*result.columns})], wide=arguments.wide
         )
-        text_tables.print_text("".join(f"{line}\n" for line in missed))
+        text_tables.print_lines(missed)
 
 
 def _split_files(arguments: argparse.Namespace) -> None:
@@ -268,10 +239,12 @@ def _evaluated(
 
 
 def _metric_labels(arguments: argparse.Namespace) -> list[str]:
-    if not arguments.metrics:
-        msg = "the following arguments are required: -m/--metric"
+    if not arguments.metrics and arguments.truth is None:
+        msg = "no -m, and no truth as the last file: name metrics of lists, such as -m coverage@10"
         raise ValueError(msg)
-    return trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
+    return trec.spelled_out(
+        arguments.metrics or facts.default_metrics(_K), nine=arguments.trec_eval_9
+    )
 
 
 def _check_rows(arguments: argparse.Namespace) -> None:
@@ -339,7 +312,7 @@ def _check(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
     labels = trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
     columns, conventions = _read_options(arguments)
-    with _ticking():
+    with progress.clock(terminal=True):
         tables = files.read_files(arguments, columns)
         run, by, columns = _one_run(tables, arguments)
         both: dict[str, Any] = {"truth": tables.truth, "by": by, **tables.beside, **columns}
@@ -347,13 +320,13 @@ def _check(arguments: argparse.Namespace) -> None:
         if names := [name for name in labels if name != trec.RUN_ID]:
             conventions |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
             evaluation.evaluate(run, *names, **conventions, **both).collect()
-    text_tables.print_text(f"No rule is broken ({rows:,} row{'s' * (rows != 1)}).\n")
+    text_tables.print_lines([f"No rule is broken ({rows:,} row{'s' * (rows != 1)})."])
 
 
 def _health(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
     _check_out(arguments)
-    with _ticking():
+    with progress.clock(terminal=True):
         tables = files.read_files(arguments, _columns(arguments))
         run, by, columns = _one_run(tables, arguments)
         groups = by or None  # a single run may have a column of models
@@ -364,7 +337,7 @@ def _health(arguments: argparse.Namespace) -> None:
         counts = result if arguments.wide else result.filter(pl.col("count") > 0)
         text_tables.show(counts, wide=arguments.wide)
         if left_out := result.height - counts.height:
-            text_tables.print_text(f"Counts of 0 that are left out: {left_out} (--wide: all).\n")
+            text_tables.print_lines([f"Counts of 0 that are left out: {left_out} (--wide: all)."])
 
 
 # ------------------------------------------------------------------ compare
@@ -374,10 +347,12 @@ def _compare(arguments: argparse.Namespace) -> int:
     rules, floored = _rules(arguments), _floors(arguments)
     named = dict.fromkeys((*rules, *(floor.metric for floor in floored)))
     arguments.metrics += [name for name in named if name not in arguments.metrics]
+    if not arguments.metrics:  # nobody asked for the tests of the others
+        arguments.primary = arguments.primary or facts.default_metrics(_K)[0]
     metric_labels = _comparable(_metric_labels(arguments))
     columns, conventions = _read_options(arguments)
     test = options.test_options(arguments)
-    with _ticking(quiet=arguments.test in _RESAMPLED):
+    with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
         tables = files.read_files(arguments, columns)
         conventions.update(tables.beside)
         compares = bool(rules or not floored or len(tables.runs) > 1)
@@ -424,7 +399,7 @@ def _outcome(result: pl.DataFrame, arguments: argparse.Namespace, by: Sequence[s
     """Print why each gate passes or fails, and return the exit code."""
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
-        print(_why(row, arguments, by), file=sys.stderr)
+        text_tables.print_error(_why(row, arguments, by))
     if gated["why"].str.starts_with("no interval").any():
         return 2
     return int(not gated["passed"].all())
@@ -480,7 +455,7 @@ def _comparable(labels: Sequence[str]) -> list[str]:
 
 def _print_skipped(names: Sequence[str], why: str) -> None:
     if names:
-        print(f"rankframe: not {why}: {', '.join(names)}", file=sys.stderr)
+        text_tables.print_error(f"rankframe: not {why}: {', '.join(names)}")
 
 
 def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
@@ -549,7 +524,7 @@ def _report(arguments: argparse.Namespace) -> None:
     columns, conventions = _read_options(arguments)
     if arguments.out is not inputs.STDOUT:
         report.check_path(arguments.out)
-    with _ticking(quiet=arguments.test in _RESAMPLED):
+    with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
         tables = files.read_files(arguments, columns)
         conventions.update(tables.beside)
         page = report.report(
@@ -573,9 +548,9 @@ def _report(arguments: argparse.Namespace) -> None:
         return
     with text_tables.replaced(arguments.out) as path:
         page.save(path, static=arguments.static)
-    text_tables.print_text(f"{page.verdict}\n")
     size = arguments.out.stat().st_size / 1000
-    text_tables.print_text(f"Written: {arguments.out} ({size:,.0f} kB)\n")
+    written = f"Written: {arguments.out} ({size:,.0f} kB)"
+    text_tables.print_lines([*f"{page.verdict}".splitlines(), written])
 
 
 def _paths(arguments: argparse.Namespace) -> list[Path]:
@@ -714,11 +689,10 @@ def _metrics(arguments: argparse.Namespace) -> None:
         return
     if arguments.name is not None:
         function = labels.function_of(arguments.name)
-        text = (inspect.getdoc(function) or "").replace("``", "`")
-        print(f"{reference.signature_of(function)}\n\n{text}")
+        text_tables.print_text(reference.explanation(function, text_tables.width()))
         return
     rows = [
-        {"label": label, "definition": (inspect.getdoc(function) or "").partition("\n")[0]}
+        {"label": label, "definition": reference.first_line(function)}
         for label, function in labels.every_label().items()
     ]
     text_tables.show(pl.DataFrame(rows), wide=arguments.wide)
@@ -736,7 +710,8 @@ def _demo(_: argparse.Namespace) -> None:
     truth = truth.drop("rank")
     run = verbs.from_lists(lists)
     text_tables.show(evaluation.evaluate(run, "map", "gmap", "hit@5", truth=truth, by="model"))
-    print("M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20.")
+    said = "M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20."
+    text_tables.print_lines([said])
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -9,10 +9,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
-from rankframe._command import files, inputs
+from rankframe._command import files, inputs, trec
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Size, Test, Trial
-from rankframe._request import keywords
+from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
@@ -80,6 +80,43 @@ def parser_of_command(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     _COMMANDS[name][1](parser)
     return parser
+
+
+def with_each_metric(words: Sequence[str]) -> list[str]:
+    """Repeat -m before each of the labels after it, and move all of them to the end.
+
+    A word that is a file and no label ends the labels, so files may follow them.
+    """
+    named: list[str] = []
+    rest: list[str] = []
+    is_first = in_labels = False
+    for place, word in enumerate(words):
+        if word == "--":
+            return [*rest, *named, *words[place:]]
+        if word in ("-m", "--metric"):
+            is_first = in_labels = True
+            rest += ["-m"] if place + 1 == len(words) else []  # argparse says what is missing
+            continue
+        in_labels = is_first or (in_labels and not (_is_option(word) or _is_file(word)))
+        (named if in_labels else rest).extend(["-m", word] if in_labels else [word])
+        is_first = False
+    return [*rest, *named]
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
+
+
+def _is_file(word: str) -> bool:
+    """Whether a word is a file, a folder, a pattern or an address, and no label."""
+    source = inputs.run_of(word)
+    if not (source.is_stdin or source.is_remote or source.path.exists() or source.is_table):
+        return False
+    try:
+        labels.function_of(word)
+    except ValueError:
+        return not trec.is_set(word)
+    return False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -383,8 +420,7 @@ _RUN = (
 )
 _REPORT = (
     "Write one HTML file that needs no network, and print its verdict. Each run is a system, named "
-    "by NAME=FILE, or after its file without the suffix. Without -m, the metrics are nDCG, recall "
-    "and precision at k, map and mrr. "
+    "by NAME=FILE, or after its file without the suffix. "
 )
 _SQL = (
     "Write evaluate as one SELECT for a warehouse, which is not read: the text is printed. The "
@@ -399,7 +435,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[
         "evaluate runs against their truth",
         _add_evaluate,
         {
-            "usage": "rankframe evaluate RUN [RUN ...] [TRUTH] -m LABEL [-m LABEL ...] [options]",
+            "usage": "rankframe evaluate RUN [RUN ...] [TRUTH] [-m LABEL ...] [options]",
             "description": _EVALUATE + _FILES,
         },
     ),
@@ -423,7 +459,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[
         "compare runs on the same users",
         _add_compare,
         {
-            "usage": "rankframe compare RUN [RUN ...] TRUTH -m LABEL [-m LABEL ...] [options]",
+            "usage": "rankframe compare RUN [RUN ...] TRUTH [-m LABEL ...] [options]",
             "description": _COMPARE + _FILES,
         },
     ),
@@ -523,8 +559,8 @@ def _add_metric(ask: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="LABEL",
-        help="a metric such as ndcg@10, map, P_10 or P.5,10, or a set of trec_eval: official, set "
-        "or all_trec; repeat for more",
+        help="metrics such as ndcg@10 map P_10 P.5,10, or a set of trec_eval: official, set or "
+        "all_trec (default, with a truth: nDCG, recall and precision at 10, map and mrr)",
     )
 
 

@@ -1,6 +1,7 @@
 """Write the reference of all metrics from their docstrings: a page of Markdown."""
 
 import inspect
+import itertools
 import re
 import sys
 import textwrap
@@ -37,7 +38,7 @@ that its function returns.
 
 [All metrics](#all-metrics) · [Vocabulary](#vocabulary) · [Presets](#presets)
 """
-_WIDTH = 80
+_SHORT = 60  # characters of a call in one line, and of a line after which a sentence ends
 _VOCABULARY = """\
 The columns that metrics read, including [your own](your_own.md). `rf.relevant(judged)` returns
 them. Each is derived only if an expression reads it.
@@ -69,7 +70,11 @@ def reference_page() -> str:
 
 def _contents(entries: list[Entry]) -> str:
     rows = [
-        (f"`{_label(e)}`", _first_line(e), f"[{e.function.__name__}](#{e.function.__name__})")
+        (
+            f"`{_label(e)}`",
+            first_line(e.function),
+            f"[{e.function.__name__}](#{e.function.__name__})",
+        )
         for e in entries
     ]
     return _table(("label", "what", "function"), rows)
@@ -206,8 +211,37 @@ def _joined(text: str) -> str:
     return " ".join(text.split())
 
 
-def _first_line(entry: Entry) -> str:
-    return _sections(entry)[""].partition("\n")[0]
+def first_line(function: Callable[..., Any]) -> str:
+    return (inspect.getdoc(function) or "").partition("\n")[0].replace("``", "`")
+
+
+def explanation(function: Callable[..., Any], width: int) -> str:
+    """Write what a metric is, in lines of at most ``width`` characters."""
+    text = re.sub(r"\n-{3,}\n", ":\n", inspect.getdoc(function) or "")
+    whole: list[str] = []
+    for before, line in itertools.pairwise(["", *text.splitlines()]):
+        is_filled = len(before) > _SHORT and _indent(before) == _indent(line)
+        if is_filled and line.strip() and not before.startswith((">>>", "...")):
+            whole[-1] += f" {line.strip()}"
+        else:
+            whole.append(line)
+    lines = [*_signature_of(function), "", *(line.replace("``", "`") for line in whole)]
+    return "".join(f"{_wrapped(line, width)}\n" for line in lines)
+
+
+def _wrapped(line: str, width: int) -> str:
+    indent = _indent(line) + 4 * line.startswith((">>>", "..."))
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _title(module: str) -> str:
@@ -229,8 +263,8 @@ def _call(entry: Entry) -> str:
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
 
 
-def signature_of(function: Callable[..., Any]) -> str:
-    """Write the call of a function with its types, in lines of at most 80 characters."""
+def _signature_of(function: Callable[..., Any]) -> list[str]:
+    """Write the call of a function with its types, one line per parameter if it is long."""
     signature = inspect.signature(function)
     parts: list[str] = []
     for parameter in signature.parameters.values():
@@ -240,10 +274,9 @@ def signature_of(function: Callable[..., Any]) -> str:
         parts.append(f"{parameter.name}: {_type_in_words(parameter.annotation)}{default}")
     name = getattr(function, "__name__", "")
     line = f"{name}({', '.join(parts)})"
-    if len(line) <= _WIDTH:
-        return line
-    lines = [textwrap.fill(f"    {part},", _WIDTH, subsequent_indent=" " * 8) for part in parts]
-    return "\n".join([f"{name}(", *lines, ")"])
+    if len(line) <= _SHORT:
+        return [line]
+    return [f"{name}(", *(f"    {part}," for part in parts), ")"]
 
 
 def _type_in_words(annotation: Any) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -13,11 +14,13 @@ from typing import Any
 import polars as pl
 
 from rankframe._report import results, tabular
+from rankframe.plot import _colors
 
 OUTPUTS = (".csv", ".parquet", ".json")
 _WIDTH = 80  # if the output is not a terminal
 _NARROWEST = 8  # least width of a cut column of names
 _SMALLEST = 1e-4  # smaller p-values are shown as less than this
+_ANSI = {"▲": 33, "▼": 208}  # blue and orange that are read on light and on dark
 _P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse", "p")
 
 
@@ -79,17 +82,35 @@ def print_text(text: str) -> None:
     print(text.encode(encoding, errors="replace").decode(encoding), end="")
 
 
+def print_lines(lines: Sequence[str]) -> None:
+    """Print sentences, which a terminal does not break within a word."""
+    for line in lines:
+        print_text(f"{_wrapped(line, width()) if sys.stdout.isatty() else line}\n")
+
+
+def print_error(line: str) -> None:
+    """Print one line on standard error, which a terminal does not break within a word."""
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    print(_wrapped(line, _columns()) if is_terminal else line, file=sys.stderr)
+
+
+def _wrapped(line: str, length: int, *, after: str = "") -> str:
+    return textwrap.fill(
+        line, length, subsequent_indent=after, break_long_words=False, break_on_hyphens=False
+    )
+
+
 def show(result: pl.DataFrame, *, wide: bool = False) -> None:
     """Print a table; if it is too wide, cut the middle of its texts."""
     texts = [_printable(name) for name, dtype in result.schema.items() if not dtype.is_numeric()]
-    print_text(_fitted(_in_cells(result), None if wide else _width(), texts))
+    print_text(_fitted(_in_cells(result), None if wide else width(), texts))
 
 
 def show_values(result: pl.DataFrame, keys: Sequence[str], *, wide: bool = False) -> None:
     """Print one column per metric, or if this is too wide, one row per metric."""
     drawn = _boxed(_in_cells(result))
     taken = {"metric", "value"} & {*keys}
-    if wide or taken or _breadth(drawn) <= _width():
+    if wide or taken or _breadth(drawn) <= width():
         print_text(drawn)
         return
     cells = _in_cells(result).with_row_index("__rankframe_row")
@@ -99,7 +120,7 @@ def show_values(result: pl.DataFrame, keys: Sequence[str], *, wide: bool = False
         variable_name="metric",
     )
     long = long.sort("__rankframe_row", maintain_order=True).drop("__rankframe_row")
-    print_text(_fitted(long, _width(), [*map(_printable, keys), "metric"]))
+    print_text(_fitted(long, width(), [*map(_printable, keys), "metric"]))
 
 
 def show_comparison(
@@ -117,33 +138,38 @@ def show_comparison(
         head += f" from {_printable(str(shared['baseline']))}"
     if "users" in shared:
         head += f" over {shared['users']} user" + ("" if shared["users"] == 1 else "s")
-    width = _width()
-    print_text(textwrap.fill(f"{head}; {how} (--wide: all columns).", width) + "\n")
+    breadth = width()
+    print_text(_wrapped(f"{head}; {how} (--wide: all columns).", breadth) + "\n")
     systems = [*segments, model]
-    chosen = _most_that_fits(_compared(result), systems, shared, width)
+    chosen = _most_that_fits(_compared(result), systems, shared, breadth)
     texts = [name for name in (*systems, "metric", "baseline") if name in chosen.columns]
-    print_text(_fitted(chosen, width, texts))
-    print_text(_notes(result, systems, width))
+    print_text(_colored(_fitted(chosen, breadth, texts)))
+    print_text(_notes(result, systems, breadth))
 
 
 def _compared(result: pl.DataFrame) -> pl.DataFrame:
     """Write the columns of a comparison as text, and combine some of them."""
 
-    def numbers(name: str) -> pl.Series:
-        return pl.Series(
-            name, [tabular.number(value, 4, "null") for value in result[name]], pl.String
-        )
+    def numbers(name: str, *, signed: bool = False) -> pl.Series:
+        written = [_signed(tabular.number(value, 4, "null")) for value in result[name]]
+        if signed and _has_signs():
+            plus = ["+" if value is not None and value > 0 else "" for value in result[name]]
+            written = [before + text for before, text in zip(plus, written, strict=True)]
+        return pl.Series(name, written, pl.String)
 
     cells = _in_cells(result).with_columns(
-        numbers(name) for name in ("mean", "baseline_mean", "difference", "ci_low", "ci_high")
+        *(numbers(name) for name in ("mean", "baseline_mean")),
+        *(numbers(name, signed=True) for name in ("difference", "ci_low", "ci_high")),
     )
     noted = [f" {tabular.NOTE}" if note else "" for note in result["note"]]
+    marks = [_colors.mark_of(verdict) for verdict in result["verdict"]]
+    marked = [f"{mark or ' '} " if any(marks) and _has_signs() else "" for mark in marks]
     low_to_high = pl.concat_str("ci_low", pl.lit(" to "), "ci_high")
     has_interval = pl.Series(result["ci_low"].is_not_null())
     return cells.with_columns(
         interval=pl.when(has_interval).then(low_to_high).otherwise(pl.lit("null")),
         p=pl.col("p_adjusted"),
-        difference=pl.concat_str("difference", pl.Series(noted)),
+        difference=pl.concat_str(pl.Series(marked), "difference", pl.Series(noted)),
         **{name: pl.col(name).replace("null", "no gate") for name in {"passed"} & {*cells.columns}},
         **{"wins/ties/losses": pl.concat_str("wins", "ties", "losses", separator="/")},
     )
@@ -183,14 +209,33 @@ def _notes(result: pl.DataFrame, systems: Sequence[str], width: int) -> str:
     lines = [
         f"{tabular.NOTE} {_printable(line)}" for line in results.lines_of_notes(result, systems)
     ]
-    return "".join(textwrap.fill(line, width, subsequent_indent="  ") + "\n" for line in lines)
+    return "".join(_wrapped(line, width, after="  ") + "\n" for line in lines)
 
 
 # ------------------------------------------------------------------ cells
 
 
-def _width() -> int:
-    return shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+def width() -> int:
+    """Return the columns of the terminal, or of what a program reads."""
+    return _columns() if sys.stdout.isatty() else _WIDTH
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size((_WIDTH, 24)).columns
+
+
+def _has_signs() -> bool:
+    """Whether − and ▲ can be shown: to people, who do not read them with a program."""
+    return sys.stdout.isatty() and (sys.stdout.encoding or "").lower().startswith("utf")
+
+
+def _colored(text: str) -> str:
+    """Color the marks of verdicts on a terminal, unless NO_COLOR or TERM=dumb say no."""
+    if not _has_signs() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    for mark, color in _ANSI.items():
+        text = re.sub(rf"{mark} \S+", rf"\033[38;5;{color}m\g<0>\033[39m", text)
+    return text
 
 
 def _in_cells(result: pl.DataFrame) -> pl.DataFrame:
@@ -212,8 +257,12 @@ def _cell(name: str, value: object) -> str:
         if name in _P_VALUES:
             return f"<{_SMALLEST:.4f}" if value < _SMALLEST else f"{value:.4f}"
         whole = name.startswith("num_") and value.is_integer()
-        return f"{value:.0f}" if whole else tabular.number(value, 6, "null")
+        return _signed(f"{value:.0f}" if whole else tabular.number(value, 6, "null"))
     return _printable(str(value))
+
+
+def _signed(number: str) -> str:
+    return number.replace("-", "−") if _has_signs() else number
 
 
 def _printable(text: str) -> str:

@@ -40,6 +40,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
                 groups,
                 call.options,
                 confidence=call.trial.confidence,
+                baseline=_baseline(numbers),
                 order=(_order(numbers), numbers.decides),
             ).properties(height=210)
     if numbers.diagnosis is not None:
@@ -59,7 +60,9 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
     if name is not None and call.settings.weights is None:
         of_metric = rows.select(call.by, values.values.user, name, user_columns.MISSED)
         direction = numbers.directions.get(name)
-        charts["distribution"] = _user_pictures.users(of_metric, groups, higher_is_better=direction)
+        charts["distribution"] = _user_pictures.users(
+            of_metric, groups, higher_is_better=direction, baseline=_baseline(numbers)
+        )
     for place, (name, table) in enumerate(numbers.segments.items()):
         if table.height > 1 and (name in _TIMES or table.schema[name].is_temporal()):
             charts |= _by_time(numbers, name, table, f"segment-{place}")
@@ -107,6 +110,11 @@ def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> di
     }
 
 
+def _baseline(numbers: Numbers) -> str | None:
+    baseline = numbers.call.trial.baseline
+    return None if baseline is None else column_roles.in_words(baseline)
+
+
 def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     """Draw the difference, or without a baseline the mean, in each segment with its interval."""
     import altair as alt
@@ -131,7 +139,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     title = title if drawn == "difference" else f"mean {numbers.decides}"
     offset: dict[str, Any] = {"yOffset": alt.YOffset("system:N", sort=systems)} if several else {}
     legend = several and _colors.legend_above(systems)
-    of_systems = Systems(systems, by, _order(numbers), legend)
+    of_systems = Systems(systems, by, _order(numbers), legend, _baseline(numbers))
     base = alt.Chart(rows).encode(
         y=alt.Y("segment:N", sort=segments, title=name, axis=alt.Axis(labelLimit=160)),
         **_marks.color_of(of_systems),

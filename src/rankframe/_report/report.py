@@ -18,7 +18,7 @@ from rankframe._report import facts, figures, markup, sections, verdict
 from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page
-from rankframe._request import keywords
+from rankframe._request import keywords, progress
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
@@ -125,6 +125,7 @@ class Report:
 
 
 @adapters.takes_any_frame
+@progress.clock()
 def report(
     frame: Frame | Mapping[str, Frame],
     /,

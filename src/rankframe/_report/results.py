@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 _SCHEMA = {
     "metric": pl.String,
     "users": pl.Int64,
-    **dict.fromkeys(("mean", "p_adjusted"), pl.Float64),
-    **dict.fromkeys(("best", "better"), pl.Boolean),
+    **dict.fromkeys(("mean", "ci_low", "ci_high", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("higher_is_better", "best", "better", "worse"), pl.Boolean),
     "note": pl.String,
 }
 _SHOWN, _RATING, _BEST_SYSTEM = (f"{labels.INNER}{name}" for name in ("shown", "rating", "best"))
 _BOLD = "bold:"
+_MARKS: Mapping[Literal["better", "worse"], str] = {"better": "†", "worse": "‡"}
 _NOT_WORSE = f"{_BOLD} not significantly worse than the best"
 _BEST_MEAN = f"{_BOLD} the best mean, not tested"
 #: Notes of a comparison that the line below the table has already.
@@ -52,6 +53,7 @@ def table(
     by: str | Sequence[str] | None = None,
     baseline: object = None,
     digits: int = 3,
+    intervals: bool = False,
     test: Test = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
@@ -63,7 +65,7 @@ def table(
     **options: Unpack[Options],
 ) -> ResultsTable:
     """
-    Make a table of systems and metrics: bold for the best, † for better than the baseline.
+    Make a table of systems and metrics: bold for the best, † for better, ‡ for worse.
 
     Parameters
     ----------
@@ -81,10 +83,12 @@ def table(
         identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
         else the first one.
     baseline
-        The system that the others are tested against. By default there is no test and no †, bold
-        is the best mean, and SciPy is not needed.
+        The system that the others are tested against. By default there is no test, no † and no ‡,
+        bold is the best mean, and SciPy is not needed.
     digits
         Decimal places of the means.
+    intervals
+        Add to each mean its interval, by Student's t as in ``summarize``.
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
@@ -114,20 +118,23 @@ def table(
     Returns
     -------
     ResultsTable
-        A LazyFrame is computed at once. ``.as_markdown()``, ``.as_latex()`` and ``.gt()`` (Great
-        Tables) convert it, notebooks show it as HTML, and ``print`` writes text, with • for bold.
+        The systems in the caller's order, the baseline first; ↑ and ↓ are the better directions of
+        the metrics. A LazyFrame is computed at once. ``.as_markdown()``, ``.as_latex()`` and
+        ``.gt()`` (Great Tables) convert it, notebooks show it as HTML, and ``print`` writes text,
+        with • for bold.
         ``.note`` is the line below it: the test and its correction, the number of users, the
         effective number with ``weights``, the number of clusters with ``cluster``, the systems
         without a list for at least 5% of the users, and other notes of ``compare``, with a * at
         their cells. ``.frame`` (polars) has one row per system and metric: segments…, the system,
-        ``metric``, ``users``, ``mean``, ``best``, ``p_adjusted``, ``better``, which is true for
-        means marked †, and ``note``.
+        ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null without ``intervals``),
+        ``p_adjusted``, ``higher_is_better`` (null for a metric without a direction), ``best``,
+        ``better`` and ``worse``, which are true for means marked † and ‡, and ``note``.
 
         Bold (``best``) are, in each segment, the system with the best mean and those that are not
         significantly worse than it: the same test and correction as for †, with the best system as
         the baseline. So several bold means are a tie. Without a ``baseline``, or where a pair has
         no test, the best displayed mean is bold. A metric without a better direction has no bold. †
-        means that the verdict of ``compare`` is in the better direction: ``p_adjusted`` < 1 −
+        and ‡ mean that the verdict of ``compare`` is "better" or "worse": ``p_adjusted`` < 1 −
         ``confidence``. Counts such as ``num_hits`` are averaged.
 
     Examples
@@ -136,10 +143,10 @@ def table(
     >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
     >>> print(rf.table(run, "rr", "hit@1", truth=truth).as_markdown())
-    | model |        rr |     hit@1 |
+    | model |      rr ↑ |   hit@1 ↑ |
     |:------|----------:|----------:|
-    | new   | **0.611** | **0.333** |
     | old   |     0.417 |     0.000 |
+    | new   | **0.611** | **0.333** |
     <BLANKLINE>
     Means over 3 users; bold: the best mean, not tested.
     """
@@ -148,13 +155,15 @@ def table(
         paired=paired,
     )
     digits = keywords.whole_number("digits", digits, least=0)
+    keywords.check_flag("intervals", intervals)
+    runs: list[object] = [*frame] if isinstance(frame, Mapping) else []
     frame, by = run_dicts.as_frame(frame, by)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     if baseline is not None:
         summaries.check_systems("table", question.by)
     values = evaluation.user_values(question)
     summaries.result_schema("table", values, _SCHEMA)
-    if baseline is not None or values.weights is not None:
+    if baseline is not None or intervals or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
     tested = None
     if baseline is not None:
@@ -166,7 +175,15 @@ def table(
         implied = trial._replace(baseline=name, implied=True)
         return comparison.comparison_of(values, implied, "table").collect()
 
-    means = summaries.description_of(values).collect()
+    summary = (
+        summaries.summary_of(
+            values, confidence=confidence, method="t", resamples=resamples, seed=seed, verb="table"
+        )
+        if intervals
+        else summaries.description_of(values)
+    )
+    systems = runs or _systems(frame, values.by)
+    means = _in_order(summary.collect(), values.by, systems, baseline)
     result = _marked(means, tested, values, digits, None if tested is None else compare_with)
     missed = sentences.missed_lines(
         means.select(
@@ -175,8 +192,8 @@ def table(
     )
     dependent = _of_dependent(values, tested=tested is not None)
     note = _line_below(result, tested, dependent, trial)
-    names = [*values.by[1:], *values.by[:1]]
-    notes = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, names)]
+    keys = [*values.by[1:], *values.by[:1]]
+    notes = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, keys)]
     return ResultsTable(result, " ".join([note, *_sentence(missed), *notes]), digits)
 
 
@@ -192,9 +209,20 @@ class ResultsTable:
         """Return it as Markdown: bold, and the note below."""
         return tabular.as_markdown(_grid(self), self.note)
 
-    def as_latex(self) -> str:
-        r"""Return it as LaTeX, for ``\usepackage{booktabs}``: ``\textbf``, †, the note below."""
-        return tabular.as_latex(_grid(self), self.note)
+    def as_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
+        r"""Return it as LaTeX, for ``\usepackage{booktabs}``: ``\textbf``, †, ‡, the note below.
+
+        Parameters
+        ----------
+        caption
+            Text above the table, which then floats: ``\begin{table}``.
+        label
+            What ``\ref`` names, such as ``"tab:results"``; it needs a ``caption``.
+        """
+        if label is not None and caption is None:
+            msg = f"label={label!r}: LaTeX numbers only a table with a caption: pass caption="
+            raise ValueError(msg)
+        return tabular.as_latex(_grid(self), self.note, caption, label)
 
     def gt(self) -> GT:
         """Return a table of Great Tables for more styling: ``pip install 'rankframe[table]'``."""
@@ -206,7 +234,10 @@ class ResultsTable:
             raise ImportError(msg) from None
         grid = _grid(self)
         names = [f"column_{place}" for place in range(len(grid.head))]
-        texts = [[cell.text + cell.marks for cell in row] for row in grid.rows]
+        texts = [
+            [" ".join(filter(None, (cell.text + cell.marks, cell.small))) for cell in row]
+            for row in grid.rows
+        ]
         shown = pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String), orient="row")
         labels: dict[str, Any] = {
             name: as_it_is(html.escape(label)) for name, label in zip(names, grid.head, strict=True)
@@ -248,19 +279,20 @@ def _marked(
     """
     segments = values.by[1:]
     keys = [*segments, *values.by[:1]]
-    means = means.sort(keys, maintain_order=True) if segments else means
     lists = [] if values.of_lists is None else values.of_lists.requested
     directions = pair_tests.directions_of([*values.requested, *lists])
-    result = means.select(*keys, "metric", "users", "mean")
+    higher = pl.col("metric").replace_strict(directions, default=None, return_dtype=pl.Boolean)
+    result = means.select(
+        *keys, "metric", "users", "mean", "ci_low", "ci_high", higher.alias("higher_is_better")
+    )
     result = result.with_columns(
         best=best_or_tied(result, values.by, directions, digits, compare_with)
     )
     if tested is None:
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
-        return result.with_columns(better=False, **nothing).select(*keys, *_SCHEMA)
-    verdicts = tested.select(
-        *keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested, intervals=False)
-    )
+        return result.with_columns(better=False, worse=False, **nothing).select(*keys, *_SCHEMA)
+    shown = [_is(directions, what) for what in _MARKS]
+    verdicts = tested.select(*keys, "metric", "p_adjusted", *shown, unsaid(tested, intervals=False))
     joined = result.join(
         verdicts,
         on=[*keys, "metric"],
@@ -268,7 +300,28 @@ def _marked(
         nulls_equal=True,
         maintain_order="left",
     )
-    return joined.with_columns(pl.col("better").fill_null(value=False)).select(*keys, *_SCHEMA)
+    unmarked = pl.col("better", "worse").fill_null(value=False)
+    return joined.with_columns(unmarked).select(*keys, *_SCHEMA)
+
+
+def _systems(frame: Frame, by: Sequence[str]) -> list[object]:
+    """Return the systems in the order of their first rows."""
+    run = adapters.to_lazy(frame, "run")
+    if not by or by[0] not in run.collect_schema():
+        return []
+    return run.select(pl.col(by[0]).unique(maintain_order=True)).collect().to_series().to_list()
+
+
+def _in_order(
+    means: pl.DataFrame, by: Sequence[str], names: Sequence[object], baseline: object
+) -> pl.DataFrame:
+    """Sort by segment, then the baseline first, then the systems in the caller's order."""
+    if not by:
+        return means
+    order = {name: place for place, name in enumerate([baseline, *names]) if name != baseline}
+    order[baseline] = -1
+    places = pl.Series(_RATING, [order.get(name, len(order)) for name in means[by[0]]], pl.Int64)
+    return means.sort(*by[1:], places, maintain_order=True)
 
 
 def unsaid(tested: pl.DataFrame, *, intervals: bool = True) -> pl.Series:
@@ -397,6 +450,8 @@ def _line_below(
     why = "" if tested is None else sentences.untested(tested)
     bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
     best = f"; {bold}" if result["best"].any() else ""
+    if result["ci_low"].count():
+        best = f"; {trial.confidence * 100:.10g}% intervals by Student's t{best}"
     if tested is None:
         return f"Means over {users}{best}."
     baseline = column_roles.in_words(trial.baseline)
@@ -405,7 +460,8 @@ def _line_below(
     who = users if paired == users else f"{paired} in pairs, means over {users}"
     if why:
         return f"Not tested against {baseline}: {why}; {who}{best}."
-    system = "† better" if result["better"].any() else "No system is shown to be better"
+    marks = [f"{mark} {what}" for what, mark in _MARKS.items() if result[what].any()]
+    system = ", ".join(marks) or "No system is shown to be better or worse"
     how = f"{sentences.test_in_words(trial)}, p < {1 - trial.confidence:.10g} {corrected}"
     return f"{system} than {baseline}: {how}; {who}{best}."
 
@@ -430,8 +486,9 @@ def _grid(results_table: ResultsTable) -> Grid:
     for row in frame.iter_rows(named=True):
         rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = Cell(
             tabular.number(row["mean"], results_table.digits, tabular.DASH),
+            small=_interval(row, results_table.digits),
             kind="best" if row["best"] else "",
-            mark="†" * row["better"],
+            mark="".join(mark for what, mark in _MARKS.items() if row[what]),
             note=f" {tabular.NOTE}" if row["note"] else "",
         )
     nothing = Cell(tabular.DASH)
@@ -442,4 +499,14 @@ def _grid(results_table: ResultsTable) -> Grid:
         ]
         for key, cells in rows.items()
     ]
-    return Grid("", [*keys, *metrics], arranged, keys=len(keys))
+    directions = dict(frame.select("metric", "higher_is_better").iter_rows())
+    heads = [f"{metric}{_ARROWS[directions[metric]]}" for metric in metrics]
+    return Grid("", [*keys, *heads], arranged, keys=len(keys))
+
+
+_ARROWS = {True: " ↑", False: " ↓", None: ""}
+
+
+def _interval(row: Mapping[str, Any], digits: int) -> str:
+    ends = [tabular.number(row[end], digits, "") for end in ("ci_low", "ci_high")]
+    return f"[{', '.join(ends)}]" if all(ends) else ""

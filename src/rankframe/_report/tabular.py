@@ -10,6 +10,9 @@ from typing import NamedTuple
 DASH = "–"  # where a number is undefined
 NOTE = "*"  # at a cell with a note
 BOLD_IN_TEXT = "•"
+_RULE = "2px solid"  # in the color of the text, on any background
+_LEFT = "padding:0.3em 0.8em;text-align:left"
+_RIGHT = "padding:0.3em 0.8em;text-align:right;font-variant-numeric:tabular-nums"
 
 
 class Cell(NamedTuple):
@@ -74,30 +77,41 @@ def as_markdown(grid: Grid, note: str) -> str:
     return "\n".join([*lines, "", _escaped_in_markdown(note)])
 
 
-def as_latex(grid: Grid, note: str) -> str:
+def as_latex(grid: Grid, note: str, caption: str | None = None, label: str | None = None) -> str:
     head, *rows = (" & ".join(row) + r" \\" for row in _texts(grid, _in_latex, _escaped_in_latex))
     columns = "l" * grid.keys + "r" * (len(grid.head) - grid.keys)
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            head,
-            r"\midrule",
-            *rows,
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-            rf"\smallskip{{\footnotesize {_escaped_in_latex(note)}}}",
-        ]
-    )
+    table = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+        "",
+        rf"\smallskip{{\footnotesize {_escaped_in_latex(note)}}}",
+    ]
+    if caption is not None:
+        named = [] if label is None else [rf"\label{{{label}}}"]
+        above = [r"\begin{table}", r"\centering", rf"\caption{{{_escaped_in_latex(caption)}}}"]
+        table = [*above, *named, *table, r"\end{table}"]
+    return "\n".join(table)
 
 
 def as_html(grid: Grid, note: str) -> str:
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in grid.head)
+    """Write HTML with its style in it, since mail and notebooks drop a style sheet."""
+    head = "".join(
+        f'<th scope="col" style="{_LEFT if place < grid.keys else _RIGHT}">{html.escape(name)}</th>'
+        for place, name in enumerate(grid.head)
+    )
     rows = "".join(f"<tr>{''.join(row)}</tr>" for row in _texts(grid, _in_html, _key_in_html)[1:])
-    foot = f'<tfoot><tr><td colspan="{len(grid.head)}" style="text-align: left">'
-    foot += f"{html.escape(note)}</td></tr></tfoot>"
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>{foot}</table>"
+    foot = f'<tfoot><tr><td colspan="{len(grid.head)}" style="{_LEFT};border-top:{_RULE}">'
+    foot += f"<small>{html.escape(note)}</small></td></tr></tfoot>"
+    return (
+        f'<table style="border-collapse:collapse;color:inherit;border-top:{_RULE}">'
+        f'<thead style="border-bottom:1px solid"><tr>{head}</tr></thead><tbody>{rows}</tbody>'
+        f"{foot}</table>"
+    )
 
 
 def _texts(
@@ -126,29 +140,34 @@ def _in_one_line(text: str) -> str:
 def _in_text(cell: Cell, noted: int) -> str:
     # every cell has as many places for marks, so that digits align
     bold = BOLD_IN_TEXT if cell.is_best else " "
-    return cell.text + bold + (cell.mark or " ") + cell.note.ljust(noted)
+    interval = f" {cell.small}" if cell.small else ""
+    return cell.text + bold + (cell.mark or " ") + cell.note.ljust(noted) + interval
 
 
 def _in_markdown(cell: Cell) -> str:
     bold = f"**{cell.text}**" if cell.is_best else cell.text
-    return bold + cell.marks.replace(NOTE, rf"\{NOTE}")
+    interval = f" {cell.small}" if cell.small else ""
+    return bold + cell.marks.replace(NOTE, rf"\{NOTE}") + interval
 
 
 def _in_latex(cell: Cell) -> str:
     number = cell.text.replace("-", "$-$").replace(DASH, "--")
     bold = rf"\textbf{{{number}}}" if cell.is_best else number
     note = r"\textsuperscript{*}" if cell.note else ""
-    return bold + _escaped_in_latex(cell.mark) + note
+    interval = cell.small.replace("-", "$-$")
+    interval = rf" {{\footnotesize {interval}}}" if interval else ""
+    return bold + _escaped_in_latex(cell.mark) + note + interval
 
 
 def _in_html(cell: Cell) -> str:
     text = html.escape(cell.text)
     bold = f"<strong>{text}</strong>" if cell.is_best else text
-    return f'<td style="text-align: right">{bold}{cell.marks}</td>'
+    interval = f" <small>{cell.small}</small>" if cell.small else ""
+    return f'<td style="{_RIGHT}">{bold}{cell.marks}{interval}</td>'
 
 
 def _key_in_html(text: str) -> str:
-    return f'<th scope="row">{html.escape(text)}</th>'
+    return f'<th scope="row" style="{_LEFT};font-weight:normal">{html.escape(text)}</th>'
 
 
 # a [ or * at the start of a row would be read as an option of the \\ before it
@@ -163,6 +182,12 @@ _IN_LATEX = {mark: f"\\{mark}" for mark in "&%#_${}"} | {
     "]": "{]}",
     "*": "{*}",
     "†": r"\textsuperscript{\dag}",
+    "‡": r"\textsuperscript{\ddag}",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "−": "$-$",
+    "≥": r"$\ge$",
+    "Σ": r"$\Sigma$",
     "–": "--",
 }
 _LATEX_MARKS = str.maketrans(_IN_LATEX)

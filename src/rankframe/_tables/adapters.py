@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, cast
 
 import polars as pl
 
+from rankframe._request import progress
 from rankframe._request.types import Frame, FrameT
 from rankframe.errors import RankingDataError
 
@@ -140,7 +141,8 @@ def collected(
 ) -> pl.DataFrame:
     """Run the plan of an eager call, with the engine and the flags for its number of rows."""
     flags = pl.QueryOptFlags.none() if rows <= unoptimized else pl.QueryOptFlags()
-    return plan.collect(engine=_engine(rows), optimizations=flags)
+    with progress.clock():
+        return plan.collect(engine=_engine(rows), optimizations=flags)
 
 
 def _number_of_rows(frames: "Iterable[Frame | None]") -> float:

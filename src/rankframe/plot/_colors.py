@@ -15,31 +15,33 @@ GRAY: Pair = ("#666666", "#BDBDBD")
 REST: Pair = ("#8C8C8C", "#9C9C9C")  # systems that are not among the best of many
 PALE: Pair = ("#E4E4E4", "#4C4C4C")  # grids and areas behind the data
 USERS: Pair = ("#5A7896", "#9DB8D6")
-#: of systems: distinct, also under common forms of color blindness; shapes differ, too
+#: of systems: distinct, also under common forms of color blindness; shapes differ, too. Gray is
+#: the baseline's, blue and orange are the verdicts'.
 COLORS: tuple[Pair, ...] = (
-    ("#0072B2", "#56A8E8"),
-    ("#D55E00", "#FF8A3D"),
-    ("#45137F", "#A98BFF"),
-    ("#5E6B00", "#E8E070"),
-    ("#C26A86", "#D8A0A8"),
+    ("#5B2A9D", "#B79BFF"),
+    ("#6B7A00", "#E8E070"),
+    ("#C26A86", "#E8A6B8"),
+    ("#1E8C84", "#4FE0D2"),
     ("#2B2B2B", "#F5F5F5"),
-    ("#2A93BA", "#4FE0E0"),
-    ("#8A4A1A", "#C08A5E"),
+    ("#7A4A2A", "#C9986E"),
+    ("#3E8E41", "#86E08A"),
+    ("#9C3FA8", "#E58AF0"),
 )
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-#: of verdicts: different colors than those of systems
-_BETTER, _WORSE = ("#005A36", "#7CF2BE"), ("#C2247C", "#F06AAE")
+#: of verdicts: a pair that survives color blindness, and no color of a system
+_BETTER, _WORSE = ("#0060A8", "#6FB7F5"), ("#C24E00", "#FF9A5A")
 VERDICTS: Mapping[str, tuple[Pair, str]] = {
     "better": (_BETTER, "triangle-up"),
     "higher": (_BETTER, "triangle-up"),
     "ranks higher": (_BETTER, "triangle-up"),
-    "not worse": (("#4A55C8", "#9C9CFF"), "diamond"),
-    "equivalent": (("#8A7A00", "#D9C95A"), "square"),
+    "not worse": (("#4C6A8C", "#A9C3E0"), "diamond"),
+    "equivalent": (("#1A1A1A", "#F2F2F2"), "square"),
     "undecided": (GRAY, "circle"),
     "worse": (_WORSE, "triangle-down"),
     "lower": (_WORSE, "triangle-down"),
     "ranks lower": (_WORSE, "triangle-down"),
 }
+_MARKS = {"triangle-up": "▲", "triangle-down": "▼"}
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3])
 _DASH_WORDS = ("solid", "dashed", "dotted", "dashes and dots", "sparse dots", "long dashes")
 LETTERS, NARROW_LETTERS = 84, 46  # characters in a line of a subtitle: 400 and 270 pixels
@@ -57,6 +59,7 @@ class Systems(NamedTuple):
     column: str | None  # None: a single system without a name
     among: Sequence[str] | None = None  # all systems of a page or a call, in the order of colors
     legend: bool | Mapping[str, Any] = True  # own options, if it is a mapping
+    baseline: str | None = None  # it is gray
 
     @property
     def are_many(self) -> bool:
@@ -70,9 +73,11 @@ class Systems(NamedTuple):
     def places(self, *, distinct: bool = False) -> list[int | None]:
         """Return the place of each among all systems; of many, only the best have one."""
         all_names = list(self.names if self.among is None else self.among)
+        all_names = [name for name in all_names if name != self.baseline]
         kept = len(all_names) if distinct or not are_many(all_names) else _tables.BEST
-        places = [all_names.index(name) for name in self.names]
-        return [place if place < kept else None for place in places]
+        names = [name if name != self.baseline else None for name in self.names]
+        places = [None if name is None else all_names.index(name) for name in names]
+        return [None if place is None or place >= kept else place for place in places]
 
 
 def systems_of(
@@ -88,6 +93,11 @@ def systems_of(
         )
         raise ValueError(msg)
     return Systems(names, groups[0] if groups else None, among, legend)
+
+
+def mark_of(verdict: object) -> str:
+    """Return the mark of a verdict in text; none for one that shows no difference."""
+    return _MARKS.get(VERDICTS[str(verdict)][1], "") if verdict in VERDICTS else ""
 
 
 def all_pairs() -> dict[str, str]:

@@ -25,17 +25,23 @@ def at_k(
     confidence: float | None,
     together: bool = False,
     order: tuple[Sequence[str], str] | None = None,
+    baseline: str | None = None,
 ) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the means of labels at cut-offs, with intervals of a confidence.
 
-    In the narrow columns of a page, ``order`` has its systems and what their order is by.
+    In the narrow columns of a page, ``order`` has its systems and what their order is by. The
+    ``baseline`` is gray.
     """
     names, cutoffs = _tables.texts(labels["metric"]), labels["k"].unique().sort().to_list()
     table = _means_by_panel(means, labels, groups, together=together)
     _tables.check_values(table["mean"], ", ".join(names))
     _tables.check_rows(table, "points", "fewer cut-offs")
     systems = _systems_of(table.filter(k=cutoffs[-1]), labels, groups, order)
+    has_names = not together and systems.column is not None
+    systems = systems._replace(
+        baseline=baseline, legend=systems.legend if systems.are_many or not has_names else False
+    )
     limits = _tables.shared_limits(_tables.requested_at(labels), table["mean"])
     panels = _tables.texts(table["panel"])
     three = len(panels) == 3 and not systems.are_many
@@ -43,10 +49,13 @@ def at_k(
         table = _tables.best_last(table, systems.names)
         places = {name: place for place, name in enumerate(panels)}
         table = table.sort(pl.col("panel").replace_strict(places), maintain_order=True)
-        table = _tables.with_names(table, [] if together else systems.best, limits[1])
+    if has_names:
+        best = systems.best if systems.are_many else systems.names
+        table = _tables.with_names(table, best, limits[1], bands=not systems.are_many)
     by = f"{names[0]}@{cutoffs[-1]}" if order is None else order[1]
+    leader = _tables.leader_of(table, _tables.requested_at(labels))
     title = _panels.title_of(
-        f"{', '.join(f'{name}@k' for name in names)} at k = {_tables.as_text(cutoffs)}",
+        f"{', '.join(f'{name}@k' for name in names)} at k = {_tables.as_text(cutoffs)}{leader}",
         *_subtitle(table, systems, by, options, confidence),
         *_tables.missed(means, groups, "selected"),
         narrow=order is not None,
@@ -126,7 +135,8 @@ def _curves(
         title = "mean" if metrics else f"mean {panels[0]}"
     up: dict[str, Any] = {"title": title, "scale": _scale(table, limits)}
     y = alt.Y("mean:Q", axis=_marks.axis_of(), **up)
-    x = _cutoff_axis(cutoffs, room=many and not metrics)
+    has_names = "name_at" in table.columns
+    x = _cutoff_axis(cutoffs, room=has_names)
     base = alt.Chart().encode(x=x, **_colors_of(systems, metrics))
     base = _marks.described(base, table, words)
     lines = _marks.lines_of(base, systems).encode(y=y)
@@ -148,12 +158,11 @@ def _curves(
         band = _band(base, table, limits, up, opacity=0.25 if many else 0.15)
         band = band.encode(detail="metric:N") if metrics else band
         layers = [band.transform_filter(pointed) if many else band, lines]
-    if not many:
-        return [*layers, points]
-    if not metrics:
+    layers.insert(0 if many else len(layers), points)  # selections are in the first layer
+    if has_names:
         names_at = base.encode(y=alt.Y("name_at:Q", **up))
-        layers += _names_beside(names_at, 130 if len(panels) == 1 else 75)
-    return [points, *layers]  # Altair looks for selections in the first layer
+        layers += _names_beside(names_at, 130 if len(panels) == 1 else 75, chosen=many)
+    return layers
 
 
 def _scale(table: pl.DataFrame, limits: tuple[float, float]) -> alt.Scale:
@@ -216,10 +225,12 @@ def _cutoff_axis(cutoffs: Sequence[int], *, room: bool) -> alt.X:
     return alt.X("k:Q", title="k", axis=axis, scale=scale)
 
 
-def _names_beside(base: alt.Chart, limit: float) -> list[alt.Chart]:
-    """Write the names of the best systems to the right of the ends of their lines."""
-    shown = alt.when(_marks.chosen()).then(alt.value(1)).otherwise(alt.value(0))
-    base = base.transform_filter("isValid(datum.name)").encode(opacity=shown)
+def _names_beside(base: alt.Chart, limit: float, *, chosen: bool = True) -> list[alt.Chart]:
+    """Write the names of the best systems, or of the chosen, to the right of their lines."""
+    base = base.transform_filter("isValid(datum.name)")
+    if chosen:
+        shown = alt.when(_marks.chosen()).then(alt.value(1)).otherwise(alt.value(0))
+        base = base.encode(opacity=shown)
     look: dict[str, Any] = {"align": "left", "dx": 8, "fontSize": 11, "fontWeight": "bold"}
     return _marks.with_halo(base, "name:N", limit=limit, **look)
 

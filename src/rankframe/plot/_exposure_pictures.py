@@ -27,6 +27,7 @@ _TARGETS: dict[str, str] = {
     "candidates": "the share in the catalogue without each user's history",
 }
 _MOST_CROSSED = 2  # lines behind a name that is still readable
+_FEW = 20  # values on a linear scale
 _GAP = 5  # pixels between a point and its name
 #: where a name may be: to the right of its point, and above it
 _SIDES = {
@@ -122,12 +123,18 @@ def lorenz(
     systems = _colors.systems_of(names, groups, among)
     what = {"item": "items", "shown": "items shown at all"}
     text = what.get(of, f"values of {sentences.one_line(column)}")
-    curves = table.group_by("panel", "system", maintain_order=True).agg(pl.col("gini").first())
+    curves = table.group_by("panel", "system", maintain_order=True).agg(
+        pl.col("gini", "half").first(), pl.col("above").max()
+    )
+    half, number = (
+        " to ".join(dict.fromkeys(f"{end:,.0f}" for end in sentences.ends(curves[name])))
+        for name in ("half", "above")
+    )
     return _panels.in_panels(
         _lorenz_layers(table, systems, text),
         table,
         _panels.title_of(
-            f"Lorenz curve of exposure in {lists}",
+            f"Half of the exposure in {lists} goes to {half} of {number} {text}",
             counted,
             *_gini_texts(curves, names),
             "dashed: even exposure, Gini 0",
@@ -139,20 +146,30 @@ def lorenz(
 
 
 def _lorenz_layers(table: pl.DataFrame, systems: Systems, what: str) -> list[alt.Chart]:
-    shared: dict[str, Any] = {
-        "scale": _marks.FROM_0_TO_1,
-        "axis": _marks.axis_of(format="~%", tickCount=5),
-    }
+    number = int(_tables.greatest(table, "above"))
+    is_long = number > _FEW  # on a linear scale, the few that are shown would be one line
+    scale = alt.Scale(type="log" if is_long else "linear", domain=[1, max(number, 2)], nice=False)
+    shown = _marks.axis_of(format="~s", tickCount=5)
     axes: dict[str, Any] = {
-        "x": alt.X("values:Q", title=f"share of {what}, least exposed first", **shared),
-        "y": alt.Y("exposure:Q", title="share of exposure", **shared),
+        "x": alt.X(
+            "above:Q", title=f"number of {what}, most exposed first", scale=scale, axis=shown
+        ),
+        "y": alt.Y(
+            "top:Q",
+            title="share of exposure",
+            scale=_marks.FROM_0_TO_1,
+            axis=_marks.axis_of(format="~%", tickCount=5),
+        ),
     }
-    ends = alt.InlineData([{"values": 0, "exposure": 0}, {"values": 1, "exposure": 1}])
+    steps = [number ** (step / 40) for step in range(41)]
+    ends = alt.InlineData([{"above": step, "top": step / number} for step in steps])
     even = alt.Chart(ends).mark_line(color=_marks.GRAY, strokeDash=[4, 3], strokeWidth=1)
     even = even.encode(**axes)
-    base = alt.Chart().encode(**axes, **_marks.color_of(systems), order="values:Q")
-    words = {"segment": "panel", "system": "system", f"share of {what}": "values"}
-    words |= {"share of exposure": "exposure", "Gini": "gini"}
+    base = alt.Chart().transform_filter("datum.above > 0")
+    base = base.transform_calculate(top="1 - datum.exposure")
+    base = base.encode(**axes, **_marks.color_of(systems), order="values:Q")
+    words = {"segment": "panel", "system": "system", f"number of {what}": "above"}
+    words |= {"half of the exposure goes to": "half", "Gini": "gini"}
     base = _marks.described(base, table, words)
     points = _marks.points_of(base, systems, 30, _marks.chosen()).transform_filter("datum.marked")
     line = _marks.lines_of(base, systems)
@@ -181,17 +198,19 @@ def trade_off(
     }
     table = _with_places(table, domains, size, systems.best if systems.are_many else None)
     has_all_names = systems.column is None or table["place"].null_count() == 0
+    table = table.with_columns(front=_on_front(table, requested))
     if systems.are_many:
         table = _tables.best_last(table, systems.names)
     systems = systems._replace(legend=not has_all_names)
     across, up = map(sentences.one_line, names)
+    front = "; dashed: none beats them in both" if table["front"].sum() > 1 else ""
     return _panels.in_panels(
         _trade_off_layers(table, systems, requested, domains, confidence),
         table,
         _panels.title_of(
             f"{up} against {across}",
             f"{_tables.user_count(table['users'])}{_tables.weighted_by(call.options)}; "
-            f"lines: {confidence * 100:.10g}% intervals, not corrected",
+            f"lines: {confidence * 100:.10g}% intervals, not corrected{front}",
             *([_tables.selectable(names[0], interval=False)] if systems.are_many else []),
             *_tables.missed(summary, call.groups),
         ),
@@ -239,10 +258,8 @@ def _trade_off_layers(
     }
     x, y = alt.X("x:Q", axis=quiet, **axes["x"]), alt.Y("y:Q", axis=quiet, **axes["y"])
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
-    if systems.are_many:
-        bars = base.mark_rule(strokeWidth=1.5, clip=True)
-        shown = alt.when(_marks.chosen()).then(alt.value(0.6)).otherwise(alt.value(0.1))
-        bars = bars.encode(opacity=shown)
+    if systems.are_many:  # crosses of all would hide the points
+        bars = bars.transform_filter(alt.FieldOneOfPredicate("system", systems.best))
     layers = [
         bars.transform_filter("isValid(datum.x_low)").encode(
             x=alt.X("x_low:Q", **axes["x"]), x2="x_high:Q", y=y
@@ -253,6 +270,9 @@ def _trade_off_layers(
     ]
     base = base.encode(x=x, y=y)
     points = _marks.points_of(base, systems, 70, _marks.chosen())
+    if table["front"].sum() > 1:
+        best = alt.Chart().mark_line(color=_marks.GRAY, strokeDash=[4, 3], strokeWidth=1)
+        layers.append(best.transform_filter("datum.front").encode(x=x, y=y, order="x:Q"))
     layers.insert(0 if systems.are_many else 2, points)
     for place in _tables.texts(table["place"].drop_nulls()):
         right, above = _SIDES[place]
@@ -265,6 +285,22 @@ def _trade_off_layers(
         named = base.transform_filter(f"datum.place === '{place}'")
         layers += _marks.with_halo(named, "system:N", fontSize=11, fontWeight="bold", **side)
     return layers
+
+
+def _on_front(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.Series:
+    """Return which points no other one beats in both metrics; none without two directions."""
+    signs = [labels.traits_of(metric).higher_is_better for metric in requested]
+    if None in signs:
+        return pl.repeat(value=False, n=len(table), eager=True)
+    points = [
+        (panel, x if signs[0] else -x, y if signs[1] else -y)
+        for panel, x, y in table.select("panel", "x", "y").iter_rows()
+    ]
+    beaten = [
+        any(p == q and u >= x and v >= y and (u, v) != (x, y) for q, u, v in points)
+        for p, x, y in points
+    ]
+    return ~pl.Series(beaten, dtype=pl.Boolean)
 
 
 def _with_places(
@@ -359,10 +395,10 @@ def _gini_texts(curves: pl.DataFrame, systems: Sequence[str]) -> list[str]:
     """Write the Gini coefficients of a few lines, or the least and the greatest of many."""
     if len(curves) <= 4 and curves["panel"].n_unique() == 1:
         coefficients = [
-            f"{sentences.one_line(row['system'])} {row['gini']:.3f}".strip()
+            f"{sentences.one_line(row['system'])} {row['half']:,} ({row['gini']:.3f})".strip()
             for row in curves.to_dicts()
         ]
-        return [f"Gini: {', '.join(coefficients)}"]
+        return [f"half goes to (Gini): {', '.join(coefficients)}"]
     least, most = _tables.bounds(curves["gini"])
     lines = [f"Gini: {least:.3f} to {most:.3f}"]
     if len(systems) > _tables.MOST_COLORED:

@@ -84,8 +84,8 @@ def shares(
     -------
     altair.LayerChart or altair.FacetChart
         One bar per value and system, for all its lists together, with a tick at the target. Values
-        are sorted by target, or without one by share, highest first. If there are more than 20, the
-        first 20 are drawn, and the subtitle reports the share of the others. The drawn numbers are
+        are sorted by target, or without one by share, highest first. If there are more than 10, the
+        first 10 are drawn, and the subtitle reports the share of the others. The drawn numbers are
         in ``chart.data``: ``panel``, ``value``, ``system``, ``share``, ``target``.
 
     Raises
@@ -200,7 +200,7 @@ def lorenz(
     **columns: Unpack[Columns],
 ) -> alt.LayerChart | alt.FacetChart:
     """
-    Draw the Lorenz curve of exposure: how unevenly lists show the items of the catalogue.
+    Draw the Lorenz curve of exposure: how few items of the catalogue have most of it.
 
     Parameters
     ----------
@@ -239,11 +239,13 @@ def lorenz(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One line per system, for all its lists together: items are sorted by exposure, lowest first,
-        including those never shown, and the line is their cumulative share of exposure. The
-        diagonal is even exposure; the Gini coefficient is twice the area between it and the line.
-        The drawn numbers are in ``chart.data``: ``panel``, ``system``, ``values`` (the share of
-        items), ``exposure`` (their share of exposure), ``gini``, and ``marked``, true where the
+        One line per system, for all its lists together: the share of exposure of the items that
+        are exposed most, by their number, on a logarithmic scale; the title has the number that
+        has half of it. It is the Lorenz curve, read from its upper end. Dashed is even exposure;
+        the Gini coefficient is twice the area between the diagonal and the Lorenz curve. The drawn
+        numbers are in ``chart.data``: ``panel``, ``system``, ``values`` (the share of items, least
+        exposed first), ``exposure`` (their share of exposure), ``above`` (the number of other
+        items), ``gini``, ``half``, and ``marked``, true where the
         line has the shape of its system. A line of many items is drawn through at most about 200
         points. If there are more than six systems, only the three most even ones are colored; click
         the legend to select systems.

@@ -20,7 +20,7 @@ _MOST_PAIRED = 12  # systems for which each pair has its own row
 _MOST_SEGMENTS = 40  # rows of a readable heatmap
 _COEFFICIENTS = {"kendall_tau": "Kendall's τ", "tau_ap": "τ_AP"}
 _READINGS = {
-    "kendall_tau": "pairs of systems in the same order minus pairs in opposite order, without ties",
+    "kendall_tau": "1: the same order; 0: unrelated; −1: reversed",
     "tau_ap": "row: the evaluated order; column: the truth",
 }
 _FULL, _OPPOSED = ("#08519C", "#2B7BC4"), ("#A63603", "#C25A14")  # the ends of scales
@@ -57,11 +57,16 @@ def compare(
         return _triangle(table, title, look, confidence, higher_is_better=better)
     pairs = table.select("pair", "system", "baseline").unique("pair", maintain_order=True)
     order = _tables.pair_order(table, higher_is_better=better)
+    counts = table["verdict"].value_counts(sort=True)
+    proven = ", ".join(
+        f"{count} {verdict}" for verdict, count in counts.sort("verdict").iter_rows()
+    )
     text = f"Differences of systems in {what}"
     if len(pairs) == 1:
         text = f"{order[0]}: {what}"
     elif trial.baseline is not None:
         text = f"Differences from {sentences.one_line(trial.baseline)} in {what}"
+        text += f": {proven}"
         order = pl.Series(order).replace_strict(pairs["pair"], pairs["system"]).to_list()
     alone = "simultaneous" if trial.test in trials.SIMULTANEOUS else "not corrected"
     intervals = f"{confidence * 100:.10g}% intervals, {alone}"
@@ -366,13 +371,13 @@ def heatmap(
     )
     color = alt.Color(
         "share:Q",
-        title=["share of the", "metric's", "greatest"],
+        title=["relative to", "the metric's", "best cell"],
         scale=alt.Scale(range=[*map(_colors.ink, (_colors.PALE, _FULL))], domain=[0, 1]),
         legend=alt.Legend(format="%", padding=8),
     )
     base = _marks.described(base, table, words)
     layers = _cells(base, color, alt.Text("text:N"), "datum.share > 0.6")
-    counted = f"up to {_tables.user_count(table['users'].top_k(1))} in each"
+    counted = f"{_tables.user_count(table['users'])} in each"
     if len(segments) > _MOST_SEGMENTS:
         first = f"{len(drawn)} of {len(segments):,} segments, those with the most users"
         counted = f"{first}: {counted}"

@@ -23,13 +23,14 @@ from rankframe.errors import RankingDataError
 
 MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
 MOST_PANELS = 12  # rows of panels
-MOST_VALUES = 20  # values of a column whose shares are drawn; the others are summed
+MOST_VALUES = 10  # values of a column whose shares are drawn; the others are summed
 MOST_COLORED = 6  # systems with their own colors; if there are more, only the best have one
 BEST = 3
 AXES = ("recall", "precision")
 #: the labels of an interpolated curve, and the recall of each
 INTERPOLATED = {f"interpolated_precision(recall={step / 10})": step / 10 for step in range(11)}
 _NAME_HEIGHT = 1.35 * 13 / 300  # of a name with room, as a share of a panel
+_NAME = 20  # characters of a name beside its line
 _DUST = 1e-12  # a difference that comes from rounding alone
 _MOST_RANKED = 40  # systems whose names fit beside one axis
 _WEIGHTS: dict[str | float, str] = {
@@ -250,12 +251,19 @@ def best_last(table: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:
     return table.sort(pl.col("system").replace_strict(places), maintain_order=True)
 
 
-def with_names(table: pl.DataFrame, best: Sequence[str], most: float) -> pl.DataFrame:
-    """Add names at the line ends of the best of many systems, apart and at most at ``most``."""
+def with_names(
+    table: pl.DataFrame, best: Sequence[str], most: float, *, bands: bool
+) -> pl.DataFrame:
+    """Add names at the line ends of the best systems, apart and at most at ``most``.
+
+    With ``bands``, the axis has room for the intervals, too.
+    """
     ends = pl.col("k") == pl.col("k").max()
     panels: list[pl.DataFrame] = []
     for rows in table.partition_by("panel", maintain_order=True):
-        low, high = bounds(rows["mean"].drop_nulls()) if rows["mean"].count() else (0.0, 1.0)
+        names = ("mean", "ci_low", "ci_high") if bands else ("mean",)
+        drawn = pl.concat([rows[name].alias("mean") for name in names])
+        low, high = bounds(drawn.drop_nulls()) if drawn.count() else (0.0, 1.0)
         rows_with_names = rows.filter(ends & pl.col("system").is_in(best)).drop_nulls("mean")
         ends_at = dict(rows_with_names.select("system", "mean").rows())
         places = _apart(ends_at, _NAME_HEIGHT * (high - low), most)
@@ -300,8 +308,31 @@ def _placed(rows: pl.DataFrame, ends: pl.Expr, places: Mapping[str, float]) -> p
     name_at = pl.col("system").replace_strict(places, default=None, return_dtype=pl.Float64)
     at_end = pl.when(ends & name_at.is_not_null())
     return rows.with_columns(
-        at_end.then("system").alias("name"), at_end.then(name_at).alias("name_at")
+        at_end.then(pl.col("system").map_elements(_shortened, pl.String)).alias("name"),
+        at_end.then(name_at).alias("name_at"),
     )
+
+
+def _shortened(name: str) -> str:
+    """Cut the middle of a long name: names often differ at their ends."""
+    return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[1 - _NAME // 2 :]}"
+
+
+def leader_of(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> str:
+    """Name the system that is the best at every cut-off and in every panel, if there is one."""
+    directions = {labels.traits_of(metric).higher_is_better for metric in requested}
+    means = table.drop_nulls("mean")
+    if len(directions) > 1 or None in directions:
+        return ""
+    if min(means["system"].n_unique(), means["k"].n_unique()) < 2:
+        return ""
+    sign = 1 if directions == {True} else -1
+    keys = [name for name in ("panel", "metric", "k") if name in means.columns]
+    best = pl.col("mean") * sign == (pl.col("mean") * sign).max().over(keys)
+    leading = means.filter(best)
+    if leading["system"].n_unique() > 1 or leading.height < means.select(keys).n_unique():
+        return ""
+    return f": {sentences.one_line(leading['system'][0])} leads at every k"
 
 
 def differences(
@@ -546,7 +577,10 @@ def padded(table: pl.DataFrame, axis: str, limits: tuple[float, float]) -> tuple
 
 
 def lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
-    """Cumulate exposure over values, least exposed first, and keep enough points of each line."""
+    """Cumulate exposure over values, least exposed first, and keep enough points of each line.
+
+    ``above`` is the number of values that are exposed more; ``half`` how many have half of it all.
+    """
     keys = ["panel", "system"]
     exposed = rows.filter(pl.col("share").is_not_null())
     lines = exposed.select(keys).n_unique()
@@ -559,8 +593,9 @@ def lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
         points = line.select(
             values=pl.int_range(1, number + 1) / number,
             exposure=pl.col("exposure").cum_sum() / total,
+            above=number - pl.int_range(1, number + 1),
         )
-        start = pl.DataFrame({"values": [0.0], "exposure": [0.0]})
+        start = pl.DataFrame({"values": [0.0], "exposure": [0.0], "above": [number]})
         points = pl.concat([start, points])
         bend = (pl.col("exposure") == 0) & (pl.col("exposure").shift(-1) > 0)
         last = pl.int_range(pl.len()) == pl.len() - 1
@@ -572,7 +607,9 @@ def lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
         kept = (pl.any_horizontal(spread) & (pl.col("exposure") > 0)) | bend | last
         first = pl.int_range(pl.len()) == 0
         points = points.filter(kept | first).with_columns(
-            exposure=pl.when(pl.col("values") == 1).then(1.0).otherwise("exposure"), gini=gini
+            exposure=pl.when(pl.col("values") == 1).then(1.0).otherwise("exposure"),
+            gini=gini,
+            half=(line["exposure"].reverse().cum_sum() < total / 2 * (1 - _DUST)).sum() + 1,
         )
         ends = line.select(keys).head(1)
         curves.append(ends.join(points, how="cross"))

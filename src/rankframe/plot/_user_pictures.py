@@ -25,7 +25,12 @@ _OUTLINE: dict[str, Any] = {
 
 
 def users(
-    values: pl.DataFrame, groups: Sequence[str], *, higher_is_better: bool | None, bins: int = 20
+    values: pl.DataFrame,
+    groups: Sequence[str],
+    *,
+    higher_is_better: bool | None,
+    bins: int = 20,
+    baseline: str | None = None,
 ) -> alt.FacetChart:
     """Draw the distribution of the users' values, which are in the second-to-last column."""
     values = values.sort(values.columns[: len(groups) + 1])
@@ -60,9 +65,9 @@ def users(
         width, height = max(150, 480 // len(segments)), 21 * len(systems)
         lines = [f"{_tables.user_count(counts)} in each row{left_out}"]
         rest = "users not at 0" if zeros else "users"
-        lines += [f"{rest}: line 5 to 95%, bar 25 to 75%, gap median; diamond: mean of all"]
+        lines += [f"{rest}: line 5 to 95%, bar 25 to 75%, gap median; at the right: mean of all"]
     else:
-        layers = _histograms(table, systems, axis_title)
+        layers = _histograms(table, systems, axis_title, baseline)
         width, height = max(90, 600 // len(segments)), 80
         lines = [f"{_tables.user_count(counts)} in each panel; dashed line: mean{left_out}"]
     if zeros:
@@ -77,7 +82,9 @@ def users(
     )
 
 
-def _histograms(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.LayerChart:
+def _histograms(
+    table: pl.DataFrame, systems: Sequence[str], title: str, baseline: str | None
+) -> alt.LayerChart:
     """Draw bars of users, their mean, and a box filled to the share of exact zeros."""
     filled = table.filter(pl.col("low") != pl.col("high"))
     has_zeros = len(filled) < len(table)
@@ -94,7 +101,9 @@ def _histograms(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.
     )
     y = alt.Scale(domain=[0, 1.2 * top if has_zeros else top])  # with room for a number
     column = "system" if len(systems) > 1 else None
-    base = alt.Chart().encode(**_marks.color_of(Systems(systems, column, legend=False)))
+    base = alt.Chart().encode(
+        **_marks.color_of(Systems(systems, column, legend=False, baseline=baseline))
+    )
     panel = {"system": "system", "segment": "segment"}
     words = {**panel, title: ("low", "high"), "users": "users", "share of users": "share"}
     bars = _marks.described(base.mark_bar(binSpacing=1), filled, words)
@@ -169,9 +178,9 @@ def _strips(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.Laye
         quantiles.mark_tick(color=_marks.BACKGROUND, thickness=2, height=9).encode(
             x=alt.X("median:Q", **x)
         ),
-        base.mark_point(
-            shape="diamond", filled=True, opacity=1, size=60, color=_marks.COLORS[1]
-        ).encode(x=alt.X("mean:Q", **x)),
+        base.mark_text(align="left", dx=4, color=_marks.INK).encode(
+            x=alt.value("width"), text=alt.Text("mean:Q", format=".3f")
+        ),
     ]
     if has_zeros:
         vessel = base.transform_calculate(
@@ -280,9 +289,7 @@ def _changes(
     layers = _panels.layered(
         area, _marks.zero_line().encode(y=alt.YDatum(0)), circles, bars, data=table
     )
-    circled = (
-        f"{_tables.user_count(overall['users'])} in {len(cells):,} circles, by similar R and change"
-    )
+    circled = f"{_tables.user_count(overall['users'])}; a circle: users of similar R and change"
     return _panels.in_grid(
         layers.properties(width=270, height=210),
         row=_panels.panels_by("panel", panels, shared),

@@ -1,0 +1,157 @@
+"""The reference of the site: a page per public name, a table of all, the gallery, and llms.txt."""
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import griffe
+from live_report import CHARTS
+
+import rankframe as rf
+from rankframe._request.labels import METRICS
+from rankframe.presets import PRESETS
+
+#: What people look for, and the names that serve it; a name that is in no group is under More.
+GROUPS = {
+    "Evaluate": "evaluate per_user at_k judge with_rank relevant listed shares overlap rbo as_dict "
+    "metric register_metric register_column RankFrame typing",
+    "Compare": "compare summarize gate power diagnose harm compare_segments best_systems letters "
+    "anova agreement discriminative_power",
+    "Show": "report Report table ResultsTable lists plot",
+    "Read": "from_runs from_dict from_lists from_matrix from_scores fuse trec",
+    "Big": "Meter parts spark",
+    "Check": "check health RankingDataError",
+}
+SOURCES = Path(__file__).parents[2] / "src"
+_MODULES = ("plot", "trec", "parts", "spark")
+_NO_PAGE = (*METRICS, *PRESETS, "compare_values", "summarize_values")
+
+
+def write_pages(pages: Path) -> str:
+    """Write all pages of the reference; return their entries in the navigation."""
+    folder = pages / "reference"
+    folder.mkdir(exist_ok=True)
+    overview = [
+        "# Reference\n",
+        "One page per function. [All metrics](../metrics.md) are on one.\n",
+    ]
+    navigation: list[str] = []
+    for group, names in _groups().items():
+        overview += [f"## {group}\n", "| name | what |", "|---|---|"]
+        navigation.append(f'    {{ "{group}" = [')
+        for name in names:
+            folder.joinpath(f"{name}.md").write_text(_page(name))
+            overview.append(f"| [`{_shown(name)}`]({name}.md) | {_first_line(name)} |")
+            navigation.append(f'      {{ "{_shown(name)}" = "reference/{name}.md" }},')
+        overview.append("")
+        navigation.append("    ] },")
+    folder.joinpath("index.md").write_text("\n".join(overview))
+    folder.joinpath("presets.md").write_text(_presets())
+    pages.joinpath("gallery.md").write_text(_gallery())
+    return "\n".join([*navigation, ""])
+
+
+def for_language_models(pages: Path) -> str:
+    """List all pages in one line each, as https://llmstxt.org has it."""
+    about = (
+        "Ranking metrics for recommenders and search as Polars expressions: evaluate(run, "
+        '"ndcg@10", truth=truth) takes two tables (run: user, item, rank or score; truth: user, '
+        "item, relevance) and returns the means; compare, report, plot and gate follow."
+    )
+    lines = ["# rankframe\n", f"> {about}\n", "## Guide\n"]
+    guide = sorted(path for path in pages.glob("*.md") if path.stem != "index")
+    for path in guide:
+        title = re.search(r"^# (.+)$", path.read_text(), re.MULTILINE)
+        lines.append(f"- [{title[1] if title else path.stem}]({path.stem}/)")
+    lines.append("\n## Reference\n")
+    for names in _groups().values():
+        lines += [f"- [{_shown(name)}](reference/{name}/): {_first_line(name)}" for name in names]
+    return "\n".join([*lines, ""])
+
+
+def _groups() -> dict[str, list[str]]:
+    """Return the names of each group, those of modules written out."""
+    groups = {group: [*_written_out(names.split())] for group, names in GROUPS.items()}
+    known = {name for names in groups.values() for name in names}
+    more = [*_written_out(name for name in rf.__all__ if name not in (*known, *_NO_PAGE))]
+    rest = [name for name in more if name not in known]
+    return groups | ({"More": rest} if rest else {})
+
+
+def _written_out(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        if name in _MODULES:
+            module = _package()[name]
+            own = [one for one in module.functions if one[0] != "_"]
+            yield from (f"{name}.{inner}" for inner in module.exports or own)
+        else:
+            yield name
+
+
+@functools.cache
+def _package() -> griffe.Object:
+    """Read the sources: importing rankframe.spark would need Spark."""
+    loaded = griffe.load("rankframe", search_paths=[SOURCES], resolve_aliases=True)
+    assert isinstance(loaded, griffe.Object)
+    return loaded
+
+
+def _page(name: str) -> str:
+    """Write a page: for a chart, its picture and its code stand first."""
+    module, _, chart = name.rpartition(".")
+    lines = [f"::: rankframe.{name}"]
+    if module == "plot" and chart in CHARTS:
+        lines = [f"# {_shown(name)}\n", *_picture(chart, ".."), *lines, "    options:"]
+        lines.append("      heading_level: 2")
+    return "\n".join([f"---\ntitle: {_shown(name)}\n---\n", *lines, ""])
+
+
+def _picture(chart: str, top: str) -> list[str]:
+    """Write the picture of a chart, and the code that drew it."""
+    question, code = CHARTS[chart]
+    picture = f"![{question} rf.plot.{chart} on MovieLens]({top}/{chart}.svg)"
+    return [
+        f'<div class="gallery" markdown>\n\n{picture}\n\n</div>\n',
+        f"```python\n{code}\n```\n",
+    ]
+
+
+def _gallery() -> str:
+    about = (
+        "Each of recommenders on MovieLens, with the code that drew it. [The guide](charts.md) "
+        "explains how to change, combine and save them."
+    )
+    lines = ["# Charts\n", f"{about}\n"]
+    for chart, (question, _) in CHARTS.items():
+        lines += [f"## {question}\n", *_picture(chart, ".")]
+        lines.append(
+            f"[`rf.plot.{chart}`](reference/plot.{chart}.md): {_first_line(f'plot.{chart}')}\n"
+        )
+    return "\n".join(lines)
+
+
+def _presets() -> str:
+    """Write the keywords of each preset."""
+    about = (
+        'The conventions of other tools, as keywords: `rf.evaluate(run, "map@10", truth=truth, '
+        "**rf.REPLAY)`. [Numbers of other tools](../other_tools.md) says where each comes from."
+    )
+    lines = ["# Presets\n", f"{about}\n"]
+    for name, preset in PRESETS.items():
+        lines += [f"## {name}\n", "```python"]
+        lines += [f"{keyword}={value!r}," for keyword, value in preset.items()]
+        lines.append("```\n")
+    return "\n".join(lines)
+
+
+def _shown(name: str) -> str:
+    return f"rf.{name}"
+
+
+def _first_line(name: str) -> str:
+    """Return the first line of a docstring, as a cell of a table."""
+    docstring = _package()[name].docstring
+    text = docstring.value.strip().partition("\n")[0] if docstring else ""
+    text = text.replace("``", "`").replace(":func:", "")
+    return text.replace("|", "\\|")
