@@ -18,8 +18,8 @@ NOTEBOOKS = Path(__file__).parents[1]
 #: The verdict, and the lists of those who gain most: the rest of a page is no picture.
 _PART = """<style>
 :root { color-scheme: light } body { margin: 0 auto; padding-top: 24px }
-nav, main > section:not(#verdict, #lists), #lists > p, #lists .people:first-of-type,
-#lists h3:first-of-type { display: none }
+nav, main > section:not(#verdict, #lists), #lists > p, #lists .people:has(~ .people),
+#lists h3:has(~ h3) { display: none }
 </style></head>"""
 #: Each chart: the question that it answers, and its code.
 CHARTS = {
@@ -116,7 +116,8 @@ def save_picture(out: Path) -> None:
     """Photograph the parts of the page that are read first."""
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        page.write_text(live_report().html(static=True).replace("</head>", _PART, 1))
+        text = live_report().html(static=True).replace("</head>", _PART, 1)
+        page.write_text(text.replace("<details>", "<details open>"))
         size = ["--window-size=1120,980", "--force-device-scale-factor=1.5"]
         command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", *size]
         subprocess.run([*command, f"--screenshot={out}", page.as_uri()], check=True)
