@@ -213,7 +213,7 @@ def test_the_verdict_says_where_missing_lists_turn_the_answer(report):
     low, high = (f"{100 * abs(there[f'relative_{end}']):.0f}%" for end in ("low", "high"))
     (served,) = [line for line in rest if "The answer changes" in line]
     assert "a list from both: 24 users are too few to tell new from old in ndcg@5: " in served
-    assert f"between −{low} and +{high} fits" in served
+    assert f"95% interval −{low} to +{high}" in served
     p = "Paired t test, p < 0.0001; p is adjusted for 3 comparisons (Holm's correction)"
     assert rest[-1] == f"{p}; the interval is not."
 
@@ -283,9 +283,9 @@ def test_items_show_their_title_their_grade_and_how_they_moved(tmp_path):
     cells = [one["text"].split() for one in elements.all("td") if "details" in one["inside"]]
     cells = [cell for cell in cells if cell and cell[0] in ("Five", "Seven", "Eight", "Nine")]
     assert cells == [
-        *(["Seven"], ["Nine", "★3", "▲2"]),
+        *(["Seven"], ["Nine", "relevant,", "★3", "▲2"]),
         *(["Eight", "out"], ["Seven", "▼1"]),
-        *(["Nine", "★3"], ["Five", "new"]),
+        *(["Nine", "relevant,", "★3"], ["Five", "new"]),
     ]
 
 
@@ -365,7 +365,7 @@ def test_an_interval_that_correction_overrules_is_explained():
     assert row["ci_low"] > 0
     assert row["p_value"] < 0.05 < row["p_adjusted"]
     lead = made.verdict.splitlines()[0]
-    assert lead.startswith("40 users are too few to tell new from old in ndcg@1: between +")
+    assert lead.startswith("40 users are too few to tell new from old in ndcg@1: +450%, 95% interval +")
     p, adjusted = f"{row['p_value']:.4f}", f"{row['p_adjusted']:.4f}"
     assert f"p {p} is not enough among 8 comparisons (adjusted: {adjusted})" in lead
 

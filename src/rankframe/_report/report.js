@@ -22,6 +22,7 @@ function titles(numbers) {
 
 function cell([number, look, mark]) {
   const made = element("td", data.titles[number], look);
+  if (look === "hit") made.append(element("span", " relevant,", "hidden"));
   if (mark) made.append(" ", element("span", mark, "mark"));
   return made;
 }

@@ -166,7 +166,9 @@ def _undecided(
         why = why.replace(trials.ONE_USER, "one has no test")
         return f"{claim}: {why}{shown}."
     ends = _ends(row)
-    parts = [f"{claim}: between {ends[0]} and {ends[1]} fits" if ends else claim]
+    parts = [f"{claim}: {_change(row)}"]
+    if ends:
+        parts[0] += f", {_confidence(numbers)} interval {ends[0]} to {ends[1]}"
     alpha = 1 - numbers.trial.confidence
     if row["p_value"] < alpha <= row["p_adjusted"]:
         family = sentences.tests_of(table, numbers.trial.primary)
@@ -180,7 +182,7 @@ def _undecided(
         share = row["baseline_mean"] and row["detectable"] / row["baseline_mean"]
         raw = markup.number(row["detectable"])
         size = f"{markup.percent(share)} ({raw})" if share and share > 0 else raw
-        parts.append(f"they would show a difference of {size} or more")
+        parts.append(f"they show a difference of {size} 8 times in 10")
     return "; ".join(parts) + "."
 
 
