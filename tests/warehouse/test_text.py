@@ -199,6 +199,15 @@ def test_the_page_has_the_current_table_of_labels():
         "a name": (["map"], {"run": "a\nb"}, "cannot be a name"),
         "an empty part": (["map"], {"run": "a..b"}, "cannot be a name"),
         "case": (["map"], {"by": "User"}, "'user' in SQL, which ignores case"),
+        "a user": ([pl.len().alias("User")], {}, "'User' in SQL, which ignores case"),
+        "a group": ([pl.len().alias("MODEL")], {"by": "model"}, "'MODEL' in SQL, which"),
+        "two labels": ([pl.len().alias("MAP"), "map"], {}, "'map' in SQL, which ignores case"),
+        "users": (["map"], {"by": "users"}, "'users' in SQL, which ignores case: rename the"),
+        "nulls in any": (
+            [(pl.col("rank") < 3).any(ignore_nulls=False).alias("x")],
+            {},
+            "'x' has no form in SQL.*ignore_nulls=False",
+        ),
         "label": (["nddcg@10"], {}, "the nearest are"),
     }.values(),
 )

@@ -227,12 +227,18 @@ def _aggregate(value: Any) -> Node:
 
 
 def _reduced(name: str, inner: Any) -> Node:
-    """Reduce a value, or those rows of it that a filter keeps: null does not count."""
-    kind, value = _only(inner)
-    if kind != "Filter":
-        return Call(name, (_read(inner),))
-    kept = Call("when", (_read(value["by"]), _read(value["input"]), Literal(None)))
-    return Call(name, (kept,))
+    """Reduce a value, or those rows of it that a filter keeps: null counts in n_unique alone."""
+    kind, rows = _only(inner)
+    value = kept = _read(rows["input"] if kind == "Filter" else inner)
+    is_null: Node = Call("is_null", (value,))
+    if kind == "Filter":
+        condition = _read(rows["by"])
+        kept = Call("when", (condition, value, Literal(None)))
+        is_null = Call("and", (condition, is_null))
+    reduced = Call(name, (kept,))
+    if name == "n_unique":  # Polars counts null as a value
+        return Call("plus", (reduced, Cast(Call("any", (is_null,)), "int")))
+    return reduced
 
 
 def _function(value: Any) -> Node:
@@ -242,6 +248,8 @@ def _function(value: Any) -> Node:
         kind, option = _only(option)
     inputs = value["input"]
     if kind in ("Any", "All"):
+        if not option["ignore_nulls"]:
+            _unknown(kind, "ignore_nulls=False")
         return _reduced(kind.lower(), inputs[0])
     if kind == "ShiftAndFill":
         return _product_above(inputs)
