@@ -7,7 +7,7 @@ import duckdb
 import polars as pl
 import pytest
 import sqlglot
-from engines import ENGINES, differences, in_duckdb, need, tables
+from engines import ENGINES, differences, in_duckdb, in_sqlite, need, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sql_labels import PAGE, translations, updated, written
@@ -96,7 +96,7 @@ def test_null_ranks_come_last_in_windows_without_words_that_a_dialect_lacks(dial
 def test_ids_of_text_are_ordered_by_their_bytes():
     schema = {"run": {"user": pl.Int64, "item": pl.String, "score": pl.Float64}}
     text = form_of("rr", "postgres", score="score", schema=schema)
-    assert '"item" COLLATE "C" DESC' in text
+    assert 'r."item" COLLATE "C" DESC' in text
     schema["run"]["item"] = pl.Int64
     assert "COLLATE" not in form_of("rr", "postgres", score="score", schema=schema)
     with pytest.raises(ValueError, match="whether item is text"):
@@ -130,8 +130,8 @@ def test_keywords_are_quoted():
 
 def test_names_stay_as_they_are_written_where_unquoted_ones_are_upper_case():
     text = form_of("rr", "snowflake", run="DB.RECS", user="USER", item="ITEM", rank="RANK")
-    assert 'CAST("RANK" AS BIGINT) AS "rank"' in text
-    assert 'FROM "DB"."RECS"' in text
+    assert 'CAST(r."RANK" AS BIGINT) AS "rank"' in text
+    assert 'FROM "DB"."RECS" AS r' in text
     assert '"USER"' in text
     assert '"user"' not in text
 
@@ -400,6 +400,19 @@ def test_groups_that_the_truth_lacks_have_the_same_users(dialect):
     split = run.filter((pl.col("user") < 4) == (pl.col("fold") == "m0"))
     (problem,) = ENGINES[dialect](text, run=split, truth=truth)["problem"]
     assert problem.startswith("no user is in two of its groups")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"by": "modle"}, {"relevance": "grade"}, {"user": "usr"}, {"rank": "place"}],
+    ids=str,
+)
+def test_sqlite_reads_no_unknown_column_as_a_text(options):
+    need("sqlite")
+    run, truth = tables(1, groups=1)
+    for verb, metrics in ((rf.sql, ["hit@5"]), (rf.sql_check, [])):
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            in_sqlite(verb(*metrics, **options, dialect="sqlite"), run=run, truth=truth)
 
 
 def test_ranks_with_fractions_break_a_rule():

@@ -88,14 +88,14 @@ def sql_check(
 def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialect) -> Iterator[str]:
     """Count the rows that break each rule of the library."""
     dictionary = {
-        name: ColumnText(dialect.name_of(name), tables.type_of(dtype))
+        name: ColumnText(f"r.{dialect.name_of(name)}", tables.type_of(dtype))
         for name, dtype in table.schema.items()
     }
     rows = Steps("rows", "", dialect, table.keys, "", dictionary)
     every = [*rules.row_rules(table), *rules.table_rules(table), *_of_gains(table, metrics)]
     for rule in every:
         broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
-        yield _row(dialect, rule, f"SELECT {broken} AS b FROM {path}", "b")
+        yield _row(dialect, rule, f"SELECT {broken} AS b FROM {path} AS r", "b")
 
 
 def _row(dialect: Dialect, rule: Rule, source: str, where: str) -> str:
@@ -126,13 +126,14 @@ def _of_gains(table: Table, metrics: Sequence[Metric]) -> Iterator[Rule]:
 def _of_emptiness(table: Table, path: str, dialect: Dialect) -> str:
     """Check that a run has lists, and a truth what is relevant."""
     column = table.relevance or table.rank or table.score or table.item
-    null, needed = f"{column!r} is null in every row", f"{dialect.name_of(column)} IS NOT NULL"
+    value = f"r.{dialect.name_of(column)}"
+    null, needed = f"{column!r} is null in every row", f"{value} IS NOT NULL"
     if column == table.relevance:
-        null, needed = "no grade is > 0", f"{dialect.name_of(column)} > 0"
+        null, needed = "no grade is > 0", f"{value} > 0"
         if table.schema[column] == pl.Boolean:
-            needed = dialect.name_of(column)
+            needed = value
     rule = Rule(table.name, column, f"it is empty, or {null}", pl.lit(value=True))
-    some_row = f"SELECT 1 FROM {path} WHERE {needed}"
+    some_row = f"SELECT 1 FROM {path} AS r WHERE {needed}"
     return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({some_row})")
 
 
@@ -146,9 +147,9 @@ def _of_users(
     yield _row(dialect, apart, "SELECT 1 AS b", f"NOT EXISTS ({met})")
     for name in run.by:
         if name not in truth.by:
-            number = f"COUNT(DISTINCT {dialect.name_of(name)})"
-            several = f"(SELECT {number} FROM {paths['run']}) > 1"
-            in_two = f"EXISTS (SELECT 1 FROM {paths['run']} GROUP BY {user} HAVING {number} > 1)"
+            number, lists = f"COUNT(DISTINCT r.{dialect.name_of(name)})", f"{paths['run']} AS r"
+            several = f"(SELECT {number} FROM {lists}) > 1"
+            in_two = f"EXISTS (SELECT 1 FROM {lists} GROUP BY r.{user} HAVING {number} > 1)"
             split = Rule(run.name, name, rules.apart_text(truth), always)
             yield _row(dialect, split, "SELECT 1 AS b", f"{several} AND NOT {in_two}")
             if rules.is_fold(name):

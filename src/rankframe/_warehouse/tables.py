@@ -126,7 +126,8 @@ class Sources:
             ctes.append(self._with_segments(last, lists.name))
         if self.lacking:
             # from the table itself: DuckDB would keep all rows of a step that is read twice
-            body = f"  SELECT DISTINCT {self._names(self.lacking)}"
+            groups = ", ".join(f"r.{name}" for name in self.dialect.names_of(self.lacking))
+            body = f"  SELECT DISTINCT {groups}"
             body += lists.body[lists.body.index("\n  FROM") :]
             ctes.append(
                 Cte(
@@ -147,22 +148,27 @@ class Sources:
         return ctes
 
     def _lists(self, name: str) -> Cte:
-        run, quoted = self.tables.run, self.dialect.name_of
+        run = self.tables.run
         keys = [name for name in self.keys if name not in run.truth_groups]
+
+        def quoted(name: str) -> str:  # SQLite would read a name that a table lacks as a text
+            return f"r.{self.dialect.name_of(name)}"
+
         if run.rank is not None:
             value = quoted(run.rank)
             rank, where = f"CAST({value} AS {self.dialect.types[1]})", f"{value} IS NOT NULL"
         else:
             assert run.score is not None
             score, item = quoted(run.score), quoted(self.item) + self._collation(run)
-            order = f"PARTITION BY {self._names(keys)} ORDER BY {score} DESC, {item} DESC"
+            lists = ", ".join(map(quoted, keys))
+            order = f"PARTITION BY {lists} ORDER BY {score} DESC, {item} DESC"
             rank, where = f"ROW_NUMBER() OVER ({order})", f"{score} IS NOT NULL"
             if run.schema[run.score].is_float() and self.dialect.is_nan != "FALSE":
                 number = f"CAST({score} AS {self.dialect.types[0]})"
                 where += f" AND NOT {self.dialect.is_nan.format(number, self.dialect.nan)}"
-        ids = self.dialect.names_of([*keys, self.item, *self.own_of_run])
-        ids.append(f"{rank} AS {quoted('rank')}")
-        body = f"{_select(ids)}\n  FROM {self.paths['run']}"
+        ids = [quoted(name) for name in (*keys, self.item, *self.own_of_run)]
+        ids.append(f"{rank} AS {self.dialect.name_of('rank')}")
+        body = f"{_select(ids)}\n  FROM {self.paths['run']} AS r"
         comment = "the items that each list returned, with their ranks"
         return Cte(name, comment, f"{body}\n  WHERE {where}")
 
@@ -180,14 +186,15 @@ class Sources:
     def _judgments(self) -> Cte:
         truth, value, where = self.tables.both[-1], "1", ""
         if truth.relevance is not None:
-            value = self.dialect.name_of(truth.relevance)
+            value = f"t.{self.dialect.name_of(truth.relevance)}"
             where = f"\n  WHERE {value} IS NOT NULL"
             if truth.schema[truth.relevance] == pl.Boolean:
                 value = f"CASE WHEN {value} THEN 1 ELSE 0 END"
-        ids = self.dialect.names_of([*truth.keys, self.item, *self.own_of_truth])
+        names = self.dialect.names_of([*truth.keys, self.item, *self.own_of_truth])
+        ids = [f"t.{name}" for name in names]
         relevance = self.dialect.name_of("relevance")
         grade = f"CAST({value} AS {self.dialect.types[0]}) AS {relevance}"
-        body = f"{_select([*ids, grade])}\n  FROM {self.paths['truth']}{where}"
+        body = f"{_select([*ids, grade])}\n  FROM {self.paths['truth']} AS t{where}"
         return Cte(self.name("judgments"), "the judged items, with grades as numbers", body)
 
     def _with_segments(self, name: str, lists: str) -> Cte:

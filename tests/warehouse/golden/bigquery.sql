@@ -17,27 +17,27 @@ WITH
 -- the items that each list returned, with their ranks
 lists AS (
   SELECT
-    `model`,
-    `user`,
-    `item`,
-    CAST(`rank` AS INT64) AS `rank`
-  FROM `recs`
-  WHERE `rank` IS NOT NULL
+    r.`model`,
+    r.`user`,
+    r.`item`,
+    CAST(r.`rank` AS INT64) AS `rank`
+  FROM `recs` AS r
+  WHERE r.`rank` IS NOT NULL
 ),
 -- the judged items, with grades as numbers
 judgments AS (
   SELECT
-    `user`,
-    `item`,
-    CAST(`relevance` AS FLOAT64) AS `relevance`
-  FROM `labels`
-  WHERE `relevance` IS NOT NULL
+    t.`user`,
+    t.`item`,
+    CAST(t.`relevance` AS FLOAT64) AS `relevance`
+  FROM `labels` AS t
+  WHERE t.`relevance` IS NOT NULL
 ),
 -- the groups of the run; the whole truth judges each
 all_groups AS (
-  SELECT DISTINCT `model`
-  FROM `recs`
-  WHERE `rank` IS NOT NULL
+  SELECT DISTINCT r.`model`
+  FROM `recs` AS r
+  WHERE r.`rank` IS NOT NULL
 ),
 -- items of grade > 0
 relevant AS (
