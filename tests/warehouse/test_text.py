@@ -415,9 +415,35 @@ def test_sqlite_reads_no_unknown_column_as_a_text(options):
             in_sqlite(verb(*metrics, **options, dialect="sqlite"), run=run, truth=truth)
 
 
-def test_ranks_with_fractions_break_a_rule():
-    run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1.0, 1.5]})
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("rank", [1.5, float("inf"), 1e19, float("nan")])
+def test_ranks_that_are_no_integers_break_a_rule(rank, dialect):
+    need(dialect)
+    if dialect == "sqlite" and rank != rank:
+        pytest.skip("it has no NaN")
+    run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1.0, rank]})
     truth = pl.DataFrame({"user": [1], "item": [7], "relevance": [1]})
-    got = in_duckdb(rf.sql_check(), run=run, truth=truth)
+    got = ENGINES[dialect](rf.sql_check(dialect=dialect), run=run, truth=truth)
     assert got["num_rows"].to_list() == [1]
     assert "not an integer" in got.item(0, "problem")
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_tables_have_items_and_users_of_each_group_in_common(dialect):
+    need(dialect)
+    run, truth = tables(1)
+    other = truth.with_columns(pl.col("item") + 100)
+    (problem,) = ENGINES[dialect](rf.sql_check(by="model", dialect=dialect), run=run, truth=other)[
+        "problem"
+    ]
+    assert problem == "no item of the run is in the truth"
+    new = run.head(1).with_columns(model=pl.lit("new"), user=pl.lit(77).cast(pl.Int64))
+    text = rf.sql_check(by="model", dialect=dialect)
+    (row,) = ENGINES[dialect](text, run=pl.concat([run, new]), truth=truth).rows()
+    assert row[:2] == ("run", "model")
+    assert row[2].startswith("a group in which no user is in the truth")
+    judged = pl.concat([truth.with_columns(model=pl.lit(name)) for name in ("m0", "m1", "m2")])
+    text = rf.sql_check(by="model", dialect=dialect, schema={"run": run, "truth": judged})
+    (row,) = ENGINES[dialect](text, run=run, truth=judged).rows()
+    assert row[:2] == ("truth", "model")
+    assert row[2].startswith("a group in which no user is in the run")

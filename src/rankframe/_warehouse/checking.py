@@ -94,6 +94,9 @@ def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialec
     rows = Steps("rows", "", dialect, table.keys, "", dictionary)
     every = [*rules.row_rules(table), *rules.table_rules(table), *_of_gains(table, metrics)]
     for rule in every:
+        if rule.text == rules.NO_RANK and table.schema[rule.column].is_float():
+            # infinity is equal to what is left without its fraction
+            rule = rule._replace(broken=rule.broken | (pl.col(rule.column) > 2**53))  # noqa: PLW2901
         broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
         yield _row(dialect, rule, f"SELECT {broken} AS b FROM {path} AS r", "b")
 
@@ -140,11 +143,28 @@ def _of_emptiness(table: Table, path: str, dialect: Dialect) -> str:
 def _of_users(
     run: Table, truth: Table, paths: Mapping[str, str], dialect: Dialect
 ) -> Iterator[str]:
-    """Check that users have lists, and that groups that the truth lacks have the same ones."""
+    """Check that the tables share users and items, also within groups."""
     user, always = dialect.name_of(run.user), pl.lit(value=True)
     met = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON l.{user} = t.{user}"
     apart = Rule(run.name, run.user, f"no user of the {run.name} is in the {truth.name}", always)
     yield _row(dialect, apart, "SELECT 1 AS b", f"NOT EXISTS ({met})")
+    item = dialect.name_of(run.item)
+    same = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON l.{item} = t.{item}"
+    no_item = Rule(run.name, run.item, f"no item of the {run.name} is in the {truth.name}", always)
+    yield _row(dialect, no_item, "SELECT 1 AS b", f"NOT EXISTS ({same})")
+    own = [name for name in run.by if name not in run.truth_groups]
+    shared = [name for name in own if name in truth.by]
+    for table, other, by in ((run, truth, own), (truth, run, shared)):
+        if by:
+            where = "both tables" if shared else f"the {run.name}"
+            alone = Rule(table.name, by[-1], rules.alone_text(other, where), always)
+            groups = ", ".join(f"r.{name}" for name in dialect.names_of(by))
+            on = [f"r.{name} = o.{name}" for name in dialect.names_of([*shared, run.user])]
+            users = ", ".join(dialect.names_of([*shared, run.user]))
+            others = f"(SELECT DISTINCT {users} FROM {paths[other.name]}) AS o"
+            source = f"SELECT 1 AS b FROM {paths[table.name]} AS r LEFT JOIN {others}"
+            source += f" ON {' AND '.join(on)} GROUP BY {groups} HAVING COUNT(o.{user}) = 0"
+            yield _row(dialect, alone, source, f"EXISTS ({met})")
     for name in run.by:
         if name not in truth.by:
             number, lists = f"COUNT(DISTINCT r.{dialect.name_of(name)})", f"{paths['run']} AS r"

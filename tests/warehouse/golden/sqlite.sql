@@ -4,8 +4,11 @@
 --   run: groups, user and item are never null; one row per group, user and item
 --   run: ranks are integers from 1, each once in a list; null is not retrieved
 --   truth: user and item are never null; one row per user and item
---   truth: the relevance is a finite number, never null, > 0 in some; some users are in the run
+--   truth: the relevance is a finite number, never null, > 0 in some
+--   truth: some users of each group are in the run, and some items
 --   model: users are in several groups, and the whole truth judges each
+-- Assumed, and not checked: the types that schema= says, by default numbers for
+--   ranks and grades; ids have the same type in both tables.
 -- Users: all with an item of grade > 0; one without a list counts, as a miss.
 -- Metrics (R: the user's number of relevant items):
 --   precision@10: Precision: hits@k / k, the share of the first k items that are relevant.
