@@ -221,6 +221,48 @@ def test_what_cannot_be_said_is_an_error_at_once(metrics, options, error):
         rf.sql(*metrics, **options)
 
 
+FRAME = pl.DataFrame({"user": [1], "item": [1], "rank": [1]})
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    {
+        "a frame": ({"run": FRAME}, "run= is the name of a table.*not polars DataFrame"),
+        "none": ({"run": None}, "run= is the name of a table.*not NoneType"),
+        "a number": ({"run": 5}, "run= is the name of a table.*not int"),
+        "no parts": ({"run": ()}, "run= is the name of a table.*not an empty tuple"),
+        "a schema": ({"schema": FRAME}, "schema= is a dict by table"),
+        "precision": (rf.PYTREC_EVAL, "single_precision has no form in SQL: sums are of doubles"),
+        "weights": ({"weights": FRAME}, "weights has no form in SQL"),
+        "total": ({"total": True}, "total has no form in SQL"),
+        "history": ({"history": FRAME}, "history has no form in SQL"),
+        "databricks": ({"dialect": "databricks"}, "use 'spark'"),
+        "postgresql": ({"dialect": "postgresql"}, "use 'postgres'"),
+    }.values(),
+)
+def test_wrong_options_are_one_clear_error(options, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        rf.sql("map", **options)
+    options = {name: options[name] for name in options if name not in ("users", "undefined")}
+    options.pop("defaults", None)
+    with pytest.raises((TypeError, ValueError), match=error):
+        rf.sql_check(**options)
+
+
+def test_wrong_names_of_excluded_rows_and_options_of_sql():
+    with pytest.raises(TypeError, match="exclude= is the name of a table"):
+        rf.sql("map", exclude=FRAME)
+    with pytest.raises(ValueError, match="sql_check takes no users="):
+        rf.sql_check(users="both")
+
+
+def test_a_relation_says_what_a_table_has():
+    with duckdb.connect() as connection:
+        relation = connection.sql("SELECT 1 AS user, 'a' AS item, 0.5 AS score")
+        text = rf.sql("rr", score="score", dialect="postgres", schema={"run": relation})
+    assert 'COLLATE "C"' in text
+
+
 # ------------------------------------------------------------------ safety
 
 HOSTILE = st.one_of(

@@ -14,7 +14,7 @@ from rankframe._tables import readers, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 from rankframe._vocabulary import trees
-from rankframe._warehouse import dialects, headers, tables
+from rankframe._warehouse import dialects, headers, tables, untranslated
 from rankframe._warehouse.dialects import Dialect, DialectName
 from rankframe._warehouse.printing import ColumnText
 from rankframe._warehouse.steps import Steps
@@ -65,6 +65,8 @@ def sql_check(
     >>> print(rf.sql_check(run="recs", truth="labels").splitlines()[2])
     SELECT "source", "field", "problem", "num_rows"
     """
+    untranslated.refuse_options(columns, of_sql=True)
+    tables.check_paths({"run": run, "truth": truth})
     written = dialects.dialect_named(dialect)
     groups = keywords.group_names(by)
     paths = {"run": written.table(run), "truth": written.table(truth)}
@@ -96,7 +98,7 @@ def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialec
     for rule in every:
         if rule.text == rules.NO_RANK and table.schema[rule.column].is_float():
             # infinity is equal to what is left without its fraction
-            rule = rule._replace(broken=rule.broken | (pl.col(rule.column) > 2**53))  # noqa: PLW2901
+            rule = rule._replace(broken=rule.broken | (pl.col(rule.column) > 2**53))
         broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
         yield _row(dialect, rule, f"SELECT {broken} AS b FROM {path} AS r", "b")
 

@@ -98,10 +98,15 @@ _DIALECTS = {
 }
 
 
+_OTHER_NAMES = {"databricks": "spark", "postgresql": "postgres", "sqlite3": "sqlite"}
+
+
 def dialect_named(name: str) -> Dialect:
     """Look up a dialect."""
     if name not in _DIALECTS:
         msg = f"dialect must be one of {', '.join(map(repr, get_args(DialectName)))}, not {name!r}"
+        if isinstance(name, str) and (known := _OTHER_NAMES.get(name.lower())):
+            msg = f"dialect {name!r}: use {known!r}"
         raise ValueError(msg)
     return _DIALECTS[name]
 

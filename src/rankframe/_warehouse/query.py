@@ -133,12 +133,15 @@ def sql(
     FROM relevant_values
     GROUP BY "model"
     """
+    untranslated.refuse_options(columns)
+    named = {"run": run} | {
+        n: p for n, p in (("truth", truth), ("exclude", exclude)) if p is not None
+    }
+    tables.check_paths(named)
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
     call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
     groups = keywords.group_names(by)
-    paths = {"run": run, "truth": truth, "exclude": exclude}
-    named = {name: path for name, path in paths.items() if path is not None}
     written = dialects.dialect_named(dialect)
     frames = tables.empty_frames(schema, [*named], groups, columns)
     settings = Settings(

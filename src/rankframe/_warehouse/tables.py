@@ -36,7 +36,10 @@ def empty_frames(
     rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
 ) -> dict[str, pl.LazyFrame]:
     """Make an empty frame of each table, with the columns that it is said to have."""
-    frames = {name: _empty(schema[name]) for name in schema} if schema else {}
+    if not isinstance(schema, Mapping | None):
+        msg = f"schema= is a dict by table, as in {{'run': …}}, not {adapters.kind(schema)}"
+        raise TypeError(msg)
+    frames = {name: _empty(_without_rows(schema[name])) for name in schema or ()}
     for name in frames:
         if name not in named:
             msg = f"schema: {name!r} is not one of the tables of this call: {', '.join(named)}"
@@ -54,6 +57,26 @@ def empty_frames(
     return {name: frames[name] if name in frames else _empty(default[name]) for name in named}
 
 
+def check_paths(paths: Mapping[str, object]) -> None:
+    """Check that tables are named by a text or by texts."""
+    for name, path in paths.items():
+        parts = cast("Sequence[object]", path) if isinstance(path, tuple | list) else (path,)
+        if not parts or not all(isinstance(part, str) for part in parts):
+            of = adapters.kind(path) if parts else "an empty tuple"
+            msg = (
+                f"{name}= is the name of a table, such as 'analytics.recs', or a tuple of its "
+                f"parts, not {of}; what the table has is said by schema={{{name!r}: …}}"
+            )
+            raise TypeError(msg)
+
+
+def _without_rows(table: Any) -> Any:
+    """Leave the rows of a query where they are: only the types count."""
+    is_query = hasattr(table, "__arrow_c_stream__") and hasattr(table, "limit")
+    return table.limit(0) if is_query else table
+
+
+@adapters.takes_any_frame
 def _empty(table: TableSchema) -> pl.LazyFrame:
     if isinstance(table, Mapping):
         return pl.LazyFrame(schema=cast("Mapping[str, Any]", table))
