@@ -14,6 +14,7 @@ from sql_labels import PAGE, translations, updated, written
 
 import rankframe as rf
 from rankframe._request import labels
+from rankframe._vocabulary import trees
 from rankframe._warehouse import dialects
 
 DIALECTS = [*dialects._DIALECTS]
@@ -27,6 +28,11 @@ def statements(text, dialect):
     for statement in parsed:
         statement.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
     return parsed
+
+
+_OTHERWISE = {"over", "filter", "order_by", "evaluate", "cum_sum", "shift"}
+_ARGUMENTS = {"cast": [pl.Float64], "fill_null": [0], "clip": [1, 9], "log": [2], "rank": ["min"]}
+_ARGUMENTS |= {"is_between": [1, 2]}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -149,6 +155,21 @@ def _code(text):
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
 
 
+def test_the_page_names_methods_that_have_a_form():
+    (words,) = re.findall(
+        r"\*\*Your own expressions\*\* (.*?)\n- ", PAGE.read_text("utf-8"), re.DOTALL
+    )
+    names = [word for word in re.findall(r"`([a-z_]+)`", words) if word not in _OTHERWISE]
+    assert len(names) > 20
+    for name in names:
+        value = getattr(
+            pl.col("relevance") > 1 if name in ("any", "all") else pl.col("rank"), name
+        )(*_ARGUMENTS.get(name, ()))
+        if name not in trees.AGGREGATES:
+            value = value.sum()
+        rf.sql(value.alias("x"))
+
+
 # ------------------------------------------------------------------ header and refusals
 
 
@@ -197,6 +218,7 @@ def test_the_page_has_the_current_table_of_labels():
             "'relevance' of the truth beside 'listed'",
         ),
         "a name": (["map"], {"run": "a\nb"}, "cannot be a name"),
+        "a boolean": (["map"], {"item": "TRUE", "dialect": "sqlite"}, "cannot be a name in SQLite"),
         "an empty part": (["map"], {"run": "a..b"}, "cannot be a name"),
         "case": (["map"], {"by": "User"}, "'user' in SQL, which ignores case"),
         "a user": ([pl.len().alias("User")], {}, "'User' in SQL, which ignores case"),

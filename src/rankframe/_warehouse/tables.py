@@ -36,10 +36,10 @@ def empty_frames(
     rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
 ) -> dict[str, pl.LazyFrame]:
     """Make an empty frame of each table, with the columns that it is said to have."""
-    if not isinstance(schema, Mapping | None):
+    if not isinstance(cast("object", schema), Mapping | None):
         msg = f"schema= is a dict by table, as in {{'run': …}}, not {adapters.kind(schema)}"
         raise TypeError(msg)
-    frames = {name: _empty(_without_rows(schema[name])) for name in schema or ()}
+    frames = {name: _empty(_without_rows(table)) for name, table in (schema or {}).items()}
     for name in frames:
         if name not in named:
             msg = f"schema: {name!r} is not one of the tables of this call: {', '.join(named)}"
