@@ -83,6 +83,7 @@ GOLDEN = {
     "len": (pl.len(), Call("len", ())),
     "any": (a.any(), Call("any", (A,))),
     "all": (a.all(), Call("all", (A,))),
+    "any, Kleene": (a.any(ignore_nulls=False), Call("any", (A,), "ignore_nulls=False")),
     "filter": (a.filter(b).sum(), Call("sum", (Call("when", (B, A, NULL)),))),
     "filter, rows": (a.filter(b).len(), Call("sum", (B,))),
     "over": (a.sum().over("k"), Over(Call("sum", (A,)), (K,))),

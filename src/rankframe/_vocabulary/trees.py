@@ -10,7 +10,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias, cast
 
 import polars as pl
@@ -226,7 +226,7 @@ def _aggregate(value: Any) -> Node:
     return _reduced(_named(kind), inner)
 
 
-def _reduced(name: str, inner: Any) -> Node:
+def _reduced(name: str, inner: Any) -> Call:
     """Reduce a value, or those rows of it that a filter keeps: null counts in n_unique alone."""
     kind, rows = _only(inner)
     value = kept = _read(rows["input"] if kind == "Filter" else inner)
@@ -248,9 +248,8 @@ def _function(value: Any) -> Node:
         kind, option = _only(option)
     inputs = value["input"]
     if kind in ("Any", "All"):
-        if not option["ignore_nulls"]:
-            _unknown(kind, "ignore_nulls=False")
-        return _reduced(kind.lower(), inputs[0])
+        reduced = _reduced(kind.lower(), inputs[0])
+        return reduced if option["ignore_nulls"] else replace(reduced, option="ignore_nulls=False")
     if kind == "ShiftAndFill":
         return _product_above(inputs)
     if kind == "IsDuplicated" and "Function" in inputs[0]:
