@@ -278,10 +278,23 @@ def test_wrong_names_of_excluded_rows_and_options_of_sql():
         rf.sql_check(users="both")
 
 
-def test_a_relation_says_what_a_table_has():
-    with duckdb.connect() as connection:
-        relation = connection.sql("SELECT 1 AS user, 'a' AS item, 0.5 AS score")
-        text = rf.sql("rr", score="score", dialect="postgres", schema={"run": relation})
+class Relation:
+    """A query that runs when it is read, as DuckDB and Ibis have them."""
+
+    def __init__(self, rows=None):
+        self.rows = rows
+
+    def limit(self, number):
+        return Relation(number)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        assert self.rows == 0
+        schema = {"user": pl.Int64, "item": pl.String, "score": pl.Float64}
+        return pl.DataFrame(schema=schema).__arrow_c_stream__(requested_schema)
+
+
+def test_a_relation_says_what_a_table_has_without_its_rows():
+    text = rf.sql("rr", score="score", dialect="postgres", schema={"run": Relation()})
     assert 'COLLATE "C"' in text
 
 

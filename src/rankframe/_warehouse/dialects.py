@@ -108,8 +108,8 @@ def dialect_named(name: str) -> Dialect:
     """Look up a dialect."""
     if name not in _DIALECTS:
         msg = f"dialect must be one of {', '.join(map(repr, get_args(DialectName)))}, not {name!r}"
-        if known := _OTHER_NAMES.get(str(name).lower()):
-            msg = f"dialect {name!r}: use {known!r}"
+        if nearest := _OTHER_NAMES.get(str(name).lower()):
+            msg = f"dialect {name!r}: use {nearest!r}"
         raise ValueError(msg)
     return _DIALECTS[name]
 
