@@ -62,7 +62,7 @@ def check_paths(paths: Mapping[str, object]) -> None:
     for name, path in paths.items():
         parts = cast("Sequence[object]", path) if isinstance(path, tuple | list) else (path,)
         if not parts or not all(isinstance(part, str) for part in parts):
-            of = adapters.kind(cast("object", path)) if parts else "an empty tuple"
+            of = adapters.kind(cast("Any", path)) if parts else "an empty tuple"
             msg = (
                 f"{name}= is the name of a table, such as 'analytics.recs', or a tuple of its "
                 f"parts, not {of}; what the table has is said by schema={{{name!r}: …}}"
