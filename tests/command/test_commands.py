@@ -1209,3 +1209,6 @@ def test_sql_prints_what_rf_sql_returns(capsys):
     assert "'user:text' is not COLUMN:TYPE" in capsys.readouterr().err
     assert main(["sql", "-m", "alpha_ndcg@5"]) == 2
     assert "the nearest label is 'ndcg(gain=binary)@5'" in capsys.readouterr().err
+    for more in ([], ["--check"]):
+        assert main(["sql", "-m", "official", *more]) == 0
+        capsys.readouterr()

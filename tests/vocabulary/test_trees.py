@@ -73,10 +73,17 @@ GOLDEN = {
     "min": (a.min(), Call("min", (A,))),
     "mean": (a.mean(), Call("mean", (A,))),
     "count": (a.count(), Call("count", (A,))),
-    "n_unique": (a.n_unique(), Call("n_unique", (A,))),
+    "n_unique": (
+        a.n_unique(),
+        Call(
+            "plus",
+            (Call("n_unique", (A,)), Cast(Call("any", (Call("is_null", (A,)),)), "int")),
+        ),
+    ),
     "len": (pl.len(), Call("len", ())),
     "any": (a.any(), Call("any", (A,))),
     "all": (a.all(), Call("all", (A,))),
+    "any, Kleene": (a.any(ignore_nulls=False), Call("any", (A,), "ignore_nulls=False")),
     "filter": (a.filter(b).sum(), Call("sum", (Call("when", (B, A, NULL)),))),
     "filter, rows": (a.filter(b).len(), Call("sum", (B,))),
     "over": (a.sum().over("k"), Over(Call("sum", (A,)), (K,))),

@@ -7,13 +7,14 @@ import duckdb
 import polars as pl
 import pytest
 import sqlglot
-from engines import ENGINES, differences, in_duckdb, need, tables
+from engines import ENGINES, differences, in_duckdb, in_sqlite, need, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sql_labels import PAGE, translations, updated, written
 
 import rankframe as rf
 from rankframe._request import labels
+from rankframe._vocabulary import trees
 from rankframe._warehouse import dialects
 
 DIALECTS = [*dialects._DIALECTS]
@@ -27,6 +28,11 @@ def statements(text, dialect):
     for statement in parsed:
         statement.sql(dialect=dialect, unsupported_level=sqlglot.ErrorLevel.RAISE)
     return parsed
+
+
+_OTHERWISE = {"over", "filter", "order_by", "evaluate", "cum_sum", "shift"}
+_ARGUMENTS = {"cast": [pl.Float64], "fill_null": [0], "clip": [1, 9], "log": [2], "rank": ["min"]}
+_ARGUMENTS |= {"is_between": [1, 2]}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -96,7 +102,7 @@ def test_null_ranks_come_last_in_windows_without_words_that_a_dialect_lacks(dial
 def test_ids_of_text_are_ordered_by_their_bytes():
     schema = {"run": {"user": pl.Int64, "item": pl.String, "score": pl.Float64}}
     text = form_of("rr", "postgres", score="score", schema=schema)
-    assert '"item" COLLATE "C" DESC' in text
+    assert 'r."item" COLLATE "C" DESC' in text
     schema["run"]["item"] = pl.Int64
     assert "COLLATE" not in form_of("rr", "postgres", score="score", schema=schema)
     with pytest.raises(ValueError, match="whether item is text"):
@@ -130,8 +136,8 @@ def test_keywords_are_quoted():
 
 def test_names_stay_as_they_are_written_where_unquoted_ones_are_upper_case():
     text = form_of("rr", "snowflake", run="DB.RECS", user="USER", item="ITEM", rank="RANK")
-    assert 'CAST("RANK" AS BIGINT) AS "rank"' in text
-    assert 'FROM "DB"."RECS"' in text
+    assert 'CAST(r."RANK" AS BIGINT) AS "rank"' in text
+    assert 'FROM "DB"."RECS" AS r' in text
     assert '"USER"' in text
     assert '"user"' not in text
 
@@ -147,6 +153,21 @@ def test_bigquery_has_snake_names():
 
 def _code(text):
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
+
+
+def test_the_page_names_methods_that_have_a_form():
+    (words,) = re.findall(
+        r"\*\*Your own expressions\*\* (.*?)\n- ", PAGE.read_text("utf-8"), re.DOTALL
+    )
+    names = [word for word in re.findall(r"`([a-z_]+)`", words) if word not in _OTHERWISE]
+    assert len(names) > 20
+    for name in names:
+        value = getattr(
+            pl.col("relevance") > 1 if name in ("any", "all") else pl.col("rank"), name
+        )(*_ARGUMENTS.get(name, ()))
+        if name not in trees.AGGREGATES:
+            value = value.sum()
+        rf.sql(value.alias("x"))
 
 
 # ------------------------------------------------------------------ header and refusals
@@ -197,8 +218,18 @@ def test_the_page_has_the_current_table_of_labels():
             "'relevance' of the truth beside 'listed'",
         ),
         "a name": (["map"], {"run": "a\nb"}, "cannot be a name"),
+        "a boolean": (["map"], {"item": "TRUE", "dialect": "sqlite"}, "cannot be a name in SQLite"),
         "an empty part": (["map"], {"run": "a..b"}, "cannot be a name"),
         "case": (["map"], {"by": "User"}, "'user' in SQL, which ignores case"),
+        "a user": ([pl.len().alias("User")], {}, "'User' in SQL, which ignores case"),
+        "a group": ([pl.len().alias("MODEL")], {"by": "model"}, "'MODEL' in SQL, which"),
+        "two labels": ([pl.len().alias("MAP"), "map"], {}, "'map' in SQL, which ignores case"),
+        "users": (["map"], {"by": "users"}, "'users' in SQL, which ignores case: rename the"),
+        "nulls in any": (
+            [(pl.col("rank") < 3).any(ignore_nulls=False).alias("x")],
+            {},
+            "'x' has no form in SQL.*ignore_nulls=False",
+        ),
         "label": (["nddcg@10"], {}, "the nearest are"),
     }.values(),
 )
@@ -210,6 +241,61 @@ def test_what_cannot_be_said_is_an_error_at_once(metrics, options, error):
         options = {**options, "schema": schema}
     with pytest.raises((ValueError, rf.RankingDataError), match=error):
         rf.sql(*metrics, **options)
+
+
+FRAME = pl.DataFrame({"user": [1], "item": [1], "rank": [1]})
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    {
+        "a frame": ({"run": FRAME}, "run= is the name of a table.*not polars DataFrame"),
+        "none": ({"run": None}, "run= is the name of a table.*not NoneType"),
+        "a number": ({"run": 5}, "run= is the name of a table.*not int"),
+        "no parts": ({"run": ()}, "run= is the name of a table.*not an empty tuple"),
+        "a schema": ({"schema": FRAME}, "schema= is a dict by table"),
+        "precision": (rf.PYTREC_EVAL, "single_precision has no form in SQL: sums are of doubles"),
+        "weights": ({"weights": FRAME}, "weights has no form in SQL"),
+        "total": ({"total": True}, "total has no form in SQL"),
+        "history": ({"history": FRAME}, "history has no form in SQL"),
+        "databricks": ({"dialect": "databricks"}, "use 'spark'"),
+        "postgresql": ({"dialect": "postgresql"}, "use 'postgres'"),
+    }.values(),
+)
+def test_wrong_options_are_one_clear_error(options, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        rf.sql("map", **options)
+    options = {name: options[name] for name in options if name not in ("users", "undefined")}
+    options.pop("defaults", None)
+    with pytest.raises((TypeError, ValueError), match=error):
+        rf.sql_check(**options)
+
+
+def test_wrong_names_of_excluded_rows_and_options_of_sql():
+    with pytest.raises(TypeError, match="exclude= is the name of a table"):
+        rf.sql("map", exclude=FRAME)
+    with pytest.raises(ValueError, match="sql_check takes no users="):
+        rf.sql_check(users="both")
+
+
+class Relation:
+    """A query that runs when it is read, as DuckDB and Ibis have them."""
+
+    def __init__(self, rows=None):
+        self.rows = rows
+
+    def limit(self, number):
+        return Relation(number)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        assert self.rows == 0
+        schema = {"user": pl.Int64, "item": pl.String, "score": pl.Float64}
+        return pl.DataFrame(schema=schema).__arrow_c_stream__(requested_schema)
+
+
+def test_a_relation_says_what_a_table_has_without_its_rows():
+    text = rf.sql("rr", score="score", dialect="postgres", schema={"run": Relation()})
+    assert 'COLLATE "C"' in text
 
 
 # ------------------------------------------------------------------ safety
@@ -393,9 +479,48 @@ def test_groups_that_the_truth_lacks_have_the_same_users(dialect):
     assert problem.startswith("no user is in two of its groups")
 
 
-def test_ranks_with_fractions_break_a_rule():
-    run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1.0, 1.5]})
+@pytest.mark.parametrize(
+    "options",
+    [{"by": "modle"}, {"relevance": "grade"}, {"user": "usr"}, {"rank": "place"}],
+    ids=str,
+)
+def test_sqlite_reads_no_unknown_column_as_a_text(options):
+    need("sqlite")
+    run, truth = tables(1, groups=1)
+    for verb, metrics in ((rf.sql, ["hit@5"]), (rf.sql_check, [])):
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            in_sqlite(verb(*metrics, **options, dialect="sqlite"), run=run, truth=truth)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("rank", [1.5, float("inf"), 1e19, float("nan")])
+def test_ranks_that_are_no_integers_break_a_rule(rank, dialect):
+    need(dialect)
+    if dialect == "sqlite" and rank != rank:
+        pytest.skip("it has no NaN")
+    run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1.0, rank]})
     truth = pl.DataFrame({"user": [1], "item": [7], "relevance": [1]})
-    got = in_duckdb(rf.sql_check(), run=run, truth=truth)
+    got = ENGINES[dialect](rf.sql_check(dialect=dialect), run=run, truth=truth)
     assert got["num_rows"].to_list() == [1]
     assert "not an integer" in got.item(0, "problem")
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_tables_have_items_and_users_of_each_group_in_common(dialect):
+    need(dialect)
+    run, truth = tables(1)
+    other = truth.with_columns(pl.col("item") + 100)
+    (problem,) = ENGINES[dialect](rf.sql_check(by="model", dialect=dialect), run=run, truth=other)[
+        "problem"
+    ]
+    assert problem == "no item of the run is in the truth"
+    new = run.head(1).with_columns(model=pl.lit("new"), user=pl.lit(77).cast(pl.Int64))
+    text = rf.sql_check(by="model", dialect=dialect)
+    (row,) = ENGINES[dialect](text, run=pl.concat([run, new]), truth=truth).rows()
+    assert row[:2] == ("run", "model")
+    assert row[2].startswith("a group in which no user is in the truth")
+    judged = pl.concat([truth.with_columns(model=pl.lit(name)) for name in ("m0", "m1", "m2")])
+    text = rf.sql_check(by="model", dialect=dialect, schema={"run": run, "truth": judged})
+    (row,) = ENGINES[dialect](text, run=run, truth=judged).rows()
+    assert row[:2] == ("truth", "model")
+    assert row[2].startswith("a group in which no user is in the run")

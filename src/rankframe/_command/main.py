@@ -571,8 +571,9 @@ def _sql(arguments: argparse.Namespace) -> None:
     own = ("run", "truth", "by", "dialect")
     call: dict[str, Any] = {name: getattr(arguments, name) for name in own} | _columns(arguments)
     call["schema"] = dict(map(_schema_of, arguments.schema))
+    labels_ = [name for name in trec.spelled_out(arguments.metrics) if name != trec.RUN_ID]
     if arguments.check:
-        text_tables.print_data(checking.sql_check(*arguments.metrics, **call))
+        text_tables.print_data(checking.sql_check(*labels_, **call))
         return
     if not arguments.metrics:
         msg = "the following arguments are required: -m/--metric"
@@ -580,7 +581,6 @@ def _sql(arguments: argparse.Namespace) -> None:
     for option in ("users", "undefined", "relevant_at", "gains_from", "depth", "judged_only"):
         call[option] = getattr(arguments, option)
     call |= {name: getattr(arguments, name) for name in ("per_user", "names", "exclude")}
-    labels_ = trec.spelled_out(arguments.metrics)
     text_tables.print_data(query.sql(*labels_, **call))
 
 

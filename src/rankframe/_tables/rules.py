@@ -109,6 +109,9 @@ def missing_rules(table: Table, name: str, role: str, cure: str) -> Iterator[Rul
         yield Rule(table.name, name, f"NaN {role}: {cure}", pl.col(name).is_nan())
 
 
+NO_RANK = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
+
+
 def _rank_rules(table: Table) -> Iterator[Rule]:
     if table.rank is None:
         return
@@ -116,8 +119,7 @@ def _rank_rules(table: Table) -> Iterator[Rule]:
     broken = value.is_not_null() & (rank.is_null() | (rank != value) | (rank < 1))
     if table.schema[table.rank] in _FIT_IN_64_BITS:  # saves three passes
         broken = value < 1
-    text = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
-    yield Rule(table.name, table.rank, text, broken)
+    yield Rule(table.name, table.rank, NO_RANK, broken)
     if table.tied:
         value, size = pl.col("tied"), as_rank("tied")
         broken = size.is_null() | (size != value) | (size < 1)
@@ -322,11 +324,15 @@ def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
         if not (first := row.sort(pl.all()).head(1).collect()).is_empty():
             other = truth if table is run else run
             where = "both tables" if shared else f"the {run.name}"
-            text = (
-                f"a group in which no user is in the {other.name}: add its rows to the "
-                f"{other.name}, or leave the group out of {where}"
-            )
-            raise broken_row(table.name, (shared or by)[-1], text, first)
+            raise broken_row(table.name, (shared or by)[-1], alone_text(other, where), first)
+
+
+def alone_text(other: Table, where: str) -> str:
+    """Tell that a group has no user of the other table."""
+    return (
+        f"a group in which no user is in the {other.name}: add its rows to the {other.name}, or "
+        f"leave the group out of {where}"
+    )
 
 
 def raise_if_ungraded(table: Table) -> None:

@@ -10,7 +10,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias, cast
 
 import polars as pl
@@ -226,13 +226,19 @@ def _aggregate(value: Any) -> Node:
     return _reduced(_named(kind), inner)
 
 
-def _reduced(name: str, inner: Any) -> Node:
-    """Reduce a value, or those rows of it that a filter keeps: null does not count."""
-    kind, value = _only(inner)
-    if kind != "Filter":
-        return Call(name, (_read(inner),))
-    kept = Call("when", (_read(value["by"]), _read(value["input"]), Literal(None)))
-    return Call(name, (kept,))
+def _reduced(name: str, inner: Any) -> Call:
+    """Reduce a value, or those rows of it that a filter keeps: null counts in n_unique alone."""
+    kind, rows = _only(inner)
+    value = kept = _read(rows["input"] if kind == "Filter" else inner)
+    is_null: Node = Call("is_null", (value,))
+    if kind == "Filter":
+        condition = _read(rows["by"])
+        kept = Call("when", (condition, value, Literal(None)))
+        is_null = Call("and", (condition, is_null))
+    reduced = Call(name, (kept,))
+    if name == "n_unique":  # Polars counts null as a value
+        return Call("plus", (reduced, Cast(Call("any", (is_null,)), "int")))
+    return reduced
 
 
 def _function(value: Any) -> Node:
@@ -242,7 +248,8 @@ def _function(value: Any) -> Node:
         kind, option = _only(option)
     inputs = value["input"]
     if kind in ("Any", "All"):
-        return _reduced(kind.lower(), inputs[0])
+        reduced = _reduced(kind.lower(), inputs[0])
+        return reduced if option["ignore_nulls"] else replace(reduced, option="ignore_nulls=False")
     if kind == "ShiftAndFill":
         return _product_above(inputs)
     if kind == "IsDuplicated" and "Function" in inputs[0]:

@@ -14,7 +14,7 @@ from rankframe._tables import readers, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 from rankframe._vocabulary import trees
-from rankframe._warehouse import dialects, headers, tables
+from rankframe._warehouse import dialects, headers, tables, untranslated
 from rankframe._warehouse.dialects import Dialect, DialectName
 from rankframe._warehouse.printing import ColumnText
 from rankframe._warehouse.steps import Steps
@@ -65,6 +65,8 @@ def sql_check(
     >>> print(rf.sql_check(run="recs", truth="labels").splitlines()[2])
     SELECT "source", "field", "problem", "num_rows"
     """
+    untranslated.refuse_options(columns, of_sql=True)
+    tables.check_paths({"run": run, "truth": truth})
     written = dialects.dialect_named(dialect)
     groups = keywords.group_names(by)
     paths = {"run": written.table(run), "truth": written.table(truth)}
@@ -88,14 +90,17 @@ def sql_check(
 def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialect) -> Iterator[str]:
     """Count the rows that break each rule of the library."""
     dictionary = {
-        name: ColumnText(dialect.name_of(name), tables.type_of(dtype))
+        name: ColumnText(f"r.{dialect.name_of(name)}", tables.type_of(dtype))
         for name, dtype in table.schema.items()
     }
     rows = Steps("rows", "", dialect, table.keys, "", dictionary)
     every = [*rules.row_rules(table), *rules.table_rules(table), *_of_gains(table, metrics)]
     for rule in every:
+        if rule.text == rules.NO_RANK and table.schema[rule.column].is_float():
+            # infinity is equal to what is left without its fraction
+            rule = rule._replace(broken=rule.broken | (pl.col(rule.column) > 2**53))
         broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
-        yield _row(dialect, rule, f"SELECT {broken} AS b FROM {path}", "b")
+        yield _row(dialect, rule, f"SELECT {broken} AS b FROM {path} AS r", "b")
 
 
 def _row(dialect: Dialect, rule: Rule, source: str, where: str) -> str:
@@ -126,29 +131,47 @@ def _of_gains(table: Table, metrics: Sequence[Metric]) -> Iterator[Rule]:
 def _of_emptiness(table: Table, path: str, dialect: Dialect) -> str:
     """Check that a run has lists, and a truth what is relevant."""
     column = table.relevance or table.rank or table.score or table.item
-    null, needed = f"{column!r} is null in every row", f"{dialect.name_of(column)} IS NOT NULL"
+    value = f"r.{dialect.name_of(column)}"
+    null, needed = f"{column!r} is null in every row", f"{value} IS NOT NULL"
     if column == table.relevance:
-        null, needed = "no grade is > 0", f"{dialect.name_of(column)} > 0"
+        null, needed = "no grade is > 0", f"{value} > 0"
         if table.schema[column] == pl.Boolean:
-            needed = dialect.name_of(column)
+            needed = value
     rule = Rule(table.name, column, f"it is empty, or {null}", pl.lit(value=True))
-    some_row = f"SELECT 1 FROM {path} WHERE {needed}"
+    some_row = f"SELECT 1 FROM {path} AS r WHERE {needed}"
     return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({some_row})")
 
 
 def _of_users(
     run: Table, truth: Table, paths: Mapping[str, str], dialect: Dialect
 ) -> Iterator[str]:
-    """Check that users have lists, and that groups that the truth lacks have the same ones."""
+    """Check that the tables share users and items, also within groups."""
     user, always = dialect.name_of(run.user), pl.lit(value=True)
     met = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON l.{user} = t.{user}"
     apart = Rule(run.name, run.user, f"no user of the {run.name} is in the {truth.name}", always)
     yield _row(dialect, apart, "SELECT 1 AS b", f"NOT EXISTS ({met})")
+    item = dialect.name_of(run.item)
+    same = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON l.{item} = t.{item}"
+    no_item = Rule(run.name, run.item, f"no item of the {run.name} is in the {truth.name}", always)
+    yield _row(dialect, no_item, "SELECT 1 AS b", f"NOT EXISTS ({same})")
+    own = [name for name in run.by if name not in run.truth_groups]
+    shared = [name for name in own if name in truth.by]
+    for table, other, by in ((run, truth, own), (truth, run, shared)):
+        if by:
+            where = "both tables" if shared else f"the {run.name}"
+            alone = Rule(table.name, by[-1], rules.alone_text(other, where), always)
+            groups = ", ".join(f"r.{name}" for name in dialect.names_of(by))
+            on = [f"r.{name} = o.{name}" for name in dialect.names_of([*shared, run.user])]
+            users = ", ".join(dialect.names_of([*shared, run.user]))
+            others = f"(SELECT DISTINCT {users} FROM {paths[other.name]}) AS o"
+            source = f"SELECT 1 AS b FROM {paths[table.name]} AS r LEFT JOIN {others}"
+            source += f" ON {' AND '.join(on)} GROUP BY {groups} HAVING COUNT(o.{user}) = 0"
+            yield _row(dialect, alone, source, f"EXISTS ({met})")
     for name in run.by:
         if name not in truth.by:
-            number = f"COUNT(DISTINCT {dialect.name_of(name)})"
-            several = f"(SELECT {number} FROM {paths['run']}) > 1"
-            in_two = f"EXISTS (SELECT 1 FROM {paths['run']} GROUP BY {user} HAVING {number} > 1)"
+            number, lists = f"COUNT(DISTINCT r.{dialect.name_of(name)})", f"{paths['run']} AS r"
+            several = f"(SELECT {number} FROM {lists}) > 1"
+            in_two = f"EXISTS (SELECT 1 FROM {lists} GROUP BY r.{user} HAVING {number} > 1)"
             split = Rule(run.name, name, rules.apart_text(truth), always)
             yield _row(dialect, split, "SELECT 1 AS b", f"{several} AND NOT {in_two}")
             if rules.is_fold(name):

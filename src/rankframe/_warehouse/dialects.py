@@ -32,6 +32,9 @@ class Dialect(NamedTuple):
         if self.name == "bigquery" and re.search(r"[`\\]", name):
             msg = f"{name!r} cannot be a name in BigQuery, which allows no ` and no \\ in it"
             raise ValueError(msg)
+        if self.name == "sqlite" and name.lower() in ("true", "false"):  # it renames such columns
+            msg = f"{name!r} cannot be a name in SQLite, which reads it as a boolean: rename it"
+            raise ValueError(msg)
         return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
 
     def names_of(self, names: Iterable[str]) -> list[str]:
@@ -98,10 +101,15 @@ _DIALECTS = {
 }
 
 
+_OTHER_NAMES = {"databricks": "spark", "postgresql": "postgres", "sqlite3": "sqlite"}
+
+
 def dialect_named(name: str) -> Dialect:
     """Look up a dialect."""
     if name not in _DIALECTS:
         msg = f"dialect must be one of {', '.join(map(repr, get_args(DialectName)))}, not {name!r}"
+        if nearest := _OTHER_NAMES.get(str(name).lower()):
+            msg = f"dialect {name!r}: use {nearest!r}"
         raise ValueError(msg)
     return _DIALECTS[name]
 

@@ -49,6 +49,8 @@ def header(
     if tables.lacking:
         groups = ", ".join(plain(name)[1:-1] for name in tables.lacking)
         lines.append(f"  {groups}: users are in several groups, and the whole truth judges each")
+    lines.append("Assumed, and not checked: the types that schema= says, by default numbers for")
+    lines.append("  ranks and grades; ids have the same type in both tables.")
     users = question.settings.users or ("run" if tables.truth is None else "truth")
     lines += [f"Users: {_USERS[users]}.", "Metrics (R: the user's number of relevant items):"]
     for metric in question.requested:
@@ -61,7 +63,8 @@ def _assumed(table: Table) -> list[str]:
     lines = [f"{table.name}: {ids} and item are never null; one row per {row} and item"]
     if table.name == "truth":
         grade = "a finite number, never null" if table.relevance else "1 in every row"
-        lines.append(f"truth: the relevance is {grade}, > 0 in some; some users are in the run")
+        lines.append(f"truth: the relevance is {grade}, > 0 in some")
+        lines.append("truth: some users of each group are in the run, and some items")
     elif table.rank is not None:
         lines.append("run: ranks are integers from 1, each once in a list; null is not retrieved")
     else:

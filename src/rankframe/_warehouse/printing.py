@@ -246,6 +246,9 @@ class Printer(NamedTuple):
         """Write an aggregate of a group that has rows, or of a window."""
         if node.name == "len":
             return f"COUNT(*){over}"
+        if node.option is not None:
+            msg = f"it has {f'{node.name}({node.option})'!r}, which has no form in SQL"
+            raise ValueError(msg)
         (value,) = node.inputs
         text = self.column(value)
         if self.dtype(value) == "bool" and node.name != "count":

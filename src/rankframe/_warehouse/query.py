@@ -133,12 +133,15 @@ def sql(
     FROM relevant_values
     GROUP BY "model"
     """
+    untranslated.refuse_options(columns)
+    named = {"run": run} | {
+        n: p for n, p in (("truth", truth), ("exclude", exclude)) if p is not None
+    }
+    tables.check_paths(named)
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
     call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
     groups = keywords.group_names(by)
-    paths = {"run": run, "truth": truth, "exclude": exclude}
-    named = {name: path for name, path in paths.items() if path is not None}
     written = dialects.dialect_named(dialect)
     frames = tables.empty_frames(schema, [*named], groups, columns)
     settings = Settings(
@@ -156,15 +159,18 @@ def sql(
     tables_of_query = {name: written.table(path) for name, path in named.items()}
     is_typed = schema is not None and "run" in schema
     query = _Query(question, written, tables_of_query, is_typed=is_typed)
-    output_names = _output_names(question, names, written)
+    output_names = _output_names(question, [*query.sources.keys, "users"], names, written)
     text = query.text(output_names)
     return headers.header(written.name, question, query.judged.tables, call, output_names) + text
 
 
 def _output_names(
-    question: Question, names: Literal["label", "snake"] | None, dialect: Dialect
+    question: Question,
+    keys: Sequence[str],
+    names: Literal["label", "snake"] | None,
+    dialect: Dialect,
 ) -> dict[str, str]:
-    """Name the columns of the metrics."""
+    """Name the columns of the metrics, as neither the keys nor other metrics are in any case."""
     snake = dialect.name == "bigquery" if names is None else names == "snake"
     if names not in (None, "label", "snake"):
         msg = f"names must be 'label' or 'snake', not {names!r}"
@@ -172,13 +178,15 @@ def _output_names(
     if dialect.name == "bigquery" and not snake:
         msg = "names='label': BigQuery allows no @ in the name of a column: use names='snake'"
         raise ValueError(msg)
-    written: dict[str, str] = {}
-    for metric in question.requested:
-        name = scopes.snake_name(metric.name) if snake else metric.name
-        if name.lower() in (other.lower() for other in written.values()):
-            msg = f"two output columns are called {name!r} in SQL: rename one with .alias(…)"
+    metrics = [metric.name for metric in question.requested]
+    written = {name: scopes.snake_name(name) if snake else name for name in metrics}
+    output = [*keys, *written.values()]
+    lowered = [name.lower() for name in output]
+    for place, name in enumerate(output):
+        if name.lower() in lowered[:place]:
+            cure = "rename one with .alias(…)" if place >= len(keys) else "rename the column"
+            msg = f"two output columns are called {name!r} in SQL, which ignores case: {cure}"
             raise ValueError(msg)
-        written[metric.name] = name
     return written
 
 

@@ -16,7 +16,7 @@ from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, SumOfTruth
 from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
-from rankframe._vocabulary.trees import AGGREGATES, Call, Cast, Column, Literal, Node
+from rankframe._vocabulary.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
 from rankframe._warehouse import untranslated
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText, Printer
@@ -55,10 +55,21 @@ def values_of(
     reduced: dict[str, Node] = {}
     for metric in metrics:
         try:
-            reduced[metric.name] = scope.reduced(trees.read(metric.expr), metric.name)
+            tree = _within(trees.read(metric.expr), tuple(map(Column, sources.keys)))
+            reduced[metric.name] = scope.reduced(tree, metric.name)
         except ValueError as error:
             raise untranslated.error(metric.name, str(error)) from None
     return scope.values(reduced)
+
+
+def _within(node: Node, keys: tuple[Node, ...]) -> Node:
+    """Take the windows of an expression within one user's list, as ``evaluate`` does."""
+    node = trees.rebuilt(node, tuple(_within(below, keys) for below in trees.inputs_of(node)))
+    if isinstance(node, Over):
+        return Over(node.value, (*keys, *(k for k in node.keys if k not in keys)), node.order)
+    if isinstance(node, Call) and node.name == "is_duplicated":
+        return Call(node.name, (*keys, *(k for k in node.inputs if k not in keys)))
+    return node
 
 
 def _reads_hits(metric: RequestedMetric) -> bool:

@@ -241,6 +241,10 @@ def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node
             return Literal(node.name == "is_not_null")
         case Call("coalesce", (value, *_)) if not printer.nullable(value):
             return value
+        case Call("any", (Literal(False) as none,)):
+            return none
+        case Call("plus", (value, Literal(int(0)))) if printer.dtype(value) == "int":
+            return value
         case Call("sum", (Literal(1),)):
             return Call("len", ())
         case Call("sum", (Literal(float() | int() as number),)):

@@ -36,7 +36,10 @@ def empty_frames(
     rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
 ) -> dict[str, pl.LazyFrame]:
     """Make an empty frame of each table, with the columns that it is said to have."""
-    frames = {name: _empty(schema[name]) for name in schema} if schema else {}
+    if not isinstance(cast("object", schema), Mapping | None):
+        msg = f"schema= is a dict by table, as in {{'run': …}}, not {adapters.kind(schema)}"
+        raise TypeError(msg)
+    frames = {name: _empty(_without_rows(table)) for name, table in (schema or {}).items()}
     for name in frames:
         if name not in named:
             msg = f"schema: {name!r} is not one of the tables of this call: {', '.join(named)}"
@@ -54,6 +57,26 @@ def empty_frames(
     return {name: frames[name] if name in frames else _empty(default[name]) for name in named}
 
 
+def check_paths(paths: Mapping[str, object]) -> None:
+    """Check that tables are named by a text or by texts."""
+    for name, path in paths.items():
+        parts = cast("Sequence[object]", path) if isinstance(path, tuple | list) else (path,)
+        if not parts or not all(isinstance(part, str) for part in parts):
+            of = adapters.kind(cast("Any", path)) if parts else "an empty tuple"
+            msg = (
+                f"{name}= is the name of a table, such as 'analytics.recs', or a tuple of its "
+                f"parts, not {of}; what the table has is said by schema={{{name!r}: …}}"
+            )
+            raise TypeError(msg)
+
+
+def _without_rows(table: Any) -> Any:
+    """Leave the rows of a query where they are: only the types count."""
+    is_query = hasattr(table, "__arrow_c_stream__") and hasattr(table, "limit")
+    return table.limit(0) if is_query else table
+
+
+@adapters.takes_any_frame
 def _empty(table: TableSchema) -> pl.LazyFrame:
     if isinstance(table, Mapping):
         return pl.LazyFrame(schema=cast("Mapping[str, Any]", table))
@@ -126,7 +149,8 @@ class Sources:
             ctes.append(self._with_segments(last, lists.name))
         if self.lacking:
             # from the table itself: DuckDB would keep all rows of a step that is read twice
-            body = f"  SELECT DISTINCT {self._names(self.lacking)}"
+            groups = ", ".join(f"r.{name}" for name in self.dialect.names_of(self.lacking))
+            body = f"  SELECT DISTINCT {groups}"
             body += lists.body[lists.body.index("\n  FROM") :]
             ctes.append(
                 Cte(
@@ -147,22 +171,27 @@ class Sources:
         return ctes
 
     def _lists(self, name: str) -> Cte:
-        run, quoted = self.tables.run, self.dialect.name_of
+        run = self.tables.run
         keys = [name for name in self.keys if name not in run.truth_groups]
+
+        def quoted(name: str) -> str:  # SQLite would read a name that a table lacks as a text
+            return f"r.{self.dialect.name_of(name)}"
+
         if run.rank is not None:
             value = quoted(run.rank)
             rank, where = f"CAST({value} AS {self.dialect.types[1]})", f"{value} IS NOT NULL"
         else:
             assert run.score is not None
             score, item = quoted(run.score), quoted(self.item) + self._collation(run)
-            order = f"PARTITION BY {self._names(keys)} ORDER BY {score} DESC, {item} DESC"
+            lists = ", ".join(map(quoted, keys))
+            order = f"PARTITION BY {lists} ORDER BY {score} DESC, {item} DESC"
             rank, where = f"ROW_NUMBER() OVER ({order})", f"{score} IS NOT NULL"
             if run.schema[run.score].is_float() and self.dialect.is_nan != "FALSE":
                 number = f"CAST({score} AS {self.dialect.types[0]})"
                 where += f" AND NOT {self.dialect.is_nan.format(number, self.dialect.nan)}"
-        ids = self.dialect.names_of([*keys, self.item, *self.own_of_run])
-        ids.append(f"{rank} AS {quoted('rank')}")
-        body = f"{_select(ids)}\n  FROM {self.paths['run']}"
+        ids = [quoted(name) for name in (*keys, self.item, *self.own_of_run)]
+        ids.append(f"{rank} AS {self.dialect.name_of('rank')}")
+        body = f"{_select(ids)}\n  FROM {self.paths['run']} AS r"
         comment = "the items that each list returned, with their ranks"
         return Cte(name, comment, f"{body}\n  WHERE {where}")
 
@@ -180,14 +209,15 @@ class Sources:
     def _judgments(self) -> Cte:
         truth, value, where = self.tables.both[-1], "1", ""
         if truth.relevance is not None:
-            value = self.dialect.name_of(truth.relevance)
+            value = f"t.{self.dialect.name_of(truth.relevance)}"
             where = f"\n  WHERE {value} IS NOT NULL"
             if truth.schema[truth.relevance] == pl.Boolean:
                 value = f"CASE WHEN {value} THEN 1 ELSE 0 END"
-        ids = self.dialect.names_of([*truth.keys, self.item, *self.own_of_truth])
+        names = self.dialect.names_of([*truth.keys, self.item, *self.own_of_truth])
+        ids = [f"t.{name}" for name in names]
         relevance = self.dialect.name_of("relevance")
         grade = f"CAST({value} AS {self.dialect.types[0]}) AS {relevance}"
-        body = f"{_select([*ids, grade])}\n  FROM {self.paths['truth']}{where}"
+        body = f"{_select([*ids, grade])}\n  FROM {self.paths['truth']} AS t{where}"
         return Cte(self.name("judgments"), "the judged items, with grades as numbers", body)
 
     def _with_segments(self, name: str, lists: str) -> Cte:

@@ -4,8 +4,11 @@
 --   run: groups, user and item are never null; one row per group, user and item
 --   run: ranks are integers from 1, each once in a list; null is not retrieved
 --   truth: user and item are never null; one row per user and item
---   truth: the relevance is a finite number, never null, > 0 in some; some users are in the run
+--   truth: the relevance is a finite number, never null, > 0 in some
+--   truth: some users of each group are in the run, and some items
 --   model: users are in several groups, and the whole truth judges each
+-- Assumed, and not checked: the types that schema= says, by default numbers for
+--   ranks and grades; ids have the same type in both tables.
 -- Users: all with an item of grade > 0; one without a list counts, as a miss.
 -- Metrics (R: the user's number of relevant items):
 --   precision@10: Precision: hits@k / k, the share of the first k items that are relevant.
@@ -17,27 +20,27 @@ WITH
 -- the items that each list returned, with their ranks
 lists AS (
   SELECT
-    "model",
-    "user",
-    "item",
-    CAST("rank" AS INTEGER) AS "rank"
-  FROM "recs"
-  WHERE "rank" IS NOT NULL
+    r."model",
+    r."user",
+    r."item",
+    CAST(r."rank" AS INTEGER) AS "rank"
+  FROM "recs" AS r
+  WHERE r."rank" IS NOT NULL
 ),
 -- the judged items, with grades as numbers
 judgments AS (
   SELECT
-    "user",
-    "item",
-    CAST("relevance" AS REAL) AS "relevance"
-  FROM "labels"
-  WHERE "relevance" IS NOT NULL
+    t."user",
+    t."item",
+    CAST(t."relevance" AS REAL) AS "relevance"
+  FROM "labels" AS t
+  WHERE t."relevance" IS NOT NULL
 ),
 -- the groups of the run; the whole truth judges each
 all_groups AS (
-  SELECT DISTINCT "model"
-  FROM "recs"
-  WHERE "rank" IS NOT NULL
+  SELECT DISTINCT r."model"
+  FROM "recs" AS r
+  WHERE r."rank" IS NOT NULL
 ),
 -- items of grade > 0
 relevant AS (
