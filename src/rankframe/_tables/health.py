@@ -11,7 +11,15 @@ import polars as pl
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, column_roles, health_counts, health_tables, rules, run_dicts
+from rankframe._tables import (
+    adapters,
+    column_roles,
+    health_counts,
+    health_tables,
+    readers,
+    rules,
+    run_dicts,
+)
 from rankframe._tables.health_counts import Measure, Section
 from rankframe._tables.health_tables import Call, Part
 from rankframe.errors import RankingDataError
@@ -170,6 +178,15 @@ def health(
             msg = f"run, column {name!r}: health makes a column of this name: rename it"
             raise RankingDataError(msg)
     columns = column_roles.with_ids(columns, groups, {"run": like, "truth": truth})
+    if truth is None:
+        number = partial(readers.with_items, truth=None, by=groups, options=columns)
+        numbered = number(like)
+        if numbered is not like:  # rows without items, as in learning to rank
+            is_dict = isinstance(frame, Mapping)
+            frame = {name: number(frame[name]) for name in frame} if is_dict else numbered
+            columns = column_roles.with_ids(columns, groups, {"run": numbered})
+            names = adapters.column_names(numbered, "run")
+            columns = column_roles.with_relevance(columns, groups, names)
     tables = {"run": frame, "truth": truth, "items": items, "history": history}
     opened, problems = health_tables.opened(tables)
     runs = [*frame] if isinstance(frame, Mapping) else []
