@@ -602,6 +602,8 @@ def with_items(
 
 def _reserved(table: Table, name: str) -> RankingDataError:
     text = "this name is reserved for the vocabulary of the metrics: rename or drop the column"
+    if (table.name, name) == ("truth", "rank"):
+        text += "; rf.from_dict makes ranks of lists, and a truth of sets: {'q': {'a'}}"
     return _refused(table, name, text)
 
 
