@@ -137,6 +137,27 @@ def test_the_command_reads_the_table_of_quepid(saved, capsys):
     assert printed(capsys) == [{"users": 1, "rr": 0.5, "cg": 3.0}]
 
 
+@pytest.mark.usefixtures("saved")
+@pytest.mark.parametrize("user", ["query-id", "query", "user"])
+def test_the_command_reads_the_files_of_beir(capsys, user):
+    from rankframe._command.main import main
+
+    item = {"query-id": "corpus-id", "query": "docid", "user": "item"}[user]
+    truth = pl.DataFrame(ROWS).rename(
+        {"query": "query-id", "docid": "corpus-id", "rating": "score"}
+    )
+    truth.write_csv("qrels.tsv", separator="\t")
+    run = RUN.with_columns(score=1 / pl.col("rank")).drop("rank").head(2)
+    run.rename({"user": user, "item": item}).write_csv("run.csv")
+    assert main(["evaluate", "run.csv", "qrels.tsv", "-m", "rr", "-m", "cg", "--json"]) == 0
+    assert printed(capsys) == [{"users": 1, "rr": 0.5, "cg": 3.0}]
+
+
+def test_runs_of_dicts_take_the_names_of_quepid():
+    run = rf.from_dict({"q1": ["d2", "1"]}, user="query", item="docid")
+    assert rf.evaluate(run, "rr", truth=pl.DataFrame(ROWS)).row(0) == (1, 0.5)
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
