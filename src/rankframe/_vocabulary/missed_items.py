@@ -52,7 +52,8 @@ def _cut(node: Node) -> int:
             return k - (node.name in ("less", "greater_equal"))
         case (Literal(int(k)), Column("rank")):
             return k - (node.name in ("greater", "less_equal"))
-    return 0
+        case _:
+            return 0
 
 
 def _compared(node: Node, null: Collection[str]) -> str | None:
