@@ -205,7 +205,7 @@ def test_another_shape_names_file_field_and_the_shapes(saved, capsys, content, p
         ([{"user": 1}], "[0].item is missing, the item; it has 'user'"),
         (
             [{"qid": 1, "query_id": 2, "doc_id": 3}],
-            "[0]: 'query_id' and 'qid' both may be the user: drop or rename one; else,",
+            "[0]: 'query_id' and 'qid' both may be the user (drop or rename one)",
         ),
     ],
 )

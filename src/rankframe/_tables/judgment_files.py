@@ -134,7 +134,7 @@ def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
         if column not in table.columns:
             fit = column_roles.fitting(role, {}, (), table.columns)
             if fit:
-                text = f"and {fit[1]!r} both may be the {role}: drop or rename one; else,"
+                text = f"and {fit[1]!r} both may be the {role} (drop or rename one)"
                 raise _wrong(name, f"[0]: {fit[0]!r}", text)
             has = ", ".join(map(repr, table.columns))
             raise _wrong(name, f"[0].{column}", f"is missing, the {role}; it has {has}")
