@@ -1126,7 +1126,15 @@ def doors() -> list[Refusal]:
         Refusal(
             "a lazy judged table without items",
             lambda: rf.evaluate(judged.lazy(), "rr"),
-            "judged table: no column 'item' for item; it has 'qid', 'score', 'label'; name it with item=; only a DataFrame with a score and a grade may lack it",
+            "judged table: no column 'item' for item; it has 'qid', 'score', 'label'; name it with item=; a lazy table needs it, and a DataFrame with a score and a grade does not",
+        ),
+        Refusal(
+            "a judged table without items, two models without by=",
+            lambda: rf.evaluate(
+                pl.concat([judged.with_columns(model=pl.lit(name)) for name in ("old", "new")]),
+                "rr",
+            ),
+            "judged table, column 'model': 'old' and 'new' would be one system, since rows without items are no duplicates: pass by='model', or drop it",
         ),
         Refusal(
             "a judged table without items, exclude=",

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe._command.main import main
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "rankers.json"
 CONTENT = json.loads(FILE.read_text())
@@ -80,7 +81,7 @@ def test_equal_scores_keep_the_order_of_rows():
     [
         (
             lambda: GROUPS.lazy().rank.evaluate("ap"),
-            "only a DataFrame with a score and a grade may",
+            "a lazy table needs it, and a DataFrame with a",
         ),
         (
             lambda: GROUPS.drop("score").rank.evaluate("ap"),
@@ -93,6 +94,10 @@ def test_equal_scores_keep_the_order_of_rows():
         (
             lambda: GROUPS.rank.evaluate("ap", exclude=pl.DataFrame({"qid": 1, "item": 2})),
             "no column 'item' for item, which exclude= reads; its rows are numbered instead",
+        ),
+        (
+            lambda: GROUPS.with_columns(rank=1).rank.evaluate("ap"),
+            "or drop 'rank': with a score and a grade, but no rank, a table may lack items",
         ),
         (lambda: rf.lists(GROUPS, 1), "no column 'item' for item, which lists reads"),
         (lambda: GROUPS.rank.with_rank(), "run: no column 'item' for item"),
@@ -133,7 +138,7 @@ def test_columns_that_are_asked_for_are_values():
     values = GROUPS.unique("qid")
     assert rf.summarize(values, "score")["mean"].item() == pytest.approx(values["score"].mean())
     assert rf.plot.users(values, "score").to_dict()
-    with pytest.raises(rf.RankingDataError, match="only a DataFrame with a score and a grade may"):
+    with pytest.raises(rf.RankingDataError, match="a lazy table needs it, and a DataFrame"):
         rf.summarize(GROUPS.lazy(), "ap").collect()
 
 
@@ -145,3 +150,32 @@ def test_charts_tables_and_the_report_take_it():
     assert drawn
     told = rf.report(runs, "ndcg@3", baseline="a").verdict
     assert f"{mean[1] - mean[0]:+.4f}" in told
+
+
+def test_two_models_are_not_one_list():
+    pooled = pl.DataFrame({"model": [*"oonn"], "qid": 1, "label": [1, 0, 1, 0]})
+    pooled = pooled.with_columns(score=pl.Series([0.9, 0.1, 0.1, 0.9]))
+    for frame in (pooled, pooled.to_pandas()):
+        with pytest.raises(rf.RankingDataError, match="column 'model': 'o' and 'n' would be one"):
+            rf.evaluate(frame, "rr")
+    assert rf.evaluate(pooled, "rr", by="model").rows() == [("n", 1, 0.5), ("o", 1, 1.0)]
+    assert rf.evaluate(pooled.head(2), "rr").rows() == [(1, 1.0)]
+    cars = pooled.rename({"model": "car"})
+    assert rf.evaluate(cars, "rr")["users"].item() == 1
+
+
+@pytest.mark.parametrize("frame", [GROUPS, GROUPS.to_pandas(), {"a": GROUPS, "b": GROUPS}])
+def test_health_reads_what_check_reads(frame):
+    rf.check(frame)
+    counts = pl.DataFrame(rf.health(frame)).filter(pl.col("count") > 0)
+    assert "unreadable" not in counts["what"]
+    rows = counts.filter(what="rows", table="run")
+    assert set(rows["count"]) == {GROUPS.height}
+
+
+def test_the_command_says_that_it_needs_ids(tmp_path, capsys):
+    file = tmp_path / "scored.csv"
+    GROUPS.write_csv(file)
+    assert main(["evaluate", str(file), "-m", "ndcg@5"]) == 2
+    told = "name it with --item; the command needs it, and Python does not"
+    assert told in capsys.readouterr().err

@@ -286,3 +286,22 @@ def test_bad_defaults_are_reported(defaults, message):
     with pytest.raises(ValueError) as error:
         pl.DataFrame(JUDGED).rank.evaluate("ndcg", defaults=defaults)
     assert str(error.value).startswith(message)
+
+
+def test_the_discount_of_a_label_replaces_that_of_a_preset():
+    judged = pl.DataFrame({**JUDGED, "user": 1, "item": [1, 2], "rank": [1, 2]})
+    for label in ("ndcg(discount=rank)@2", "dcg(discount=rank)@2", "dcg(discount=log2)@2"):
+        plain = judged.rank.evaluate(label)
+        assert judged.rank.evaluate(label, **rf.LENSKIT).equals(plain)
+    own = {"dcg": {"discount": "rank"}}
+    based = judged.rank.evaluate("dcg(base=2)@2")
+    assert judged.rank.evaluate("dcg(base=2)@2", defaults=own).equals(based)
+    for wrong in ({"label": "dcg(discount=rank,base=2)@2"}, {"defaults": {"base": 2} | own["dcg"]}):
+        options = {"defaults": {"dcg": wrong["defaults"]}} if "defaults" in wrong else {}
+        with pytest.raises(ValueError, match="two discounts"):
+            judged.rank.evaluate(wrong.get("label", "dcg@2"), **options)
+
+
+def test_a_metric_needs_a_name():
+    with pytest.raises(ValueError, match=r"metric '': its column would have no name"):
+        pl.DataFrame(JUDGED).rank.evaluate(pl.len().alias(""))

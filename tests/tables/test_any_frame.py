@@ -199,3 +199,26 @@ def test_a_dict_of_columns_is_no_dict_of_runs(call):
     for column in (lambda column: column, pl.Series.to_numpy, pl.Series.to_pandas):
         with pytest.raises(TypeError, match="a dict of columns"):
             call({name: column(RUN[name]) for name in RUN.columns})
+
+
+def test_dictionaries_are_text_and_huge_integers_are_integers():
+    pyarrow, duckdb = pytest.importorskip("pyarrow"), pytest.importorskip("duckdb")
+    expected = rf.evaluate(RUN, "ndcg@2", "rr", truth=TRUTH)
+    table = pyarrow.table(RUN)
+    items = table["item"].dictionary_encode()
+    runs = [table.set_column(1, "item", items)]
+    connection = duckdb.connect()
+    connection.register("run", table)
+    for columns in ("user::HUGEINT AS user, item", "user, item::ENUM('a', 'b', 'c') AS item"):
+        runs.append(connection.sql(f"SELECT {columns}, rank FROM run"))
+    for run in runs:
+        assert rf.evaluate(run, "ndcg@2", "rr", truth=TRUTH).equals(expected)
+    wide = adapters._of_arrow(connection.sql("SELECT 1::HUGEINT << 100 AS user"))
+    assert wide.schema["user"].is_decimal()
+
+
+def test_two_columns_of_one_name_are_an_error():
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.Table.from_arrays([pyarrow.array([1])] * 3, names=["user", "user", "item"])
+    with pytest.raises(rf.RankingDataError, match='two columns have one name .*"user"'):
+        rf.evaluate(table, "rr", truth=TRUTH)

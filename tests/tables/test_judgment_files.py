@@ -53,6 +53,12 @@ def saved(tmp_path, monkeypatch):
     return save
 
 
+def printed(capsys):
+    """Read the rows that the command printed, without the hash of their conventions."""
+    rows = json.loads(capsys.readouterr().out)
+    return [{name: row[name] for name in row if name != "conventions"} for row in rows]
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("content", [ELASTICSEARCH, OPENSEARCH, ROWS], ids=["ES", "OS", "rows"])
 def test_three_shapes_are_one_truth(saved, content, indent):
@@ -63,12 +69,6 @@ def test_three_shapes_are_one_truth(saved, content, indent):
     packed = path.with_suffix(".json.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert rf.read_judgments(str(packed)).equals(truth)
-
-
-def printed_rows(capsys):
-    """Read the printed rows, without the hash of their conventions."""
-    rows = json.loads(capsys.readouterr().out)
-    return [{name: row[name] for name in row if name != "conventions"} for row in rows]
 
 
 def test_rows_keep_their_other_columns_and_fractions(saved):
@@ -95,7 +95,7 @@ def test_the_command_reads_them(saved, capsys, content, indent):
     saved(content, indent=indent)
     run.filter(pl.col(run.columns[0]) == "q1").write_csv("run.csv")
     assert main(["evaluate", "run.csv", "judgments.json", "-m", "rr", "--json"]) == 0
-    assert printed_rows(capsys) == [{"users": 1, "rr": 0.5}]
+    assert printed(capsys) == [{"users": 1, "rr": 0.5}]
 
 
 def test_ids_of_a_csv_beside_it_are_text(saved, capsys):
@@ -105,7 +105,7 @@ def test_ids_of_a_csv_beside_it_are_text(saved, capsys):
     saved({"requests": requests})
     pl.DataFrame({"user": ["07"], "item": [1], "score": [0.5]}).write_csv("run.csv")
     assert main(["evaluate", "run.csv", "judgments.json", "-m", "rr", "--json"]) == 0
-    assert printed_rows(capsys) == [{"users": 1, "rr": 1.0}]
+    assert printed(capsys) == [{"users": 1, "rr": 1.0}]
 
 
 @pytest.mark.parametrize("kind", ["JSON", "TREC", "of the run"])
@@ -134,7 +134,28 @@ def test_the_command_reads_the_table_of_quepid(saved, capsys):
     run = RUN.rename({"user": "query", "item": "docid"}).head(2)
     run.write_csv("run.csv")
     assert main(["evaluate", "run.csv", "judgments.csv", "-m", "rr", "-m", "cg", "--json"]) == 0
-    assert printed_rows(capsys) == [{"users": 1, "rr": 0.5, "cg": 3.0}]
+    assert printed(capsys) == [{"users": 1, "rr": 0.5, "cg": 3.0}]
+
+
+@pytest.mark.usefixtures("saved")
+@pytest.mark.parametrize("user", ["query-id", "query", "user"])
+def test_the_command_reads_the_files_of_beir(capsys, user):
+    from rankframe._command.main import main
+
+    item = {"query-id": "corpus-id", "query": "docid", "user": "item"}[user]
+    truth = pl.DataFrame(ROWS).rename(
+        {"query": "query-id", "docid": "corpus-id", "rating": "score"}
+    )
+    truth.write_csv("qrels.tsv", separator="\t")
+    run = RUN.with_columns(score=1 / pl.col("rank")).drop("rank").head(2)
+    run.rename({"user": user, "item": item}).write_csv("run.csv")
+    assert main(["evaluate", "run.csv", "qrels.tsv", "-m", "rr", "-m", "cg", "--json"]) == 0
+    assert printed(capsys) == [{"users": 1, "rr": 0.5, "cg": 3.0}]
+
+
+def test_runs_of_dicts_take_the_names_of_quepid():
+    run = rf.from_dict({"q1": ["d2", "1"]}, user="query", item="docid")
+    assert rf.evaluate(run, "rr", truth=pl.DataFrame(ROWS)).row(0) == (1, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +203,10 @@ def test_another_shape_names_file_field_and_the_shapes(saved, capsys, content, p
         ({"user": 1}, "its content is no list"),
         ([{"user": [1], "item": 2}], "[0].user is [1], not an id"),
         ([{"user": 1}], "[0].item is missing, the item; it has 'user'"),
+        (
+            [{"qid": 1, "query_id": 2, "doc_id": 3}],
+            "[0]: 'query_id' and 'qid' both may be the user (drop or rename one)",
+        ),
     ],
 )
 def test_what_are_no_rows_is_named(saved, content, problem):
@@ -194,3 +219,30 @@ def test_no_json_is_named(tmp_path):
     (tmp_path / "a.json").write_text("{")
     with pytest.raises(ValueError, match="a.json: it is not JSON"):
         rf.read_judgments(tmp_path / "a.json")
+
+
+def test_one_id_of_two_indices_is_an_error(saved, capsys):
+    from rankframe._command.main import main
+
+    ratings = [{"_index": name, "_id": "1", "rating": 3} for name in ("shop", "blog")]
+    saved({"requests": [{"id": "q", "ratings": ratings}]})
+    told = "requests[0].ratings[1]._index is 'blog', and that of another rating of this query and"
+    with pytest.raises(rf.RankingDataError) as raised:
+        rf.read_judgments("judgments.json")
+    assert str(raised.value).startswith(f"judgments.json: {told} _id '1' is 'shop'")
+    RUN.write_csv("run.csv")
+    assert main(["evaluate", "run.csv", "judgments.json", "-m", "rr"]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+    requests = [{"id": name, "ratings": [ratings[0]]} for name in "ab"]
+    assert rf.read_judgments(saved({"requests": requests})).height == 2
+
+
+def test_odd_files_are_read_or_named(tmp_path):
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps(ROWS), encoding="utf-16")
+    assert rf.read_judgments(file).rows() == EXPECTED
+    file.write_text("[" * 100_000)
+    with pytest.raises(rf.RankingDataError, match=r"a\.json: it is nested too deeply"):
+        rf.read_judgments(file)
+    with pytest.raises(TypeError, match="takes the path of a JSON file, not dict: save it"):
+        rf.read_judgments(ELASTICSEARCH)

@@ -158,3 +158,16 @@ def test_dicts_of_lists_and_of_sets():
         rf.from_dict({"q1": [{"id": "a", "score": 1.0}]})
     with pytest.raises(rf.RankingDataError, match="users are str and items int, str: each needs"):
         rf.from_dict({"q1": ["a", 1]})
+
+
+def test_two_empty_lists_have_no_row():
+    frame = pl.DataFrame({"user": [1, 2], "item": [["a"], []], "wanted": [["a"], []]})
+    judged = rf.from_lists(frame, truth="wanted")
+    assert judged.rows() == [(1, "a", 1, 1)]
+    assert judged.rank.evaluate("hit@1", users="all", undefined=1.0).row(0) == (1, 1.0)
+
+
+def test_a_list_is_no_truth():
+    lists = rf.from_dict({"q": ["a"]})
+    with pytest.raises(rf.RankingDataError, match="a truth of sets: {'q': {'a'}}"):
+        rf.evaluate(lists, "rr", truth=lists)

@@ -13,19 +13,23 @@ RUN = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "c"], "rank": [1, 2, 1
 TRUTH = pl.DataFrame({"user": [1, 1, 2], "item": ["b", "d", "c"], "relevance": [1, 2, 1]})
 rank, relevant, listed = pl.col("rank"), pl.col("relevant"), pl.col("listed")
 TRAPS = {
-    "recall": ((rank <= 2).mean(), "mean", "rank"),
-    "all": (((rank <= 2) & relevant).all(), "all", "rank"),
-    "judged": (((rank <= 2) & pl.col("judged")).mean(), "mean", "rank"),
-    "all, Kleene": ((rank <= 2).all(ignore_nulls=False), "all", "rank"),
-    "as a number": ((rank <= 2).cast(pl.Float64).mean(), "mean", "rank"),
-    "not": ((~(rank > 2)).mean(), "mean", "rank"),
-    "between": (rank.is_between(1, 2).mean(), "mean", "rank"),
-    "arithmetic": (((rank - 1) / 2 < 1).mean(), "mean", "rank"),
-    "inside": (1 - (rank > 2).mean(), "mean", "rank"),
-    "rounded": ((rank <= 2).mean().round(3), "mean", "rank"),
-    "hits": ((pl.col("hits") >= 1).mean(), "mean", "hits"),
-    "gains": ((pl.col("gains(exponential)") > 1).all(), "all", "gains(exponential)"),
-    "of the run": (((pl.col("price") < 9) & relevant).mean(), "mean", "price"),
+    "recall": ((rank <= 2).mean(), "mean", "rank", 2),
+    "all": (((rank <= 2) & relevant).all(), "all", "rank", 2),
+    "judged": (((rank <= 2) & pl.col("judged")).mean(), "mean", "rank", 2),
+    "all, Kleene": ((rank <= 2).all(ignore_nulls=False), "all", "rank", 2),
+    "as a number": ((rank <= 2).cast(pl.Float64).mean(), "mean", "rank", 2),
+    "not": ((~(rank > 2)).mean(), "mean", "rank", 2),
+    "between": (rank.is_between(1, 2).mean(), "mean", "rank", 2),
+    "arithmetic": (((rank - 1) / 2 < 1).mean(), "mean", "rank", 10),
+    "inside": (1 - (rank > 2).mean(), "mean", "rank", 2),
+    "rounded": ((rank <= 2).mean().round(3), "mean", "rank", 2),
+    "hits": ((pl.col("hits") >= 1).mean(), "mean", "hits", 10),
+    "gains": ((pl.col("gains(exponential)") > 1).all(), "all", "gains(exponential)", 10),
+    "of the run": (((pl.col("price") < 9) & relevant).mean(), "mean", "price", 10),
+    "one of": (rank.is_in([1, 2]).mean(), "mean", "rank", 10),
+    "median": ((rank <= 2).median(), "median", "rank", 2),
+    "below": ((rank < 4).mean(), "mean", "rank", 3),
+    "flipped": ((pl.lit(3) >= rank).mean(), "mean", "rank", 3),
 }
 SILENT = [
     pl.col("within(2)").mean(),
@@ -49,21 +53,25 @@ SILENT = [
     (pl.col("relevance") > 1).mean(),
     (rank.min() <= 2).cast(pl.Float64),
     rank.eq_missing(1).mean(),
+    rank.is_in([1, 2], nulls_equal=True).mean(),
+    (rank <= 2).fill_null(value=False).median(),
+    rank.median(),
+    rank.filter(rank.is_in([1, 2])).mean(),
     (pl.coalesce(rank, 99) <= 2).mean(),
     (pl.col("survival") < 0.5).mean(),
     (rank.max() < pl.col("ideal_rank")).mean(),
 ]
 
 
-@pytest.mark.parametrize(("trap", "function", "column"), TRAPS.values(), ids=TRAPS)
-def test_a_trap_warns_with_its_cures(trap, function, column):
+@pytest.mark.parametrize(("trap", "function", "column", "k"), TRAPS.values(), ids=TRAPS)
+def test_a_trap_warns_with_its_cures(trap, function, column, k):
     with pytest.warns(rf.RankingWarning) as caught:
         rf.evaluate(RUN, "rr", trap.alias("share"), truth=TRUTH)
     (warning,) = caught
     assert str(warning.message) == (
         f"metric 'share': {function}() over a comparison of {column!r} leaves out the items that "
-        "were not retrieved, where it is null: read pl.col('within(10)'), which is never null, or "
-        f"add .fill_null(False) before .{function}(); if only retrieved items are meant, say so "
+        f"were not retrieved, where it is null: read pl.col('within({k})'), which is never null, "
+        f"or add .fill_null(False) before .{function}(); if only retrieved items are meant, say so "
         "with .filter(pl.col('rank').is_not_null())"
     )
     assert warning.filename == __file__

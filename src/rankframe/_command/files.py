@@ -263,8 +263,9 @@ class _File(NamedTuple):
 
     @property
     def is_unnamed(self) -> bool:
-        """Whether the format has no names of columns."""
-        return self.form in ("trec", "judgments")
+        """Whether the format has no names of columns, or those of BEIR, whose roles are known."""
+        is_beir = self.names.get("user") == _formats.BEIR["user"]
+        return is_beir or self.form in ("trec", "judgments")
 
     @property
     def is_text(self) -> bool:

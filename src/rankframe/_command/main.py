@@ -110,6 +110,7 @@ _ADVICE = (
     (r"call with_rank\(ties='item'\)", "rank it before, and drop 'tied'"),
     (r", or call with_rank|, or pass close_gaps=True to with_rank to read the existing rank", ""),
     (r"with_rank makes", "--ties makes"),
+    (r"; a lazy table needs it, .*? does not", "; the command needs it, and Python does not"),
     (r"; a run needs its truth: .*?\(run, truth\)", "; a run needs its truth: name its file last"),
     (r"or pass a judged table without truth=", "or pass the table alone, without a truth"),
     (r"pass truth=", "name the file of the truth last"),

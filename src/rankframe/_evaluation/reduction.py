@@ -317,6 +317,9 @@ def _cure(metric: str, judged: Judged) -> str:
     for label, cure in _CURES.items():
         if metric.startswith(label):
             return f": {cure}"
+    parsed = labels.look_up(metric)
+    if parsed is None or parsed.entry.registered:
+        return f". {of_expressions}, and a renamed metric with gain= needs a gain of each grade"
     positive = judged.judged.filter(pl.col("relevance") > 0)
     grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
     return (

@@ -155,10 +155,10 @@ def _check_missed_items(metric: RequestedMetric, tables: Tables) -> None:
     left_out = missed_items.leaving_out(metric.expr, null)
     if left_out is None:
         return
-    function, column = left_out
+    function, column, k = left_out
     msg = (
         f"metric {metric.name!r}: {function}() over a comparison of {column!r} leaves out the "
-        "items that were not retrieved, where it is null: read pl.col('within(10)'), which is "
+        f"items that were not retrieved, where it is null: read pl.col('within({k})'), which is "
         f"never null, or add .fill_null(False) before .{function}(); if only retrieved items are "
         "meant, say so with .filter(pl.col('rank').is_not_null())"
     )

@@ -382,6 +382,9 @@ def check_names(requested: Sequence[RequestedMetric], taken: Sequence[str]) -> N
     """Check that each output name, and each name in ``taken``, occurs only once."""
     seen = set(taken)
     for metric in requested:
+        if not metric.name:
+            msg = "metric '': its column would have no name: give it one with .alias(…)"
+            raise ValueError(msg)
         if metric.name.startswith(INNER):
             msg = (
                 f"metric {metric.name!r}: names that begin with {INNER!r} are reserved for "
@@ -599,6 +602,10 @@ def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any])
     names = [entry.label, *([f"{entry.label}@k"] if "k" in options else [])]
     filled: dict[str, Any] = {}
     for layer in (*(defaults.get(name, {}) for name in names), options):
+        # either is the discount: that of a label replaces that of a preset
+        for name, other in (("base", "discount"), ("discount", "base")):
+            if name in layer and not entry.registered:
+                filled.pop(other, None)
         filled.update(layer)
     return filled
 

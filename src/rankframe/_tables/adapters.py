@@ -47,7 +47,24 @@ def _of_arrow(value: Any) -> Any:
         values = cast("Mapping[object, object]", value)
         read = {name: _of_arrow(values[name]) for name in values}
         return values if all(read[name] is values[name] for name in values) else read
-    return pl.DataFrame(value) if _exports_arrow(value) else value
+    return _read_arrow(value) if _exports_arrow(value) else value
+
+
+def _read_arrow(table: Any) -> pl.DataFrame:
+    """Read a table that exports Arrow: dictionaries become text, HUGEINT Int64 if it fits."""
+    try:
+        frame = pl.DataFrame(table)
+    except pl.exceptions.DuplicateError as error:
+        msg = f"{kind(table)}: two columns have one name ({error}): rename one"
+        raise RankingDataError(msg) from None
+    for name, dtype in frame.schema.items():
+        if isinstance(dtype, pl.Categorical | pl.Enum):
+            frame = frame.with_columns(pl.col(name).cast(pl.String))
+        elif isinstance(dtype, pl.Decimal) and dtype.scale == 0:
+            numbers = frame[name].cast(pl.Int64, strict=False)
+            if numbers.null_count() == frame[name].null_count():  # all fit
+                frame = frame.with_columns(numbers)
+    return frame
 
 
 def _exports_arrow(value: object) -> bool:

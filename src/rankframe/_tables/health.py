@@ -11,7 +11,15 @@ import polars as pl
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, column_roles, health_counts, health_tables, rules, run_dicts
+from rankframe._tables import (
+    adapters,
+    column_roles,
+    health_counts,
+    health_tables,
+    readers,
+    rules,
+    run_dicts,
+)
 from rankframe._tables.health_counts import Measure, Section
 from rankframe._tables.health_tables import Call, Part
 from rankframe.errors import RankingDataError
@@ -170,7 +178,10 @@ def health(
             msg = f"run, column {name!r}: health makes a column of this name: rename it"
             raise RankingDataError(msg)
     columns = column_roles.with_ids(columns, groups, {"run": like, "truth": truth})
-    tables = {"run": frame, "truth": truth, "items": items, "history": history}
+    runs_of_call: Frame | Mapping[str, Frame] = frame
+    if truth is None:
+        runs_of_call, columns = _numbered(runs_of_call, like, groups, columns)
+    tables = {"run": runs_of_call, "truth": truth, "items": items, "history": history}
     opened, problems = health_tables.opened(tables)
     runs = [*frame] if isinstance(frame, Mapping) else []
     call = Call(opened, problems, runs, groups, columns, k, time)
@@ -187,6 +198,22 @@ def health(
         slice_pushdown=False,
     )
     return adapters.to_caller_type(plan, like=like)
+
+
+def _numbered(
+    frame: Frame | Mapping[str, Frame], first: Frame, groups: Sequence[str], columns: Columns
+) -> tuple[Frame | Mapping[str, Frame], Columns]:
+    """Number rows without items, as in learning to rank, and name their columns."""
+    number = partial(readers.with_items, truth=None, by=groups, options=columns)
+    numbered = number(first)
+    if numbered is first:
+        return frame, columns
+    columns = column_roles.with_ids(columns, groups, {"run": numbered})
+    names = adapters.column_names(numbered, "run")
+    columns = column_roles.with_relevance(columns, groups, names)
+    if isinstance(frame, Mapping):
+        return {name: number(run) for name, run in frame.items()}, columns
+    return numbered, columns
 
 
 # ------------------------------------------------------------------ from plans to rows

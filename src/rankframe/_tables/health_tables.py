@@ -174,7 +174,8 @@ def _refused(call: Call) -> list[tuple[str, str]]:
     run, truth = frames.get("run"), frames.get("truth")
     errors: list[tuple[str, str]] = []
     if run is not None:
-        alone = truth is not None or "relevance" not in run.collect_schema()
+        grade = columns.get("relevance", "relevance")
+        alone = truth is not None or grade not in run.collect_schema()
         read = partial(readers.read_run_and_truth, reads=(), run_alone=alone)
         errors += _problem("both", partial(read, run, truth, by, columns))
     if run is not None and truth is not None and errors:

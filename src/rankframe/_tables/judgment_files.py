@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from rankframe._tables import column_roles
+from rankframe._tables import adapters, column_roles
 from rankframe.errors import RankingDataError
 
 #: The field of the queries, and those of the ids of a query and of a document.
@@ -45,7 +45,7 @@ def read_judgments(path: str | Path) -> pl.DataFrame:
     Raises
     ------
     RankingDataError
-        If the file has another shape, or lacks a field.
+        If the file has another shape, lacks a field, or rates one ``_id`` of several indices.
 
     Examples
     --------
@@ -56,6 +56,12 @@ def read_judgments(path: str | Path) -> pl.DataFrame:
     >>> rf.read_judgments(path).rows()
     [('q1', 'd1', 3)]
     """
+    if not isinstance(cast("object", path), str | Path):
+        msg = (
+            f"read_judgments takes the path of a JSON file, not {adapters.kind(path)}: save it "
+            "with json.dump, or make a truth with rf.from_dict or pl.DataFrame"
+        )
+        raise TypeError(msg)
     content: Any = _parsed(str(path), Path(path).read_bytes())
     nested = of_search(str(path), content)
     if nested is not None:
@@ -91,12 +97,21 @@ def of_search(name: str, content: Any) -> pl.DataFrame | None:
         raise _wrong(name, repr(inner[0]), f"is none of {', '.join(map(repr, _SHAPES))}")
     user, item = _SHAPES[shape]
     rows: list[tuple[str, str, float]] = []
+    indices: dict[tuple[str, str], Any] = {}
     for place, query in enumerate(_list(name, shape, fields[shape])):
         where = f"{shape}[{place}]"
         ratings = _list(name, f"{where}.ratings", _field(name, where, query, "ratings"))
         for number, rating in enumerate(ratings):
             at = f"{where}.ratings[{number}]"
             ids = _id(name, where, query, user), _id(name, at, rating, item)
+            index = rating.get("_index")
+            if indices.setdefault(ids, index) != index:
+                msg = (
+                    f"{name}: {at}._index is {index!r}, and that of another rating of this query "
+                    f"and _id {ids[1]!r} is {indices[ids]!r}: ids must be unique: write the index "
+                    "into the ids of judgments and runs, or judge each index alone"
+                )
+                raise RankingDataError(msg)
             rows.append((*ids, _grade(name, at, rating)))
     table = pl.DataFrame(
         rows, {"user": pl.String, "item": pl.String, "relevance": pl.Float64}, orient="row"
@@ -117,6 +132,10 @@ def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
     names: dict[str, str] = {role: str(columns.get(role, role)) for role in ("user", "item")}
     for role, column in names.items():
         if column not in table.columns:
+            fit = column_roles.fitting(role, {}, (), table.columns)
+            if fit:
+                text = f"and {fit[1]!r} both may be the {role} (drop or rename one)"
+                raise _wrong(name, f"[0]: {fit[0]!r}", text)
             has = ", ".join(map(repr, table.columns))
             raise _wrong(name, f"[0].{column}", f"is missing, the {role}; it has {has}")
         if not column_roles.can_be_id(table.schema[column]):
@@ -137,6 +156,9 @@ def _parsed(name: str, content: bytes) -> Any:
     content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     try:
         return json.loads(content)
+    except RecursionError:
+        msg = f"{name}: it is nested too deeply: {IN_WORDS}"
+        raise RankingDataError(msg) from None
     except ValueError as error:
         msg = f"{name}: it is not JSON ({error}); pl.read_ndjson reads rows in lines"
         raise ValueError(msg) from None

@@ -274,9 +274,25 @@ def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
     unnamed = column_roles.lacks_items(columns, table.by, table.schema)
     if table.rows is None or not (scored and unnamed):
         return table, columns
+    _refuse_pooled(table, columns)
     rows = table.rows.with_columns(pl.int_range(pl.len(), 0, -1).alias(ROW_NUMBER))
     table = table._replace(rows=rows, frame=rows.lazy(), schema=rows.schema, item=ROW_NUMBER)
     return table, {**columns, "item": ROW_NUMBER}
+
+
+def _refuse_pooled(table: Table, columns: Columns) -> None:
+    """Raise if lists of several systems are one: without items, no row is a duplicate."""
+    name = keywords.MODEL
+    if table.rows is None or name not in table.schema:
+        return
+    if name != table.user and column_roles.is_free(name, columns, table.by):
+        models = table.rows[name].unique(maintain_order=True).head(2).to_list()
+        if len(models) > 1:
+            text = (
+                f"{models[0]!r} and {models[1]!r} would be one system, since rows without items "
+                f"are no duplicates: pass by={name!r}, or drop it"
+            )
+            raise _refused(table, name, text)
 
 
 def without_items(what: str) -> RankingDataError:
@@ -452,9 +468,21 @@ def _keywords(
     if meant := _meant(table, roles, columns, other_names):
         yield f"; perhaps {' or '.join(map(repr, meant))} is meant"
     if "item" in roles and table.name == "judged table":
-        yield "; only a DataFrame with a score and a grade may lack it"
+        yield f"; {_why_not_numbered(table, columns)}"
     if "relevance" in roles and table.name == "judged table":
         yield "; a run needs its truth: pass truth=, or call judge(run, truth)"
+
+
+def _why_not_numbered(table: Table, columns: Columns) -> str:
+    """Tell why the rows of a judged table are not its items."""
+    placing = {*column_roles.COMMON_NAMES["score"], columns.get("score", "score")}
+    rank = columns.get("rank", "rank")
+    scored = placing.intersection(table.schema)
+    if table.rows is None and scored:
+        return "a lazy table needs it, and a DataFrame with a score and a grade does not"
+    if rank in table.schema and scored:
+        return f"or drop {rank!r}: with a score and a grade, but no rank, a table may lack items"
+    return "only a DataFrame with a score and a grade may lack it"
 
 
 def _named_apart(
@@ -574,6 +602,8 @@ def with_items(
 
 def _reserved(table: Table, name: str) -> RankingDataError:
     text = "this name is reserved for the vocabulary of the metrics: rename or drop the column"
+    if (table.name, name) == ("truth", "rank"):
+        text += "; rf.from_dict makes ranks of lists, and a truth of sets: {'q': {'a'}}"
     return _refused(table, name, text)
 
 

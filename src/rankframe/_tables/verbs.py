@@ -233,7 +233,8 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     still count their users as misses; ``"run"`` and ``"both"`` leave them out.
 
     With ``truth``, an empty or null list of items is a miss, and an empty list of relevant items is
-    a user without any, who counts or not as ``users`` says. A row of two empty lists has no row.
+    a user without any, who counts or not as ``users`` says. A row of two empty lists has no row,
+    whatever ``users`` says.
 
     Examples
     --------

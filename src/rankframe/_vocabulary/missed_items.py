@@ -1,4 +1,4 @@
-"""A trap of own expressions: a mean, or ``all``, that leaves out missed items without a word."""
+"""A trap of own expressions: a mean, or the like, that leaves out missed items without a word."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from rankframe._vocabulary import trees
-from rankframe._vocabulary.trees import Call, Cast, Column, Node
+from rankframe._vocabulary.trees import Call, Cast, Column, Literal, Node
 
 #: The columns of the vocabulary that are null for items that were not retrieved.
 NULL = frozenset(
@@ -17,7 +17,9 @@ NULL = frozenset(
         *("returned_ideal_rank", "lower_graded", "lower_graded_below", "shared", "common_weight"),
     }
 )
-_COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+_COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "is_in"}
+_CUTS = {"less", "less_equal", "greater", "greater_equal"}
+_SKIPPING = {"mean", "median", "all"}
 _JUNCTIONS = {"and", "or", "not"}
 #: Functions of numbers whose value is null if one of these is.
 _PASS_NULL = {
@@ -26,15 +28,32 @@ _PASS_NULL = {
 }
 
 
-def leaving_out(expr: pl.Expr, null: Collection[str]) -> tuple[str, str] | None:
-    """Return the function that skips missed items, and the column that is null for them."""
+def leaving_out(expr: pl.Expr, null: Collection[str]) -> tuple[str, str, int] | None:
+    """Return the function that skips missed items, the column that is null for them, and a cut-off.
+
+    It is that of the comparison, or 10.
+    """
     for tree in trees.readable(expr):
         for node in trees.every_node(tree):
-            if isinstance(node, Call) and node.name in ("mean", "all"):
+            if isinstance(node, Call) and node.name in _SKIPPING:
                 column = _compared(node.inputs[0], null)
                 if column is not None:
-                    return node.name, column
+                    cuts = (_cut(below) for below in trees.every_node(node))
+                    return node.name, column, next((k for k in cuts if k > 0), 10)
     return None
+
+
+def _cut(node: Node) -> int:
+    """Read the k of a comparison with a rank, 0 if it is none."""
+    if not isinstance(node, Call) or node.name not in _CUTS:
+        return 0
+    match node.inputs:
+        case (Column("rank"), Literal(int(k))):
+            return k - (node.name in ("less", "greater_equal"))
+        case (Literal(int(k)), Column("rank")):
+            return k - (node.name in ("greater", "less_equal"))
+        case _:
+            return 0
 
 
 def _compared(node: Node, null: Collection[str]) -> str | None:

@@ -70,6 +70,14 @@ class UnknownNodeError(ValueError):
 
 def read(expr: pl.Expr) -> Node:
     """Read an expression."""
+    tree = _tree(expr)
+    for node in every_node(tree):
+        if isinstance(node, Call) and node.name in _SEEN_ONLY:
+            _unknown(_SEEN_ONLY[node.name])
+    return tree
+
+
+def _tree(expr: pl.Expr) -> Node:
     with warnings.catch_warnings():  # what Polars says of the format is the reason for this module
         warnings.simplefilter("ignore")
         text = expr.meta.serialize(format="json")
@@ -79,7 +87,7 @@ def read(expr: pl.Expr) -> Node:
 def readable(expr: pl.Expr) -> Iterator[Node]:
     """Yield the largest parts of an expression for which there are nodes."""
     try:
-        yield read(expr)
+        yield _tree(expr)
     except UnknownNodeError:
         for part in expr.meta.pop():
             yield from readable(part)
@@ -142,7 +150,9 @@ _FUNCTIONS = {
     *("Abs", "Ceil", "Coalesce", "Exp", "Floor", "IsDuplicated", "IsFinite", "IsInfinite"),
     *("IsNan", "IsNotNull", "IsNull", "Log", "Negate", "Not", "Sqrt", *_RENAMED),
 }
-_AGGREGATES = {"Count", "Max", "Mean", "Min", "NUnique", "Sum"}
+_AGGREGATES = {"Count", "Max", "Mean", "Median", "Min", "NUnique", "Sum"}
+#: What is known where an expression is looked at, and unknown where it is translated.
+_SEEN_ONLY = {"median": "Median", "is_in": "IsIn"}
 _TYPES = {"Boolean": "bool", "Float32": "float", "Float64": "float"}
 _RANKS = {"Dense": "dense", "Min": "min", "Ordinal": "ordinal"}
 
@@ -254,6 +264,8 @@ def _function(value: Any) -> Node:
         return _product_above(inputs)
     if kind == "IsDuplicated" and "Function" in inputs[0]:
         inputs = inputs[0]["Function"]["input"]  # of a struct: its fields
+    if kind == "IsIn" and not option["nulls_equal"]:
+        return Call("is_in", (_read(inputs[0]),))
     nodes = tuple(map(_read, inputs))
     if kind in _FUNCTIONS:
         return Call(_named(kind), nodes)
