@@ -31,7 +31,7 @@ def night(lake: Path, day: str) -> bool:
         .with_columns(
             day=pl.lit(day),
             missed=pl.col("num_missed") / pl.col("users"),
-            conventions=pl.lit(made["conventions"]),
+            conventions=pl.col("metric").replace_strict(made["conventions_of"]),
         )
         .select(*KEYS, "mean", "std", "users", "missed", "conventions")
     )

@@ -919,7 +919,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
     unlike = "column 'conventions': the rows differ in how they were made: conventions='a', "
     made_so = (
         ": keep rows of one value, compute the others again, or name the column in by=; the files "
-        "of rf.provenance show what changed"
+        "of rf.provenance, such as those of two days, show what changed"
     )
     twice = "comes twice: leave one out, or keep the later one with duplicates='last'"
     same = "frames 0 and 1 have the same 2 users in the same groups"

@@ -1,6 +1,7 @@
 """The nightly job of the guide: broken days, a killed writer, and days that come again."""
 
 import importlib.util
+import json
 import re
 import signal
 import subprocess
@@ -167,6 +168,24 @@ def test_a_call_without_a_day_is_no_failed_gate(tmp_path):
     call = [sys.executable, str(FOLDER / "every_night.py"), str(tmp_path)]
     done = subprocess.run(call, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, f"{JOB.__doc__}\n")
+
+
+def test_a_new_metric_starts_without_breaking_the_others(lake, monkeypatch, capsys):
+    put(lake, "2026-11-02", tables(2))
+    assert JOB.main(str(lake), "2026-11-01") == 0
+    monkeypatch.setattr(JOB, "METRICS", (*JOB.METRICS, "map"))
+    assert JOB.main(str(lake), "2026-11-02") == 0
+    log = pl.read_parquet(lake / "log.parquet")
+    assert log.group_by("metric").agg(pl.col("conventions").n_unique())["conventions"].sum() == 3
+    made = json.loads((lake / "2026-11-02.json").read_text())
+    assert set(log["conventions"]) == set(made["conventions_of"].values())
+    changed = log.with_columns(conventions=pl.lit("0" * 8))
+    JOB.write(lake / "log.parquet", changed)
+    assert JOB.main(str(lake), "2026-11-01") == 2
+    said = capsys.readouterr().err
+    assert "day='2026-11-01'" in said
+    assert "day='2026-11-02'" in said
+    assert "the files of rf.provenance, such as those of two days, show what changed" in said
 
 
 def test_late_judgments_are_the_same_day_again(lake, monkeypatch):

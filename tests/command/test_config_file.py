@@ -195,6 +195,15 @@ def test_rows_of_json_know_how_they_were_made(folder, capsys):
         rows = json.loads(capsys.readouterr().out)
         assert {row["conventions"] for row in rows} == {expected["conventions"]}
         assert json.loads(made.read_text()) == expected
+    assert main(["compare", *runs, truth, *own, "-m", "mrr", "--json"]) == 0
+    of_two = {row["metric"]: row["conventions"] for row in json.loads(capsys.readouterr().out)}
+    assert (
+        of_two
+        == rf.provenance(frames, "ndcg@10", "mrr", truth=TRUTH, by="model", **options)[
+            "conventions_of"
+        ]
+    )
+    assert of_two["ndcg@10"] == expected["conventions"]
     assert main(["evaluate", *runs, truth, *own]) == 0
     assert "conventions" not in capsys.readouterr().out
     assert main(["evaluate", *runs, truth, *own, "--provenance", truth]) == 2

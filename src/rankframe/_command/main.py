@@ -394,7 +394,7 @@ def _compare(arguments: argparse.Namespace) -> int:
             frame = compare(runs, *metric_labels, **shared, baseline=baseline, **test, **choices)
         result = frame.collect()
         of_call = {"truth": tables.truth, "by": by, **choices}
-        digits = _provenance(arguments, runs, metric_labels, of_call)
+        digits = _provenance(arguments, runs, metric_labels, of_call, per_metric=True)
     if not _delivered(result, arguments, digits):
         _show(result, arguments, by, trial)
     return _outcome(result, arguments, by) if rules or floored else 0
@@ -674,23 +674,34 @@ def _check_output(
 
 
 def _provenance(
-    arguments: argparse.Namespace, run: pl.LazyFrame, names: Sequence[str], call: Mapping[str, Any]
-) -> str | None:
+    arguments: argparse.Namespace,
+    run: pl.LazyFrame,
+    names: Sequence[str],
+    call: Mapping[str, Any],
+    *,
+    per_metric: bool = False,
+) -> pl.Expr | None:
     """Return the conventions for rows of --json; write the whole provenance if requested."""
     names = [name for name in names if name != trec.RUN_ID]
     if arguments.provenance is not None:
         text = json.dumps(provenance.provenance(run, *names, **call), indent=2)
         with text_tables.replaced(arguments.provenance) as path:
             path.write_text(f"{text}\n", encoding="utf-8")
-    return provenance.conventions_of(run, *names, **call) if arguments.json else None
+    if not arguments.json:
+        return None
+    hashes = provenance.conventions_of(run, *names, **call)
+    of_all = pl.lit(hashes[provenance.COLUMN])
+    if not per_metric:
+        return of_all
+    return pl.col("metric").replace_strict(hashes["conventions_of"], default=of_all)
 
 
 def _delivered(
-    result: pl.DataFrame, arguments: argparse.Namespace, conventions: str | None = None
+    result: pl.DataFrame, arguments: argparse.Namespace, conventions: pl.Expr | None = None
 ) -> bool:
     """Write the result, or print it for a program, if requested; return whether it was."""
     if conventions is not None:
-        result = result.with_columns(pl.lit(conventions).alias(provenance.COLUMN))
+        result = result.with_columns(conventions.alias(provenance.COLUMN))
     if arguments.out is inputs.STDOUT:
         text_tables.print_data(result.write_csv())
     elif arguments.out is not None:
