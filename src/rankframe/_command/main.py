@@ -505,15 +505,19 @@ def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
 
 
 def _floors(arguments: argparse.Namespace) -> list[Floor]:
-    """Read --fail-below and --fail-above."""
+    """Read --fail-below and --fail-above, and their strict forms."""
     floored: list[Floor] = []
-    both = zip(floors.OPTIONS, (arguments.fail_below, arguments.fail_above), strict=True)
-    for option, conditions in both:
+    for option, strict, conditions in (
+        ("at_least", False, arguments.fail_below),
+        ("at_most", False, arguments.fail_above),
+        ("at_least", True, arguments.fail_unless_above),
+        ("at_most", True, arguments.fail_unless_below),
+    ):
         for label, amount in conditions:
             names = _comparable(trec.spelled_out([label]))
             requested = labels.parse_metrics(names, per_user=False)
             amounts = {metric.name: amount for metric in requested}
-            floored += floors.floors_of(requested, amounts, option, strict=False)
+            floored += floors.floors_of(requested, amounts, option, strict=strict)
     return floored
 
 
@@ -642,16 +646,21 @@ def _columns(arguments: argparse.Namespace) -> Columns:
     return {role: getattr(arguments, role) for role in roles if getattr(arguments, role)}  # type: ignore[return-value]
 
 
-def _check_out(arguments: argparse.Namespace) -> None:
+_OUTPUT_OPTIONS = {"out": "--out", "provenance": "--provenance"}
+
+
+def _check_out(arguments: argparse.Namespace, names: Mapping[str, str] = _OUTPUT_OPTIONS) -> None:
     """Check that outputs have a known format, and that none is one of the inputs."""
     out = getattr(arguments, "out", None)
     if out is inputs.STDOUT and arguments.json:
         msg = "--json and --out - both print: pass one of the two, or --out a file"
         raise ValueError(msg)
     if out is not None and out is not inputs.STDOUT:
-        _check_output("--out", out, getattr(arguments, "outputs", text_tables.OUTPUTS), arguments)
+        _check_output(
+            names["out"], out, getattr(arguments, "outputs", text_tables.OUTPUTS), arguments
+        )
     if (path := getattr(arguments, "provenance", None)) is not None:
-        _check_output("--provenance", path, (".json",), arguments)
+        _check_output(names["provenance"], path, (".json",), arguments)
 
 
 def _check_output(
@@ -664,13 +673,23 @@ def _check_output(
     if not real.parent.is_dir():
         msg = f"{option} {out}: no such folder: {str(out.parent)!r}: make it first"
         raise ValueError(msg)
+    if real.is_dir():
+        msg = f"{option} {out} is a folder: name a file"
+        raise ValueError(msg)
     for source in _inputs(arguments):
         if source.is_remote:
             continue
         is_source = inputs.resolved(source) in (real, *(real.parents if source.is_table else ()))
-        if is_source or real in [path.resolve() for path in source.files()]:
+        if is_source or any(_is_same(real, path) for path in source.files()):
             msg = f"{option} {out} is one of the inputs"
             raise ValueError(msg)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file, also by a link."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 def _provenance(
@@ -750,6 +769,7 @@ def _demo(_: argparse.Namespace) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     lines = config_file.command_lines(arguments.config)
+    _check_outputs(lines)
     if arguments.dry:
         text_tables.print_text("".join(shlex.join(["rankframe", *line]) + "\n" for line in lines))
         return 0
@@ -759,6 +779,26 @@ def _run(arguments: argparse.Namespace) -> int:
         if code > 1:
             break
     return code
+
+
+def _check_outputs(lines: Sequence[Sequence[str]]) -> None:
+    """Check the outputs of all commands of a configuration file, named by their keys."""
+    outputs: dict[str, Path] = {}
+    for line in lines:
+        call = options.parser_of(_COMMANDS).parse_args(line)
+        if "files" in call:
+            _split_files(call)
+        names = {"out": "report" if line[0] == "report" else "out", "provenance": "provenance"}
+        _check_out(call, names)
+        for option, name in names.items():
+            path = getattr(call, option, None)
+            if path is None:
+                continue
+            for other, written in outputs.items():
+                if _is_same(path, written):
+                    msg = f"{name} {path} is also the file of {other}: name another one"
+                    raise ValueError(msg)
+            outputs[name] = path
 
 
 #: The function of each command; ``options`` has its options.
