@@ -54,6 +54,8 @@ def raise_if_broken(run: pl.LazyFrame, call: dict) -> None:
     found = rf.health(run, **call).collect().filter(table="both")
     users = found.filter(what="users")["count"].min()
     missed = found.filter(what="missed_users")["share"].max()
+    if missed is None:
+        raise rf.RankingDataError("truth: no user has a relevant item: see that grades are there")
     if users < FEWEST or missed > MOST_MISSED:
         why = f"users in both tables: {users}, without a list: {missed:.0%}: see that the day is "
         raise rf.RankingDataError(why + "complete, and both tables are of one day and time zone")

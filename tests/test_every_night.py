@@ -116,7 +116,12 @@ def _no_system(frames):
     return {**frames, "run": frames["run"].filter(model="live")}
 
 
+def _no_grade(frames):
+    return {**frames, "truth": frames["truth"].with_columns(relevance=pl.lit(0))}
+
+
 BROKEN = {
+    _no_grade: "truth: no user has a relevant item",
     _no_system: "run: no list of ['next']: run what serves them",
     _no_judgments: "truth: no file: run the job that writes it, then this one again",
     _empty_judgments: "truth: it is empty",
