@@ -167,7 +167,11 @@ def test_pandas_returns_pandas():
         (["rr"], {"baseline": "x"}, "baseline must be one of"),
         (["rr"], {"strict": True}, "a system that equals the baseline passes in 2.5% of cases"),
         (["geometric(metric=rr)"], {"strict": True}, "is a geometric mean, whose ratio is tested"),
-        (["rr"], {"strict": True, "margin": 0.1, "test": "wilcoxon"}, "no p-value of a loss of the margin: take one"),
+        (
+            ["rr"],
+            {"strict": True, "margin": 0.1, "test": "wilcoxon"},
+            "no p-value of a loss of the margin: take one",
+        ),
         (["rr"], {"margin": 0.1, "test": "sequential"}, "has no p-value to correct for a margin"),
         (["rr"], {"at_least": 90}, "at_least of 'rr' is 90, which no mean reaches: its values are"),
         (["rr"], {"at_most": "x"}, "at_most of 'rr' must be a finite number, not 'x'"),

@@ -1726,6 +1726,13 @@ def test_a_floor_is_a_finite_number(floor):
         rf.plot.trend(long_log(7), "rr", floor=floor)
 
 
+def test_a_spread_that_is_nan_has_no_interval():
+    data = rf.plot.trend(long_log(7).with_columns(std=float("nan")), "rr").data
+    assert data["ci_low"].null_count() == 7
+    with pytest.raises(rf.RankingDataError, match="no mean of 'rr'"):
+        rf.plot.trend(long_log(7).with_columns(mean=None), "rr")
+
+
 def test_a_total_is_drawn_as_all():
     values = pl.DataFrame(
         {

@@ -130,7 +130,10 @@ def _check_columns(rows: pl.DataFrame, time: str) -> None:
         if not dtype.is_numeric() and dtype != pl.Null:
             msg = f"{_TABLE}, column {name!r}: its type is {dtype}: cast it to a number"
             raise RankingDataError(msg)
-    wrong = {"the time is null": rows[time].is_null(), "the mean is NaN": rows["mean"].is_nan()}
+    wrong = {
+        "the time is null": rows[time].is_null(),
+        "the mean is NaN": rows["mean"].cast(pl.Float64).is_nan(),
+    }
     for what, of_rows in wrong.items():
         if not (some := rows.filter(of_rows)).is_empty():
             row = rules.format_row(some.head(1))
@@ -200,7 +203,11 @@ def _margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
 
     freedom = rows["users"].to_numpy() - 1.0
     reach = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
-    return pl.lit(pl.Series(reach).fill_nan(None)) * pl.col("std") / pl.col("users").sqrt()
+    return (
+        pl.lit(pl.Series(reach).fill_nan(None))
+        * pl.col("std").fill_nan(None)
+        / pl.col("users").sqrt()
+    )
 
 
 def _averaged(table: pl.DataFrame, every: int) -> pl.DataFrame:
