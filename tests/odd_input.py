@@ -1015,6 +1015,17 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "log: two rows of 'rr' at day=1: keep one, or name more columns in by=",
         ),
         Refusal(
+            "a trend of means that are text",
+            lambda: rf.plot.trend(given(log.cast({"mean": pl.String})), "rr", by=()),
+            "log, column 'mean': its type is String: cast it to a number",
+        ),
+        Refusal(
+            "gate(confidence=0.05)",
+            lambda: rf.gate(given(mixed.drop("conventions")), "rr", at_least=0.5, confidence=0.05),
+            "confidence=0.05: it is the probability that an interval covers the true value, such "
+            "as 0.95",
+        ),
+        Refusal(
             "a trend of a metric that is not in the log",
             lambda: rf.plot.trend(given(log), "map", by=()),
             "log: no mean of 'map'; its metrics are 'rr'",
