@@ -135,6 +135,21 @@ def test_outputs_are_checked_before_anything_is_written(folder, capsys, monkeypa
     assert (folder / "labels.csv").read_text().startswith("uid,")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[gates]]\nmetric = 'mrrr'\nat_least = 0.1", "unknown metric 'mrrr'"),
+        ("[[gates]]\nmetric = 'mrr'\nat_least = 2", "is 2.0, which no mean reaches"),
+        ("baseline = 'old'\n[[gates]]\nmetric = 'mrr'\nstrict = true", "has the margin 0"),
+    ],
+)
+def test_a_dry_run_checks_metrics_and_gates(folder, capsys, text, words):
+    assert main(["run", written(folder, COMMON + text), "--dry"]) == 2
+    assert words in capsys.readouterr().err
+    assert main(["run", written(folder, COMMON.replace("mrr", "mrrr")), "--dry"]) == 2
+    assert "unknown metric 'mrrr'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"PAR1\x00", None])
 def test_a_file_that_is_no_toml_is_named(tmp_path, capsys, content):
     path = tmp_path / "night.toml"
@@ -185,13 +200,15 @@ def test_keys_are_called_as_in_python(folder, capsys):
 def test_a_value_is_no_option_and_no_stream(folder, capsys, monkeypatch):
     """The file is data, also where it is in the working directory."""
     monkeypatch.chdir(folder)
-    text = COMMON.replace("old.parquet", "--json").replace("mrr", "--help")
+    text = COMMON.replace("old.parquet", "--json")
     (folder / "--json").write_bytes((folder / "old.parquet").read_bytes())
     (folder / "eval.toml").write_text(text)
     assert main(["run", "eval.toml", "--dry"]) == 0
     line = shlex.split(capsys.readouterr().out)
     assert line[2:4] == ["old=./--json", "new=new.parquet"]
-    assert line[5:7] == ["--metric=ndcg@10", "--metric=--help"]
+    (folder / "eval.toml").write_text(COMMON.replace("mrr", "--help"))
+    assert main(["run", "eval.toml"]) == 2
+    assert "unknown metric '--help'" in capsys.readouterr().err
     (folder / "eval.toml").write_text(COMMON + 'history = "-"')
     assert main(["run", "eval.toml"]) == 2
     assert "history: ./-: no such file" in capsys.readouterr().err

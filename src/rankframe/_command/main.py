@@ -769,7 +769,7 @@ def _demo(_: argparse.Namespace) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     lines = config_file.command_lines(arguments.config)
-    _check_outputs(lines)
+    _check_lines(lines)
     if arguments.dry:
         text_tables.print_text("".join(shlex.join(["rankframe", *line]) + "\n" for line in lines))
         return 0
@@ -781,13 +781,18 @@ def _run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _check_outputs(lines: Sequence[Sequence[str]]) -> None:
-    """Check the outputs of all commands of a configuration file, named by their keys."""
+def _check_lines(lines: Sequence[Sequence[str]]) -> None:
+    """Check what needs no data: metrics, gates, and outputs, which are named by their keys."""
     outputs: dict[str, Path] = {}
     for line in lines:
         call = options.parser_of(_COMMANDS).parse_args(line)
         if "files" in call:
             _split_files(call)
+        if line[0] == "compare":
+            _rules(call)
+            _floors(call)
+        metrics = [name for name in _metric_labels(call) if name != trec.RUN_ID]
+        labels.parse_metrics(metrics, per_user=False)
         names = {"out": "report" if line[0] == "report" else "out", "provenance": "provenance"}
         _check_out(call, names)
         for option, name in names.items():
