@@ -53,7 +53,7 @@ def trend(
         ``"2026-11-01"`` are read as dates and others are drawn in the order of their rows.
     by
         Columns that identify the systems: by default ``"model"``, or ``()``, a single system, if
-        there is no such column. Null, as in the rows of ``total=True``, is drawn as ``all``.
+        there is no such column.
     floor
         A value that the means should not cross, drawn as a line.
     confidence
@@ -64,7 +64,8 @@ def trend(
     -------
     altair.LayerChart or altair.VConcatChart
         Means as lines with bands. A time without a row is a gap: one that other systems have, or
-        that the usual step between times skips. Below, if any user has no list, the share of such
+        that the usual step between times skips. A system that is null, as in the rows of
+        ``total=True``, is called ``all``. Below, if any user has no list, the share of such
         users. The drawn numbers are in ``chart.data``: ``time``, ``at`` (as text), ``system``,
         ``users``, ``mean``, ``ci_low``, ``ci_high``, ``missed``. Of more than 250 times, several
         are averaged (weeks of days), weighted by users, as are their intervals; ``missed`` is then
