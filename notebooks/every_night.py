@@ -1,9 +1,11 @@
 """Judge the lists of a day: ``python every_night.py LAKE DAY``.
 
 LAKE has the folders run/day=DAY and truth/day=DAY with Parquet files; the log, the trend and the
-reports go there. Exit codes: 0 if the gate passes, 1 if it fails, 2 if the day cannot be judged.
+reports go there, the log last. Exit codes: 0 if the gate passes, 1 if it fails, 2 if the day cannot
+be judged, and then it is not in the log.
 """
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -13,39 +15,50 @@ import polars as pl
 import rankframe as rf
 
 METRICS, KEYS = ("ndcg@10", "recall@10"), ("day", "model", "metric")
+SYSTEMS = {"live", "next"}  # that must be there
 FEWEST, MOST_MISSED, FLOOR = 5, 0.05, 0.02  # users; share of users without a list; mean nDCG@10
 
 
 def night(lake: Path, day: str) -> bool:
     run, truth = (table_of(lake, name, day) for name in ("run", "truth"))
     call = {"truth": truth, "by": "model", "relevance": "relevance"}  # renamed: an error
-    rf.check(run, **call).collect()
-    found = rf.health(run, **call).collect().filter(table="both")
-    users = found.filter(what="users")["count"].min()
-    missed = found.filter(what="missed_users")["share"].max()
-    if users < FEWEST or missed > MOST_MISSED:
-        why = f"users in both tables: {users}, without a list: {missed:.0%}: see that the day is "
-        raise rf.RankingDataError(why + "complete, and both tables are of one day and time zone")
+    raise_if_broken(run, call)
     made = rf.provenance(run, *METRICS, **call)
+    (lake / f"{day}.json").write_text(json.dumps(made, indent=2))
     rows = (
         rf.summarize(run, *METRICS, **call)
         .collect()
         .with_columns(
             day=pl.lit(day),
             missed=pl.col("num_missed") / pl.col("users"),
-            conventions=pl.lit(made["conventions"]),
+            conventions=pl.col("metric").replace_strict(made["conventions_of"]),
         )
+        .select(*KEYS, "mean", "std", "users", "missed", "conventions")
     )
-    log = logged(
-        lake / "log.parquet", rows.select(*KEYS, "mean", "std", "users", "missed", "conventions")
-    )
-    rf.plot.trend(log, METRICS[0], floor=FLOOR).save(lake / "trend.svg")
-    rf.report(run, *METRICS, **call).save(lake / f"{day}.html", static=True)
     decided = rf.gate(run, METRICS[0], at_least=FLOOR, **call).collect()
     print(day, *decided.select("model", "why").rows())
     if decided["why"].str.starts_with("no interval").any():
         raise rf.RankingDataError("the gate has no interval")
+    log = with_day(lake / "log.parquet", rows)
+    rf.plot.trend(log, METRICS[0], floor=FLOOR).save(lake / "trend.svg")
+    rf.report(run, *METRICS, **call).save(lake / f"{day}.html", static=True)
+    write(lake / "log.parquet", log)  # last: a day that stops above is not in it
     return decided["passed"].all()
+
+
+def raise_if_broken(run: pl.LazyFrame, call: dict) -> None:
+    rf.check(run, **call).collect()
+    systems = set(run.select(pl.col("model").unique()).collect()["model"])
+    if absent := SYSTEMS - systems:
+        raise rf.RankingDataError(f"run: no list of {sorted(absent)}: run what serves them")
+    found = rf.health(run, **call).collect().filter(table="both")
+    users = found.filter(what="users")["count"].min()
+    missed = found.filter(what="missed_users")["share"].max()
+    if missed is None:
+        raise rf.RankingDataError("truth: no user has a relevant item: see that grades are there")
+    if users < FEWEST or missed > MOST_MISSED:
+        why = f"users in both tables: {users}, without a list: {missed:.0%}: see that the day is "
+        raise rf.RankingDataError(why + "complete, and both tables are of one day and time zone")
 
 
 def table_of(lake: Path, name: str, day: str) -> pl.LazyFrame:
@@ -54,21 +67,31 @@ def table_of(lake: Path, name: str, day: str) -> pl.LazyFrame:
         raise rf.RankingDataError(
             f"{name}: no file: run the job that writes it, then this one again"
         )
+    try:
+        schemas = [pl.read_parquet_schema(file) for file in files]
+    except Exception as error:
+        raise rf.RankingDataError(f"{name}: a file cannot be read: {error}") from error
+    if any(schema != schemas[0] for schema in schemas):
+        raise rf.RankingDataError(f"{name}: its files differ in columns or types: write them again")
     return pl.scan_parquet(files, hive_partitioning=False)
 
 
-def logged(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
+def with_day(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
     """Put rows in the log: those of a day that comes again replace all rows of this day."""
-    if path.exists():
-        old = pl.read_parquet(path).join(rows, on="day", how="anti")
-        rows = pl.concat([old, rows]).sort(KEYS)
-    beside = path.with_suffix(f".{os.getpid()}")
+    if not path.exists():
+        return rows
+    old = pl.read_parquet(path).join(rows, on="day", how="anti")
+    return pl.concat([old, rows]).sort(KEYS)
+
+
+def write(path: Path, log: pl.DataFrame) -> None:
+    """Write beside and rename: who reads, or is killed, has the old log or the new one."""
+    beside = path.with_suffix(".new")
     with beside.open("wb") as file:
-        rows.write_parquet(file)
+        log.write_parquet(file)
         file.flush()
         os.fsync(file.fileno())  # the rows are on the disk before the name is
     beside.replace(path)
-    return rows
 
 
 def main(lake: str, day: str) -> int:
@@ -81,4 +104,7 @@ def main(lake: str, day: str) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
     sys.exit(main(*sys.argv[1:]))

@@ -919,7 +919,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
     unlike = "column 'conventions': the rows differ in how they were made: conventions='a', "
     made_so = (
         ": keep rows of one value, compute the others again, or name the column in by=; the files "
-        "of rf.provenance show what changed"
+        "of rf.provenance, such as those of two days, show what changed"
     )
     twice = "comes twice: leave one out, or keep the later one with duplicates='last'"
     same = "frames 0 and 1 have the same 2 users in the same groups"
@@ -1013,6 +1013,17 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
             "a trend with two rows of a day",
             lambda: rf.plot.trend(given(log.with_columns(day=1).drop("conventions")), "rr", by=()),
             "log: two rows of 'rr' at day=1: keep one, or name more columns in by=",
+        ),
+        Refusal(
+            "a trend of means that are text",
+            lambda: rf.plot.trend(given(log.cast({"mean": pl.String})), "rr", by=()),
+            "log, column 'mean': its type is String: cast it to a number",
+        ),
+        Refusal(
+            "gate(confidence=0.05)",
+            lambda: rf.gate(given(mixed.drop("conventions")), "rr", at_least=0.5, confidence=0.05),
+            "confidence=0.05: it is the probability that an interval covers the true value, such "
+            "as 0.95",
         ),
         Refusal(
             "a trend of a metric that is not in the log",

@@ -1,6 +1,7 @@
 """The nightly job of the guide: broken days, a killed writer, and days that come again."""
 
 import importlib.util
+import json
 import re
 import signal
 import subprocess
@@ -67,7 +68,7 @@ def test_a_good_day_is_logged_drawn_and_passes(lake, capsys):
     expected = rf.summarize(run, "ndcg@10", truth=truth, by="model")["mean"].to_list()
     assert log.filter(metric="ndcg@10")["mean"].to_list() == expected
     assert {path.name for path in lake.iterdir() if path.is_file()} == {
-        *("log.parquet", "trend.svg", "2026-11-01.html")
+        *("log.parquet", "trend.svg", "2026-11-01.html", "2026-11-01.json")
     }
     assert "high enough" in capsys.readouterr().out
 
@@ -111,7 +112,17 @@ def _one_user(frames):
     return {name: frame.filter(user=20) for name, frame in frames.items()}
 
 
+def _no_system(frames):
+    return {**frames, "run": frames["run"].filter(model="live")}
+
+
+def _no_grade(frames):
+    return {**frames, "truth": frames["truth"].with_columns(relevance=pl.lit(0))}
+
+
 BROKEN = {
+    _no_grade: "truth: no user has a relevant item",
+    _no_system: "run: no list of ['next']: run what serves them",
     _no_judgments: "truth: no file: run the job that writes it, then this one again",
     _empty_judgments: "truth: it is empty",
     _empty_partition: "run: it is empty",
@@ -137,7 +148,52 @@ def test_a_broken_day_stops_the_job(lake, capsys, breaks):
         assert JOB.main(str(lake), "2026-11-02") == 0
 
 
-def test_late_judgments_are_the_same_day_again(lake):
+@pytest.mark.parametrize("step", ["report", "gate", "plot"])
+def test_a_job_that_stops_at_any_step_leaves_the_log(lake, monkeypatch, step):
+    """The log is written last."""
+    put(lake, "2026-11-02", tables(2))
+    assert JOB.main(str(lake), "2026-11-01") == 0
+    before = (lake / "log.parquet").read_bytes()
+    monkeypatch.setattr(JOB.rf, step, None)
+    assert JOB.main(str(lake), "2026-11-02") == 2
+    assert (lake / "log.parquet").read_bytes() == before
+
+
+def test_a_file_that_cannot_be_read_is_named(lake, capsys):
+    file = lake / "truth" / "day=2026-11-01" / "1.parquet"
+    tables(1)["truth"].cast({"user": pl.String}).write_parquet(file)
+    assert JOB.main(str(lake), "2026-11-01") == 2
+    assert "truth: its files differ in columns or types" in capsys.readouterr().err
+    file.write_bytes(b"PAR1")
+    assert JOB.main(str(lake), "2026-11-01") == 2
+    assert "2026-11-01: truth: a file cannot be read: " in capsys.readouterr().err
+
+
+def test_a_call_without_a_day_is_no_failed_gate(tmp_path):
+    call = [sys.executable, str(FOLDER / "every_night.py"), str(tmp_path)]
+    done = subprocess.run(call, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, f"{JOB.__doc__}\n")
+
+
+def test_a_new_metric_starts_without_breaking_the_others(lake, monkeypatch, capsys):
+    put(lake, "2026-11-02", tables(2))
+    assert JOB.main(str(lake), "2026-11-01") == 0
+    monkeypatch.setattr(JOB, "METRICS", (*JOB.METRICS, "map"))
+    assert JOB.main(str(lake), "2026-11-02") == 0
+    log = pl.read_parquet(lake / "log.parquet")
+    assert log.group_by("metric").agg(pl.col("conventions").n_unique())["conventions"].sum() == 3
+    made = json.loads((lake / "2026-11-02.json").read_text())
+    assert set(log["conventions"]) == set(made["conventions_of"].values())
+    changed = log.with_columns(conventions=pl.lit("0" * 8))
+    JOB.write(lake / "log.parquet", changed)
+    assert JOB.main(str(lake), "2026-11-01") == 2
+    said = capsys.readouterr().err
+    assert "day='2026-11-01'" in said
+    assert "day='2026-11-02'" in said
+    assert "the files of rf.provenance, such as those of two days, show what changed" in said
+
+
+def test_late_judgments_are_the_same_day_again(lake, monkeypatch):
     put(lake, "2026-11-02", tables(2))
     for day in ("2026-11-01", "2026-11-02"):
         assert JOB.main(str(lake), day) == 0
@@ -148,6 +204,7 @@ def test_late_judgments_are_the_same_day_again(lake):
     )
     run = tables(1)["run"].filter(model="live")  # and a model is gone: so are its old rows
     put(lake, "2026-11-01", {"run": run, "truth": late})
+    monkeypatch.setattr(JOB, "SYSTEMS", {"live"})
     assert JOB.main(str(lake), "2026-11-01") == 0
     log = pl.read_parquet(lake / "log.parquet")
     other = pl.col("day") == "2026-11-02"
@@ -186,7 +243,7 @@ else:
     job.Path.replace = kill
 from pathlib import Path
 
-job.logged(Path(sys.argv[1]), rows)
+job.write(Path(sys.argv[1]), job.with_day(Path(sys.argv[1]), rows))
 """
 
 
@@ -197,7 +254,7 @@ def test_a_killed_writer_leaves_the_old_log(tmp_path, when):
     log, new = tmp_path / "log.parquet", tmp_path / "new.parquet"
     row = {"model": "live", "metric": "rr", "mean": 0.5, "std": 0.1, "users": 9, "missed": 0.0}
     rows = [pl.DataFrame({"day": day, **row, "conventions": "adea965d"}) for day in ("1", "2")]
-    JOB.logged(log, rows[0])
+    JOB.write(log, rows[0])
     before = log.read_bytes()
     rows[1].write_parquet(new)
     code = KILLED.format(job=str(FOLDER / "every_night.py"))
@@ -205,8 +262,9 @@ def test_a_killed_writer_leaves_the_old_log(tmp_path, when):
     assert done.returncode == -signal.SIGKILL
     assert log.read_bytes() == before
     for _ in range(2):
-        assert JOB.logged(log, rows[1]).equals(pl.concat(rows))
-    assert pl.read_parquet(log).equals(pl.concat(rows))
+        JOB.write(log, JOB.with_day(log, rows[1]))
+        assert pl.read_parquet(log).equals(pl.concat(rows))
+    assert {path.name for path in tmp_path.iterdir()} == {"log.parquet", "new.parquet"}
 
 
 def test_the_job_is_short_and_is_the_one_of_the_page():
@@ -217,5 +275,5 @@ def test_the_job_is_short_and_is_the_one_of_the_page():
         part.split("(")[0]: len([line for line in part.splitlines() if line.strip()])
         for part in parts
     }
-    assert lines["def logged"] <= 20
+    assert lines["def with_day"] + lines["def write"] <= 20
     assert lines["def night"] <= 30

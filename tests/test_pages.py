@@ -204,6 +204,7 @@ OF_THEIR_OWN = {
     "margin": ["gate"],  # an accepted loss, 0 included
     "method": ["best_systems", "fuse"],  # other choices
     "metric": ["plot.trend"],  # of a log
+    "time": ["plot.trend"],  # of a log
     "names": ["sql"],  # of columns, and of a tracker
     "of": ["plot.lorenz"],  # it has a default
     "other": ["agreement plot.agreement", "overlap rbo", "Meter.merge"],

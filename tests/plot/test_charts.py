@@ -1721,6 +1721,22 @@ TREND = {
     "no mean of 'map'": (lambda log: log, "map"),
     "no column 'users'": (lambda log: log.drop("users"), "rr"),
     "two rows of 'rr' at day=datetime.date(2024, 1, 1)": (lambda log: pl.concat([log, log]), "rr"),
+    "log: the time is null: leave the row out, or repair it. Offending row: ": (
+        lambda log: log.with_columns(day=pl.when(pl.col("mean") > 0).then("day")),
+        "rr",
+    ),
+    "log: the mean is NaN: leave the row out, or repair it. Offending row: ": (
+        lambda log: log.with_columns(mean=pl.col("mean") / pl.col("mean")),
+        "rr",
+    ),
+    "log, column 'users': its type is String: cast it to a number": (
+        lambda log: log.cast({"users": pl.String}),
+        "rr",
+    ),
+    "log, column 'mean': its type is String: cast it to a number": (
+        lambda log: log.cast({"mean": pl.String}),
+        "rr",
+    ),
     "conventions='1', day=datetime.date(2024, 1, 1), but conventions='2', day=datetime": (
         lambda log: log.with_columns(
             conventions=pl.when(pl.col("day").dt.day() < 4).then(pl.lit("1")).otherwise(pl.lit("2"))
@@ -1740,11 +1756,44 @@ def test_what_is_no_trend_is_reported(words):
         rf.plot.trend(change(long_log(7)), metric, by="conventions")
 
 
+@pytest.mark.parametrize("floor", ["0.1", float("nan"), True])
+def test_a_floor_is_a_finite_number(floor):
+    with pytest.raises(ValueError, match="floor must be a finite number, not"):
+        rf.plot.trend(long_log(7), "rr", floor=floor)
+
+
+def test_a_spread_that_is_nan_has_no_interval():
+    data = rf.plot.trend(long_log(7).with_columns(std=float("nan")), "rr").data
+    assert data["ci_low"].null_count() == 7
+    with pytest.raises(rf.RankingDataError, match="no mean of 'rr'"):
+        rf.plot.trend(long_log(7).with_columns(mean=None), "rr")
+
+
+def test_a_total_is_drawn_as_all():
+    values = pl.DataFrame(
+        {
+            "day": [1] * 4 + [2] * 4,
+            "model": [*"aabb"] * 2,
+            "user": [1, 2] * 4,
+            "rr": [n / 8 for n in range(8)],
+        }
+    )
+    rows = rf.summarize(values, "rr", by=["day", "model"], total=True)
+    data = rf.plot.trend(rows, "rr").data
+    assert data.filter(system="all").select("time", "mean").rows() == [(1, 1.5 / 8), (2, 5.5 / 8)]
+    assert data["system"].null_count() == 0
+
+
 def test_text_is_read_as_dates_or_drawn_in_order():
     log = long_log(7).with_columns(pl.col("day").cast(pl.String))
     assert rf.plot.trend(log, "rr").data["time"].dtype == pl.Date
     log = log.with_columns(day=pl.format("w{}", pl.col("day").str.slice(9)))
-    assert rf.plot.trend(log.reverse(), "rr").data["time"].to_list() == log["day"].to_list()
+    upside_down = log.reverse()
+    data = rf.plot.trend(upside_down, "rr").data
+    assert data["time"].to_list() == data["at"].to_list() == upside_down["day"].to_list()
+    many = log.head(1).join(pl.DataFrame({"at": range(300)}), how="cross")
+    many = many.with_columns(day=pl.format("w{}", "at"))
+    assert rf.plot.trend(many, "rr").data["time"].to_list() == [f"w{n}" for n in range(0, 300, 2)]
     for frame in (log.lazy(), log.to_pandas()):
         assert rf.plot.trend(frame, "rr").data.equals(rf.plot.trend(log, "rr").data)
 

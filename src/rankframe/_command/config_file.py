@@ -19,10 +19,15 @@ from rankframe._request import keywords
 
 _OWN = ("run", "truth", "metrics", "gates", "report")
 _GATE = ("metric", "baseline", "margin", "strict", "at_least", "at_most")
-_FLOORS = {"at_least": "--fail-below", "at_most": "--fail-above"}
+#: The option of each floor, and its strict form.
+_FLOORS = {
+    "at_least": ("--fail-below", "--fail-unless-above"),
+    "at_most": ("--fail-above", "--fail-unless-below"),
+}
 #: Options of a command that keys replace, or that are for a person who looks at a terminal.
 _NO_KEYS = (
     *("help", "metrics", "fail_if_worse", "fail_unless_not_worse", "fail_below", "fail_above"),
+    *("fail_unless_above", "fail_unless_below"),
     *("json", "wide", "form", "queries"),
 )
 #: The keys that add each command.
@@ -31,6 +36,7 @@ _ADDED_BY = {
     "compare": "baseline or gates",
     "report": "report",
 }
+_MOST_NAMES = 8  # of keys in an error
 _SHARE = re.compile(r"\d+(\.\d+)?%")
 _RUN_NAME = re.compile(r"(?!-)[^=/\\*?\[]+")  # neither an option nor a path
 
@@ -102,7 +108,9 @@ class Key(NamedTuple):
         for name, key in keys.items():
             if names is not None and name not in names:
                 near = get_close_matches(name, names, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(names)}"
+                some = ", ".join([*names][:_MOST_NAMES])
+                more = " and options of the commands" if len(names) > _MOST_NAMES else ""
+                hint = f"did you mean {near[0]}?" if near else f"the keys are {some}{more}"
                 msg = f"{key.path}: unknown key: {hint}"
                 raise ValueError(msg)
         return keys
@@ -117,9 +125,9 @@ class Key(NamedTuple):
 def command_lines(path: Path) -> list[list[str]]:
     """Return the command lines of a file: one that evaluates or compares, and one of a report."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        msg = f"{path}: {error}"
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, OSError) as error:  # also bytes that are no text
+        msg = f"{path}: {getattr(error, 'strerror', None) or error}"
         raise ValueError(msg) from None
     command = "compare" if "gates" in values or "baseline" in values else "evaluate"
     commands = [command, *(["report"] if "report" in values else [])]
@@ -134,6 +142,10 @@ def command_lines(path: Path) -> list[list[str]]:
     for name in ("run", "truth"):
         if name not in keys and (name == "run" or command == "compare" or "report" in keys):
             msg = f"{name}: missing: name its file, as in {name} = '{name}.parquet'"
+            raise ValueError(msg)
+    for name in ("run", "metrics", "gates"):
+        if name in values and values[name] in ([], {}):
+            msg = f"{name}: it is empty: name one or more" + ", or leave it out" * (name != "run")
             raise ValueError(msg)
     tables = [*_runs(keys["run"])] + ([keys["truth"].input] if "truth" in keys else [])
     labels = keys["metrics"].items if "metrics" in keys else []
@@ -212,17 +224,14 @@ def _gates(keys: Mapping[str, Key]) -> Iterator[str]:
             msg = f"{gate.path}.metric: missing: name a metric, such as 'ndcg@10'"
             raise ValueError(msg)
         label, floors = own["metric"].text, [name for name in _FLOORS if name in own]
+        strict = "strict" in own and own["strict"].flag
         for name in floors:
             own[name].check(own[name].is_number, "a number")
-            yield f"{_FLOORS[name]}={label}:{own[name].text}"
-        strict = "strict" in own and own["strict"].flag
+            yield f"{_FLOORS[name][strict]}={label}:{own[name].text}"
         if not floors or "margin" in own or "baseline" in own:
             margin = own["margin"].size if "margin" in own else "0"
             option = "--fail-unless-not-worse" if strict else "--fail-if-worse"
             yield f"{option}={label}:{margin}"
-        elif strict:
-            msg = f"{own['strict'].path}: a floor of the command is not strict: leave it out"
-            raise ValueError(msg)
         other = own.get("baseline")
         if other is not None and baseline is None:
             yield f"--baseline={other.text}"

@@ -370,7 +370,7 @@ def _compare(arguments: argparse.Namespace) -> int:
             frame = compare(runs, *metric_labels, **shared, baseline=baseline, **test, **choices)
         result = frame.collect()
         of_call = {"truth": tables.truth, "by": by, **choices}
-        digits = _provenance(arguments, runs, metric_labels, of_call)
+        digits = _provenance(arguments, runs, metric_labels, of_call, per_metric=True)
     if not _delivered(result, arguments, digits):
         _show(result, arguments, by, trial)
     return _outcome(result, arguments, by) if rules or floored else 0
@@ -481,15 +481,19 @@ def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
 
 
 def _floors(arguments: argparse.Namespace) -> list[Floor]:
-    """Read --fail-below and --fail-above."""
+    """Read --fail-below and --fail-above, and their strict forms."""
     floored: list[Floor] = []
-    both = zip(floors.OPTIONS, (arguments.fail_below, arguments.fail_above), strict=True)
-    for option, conditions in both:
+    for option, strict, conditions in (
+        ("at_least", False, arguments.fail_below),
+        ("at_most", False, arguments.fail_above),
+        ("at_least", True, arguments.fail_unless_above),
+        ("at_most", True, arguments.fail_unless_below),
+    ):
         for label, amount in conditions:
             names = _comparable(trec.spelled_out([label]))
             requested = labels.parse_metrics(names, per_user=False)
             amounts = {metric.name: amount for metric in requested}
-            floored += floors.floors_of(requested, amounts, option, strict=False)
+            floored += floors.floors_of(requested, amounts, option, strict=strict)
     return floored
 
 
@@ -620,16 +624,21 @@ def _columns(arguments: argparse.Namespace) -> Columns:
     return {role: getattr(arguments, role) for role in roles if getattr(arguments, role)}  # type: ignore[return-value]
 
 
-def _check_out(arguments: argparse.Namespace) -> None:
+_OUTPUT_OPTIONS = {"out": "--out", "provenance": "--provenance"}
+
+
+def _check_out(arguments: argparse.Namespace, names: Mapping[str, str] = _OUTPUT_OPTIONS) -> None:
     """Check that outputs have a known format, and that none is one of the inputs."""
     out = getattr(arguments, "out", None)
     if out is inputs.STDOUT and arguments.json:
         msg = "--json and --out - both print: pass one of the two, or --out a file"
         raise ValueError(msg)
     if out is not None and out is not inputs.STDOUT:
-        _check_output("--out", out, getattr(arguments, "outputs", text_tables.OUTPUTS), arguments)
+        _check_output(
+            names["out"], out, getattr(arguments, "outputs", text_tables.OUTPUTS), arguments
+        )
     if (path := getattr(arguments, "provenance", None)) is not None:
-        _check_output("--provenance", path, (".json",), arguments)
+        _check_output(names["provenance"], path, (".json",), arguments)
 
 
 def _check_output(
@@ -642,33 +651,54 @@ def _check_output(
     if not real.parent.is_dir():
         msg = f"{option} {out}: no such folder: {str(out.parent)!r}: make it first"
         raise ValueError(msg)
+    if real.is_dir():
+        msg = f"{option} {out} is a folder: name a file"
+        raise ValueError(msg)
     for source in _inputs(arguments):
         if source.is_remote:
             continue
         is_source = inputs.resolved(source) in (real, *(real.parents if source.is_table else ()))
-        if is_source or real in [path.resolve() for path in source.files()]:
+        if is_source or any(_is_same(real, path) for path in source.files()):
             msg = f"{option} {out} is one of the inputs"
             raise ValueError(msg)
 
 
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file, also by a link."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
 def _provenance(
-    arguments: argparse.Namespace, run: pl.LazyFrame, names: Sequence[str], call: Mapping[str, Any]
-) -> str | None:
+    arguments: argparse.Namespace,
+    run: pl.LazyFrame,
+    names: Sequence[str],
+    call: Mapping[str, Any],
+    *,
+    per_metric: bool = False,
+) -> pl.Expr | None:
     """Return the conventions for rows of --json; write the whole provenance if requested."""
     names = [name for name in names if name != trec.RUN_ID]
     if arguments.provenance is not None:
         text = json.dumps(provenance.provenance(run, *names, **call), indent=2)
         with text_tables.replaced(arguments.provenance) as path:
             path.write_text(f"{text}\n", encoding="utf-8")
-    return provenance.conventions_of(run, *names, **call) if arguments.json else None
+    if not arguments.json:
+        return None
+    hashes = provenance.conventions_of(run, *names, **call)
+    of_all = pl.lit(hashes[provenance.COLUMN])
+    if not per_metric:
+        return of_all
+    return pl.col("metric").replace_strict(hashes["conventions_of"], default=of_all)
 
 
 def _delivered(
-    result: pl.DataFrame, arguments: argparse.Namespace, conventions: str | None = None
+    result: pl.DataFrame, arguments: argparse.Namespace, conventions: pl.Expr | None = None
 ) -> bool:
     """Write the result, or print it for a program, if requested; return whether it was."""
     if conventions is not None:
-        result = result.with_columns(pl.lit(conventions).alias(provenance.COLUMN))
+        result = result.with_columns(conventions.alias(provenance.COLUMN))
     if arguments.out is inputs.STDOUT:
         text_tables.print_data(result.write_csv())
     elif arguments.out is not None:
@@ -717,6 +747,7 @@ def _demo(_: argparse.Namespace) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     lines = config_file.command_lines(arguments.config)
+    _check_lines(lines)
     if arguments.dry:
         text_tables.print_text("".join(shlex.join(["rankframe", *line]) + "\n" for line in lines))
         return 0
@@ -726,6 +757,31 @@ def _run(arguments: argparse.Namespace) -> int:
         if code > 1:
             break
     return code
+
+
+def _check_lines(lines: Sequence[Sequence[str]]) -> None:
+    """Check what needs no data: metrics, gates, and outputs, which are named by their keys."""
+    outputs: dict[str, Path] = {}
+    for line in lines:
+        call = options.parser_of(_COMMANDS).parse_args(line)
+        if "files" in call:
+            _split_files(call)
+        if line[0] == "compare":
+            _rules(call)
+            _floors(call)
+        metrics = [name for name in _metric_labels(call) if name != trec.RUN_ID]
+        labels.parse_metrics(metrics, per_user=False)
+        names = {"out": "report" if line[0] == "report" else "out", "provenance": "provenance"}
+        _check_out(call, names)
+        for option, name in names.items():
+            path = getattr(call, option, None)
+            if path is None:
+                continue
+            for other, written in outputs.items():
+                if _is_same(path, written):
+                    msg = f"{name} {path} is also the file of {other}: name another one"
+                    raise ValueError(msg)
+            outputs[name] = path
 
 
 #: The function of each command; ``options`` has its options.

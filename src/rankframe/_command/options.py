@@ -267,15 +267,20 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
             metavar="LABEL[:MARGIN]",
             help=help_of,
         )
-    for option, side in {"--fail-below": "below", "--fail-above": "above"}.items():
+    whole = "the whole interval of a system's mean is"
+    for option, help_of in {
+        "--fail-below": f"fail if {whole} below X, which may be the only run; repeat for more",
+        "--fail-above": f"fail if {whole} above X; repeat for more",
+        "--fail-unless-above": f"fail unless {whole} at or above X; repeat for more",
+        "--fail-unless-below": f"fail unless {whole} at or below X; repeat for more",
+    }.items():
         gate.add_argument(
             option,
             type=_floor,
             action="append",
             default=[],
             metavar="LABEL:X",
-            help=f"fail if the whole interval of a system's mean is {side} X, which may be the "
-            "only run; repeat for more",
+            help=help_of,
         )
     _add(_add_conventions(pairs), _JUDGED_ONLY)
     _add_provenance(_add_output(pairs))

@@ -137,7 +137,7 @@ def gate(
         0 (a system that equals the baseline would pass with probability (1 − confidence)/2 only),
         or a test other than ``"t"`` and ``"bootstrap"``. If ``"mcnemar"`` or ``"sequential"`` have
         a margin > 0, for which their p-values cannot be corrected: with ``correction=None``, their
-        intervals decide.
+        intervals decide. If ``confidence`` is below 0.5.
 
     Notes
     -----
@@ -145,7 +145,8 @@ def gate(
     of the call, and compared with (1 − confidence)/2: with several decisions, an interval beyond
     the margin may be undecided, and ``why`` has the p-value. So all systems as good as the
     baseline, in all segments and metrics, pass with probability 0.975 or more (confidence 0.95,
-    Holm). A system is only known not to be worse with ``strict``.
+    Holm). The intervals of ``"max_t"`` and ``"tukey"``, which cover all differences at once, decide
+    without a p-value. A system is only known not to be worse with ``strict``.
 
     With ``strict``, every row must pass, so no correction is needed: if a system is worse by the
     margin or more in any row, that row passes with a probability of (1 − confidence)/2 or less;
@@ -367,6 +368,13 @@ def decisions_of(
 
 def _check_test(trial: Trial) -> None:
     """Check that the test decides by a margin, if there is one."""
+    keywords.check_confidence(trial.confidence)
+    if trial.confidence < 0.5:
+        msg = (
+            f"confidence={trial.confidence!r}: it is the probability that an interval covers the "
+            "true value, such as 0.95"
+        )
+        raise ValueError(msg)
     test, rules = trial.test, trial.rules
     if test != "t" and (shares := [rule for rule in rules.values() if rule.relative]):
         share = trials.Bound(shares[0].margin, relative=True)
@@ -374,8 +382,8 @@ def _check_test(trial: Trial) -> None:
         raise ValueError(msg)
     if test not in trials.OF_MARGINS and any(rule.strict for rule in rules.values()):
         msg = (
-            f"strict: a margin bounds a difference of means, and test={test!r} takes no margin: "
-            f"take one of {', '.join(map(repr, trials.OF_MARGINS))}"
+            f"strict: test={test!r} has an interval, but no p-value of a loss of the margin: "
+            f"take one of {', '.join(map(repr, trials.OF_MARGINS))}, or strict=False"
         )
         raise ValueError(msg)
     if trial.correction is None or test not in trials.OF_TWO_SIDES:

@@ -84,14 +84,15 @@ def provenance(
         own as Polars prints it), ``options`` (with their defaults), ``columns`` (the roles, as
         found), ``rows`` of each table, ``conventions`` and, on request, ``checksums``.
         ``conventions`` are 8 hex digits of metrics, options and columns alone: they stay the same,
-        whatever the data and the version, until one of these changes.
+        whatever the data and the version, until one of these changes. ``conventions_of`` has those
+        of each metric alone: another metric in the call does not change them.
 
     Notes
     -----
     ``total``, ``bounds``, ``scenarios`` and ``count_users`` are accepted, so that a call takes the
     keywords of ``evaluate``. They add rows and columns, and are no conventions.
 
-    Store ``conventions`` beside each number that is compared over time: numbers of different
+    Store its ``conventions_of`` beside each number that is compared over time: numbers of different
     conventions are no trend. It is a hash (SHA-256, cut), so two calls may share it with
     probability 2⁻³².
 
@@ -108,25 +109,34 @@ def provenance(
     columns = {"total": total, "bounds": bounds, "scenarios": scenarios, "count_users": count_users}
     for name, flag in {**columns, "checksums": checksums}.items():
         keywords.check_flag(name, flag)
-    tables, conventions, digits = _conventions(frame, metrics, truth, by, options)
+    tables, conventions = _conventions(frame, metrics, truth, by, options)
     every = {table.name.removesuffix("="): table for table in _all(tables)}
     counts = pl.collect_all([table.frame.select(pl.len()) for table in every.values()])
     described: dict[str, Any] = {
         "rankframe": version("rankframe"),
         **conventions,
         "rows": {name: count.item() for name, count in zip(every, counts, strict=True)},
-        "conventions": digits,
+        **hashes(conventions),
     }
     if checksums:
         described["checksums"] = {table.name: checksum(table)[1] for table in tables.both}
     return described
 
 
-def conventions_of(frame: Frame, *metrics: Metric, **call: Any) -> str:
-    """Return the conventions of a call alone; no row is counted."""
+def conventions_of(frame: Frame, *metrics: Metric, **call: Any) -> dict[str, Any]:
+    """Return the hashes of a call alone; no row is counted."""
     call = {name: value for name, value in call.items() if name not in ("bounds", "scenarios")}
     truth, by = call.pop("truth", None), call.pop("by", ())
-    return _conventions(frame, metrics, truth, by, cast("Options", call))[2]
+    return hashes(_conventions(frame, metrics, truth, by, cast("Options", call))[1])
+
+
+def hashes(conventions: Mapping[str, Any]) -> dict[str, Any]:
+    """Hash the conventions of a call, and those of each of its metrics."""
+    of_metrics = {
+        name: _digits({**conventions, "metrics": {name: text}})
+        for name, text in conventions["metrics"].items()
+    }
+    return {"conventions": _digits(conventions), "conventions_of": of_metrics}
 
 
 def raise_if_mixed(rows: pl.DataFrame, table: str, keys: Sequence[str]) -> None:
@@ -138,7 +148,7 @@ def raise_if_mixed(rows: pl.DataFrame, table: str, keys: Sequence[str]) -> None:
     msg = (
         f"{table}, column {COLUMN!r}: the rows differ in how they were made: {rows_of_two}: "
         "keep rows of one value, compute the others again, or name the column in by=; the files of "
-        "rf.provenance show what changed"
+        "rf.provenance, such as those of two days, show what changed"
     )
     raise RankingDataError(msg)
 
@@ -162,18 +172,21 @@ def _conventions(
     truth: Frame | None,
     by: str | Sequence[str],
     options: Options,
-) -> tuple[Tables, dict[str, Any], str]:
-    """Read the tables of a call; describe its metrics, options and columns, and hash them."""
+) -> tuple[Tables, dict[str, Any]]:
+    """Read the tables of a call; describe its metrics, options and columns."""
     frame, by = run_dicts.as_frame(frame, by)
     question = ask(frame, metrics, truth, by, keywords.read_options(options))
     tables = readers.read_tables(question)
-    conventions = {
+    return tables, {
         "metrics": labels.spelled_out(metrics, defaults=question.settings.defaults),
         "options": _options(question.settings, has_truth=tables.has_truth),
         "columns": _columns(tables),
     }
+
+
+def _digits(conventions: Mapping[str, Any]) -> str:
     text = json.dumps(_without_defaults(conventions), sort_keys=True)
-    return tables, conventions, hashlib.sha256(text.encode()).hexdigest()[:8]
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _options(settings: Settings, *, has_truth: bool) -> dict[str, Any]:

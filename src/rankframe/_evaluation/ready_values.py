@@ -35,7 +35,7 @@ def ask(
     per_user: bool = False,
 ) -> Question:
     """Ask for metrics of tables, or, without items and truth, for columns of a table of values."""
-    names = adapters.column_names(frame, "judged table")
+    names = has = adapters.column_names(frame, "judged table")
     if truth is not None or has_lists(names, by, settings.columns, metrics):
         if truth is None:
             _check_not_values(names, metrics, by, settings)
@@ -45,8 +45,9 @@ def ask(
     if not names:
         msg = 'name at least one column of values, for example "rmse"'
         raise ValueError(msg)
+    known = names if {*names} <= {*has} else [*names, *has]  # a column that is absent comes first
     own = {
-        option: _of_columns(option, getattr(settings, option), names)
+        option: _of_columns(option, getattr(settings, option), known)
         for option in ("higher_is_better", "limits")
     }
     columns = [_column(name, **own) for name in names]

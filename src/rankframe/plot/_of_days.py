@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import polars as pl
+import polars.selectors as cs
 
 from rankframe._comparison import sentences, summaries
 from rankframe._evaluation import provenance
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 _TABLE = "log"
 _MOST_TIMES = 250  # of a line
+_OPTIONAL = ("std", "ci_low", "ci_high", "missed", "num_missed")
 
 
 @adapters.takes_any_frame
@@ -47,7 +50,7 @@ def trend(
         The metric to draw: a value of the column ``metric``.
     time
         The column of the time: dates, times, integers, or text, of which dates such as
-        ``"2026-11-01"`` are read as dates and others are drawn in their order.
+        ``"2026-11-01"`` are read as dates and others are drawn in the order of their rows.
     by
         Columns that identify the systems: by default ``"model"``, or ``()``, a single system, if
         there is no such column.
@@ -61,7 +64,8 @@ def trend(
     -------
     altair.LayerChart or altair.VConcatChart
         Means as lines with bands. A time without a row is a gap: one that other systems have, or
-        that the usual step between times skips. Below, if any user has no list, the share of such
+        that the usual step between times skips. A system that is null, as in the rows of
+        ``total=True``, is called ``all``. Below, if any user has no list, the share of such
         users. The drawn numbers are in ``chart.data``: ``time``, ``at`` (as text), ``system``,
         ``users``, ``mean``, ``ci_low``, ``ci_high``, ``missed``. Of more than 250 times, several
         are averaged (weeks of days), weighted by users, as are their intervals; ``missed`` is then
@@ -70,8 +74,10 @@ def trend(
     Raises
     ------
     RankingDataError
-        If the frame has no row of the metric, two rows of one time and system, or different
-        ``conventions``.
+        If the frame has no row of the metric, a row without a time, two rows of one time and
+        system, different ``conventions``, or numbers that are text or NaN.
+    ValueError
+        If ``floor`` is not a finite number.
 
     Examples
     --------
@@ -84,6 +90,9 @@ def trend(
     """
     _tables.check_call({})
     keywords.check_confidence(confidence)
+    if floor is not None and not (keywords.is_number(floor) and isfinite(floor)):
+        msg = f"floor must be a finite number, not {floor!r}"
+        raise ValueError(msg)
     rows = adapters.to_lazy(frame, _TABLE).collect()
     groups = keywords.systems_groups(by, rows.columns)
     limits = labels.traits_of_name(metric)[1:]
@@ -101,7 +110,8 @@ def _checked(rows: pl.DataFrame, metric: str, time: str, groups: Sequence[str]) 
         has = ", ".join(map(repr, rows.columns))
         msg = f"{_TABLE}: no column {', '.join(map(repr, missing))}; it has {has}"
         raise RankingDataError(msg)
-    of_metric = rows.filter(metric=metric).drop_nulls(time)
+    of_metric = rows.filter(metric=metric)
+    _check_columns(of_metric, time)
     if of_metric["mean"].count() == 0:
         names = ", ".join(map(repr, rows["metric"].unique(maintain_order=True)))
         msg = f"{_TABLE}: no mean of {metric!r}; its metrics are {names}"
@@ -112,6 +122,24 @@ def _checked(rows: pl.DataFrame, metric: str, time: str, groups: Sequence[str]) 
         msg = f"{_TABLE}: two rows of {metric!r} at {row}: keep one, or name more columns in by="
         raise RankingDataError(msg)
     return of_metric
+
+
+def _check_columns(rows: pl.DataFrame, time: str) -> None:
+    """Check that each row has a time, and that numbers are numbers."""
+    for name in {"mean", "users", *_OPTIONAL} & {*rows.columns}:
+        dtype = rows.schema[name]
+        if not dtype.is_numeric() and dtype != pl.Null:
+            msg = f"{_TABLE}, column {name!r}: its type is {dtype}: cast it to a number"
+            raise RankingDataError(msg)
+    wrong = {
+        "the time is null": rows[time].is_null(),
+        "the mean is NaN": rows["mean"].cast(pl.Float64).is_nan(),
+    }
+    for what, of_rows in wrong.items():
+        if not (some := rows.filter(of_rows)).is_empty():
+            row = rules.format_row(some.head(1))
+            msg = f"{_TABLE}: {what}: leave the row out, or repair it. Offending row: {row}"
+            raise RankingDataError(msg)
 
 
 def over_time(
@@ -136,10 +164,11 @@ def over_time(
     when = rows[time]
     if when.dtype == pl.String:
         dates = when.str.to_date("%Y-%m-%d", strict=False)
-        when = when if dates.has_nulls() else dates
+        texts = pl.Enum(when.unique(maintain_order=True))  # whose order is that of the rows
+        when = when.cast(texts) if dates.has_nulls() else dates
     table = rows.select(
         when.alias("time"),
-        sentences.text_of(rows, groups).alias("system"),
+        sentences.text_of(rows, groups).fill_null("all").alias("system"),
         "users",
         "mean",
         *(end.clip(*limits).alias(name) for name, end in ends.items()),
@@ -161,7 +190,9 @@ def over_time(
     drawn = pl.col("mean").is_not_null()
     beside = [drawn.shift(step, fill_value=False).over("system") for step in (1, -1)]
     return table.with_columns(
-        at=pl.col("time").cast(pl.String), alone=drawn & ~pl.any_horizontal(beside)
+        cs.enum().cast(pl.String),
+        at=pl.col("time").cast(pl.String),
+        alone=drawn & ~pl.any_horizontal(beside),
     )
 
 
@@ -173,7 +204,11 @@ def _margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
 
     freedom = rows["users"].to_numpy() - 1.0
     reach = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
-    return pl.lit(pl.Series(reach).fill_nan(None)) * pl.col("std") / pl.col("users").sqrt()
+    return (
+        pl.lit(pl.Series(reach).fill_nan(None))
+        * pl.col("std").fill_nan(None)
+        / pl.col("users").sqrt()
+    )
 
 
 def _averaged(table: pl.DataFrame, every: int) -> pl.DataFrame:
@@ -186,8 +221,8 @@ def _averaged(table: pl.DataFrame, every: int) -> pl.DataFrame:
         for name in numbers
     ]
     return (
-        table.with_columns(place=(pl.col("time").rank("dense") - 1) // every)
-        .with_columns(time=pl.col("time").min().over("place"), times=every)
+        table.with_columns(place=pl.col("time").rle_id() // every)
+        .with_columns(time=pl.col("time").first().over("place"), times=every)
         .group_by("time", "system", "times", maintain_order=True)
         .agg(users.mean().round().cast(pl.Int64), *weighted, pl.col("missed").max())
     )
