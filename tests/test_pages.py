@@ -44,7 +44,7 @@ def test_no_page_is_long():
     lengths = {page.name: len(page.read_text().splitlines()) for page in pages.PAGES}
     assert lengths.pop("README.md") <= 180
     lengths.pop("metrics.md")
-    assert max(lengths.values()) <= 250
+    assert max(lengths.values()) <= 275
 
 
 def test_every_public_name_is_on_a_page():
@@ -216,7 +216,6 @@ OF_THEIR_OWN = {
     "runs": ["from_runs", "fuse"],
     "scores": ["from_dict", "from_scores"],
     "test": ["discriminative_power", "gate"],
-    "time": ["plot.trend"],  # of a log
     "ties": ["with_rank", "spark.with_rank"],  # rows have no order in Spark
     "total": [
         "compare spark.compare",  # a comparison, a summary, a decision

@@ -115,7 +115,7 @@ def test_a_p_value_is_never_0(tmp_path, monkeypatch, capsys):
     assert "<0.0001" in text
     assert "0.000000" not in text
     assert text.startswith(
-        "Differences from a over 300 users; 95% intervals, paired t test, p after"
+        "Differences from a over 300 users; 95% intervals, paired t test, p without"
     )
     wide = printed(capsys, "compare a.csv b.csv t.csv -m rr --wide")
     assert wide.count("<0.0001") == 2
@@ -483,7 +483,7 @@ def test_signs_and_colors_are_for_terminals_alone(folder, capsys, monkeypatch, t
 
 def test_metrics_by_default_are_those_of_a_report(folder, capsys):
     (row,) = json.loads(printed(capsys, "evaluate old.csv truth.csv --json"))
-    assert [*row] == ["users", *DEFAULTS]
+    assert [*row] == ["users", *DEFAULTS, "conventions"]
     rows = json.loads(printed(capsys, "compare old.csv new.csv truth.csv --json"))
     assert [row["metric"] for row in rows] == DEFAULTS
     made = rf.report({"old": run(0), "new": run(3)}, truth=TRUTH, baseline="old").tables
@@ -510,14 +510,14 @@ def test_metrics_by_default_are_those_of_a_report(folder, capsys):
 )
 def test_metrics_and_files_in_any_order(folder, capsys, words):
     (row,) = json.loads(printed(capsys, f"evaluate {words} --json"))
-    assert [*row] == ["users", "ndcg@10", "map"]
+    assert [*row] == ["users", "ndcg@10", "map", "conventions"]
 
 
 def test_a_label_that_is_also_a_file_is_a_label(folder, capsys):
     Path("map").write_text("")
     Path("official").write_text("")
     (row,) = json.loads(printed(capsys, "evaluate -m rr map old.csv truth.csv --json"))
-    assert [*row] == ["users", "rr", "map"]
+    assert [*row] == ["users", "rr", "map", "conventions"]
     assert "P_5" in printed(capsys, "evaluate -m rr official old.csv truth.csv --json")
     for words, text in {
         "-m ndgc@10 old.csv truth.csv": "unknown metric 'ndgc@10'",

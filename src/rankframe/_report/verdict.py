@@ -142,10 +142,8 @@ def _proved(
     margin = _margin(numbers, metric)
     if row["verdict"] == "equivalent" or _is_within(row, margin or _NEGLIGIBLE):
         claim += ", but by less than " + (f"the margin ({margin})" if margin else "1%")
-    raw = markup.signed(row["difference"])
-    raw = "" if raw == _change(row) or not raw.strip("0.") else f" ({raw})"
     ends = _ends(row)
-    parts = [_change(row) + raw]
+    parts = [_change_and_size(row)]
     if ends:
         parts.append(f"{_confidence(numbers)} interval {ends[0]} to {ends[1]}")
     return f"{claim}: {', '.join(parts)}."
@@ -166,7 +164,7 @@ def _undecided(
         why = why.replace(trials.ONE_USER, "one has no test")
         return f"{claim}: {why}{shown}."
     ends = _ends(row)
-    parts = [f"{claim}: {_change(row)}"]
+    parts = [f"{claim}: {_change_and_size(row)}"]
     if ends:
         parts[0] += f", {_confidence(numbers)} interval {ends[0]} to {ends[1]}"
     alpha = 1 - numbers.trial.confidence
@@ -232,6 +230,12 @@ def _is_within(row: Mapping[str, Any], bound: Bound) -> bool:
 def _margin(numbers: Numbers, metric: str) -> Bound | None:
     margin = numbers.trial.margin
     return trials.bound_of(margin.get(metric) if isinstance(margin, Mapping) else margin)
+
+
+def _change_and_size(row: Mapping[str, Any]) -> str:
+    """Write a difference in percent, and on the scale of the metric."""
+    raw = markup.signed(row["difference"])
+    return _change(row) + ("" if raw == _change(row) or not raw.strip("0.") else f" ({raw})")
 
 
 def _change(row: Mapping[str, Any]) -> str:
