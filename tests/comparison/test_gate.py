@@ -610,7 +610,6 @@ def folder(tmp_path, monkeypatch):
         ("old.csv worse.csv truth.csv --fail-if-worse nothing", 2),
         ("old.csv none.csv truth.csv --fail-if-worse rr", 2),
         ("old.csv worse.csv truth.csv --fail-if-worse rr --fail-unless-not-worse rr:1", 2),
-        ("old.csv worse.csv truth.csv", 0),
     ],
 )
 def test_exit_codes(folder, capsys, command, code):

@@ -102,7 +102,8 @@ SPECIAL = [
 def test_every_metric_is_tried():
     labels = [*SPECIAL, *labels_at(3, OF_USERS), *labels_at(3, OF_ALL)]
     beside = {entry_of(rf.metric(label)).function.__name__ for label in labels}
-    assert set(METRICS) == {function for function, _ in CALLS.values()} | beside
+    own = {name for name, function in METRICS.items() if "rankframe" in function.__module__}
+    assert own == {function for function, _ in CALLS.values()} | beside
 
 
 def test_metrics_with_tables_of_their_own():

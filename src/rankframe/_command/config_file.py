@@ -108,9 +108,9 @@ class Key(NamedTuple):
         for name, key in keys.items():
             if names is not None and name not in names:
                 near = get_close_matches(name, names, n=1, cutoff=0.5)
-                some = ", ".join([*names][:_MOST_NAMES])
+                first = ", ".join([*names][:_MOST_NAMES])
                 more = " and options of the commands" if len(names) > _MOST_NAMES else ""
-                hint = f"did you mean {near[0]}?" if near else f"the keys are {some}{more}"
+                hint = f"did you mean {near[0]}?" if near else f"the keys are {first}{more}"
                 msg = f"{key.path}: unknown key: {hint}"
                 raise ValueError(msg)
         return keys
