@@ -136,8 +136,8 @@ def _check_columns(rows: pl.DataFrame, time: str) -> None:
         "the mean is NaN": rows["mean"].cast(pl.Float64).is_nan(),
     }
     for what, of_rows in wrong.items():
-        if not (some := rows.filter(of_rows)).is_empty():
-            row = rules.format_row(some.head(1))
+        if not (broken := rows.filter(of_rows)).is_empty():
+            row = rules.format_row(broken.head(1))
             msg = f"{_TABLE}: {what}: leave the row out, or repair it. Offending row: {row}"
             raise RankingDataError(msg)
 
