@@ -45,9 +45,9 @@ def ask(
     if not names:
         msg = 'name at least one column of values, for example "rmse"'
         raise ValueError(msg)
-    known = names if {*names} <= {*has} else [*names, *has]  # a column that is absent comes first
+    choices = names if {*names} <= {*has} else [*names, *has]  # a column that is absent comes first
     own = {
-        option: _of_columns(option, getattr(settings, option), known)
+        option: _of_columns(option, getattr(settings, option), choices)
         for option in ("higher_is_better", "limits")
     }
     columns = [_column(name, **own) for name in names]
