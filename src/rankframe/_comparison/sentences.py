@@ -44,12 +44,12 @@ def correction_in_words(trial: Trial, compared: pl.DataFrame) -> str:
         return f"corrected over {family_of(trial)}{decides}"
     if correction is None:
         return "without correction" + (f" for {tests} comparisons" if tests > 1 else "") + decides
-    words = f"after {CORRECTIONS[correction]} for {family} comparisons"
-    if family == 1:
-        words = "without correction"
+    after = f"after {CORRECTIONS[correction]}"
+    words = f"{after} for {family} comparisons" if family > 1 else "without correction"
     if primary is None:
         return words
-    rest = f", and for {tests - family} in the others" if tests > family else ""
+    others = f"{after} " if family == 1 else ""
+    rest = f", and {others}for {tests - family} in the others" if tests > family else ""
     return f"{words} in {primary}, the primary metric{rest}"
 
 
