@@ -1,5 +1,6 @@
 """Tables of values: the same statistics as of metrics, and what is no value."""
 
+import extension
 import numpy as np
 import polars as pl
 import pytest
@@ -221,6 +222,7 @@ def test_a_boolean_column_has_the_range_of_hits():
 
 
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
+@extension.unchanged_registry()
 def test_a_registered_metric_outside_its_range_is_an_error_of_statistics(kind):
     @rf.register_metric("lower_hits")
     def lower_hits_after(k: int) -> pl.Expr:
