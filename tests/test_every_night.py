@@ -250,7 +250,7 @@ job.write(Path(sys.argv[1]), job.with_day(Path(sys.argv[1]), rows))
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 @pytest.mark.parametrize("when", ["in the middle of the write", "before the new name"])
 def test_a_killed_writer_leaves_the_old_log(tmp_path, when):
-    """Run again: nothing is lost, and nothing is there twice."""
+    """Run again: no row is lost, and no row is doubled."""
     log, new = tmp_path / "log.parquet", tmp_path / "new.parquet"
     row = {"model": "live", "metric": "rr", "mean": 0.5, "std": 0.1, "users": 9, "missed": 0.0}
     rows = [pl.DataFrame({"day": day, **row, "conventions": "adea965d"}) for day in ("1", "2")]

@@ -258,7 +258,7 @@ def _of_sample(
         return tested._replace(above=max(p, above))
     side = "below" if floor.is_least else "above"
     evidence = (
-        f"too few values: {rare.below.lower:.3g} of {rare.below.number:,.4g} are far {side} the "
+        f"too few values: {rare.below.lower:,.0f} of {rare.below.number:,.0f} are far {side} the "
         f"others, but {rare.below.most(tail):.2%} may be"
     )
     return tested._replace(above=p, evidence=evidence)

@@ -154,7 +154,7 @@ def _unseen(
         return {P_WITHIN: max(p, above) if above == above else p}
     unit = "users" if pair.clusters is None else "clusters"
     why = (
-        f"too few {unit}: {rare.below.lower:.3g} of {rare.below.number:,.4g} lose far more than "
+        f"too few {unit}: {rare.below.lower:,.0f} of {rare.below.number:,.0f} lose far more than "
         f"the others, but {rare.below.most(tail):.2%} may"
     )
     return {P_WITHIN: p, EVIDENCE: why}
