@@ -64,7 +64,7 @@ class Column(NamedTuple):
     derived_over: Scope = "relevant"  # the rows that it is derived from, if wider
     reads: tuple[str, ...] = ()  # what it is derived from; ``*`` stands for the same parameter
     in_ties: InTies = "ranks"
-    down_to_rank: bool = False  # an item's value does not depend on items below it
+    down_to_rank: bool = False  # of run and truth: a value does not depend on items below it
     in_order: bool = False  # its derivation needs the rows in rank order
     beside_subtopics: bool = False  # it is defined for a row of a subtopic
     of_lists: bool = False  # it is known without a truth

@@ -24,7 +24,6 @@ _OF_HISTORY: dict[str, Any] = {
     "of_lists": True,
     "of_all_rows": True,
     "in_ties": "both",
-    "down_to_rank": True,
 }
 _PAIR = "__rankframe_pair"
 _popularity = pl.col("popularity")
@@ -170,7 +169,6 @@ _OF_PAIRS: dict[str, Any] = {
     "source": "items",
     "of_lists": True,
     "of_all_rows": True,
-    "down_to_rank": True,
 }
 
 
