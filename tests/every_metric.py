@@ -9,6 +9,7 @@ import itertools
 from typing import Literal, get_args, get_origin
 
 import polars as pl
+import reference
 
 from rankframe._request.labels import METRICS, entry_of
 from rankframe._request.parameters import AnyGain, Discount, Gain, Levels, Signed
@@ -117,6 +118,8 @@ def _few() -> list[str]:
 
 #: For what does not hang on the formula: a way in, a type of ids, which metrics share a call.
 FEW: dict[str, pl.Expr] = {label: EVERY_METRIC[label] for label in _few()}
+#: The same, or all pairs of options with ``--thorough``.
+OF_TIER = EVERY_METRIC if reference.thorough else FEW
 
 #: functions without an exact expectation under ties
 NO_FORM = {

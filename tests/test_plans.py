@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 import pytest
-from every_metric import EVERY_METRIC, WITH_FORM
+from every_metric import OF_TIER, WITH_FORM
 from polars.io.plugins import register_io_source
 
 import rankframe as rf
@@ -178,9 +178,9 @@ def test_precision_alone_needs_no_window_and_no_sort(way):
 @pytest.mark.parametrize("engine_source", ["run and truth", "judged table"])
 def test_every_metric_streams(engine_source):
     if engine_source == "judged table":
-        query = JUDGED.rank.evaluate(*EVERY_METRIC.values())
+        query = JUDGED.rank.evaluate(*OF_TIER.values())
     else:
-        query = ONE.rank.evaluate(*EVERY_METRIC.values(), truth=TRUTH)
+        query = ONE.rank.evaluate(*OF_TIER.values(), truth=TRUTH)
     # the check, and those of lists of each table
     tables = 1 if engine_source == "judged table" else 2
     assert Plan(query).in_memory.count("in-memory-map") == 1 + tables

@@ -1,7 +1,7 @@
 """Any frame into any verb: the right kind of answer, or an error in our words.
 
-Draws as many rounds in CI as RANKFRAME_STATE_ROUNDS says (4), and else for as many seconds as
-RANKFRAME_STATE_SECONDS says (10). Each round is a hundred examples, the same ones for its number.
+Draws as many rounds in CI as RANKFRAME_STATE_ROUNDS says (2), and else for as many seconds as
+RANKFRAME_STATE_SECONDS says (5). Each round is a hundred examples, the same ones for its number.
 """
 
 import itertools
@@ -22,8 +22,8 @@ from polars.testing.parametric import column, dataframes, dtypes
 import rankframe as rf
 import rankframe.pandas
 
-ROUNDS = int(os.environ.get("RANKFRAME_STATE_ROUNDS", 4 if os.environ.get("CI") else 0))
-SECONDS = float(os.environ.get("RANKFRAME_STATE_SECONDS", 10))
+ROUNDS = int(os.environ.get("RANKFRAME_STATE_ROUNDS", 2 if os.environ.get("CI") else 0))
+SECONDS = float(os.environ.get("RANKFRAME_STATE_SECONDS", 5))
 PACKAGE = Path(rf.__file__).parent
 
 # what a caller would pass, each now and then replaced by any column of any type

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import extension
 import polars as pl
 import pytest
-from every_metric import EVERY_METRIC
+from every_metric import OF_TIER
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
@@ -146,7 +146,7 @@ def test_others_are_planned_anew(monkeypatch):
 
 def test_every_metric_has_the_same_values():
     run, truth = tables(1)
-    labels_of_all = list(EVERY_METRIC)
+    labels_of_all = list(OF_TIER)
     first, *others = (rf.per_user(run, *labels_of_all, truth=truth) for _ in range(3))
     assert any(kept_plans._PLANS.values())
     for other in others:

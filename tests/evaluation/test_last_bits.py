@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from every_metric import EVERY_METRIC
+from every_metric import EVERY_METRIC, OF_TIER
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -206,7 +206,7 @@ def test_the_mean_of_one_user_is_the_users_value():
 def test_few_rows_have_the_values_of_the_optimized_plan(by):
     """An eager call on few rows runs its plan as written."""
     run = RUN if by else RUN.filter(model="a")
-    metrics = EVERY_METRIC.values()
+    metrics = OF_TIER.values()
     eager = rf.evaluate(run, *metrics, truth=TRUTH, by=by)
     lazy = rf.evaluate(run.lazy(), *metrics, truth=TRUTH.lazy(), by=by)
     optimized = lazy.collect(engine="in-memory")

@@ -10,7 +10,7 @@ from datetime import date
 
 import polars as pl
 import pytest
-from every_metric import CALLS, EVERY_METRIC, FEW, SPECIAL_MEANS
+from every_metric import CALLS, FEW, OF_TIER, SPECIAL_MEANS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lists_and_shares import OF_ALL, OF_USERS, WORLD, labels_at
@@ -31,7 +31,7 @@ from two_models import (
 import rankframe as rf
 from rankframe._request.labels import METRICS, entry_of
 
-METRICS_OF_CALLS = [*EVERY_METRIC.values(), *SPECIAL_MEANS]
+METRICS_OF_CALLS = [*OF_TIER.values(), *SPECIAL_MEANS]
 LABELS = ["rr", "err", "rbp(gain=graded)", "ndcg@3", "gmap@3", "num_hits", "bpref"]
 EXTRA = ("bounds", "scenarios", "count_users")
 
