@@ -359,48 +359,59 @@ def test_a_pair_without_an_interval_is_a_point():
 
 
 def test_change_draws_each_user_and_what_diagnose_reads():
+    stats = pytest.importorskip("scipy.stats")
     data = chart_of("change").data
     totals = TRUTH.group_by("user").len("relevant")
     names = ["precision@10", "recall@10"]
     values = RUN.rank.per_user(*names, truth=TRUTH, by="model").join(totals, on="user")
     old = values.filter(model="a")
+    diagnosis = rf.diagnose(RUN, 10, truth=TRUTH, baseline="a", bins=8)
+    in_bins = diagnosis.drop_nulls("relevant_low")
     for system, name in product("bc", names):
         new = values.filter(model=system).join(old, on="user", suffix=" old")
-        changes = [
-            (relevant, round(after - before, 9))
-            for relevant, after, before in new.select("relevant", name, f"{name} old").rows()
-        ]
-        expected = {pair: changes.count(pair) for pair in changes}
-        circles = data.filter(panel=system, measure=name).drop_nulls("count")
-        got = {
-            (relevant, round(change, 9)): count
-            for relevant, change, count in circles.select("relevant", "change", "count").rows()
-        }
-        assert got == expected
-    diagnosis = rf.diagnose(RUN, 10, truth=TRUTH, baseline="a", bins=8)
-    bars = data.filter(measure="recall@10").drop_nulls("mean")
-    expected = diagnosis.drop_nulls("relevant_low")
-    assert bars["mean"].to_list() == pytest.approx(expected["recall_change"].to_list(), abs=1e-12)
-    assert bars["relevant_high"].to_list() == expected["relevant_high"].to_list()
-    said = chart_of("change").title.subtitle
-    readings = diagnosis.filter(pl.col("relevant_low").is_null())["reading"]
-    assert said[3::2] == readings.to_list()
-    assert [line.partition(":")[0] for line in said[2::2]] == ["b", "c"]
+        drawn = data.filter(panel=system, measure=name)
+        for row in in_bins.filter(model=system).iter_rows(named=True):
+            low, high = row["relevant_low"], row["relevant_high"]
+            mine = new.filter(pl.col("relevant").is_between(low, high))
+            changes = (mine[name] - mine[f"{name} old"]).round(9).to_list()
+            of_bin = drawn.filter(bin=str(low) if low == high else f"{low} to {high}")
+            users = of_bin.drop_nulls("count").select(pl.col("change").round(9), "count")
+            assert dict(users.rows()) == {change: changes.count(change) for change in changes}
+            mean, first, last = of_bin.drop_nulls("mean").select("mean", "ci_low", "ci_high").row(0)
+            assert mean == pytest.approx(row[name.replace("@10", "_change")], abs=1e-12)
+            if len({*changes}) > 1:
+                ends = stats.ttest_1samp(changes, 0).confidence_interval(0.95)
+                assert (first, last) == pytest.approx((max(ends[0], -1), min(ends[1], 1)), abs=1e-8)
+            else:
+                assert first is last is None
+    said = " ".join(chart_of("change").title.subtitle)
+    readings = diagnosis.filter(pl.col("relevant_low").is_null()).select("model", "reading")
+    for system, reading in readings.rows():
+        assert re.search(rf"{system}: precision@10 [^:]+, recall@10 [^:]+: {reading}", said)
 
 
-@pytest.mark.parametrize("name", ["change", "change of segments"])
-def test_no_change_is_outside_of_what_can_be_attained(name):
-    data = chart_of(name).data
-    k = 10 if name == "change" else 3
-    for relevant, change, measure in (
-        data.drop_nulls("count").select("relevant", "change", "measure").rows()
-    ):
-        divisor = k if measure.startswith("precision") else relevant
-        assert abs(change) <= min(k, relevant) / divisor + 1e-12
-    for bound, top, measure in data.drop_nulls("top").select("bound", "top", "measure").rows():
-        divisor = k if measure.startswith("precision") else bound
-        reach = chart_of(name).data["top"].max()
-        assert math.isclose(top, min(reach, min(k, bound) / divisor))
+def test_the_axis_of_changes_fits_most_users():
+    truth = TRUTH.filter(pl.len().over("user") > 2)
+    chart = RUN.rank.plot.change(10, truth=truth, baseline="a", bins=2)
+    low, high = chart.to_dict()["spec"]["layer"][1]["encoding"]["y"]["scale"]["domain"]
+    assert chart.data["ci_low"].min() >= low > -1
+    assert chart.data["ci_high"].max() <= high < 1
+    inside = chart.data.filter(pl.col("change").is_between(low, high))["count"].sum()
+    assert 0.8 < inside / chart.data["count"].sum() < 1
+    assert "those beyond" in chart.title.subtitle[0]
+
+
+def test_users_whom_one_system_misses_have_no_bar_and_no_interval():
+    """As in the means of ``diagnose``: a missing list is no list without hits."""
+    missed = [1, 2, 5]
+    run = RUN.filter((pl.col("model") != "b") | ~pl.col("user").is_in(missed))
+    data = run.rank.plot.change(10, truth=TRUTH, baseline="a", bins=1).data
+    drawn = data.filter(panel="b", measure="recall@10")
+    alone = RUN.filter(~pl.col("user").is_in(missed))
+    truth = TRUTH.filter(~pl.col("user").is_in(missed))
+    served = alone.rank.plot.change(10, truth=truth, baseline="a", bins=1).data
+    assert drawn["count"].sum() == drawn["users"].sum() == 37
+    assert_frame_equal(drawn, served.filter(panel="b", measure="recall@10"))
 
 
 def test_heatmap_draws_what_evaluate_returns():
@@ -999,15 +1010,6 @@ def test_groups_may_be_durations_and_names_have_two_lines():
     assert chart.title.text == r"'a\nb', user by user"
 
 
-def test_what_depth_allows_is_drawn():
-    def top(**options):
-        chart = rf.plot.change(RUN, 10, truth=TRUTH, baseline="a", **options)
-        return chart.data.filter(measure="precision@10")["top"].max()
-
-    assert top(depth=2) <= 0.2
-    assert top() > 0.2
-
-
 @pytest.mark.parametrize(
     ("ks", "said"), [([10], "10"), ([1, 10, 100], "1, 10, 100"), (range(1, 21), "1 to 20")]
 )
@@ -1407,7 +1409,7 @@ def test_a_change_that_no_test_shows_is_not_called_worse():
         [RUN.filter(model="a"), near.filter(model="a").with_columns(model=pl.lit("b"))]
     )
     chart = both.rank.plot.change(10, truth=TRUTH, baseline="a")
-    assert chart.title.subtitle[-1] in {"no difference seen", "unchanged"}
+    assert chart.title.subtitle[-1].rpartition(": ")[2] in {"no difference seen", "unchanged"}
     assert "worse" not in " ".join(chart.title.subtitle)
 
 

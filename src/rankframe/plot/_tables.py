@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, sentences, summaries
 from rankframe._comparison.trials import Bound
-from rankframe._evaluation import evaluation, ready_values, row_verbs
+from rankframe._evaluation import evaluation, ready_values, row_verbs, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, Options, Settings, StatisticsOptions
@@ -476,9 +476,11 @@ def round_step(least: float) -> float:
 
 
 def changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
-    """Pair each user with the baseline, as ``diagnose`` does."""
+    """Pair each user with the baseline, as ``diagnose`` does; ``served`` is null if not known."""
     model, *segments = groups
-    user = values.columns[len(groups)]
+    user, missed = values.columns[len(groups)], user_columns.MISSED
+    if missed not in values.columns:
+        values = values.with_columns(pl.lit(None, pl.Boolean).alias(missed))
     defined = values.filter(pl.col("relevant") > 0)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=values.schema[model])
     before = defined.filter(of_baseline).drop(model, "relevant")
@@ -486,22 +488,50 @@ def changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) ->
     return paired.select(
         *sentences.system_and_segment(paired, groups),
         "relevant",
-        *(pl.col(name) - pl.col(f"{name} before") for name in ("precision", "recall")),
+        *(pl.col(name) - pl.col(f"{name} before") for name in AXES),
+        served=~(pl.col(missed) | pl.col(f"{missed} before")),
     )
 
 
-def cells_of(pairs: pl.DataFrame, k: int) -> pl.DataFrame:
-    """Average users of similar R and similar change, one row per cell."""
-    groups = pairs.select("system", "segment").n_unique()
-    bins = max(6, min(40, int((MOST_ROWS / 3 / groups) ** 0.5)))
-    hits = (pl.col("precision") * k).round()
-    relevant_bin = _binned(pairs, pl.col("relevant").log(), bins).alias("relevant bin")
-    hits_bin = _binned(pairs, hits, bins).alias("hits bin")
+def users_in_bins(pairs: pl.DataFrame, bins: pl.DataFrame) -> pl.DataFrame:
+    """Find the bin of each user whom both systems serve."""
+    keys = ["system", "segment"]
+    ends = bins.select(panel_of("system"), *keys, "relevant_low", "relevant_high", "bin")
+    rows = pairs.sort(*keys, "relevant", *AXES).join(ends, on=keys, maintain_order="left")
+    inside = pl.col("relevant").is_between("relevant_low", "relevant_high")
+    return rows.filter(inside & pl.col("served").fill_null(value=True))
+
+
+def changes_in_bins(rows: pl.DataFrame, bins: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Stack the users of similar change in each bin, and the mean of each with its interval."""
+    levels = max(6, min(40, MOST_ROWS // 3 // max(1, len(bins))))
+    value = pl.col(name)
+    keys = ["panel", "bin", "relevant_low", "relevant_high"]
+    similar = rows.group_by(
+        *keys, _binned(rows, value.round(9), levels).alias("level"), maintain_order=True
+    )
+    users = similar.agg(value.mean().alias("change"), pl.len().alias("count")).drop("level")
+    spread = rows.group_by(keys).agg(value.filter("served").std().alias("std"))
+    means = bins.select(panel_of("system"), *keys[1:], "users", mean=f"{name}_change")
+    means = means.join(spread, on=keys, how="left", maintain_order="left")
+    margin = pl.when(pl.col("std") > _DUST).then(margins(means, comparison.CONFIDENCE))
+    ends = {"ci_low": pl.col("mean") - margin, "ci_high": pl.col("mean") + margin}
+    means = means.with_columns(end.clip(-1, 1).alias(end_) for end_, end in ends.items())
+    return pl.concat([users, means.drop("std")], how="diagonal")
+
+
+def margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
+    """Compute half of Student's intervals from spreads and counts."""
+    summaries.check_packages()
+    import numpy as np
+    from scipy import stats
+
+    freedom = rows["users"].to_numpy() - 1.0
+    reach = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
     return (
-        pairs.group_by("system", "segment", relevant_bin, hits_bin, maintain_order=True)
-        .agg(pl.col("relevant", "precision", "recall").mean(), pl.len().alias("count"))
-        .sort("relevant bin", "hits bin", maintain_order=True)
-        .drop("relevant bin", "hits bin")
+        pl.lit(pl.Series(reach).fill_nan(None))
+        * pl.col("std").fill_nan(None)
+        / pl.col("users").sqrt()
     )
 
 
