@@ -446,9 +446,9 @@ def test_shares_by_hand():
     chart = SMALL.rank.plot.shares(of="genre", items=FOUR)
     # x: 3 of a and half of 2 of b; y the other half; z: 1 of c. Of 4 items z has 2, x 1½, y ½
     assert chart.data.rows() == [
-        ("", "z", "one", 1 / 6, 2 / 4),
-        ("", "x", "one", 4 / 6, 1.5 / 4),
-        ("", "y", "one", 1 / 6, 0.5 / 4),
+        ("one", "z", "one", 1 / 6, 2 / 4, 1 / 6 - 2 / 4),
+        ("one", "x", "one", 4 / 6, 1.5 / 4, 4 / 6 - 1.5 / 4),
+        ("one", "y", "one", 1 / 6, 0.5 / 4, 1 / 6 - 0.5 / 4),
     ]
     spec = chart.to_dict()
     bars, ticks = spec["layer"]
@@ -472,30 +472,46 @@ def test_shares_draws_what_shares_returns(target):
     if not target:
         assert got["target"].is_null().all()
     assert_frame_equal(got.select(names), found.select(names), check_row_order=False)
-    assert "ticks" in chart.title.subtitle[-1] or target is None
+    assert chart.title.subtitle[-1].startswith("target: ") or target is None
     assert chart.title.text == "Exposure of each genre in the first 5 items"
-    by = "share" if target is None else "target"
-    means = chart.data.group_by("value", maintain_order=True).agg(pl.col(by).mean())[by]
-    assert (means.diff().drop_nulls() <= 1e-12).all()
+    drawn = "share" if target is None else "difference"
+    assert chart.to_dict()["spec"]["layer"][0]["encoding"]["x"]["field"] == drawn
+    far = chart.data.group_by("value", maintain_order=True).agg(pl.col(drawn).abs().max())[drawn]
+    assert (far.diff().drop_nulls() <= 1e-9).all()
 
 
-def test_of_many_values_the_first_are_drawn_and_the_others_counted():
+def test_of_many_values_those_furthest_from_their_target_are_drawn():
     chart = chart_of("shares of many")
     data = chart.data
     assert data["value"].n_unique() == 10
     found = rf.shares(RUN, of="maker", k=10, items=ITEMS, weight="log", by="model")
-    assert (
-        data["target"].min()
-        >= found.join(data, left_on="maker", right_on="value", how="anti")["target"].max()
-    )
-    left = (1 - data.group_by("system").agg(pl.col("share").sum())["share"]) * 100
-    told = f"the others have {left.min():.3g}% to {left.max():.3g}% of exposure"
+    found = found.with_columns(far=(pl.col("share") - pl.col("target")).abs())
+    far = found.group_by("maker").agg(pl.col("far").max()).sort("far", descending=True)
+    assert set(far["maker"].head(10)) == set(data["value"])
+    most = math.ceil(far["far"][10] * 1000) / 10
     assert chart.title.subtitle == [
         "40 users; weight of a rank: 1/log2(rank + 1)",
-        "10 of 27 values, those with the highest target",
-        told,
-        "ticks: target, the share in the catalogue",
+        f"10 of 27 values: the others differ by at most {most} points",
+        "target: the share in the catalogue",
     ]
+    shares = rf.plot.shares(RUN, of="maker", k=10, items=ITEMS, target=None)
+    found = rf.shares(RUN, of="maker", k=10, items=ITEMS, target=None, by="model")
+    top = found.group_by("maker").agg(pl.col("share").max()).sort("share", descending=True)
+    assert shares.data["share"].max() == top["share"][0]
+    most = math.ceil(top["share"][10] * 1000) / 10
+    assert shares.title.subtitle[1] == f"10 of 27 values: the others have at most {most}% each"
+
+
+def test_the_shares_of_several_systems_are_panels_on_one_scale():
+    chart = chart_of("shares")
+    spec = chart.to_dict()
+    x = spec["spec"]["layer"][0]["encoding"]["x"]
+    low, high = x["scale"]["domain"]
+    assert low <= chart.data["difference"].min() < 0 < chart.data["difference"].max() <= high
+    assert spec["facet"]["sort"] == ["a", "b", "c"]
+    picture = picture_of("shares")
+    for name in "abc":
+        assert f">{name}</text>" in picture
 
 
 def test_trade_off_draws_the_intervals_of_summarize():
@@ -877,10 +893,10 @@ WRONG = {
         ValueError,
         "weight",
     ),
-    "too many bars": (
-        lambda: MANY.rank.plot.shares(of="genre", items=ITEMS),
+    "too many panels": (
+        lambda: MANY.rank.plot.shares(of="genre", items=ITEMS, truth=PLACED, by=BOTH),
         ValueError,
-        "column 'model': 12 systems, but bars have only 8 different colors: filter the frame",
+        "36 systems and segments are too many for one chart: filter the frame",
     ),
     "too many segments": (
         lambda: RUN.with_columns(day=pl.col("user") % 20).rank.plot.lorenz(
@@ -1118,7 +1134,7 @@ def test_systems_have_shapes_besides_colors():
 
 
 def test_a_single_panel_is_as_wide_as_its_page():
-    for name in ("at_k", "compare", "shares", "at_k of many", "compare of many with one"):
+    for name in ("at_k", "compare", "shares alone", "at_k of many", "compare of many with one"):
         spec = chart_of(name).to_dict()
         assert spec["width"] == "container"
         # and where there is no page, its width is given
@@ -1127,7 +1143,7 @@ def test_a_single_panel_is_as_wide_as_its_page():
     assert chart_of("at_k").properties(width=300).to_dict()["width"] == 300
     own = chart_of("at_k").configure_view(continuousWidth=410).to_dict()
     assert own["config"]["view"]["continuousWidth"] == 410
-    beside = (chart_of("at_k") | chart_of("shares")).to_dict()
+    beside = (chart_of("at_k") | chart_of("shares alone")).to_dict()
     assert [one["width"] for one in beside["hconcat"]] == [480, 480]
 
 

@@ -51,56 +51,45 @@ def shares(
     """Draw the numbers of ``shares``; ``lists`` and ``counted`` say of which lists they are."""
     column = exposures.columns[len(groups)]
     name = sentences.one_line(column)
-    table, number = _tables.shares_by_panel(exposures, groups, column)
-    systems = _tables.texts(table["system"])
-    if len(systems) > (most := len(_colors.COLORS)):
-        msg = (
-            f"column {groups[0]!r}: {len(systems)} systems, but bars have only {most} different "
-            "colors: filter the frame"
-        )
-        raise ValueError(msg)
-    _tables.check_rows(table, "bars", "fewer segments")
-    _tables.check_panels(_tables.texts(table["panel"]))
-    values = _tables.texts(table["value"])
-    end = float(table.select(pl.max_horizontal(pl.col("share", "target").max())).item())
-    thick = min(11.0, 48 / len(systems))
-    side_by_side: dict[str, Any] = {}
-    if len(systems) > 1:
-        side_by_side = {"yOffset": alt.YOffset("system:N", sort=systems)}
-    base = alt.Chart().encode(
-        y=alt.Y(
-            "value:N",
-            title=name,
-            sort=values,
-            axis=alt.Axis(labelLimit=120, titlePadding=10),
-            scale=alt.Scale(paddingInner=0.3, paddingOuter=0.15),
-        ),
-        **side_by_side,
+    table, others = _tables.shares_by_panel(exposures, groups, column)
+    panels, values = _tables.texts(table["panel"]), _tables.texts(table["value"])
+    _tables.check_panels(panels, "systems and segments")
+    drawn, axis = "share", _marks.axis_of(format="~%", tickCount=5)
+    if len(panels) > 1 and target is not None:
+        in_points = "datum.value === 0 ? '0' : format(100 * datum.value, '+.3~g')"
+        drawn, axis = "difference", _marks.axis_of(labelExpr=in_points, tickCount=5)
+    columns = ["share", "target"] if drawn == "share" else [drawn]
+    ends = _tables.bounds(
+        pl.concat([pl.Series("", [0.0]), *(table[of].alias("") for of in columns)])
     )
-    words = {"segment": "panel", name: "value", "system": "system"}
-    words |= {"share of exposure": "share", "target": "target"}
+    scale = alt.Scale(domain=[end * 1.03 for end in ends], nice=False)
+    titles = {"share": "share of exposure", "difference": "share of exposure − target, points"}
+    axes = {"title": name, "sort": values, "axis": alt.Axis(labelLimit=120, titlePadding=10)}
+    base = alt.Chart().encode(y=alt.Y("value:N", **axes))
+    words = {"system": "panel", name: "value", "share of exposure": "share", "target": "target"}
     base = _marks.described(base, table, words)
-    axis = _marks.axis_of(format="~%", tickCount=5)
-    scale = alt.Scale(domain=[0, end * 1.03], nice=False)
-    bars = base.mark_bar().encode(
-        x=alt.X("share:Q", title="share of exposure", scale=scale, axis=axis),
-        **_marks.color_of(_colors.systems_of(systems, groups), distinct=True),
-    )
-    ticks = base.mark_tick(color=_marks.INK, thickness=2, size=thick, opacity=1)
-    ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
-    lines = [counted]
-    if number > _tables.MOST_VALUES:
-        what = "share" if target is None else "target"
-        first = f"{_tables.MOST_VALUES} of {number:,} values, those with the highest {what}"
-        lines += [first, f"the others have {_tables.left_over(table)} of exposure"]
-    if target is not None:
+    systems = _colors.systems_of(_tables.texts(table["system"]), groups, legend=False)
+    x = alt.X(f"{drawn}:Q", title=titles[drawn], scale=scale, axis=axis)
+    layers = [
+        base.mark_bar(height={"band": 0.75}).encode(x=x, **_marks.color_of(systems, distinct=True))
+    ]
+    lines = [counted, *([others] if others else [])]
+    if drawn == "difference":
+        layers.append(_marks.zero_line().encode(x=alt.XDatum(0)))
+        lines.append(f"target: {_TARGETS[target]}")
+    elif target is not None:
+        halo: dict[str, Any] = {"stroke": _marks.BACKGROUND, "strokeWidth": 1}
+        ticks = base.mark_tick(color=_marks.INK, thickness=4, size=17, opacity=1, **halo)
+        ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
+        layers.append(ticks)
         lines.append(f"ticks: target, {_TARGETS[target]}")
     return _panels.in_panels(
-        [bars, ticks],
+        layers,
         table,
         _panels.title_of(f"Exposure of each {name} in {lists}", *lines),
-        width=210,
-        height=len(values) * (thick * len(systems) + 10),
+        width=180,
+        height=20 * len(values),
+        columns=2 if len(panels) == 4 else 3,
         resolve="x",
     )
 

@@ -546,34 +546,29 @@ def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
 
 def shares_by_panel(
     exposures: pl.DataFrame, groups: Sequence[str], column: str
-) -> tuple[pl.DataFrame, int]:
-    """Keep the first values of a column, and count all."""
+) -> tuple[pl.DataFrame, str]:
+    """Keep the values furthest from their target, or with the highest share, and tell of others."""
     target = pl.col("target") if "target" in exposures.columns else pl.lit(None, pl.Float64)
     rows = exposures.sort(groups)
-    system, segment = sentences.system_and_segment(rows, groups)
     value = sentences.text_of(rows, [column]).alias("value")
-    rows = rows.select(segment.alias("panel"), value, system, "share", target.alias("target"))
-    check_exposed(rows["share"], column)
-    return first_values(rows)
-
-
-def first_values(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Sort values by target, keep the first ones, and count all."""
-    order = rows.group_by("value", maintain_order=True).agg(
-        pl.col("target", "share").mean().round(9)
+    rows = rows.select(
+        *sentences.system_and_segment(rows, groups), value, "share", target.alias("target")
     )
-    down, number = [True, True, False], len(order)
-    order = order.sort("target", "share", "value", descending=down, nulls_last=True)
-    order = order.select("value").head(MOST_VALUES)
-    return order.join(rows, on="value", maintain_order="left_right").select(rows.columns), number
-
-
-def left_over(table: pl.DataFrame) -> str:
-    """Write the share of exposure that is left for the other values, or its range."""
-    lines = table.drop_nulls("share").group_by("panel", "system")
-    least, greatest = bounds(1 - lines.agg(pl.col("share").sum())["share"])
-    texts = [f"{100 * max(0.0, end):.3g}%" for end in (least, greatest)]
-    return " to ".join(dict.fromkeys(texts))
+    rows = rows.with_columns(difference=pl.col("share") - pl.col("target"))
+    check_exposed(rows["share"], column)
+    is_far = rows["target"].count() > 0
+    far = pl.col("difference").abs() if is_far else pl.col("share")
+    order = rows.group_by("value").agg(far.max().round(9).alias("far"))
+    order = order.sort("far", "value", descending=[True, False], nulls_last=True)
+    kept = order.select("value").head(MOST_VALUES)
+    table = kept.join(rows, on="value", maintain_order="left_right").select(
+        panel_of("system"), "value", pl.exclude("segment", "value")
+    )
+    if len(order) == len(kept):
+        return table, ""
+    most = f"{ceil(1000 * (order['far'][MOST_VALUES] or 0)) / 10:.1f}"
+    others = f"differ by at most {most} points" if is_far else f"have at most {most}% each"
+    return table, f"{MOST_VALUES} of {len(order):,} values: the others {others}"
 
 
 def both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
@@ -794,9 +789,9 @@ def check_exposed(shares: pl.Series, name: str) -> None:
         raise RankingDataError(msg)
 
 
-def check_panels(panels: Sequence[str]) -> None:
+def check_panels(panels: Sequence[str], what: str = "segments") -> None:
     if len(panels) > MOST_PANELS:
-        msg = f"{len(panels)} segments are too many for one chart: filter the frame"
+        msg = f"{len(panels)} {what} are too many for one chart: filter the frame"
         raise ValueError(msg)
 
 

@@ -232,10 +232,8 @@ def change(
     if pairs.is_empty():
         msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
         raise RankingDataError(msg)
-    panels = pairs.select("system", "segment").n_unique()
-    if panels > _tables.MOST_PANELS:
-        msg = f"{panels} systems and segments are too many for one chart: filter the frame"
-        raise ValueError(msg)
+    in_panels = pairs.select(_tables.panel_of("system"))["panel"]
+    _tables.check_panels(_tables.texts(in_panels), "systems and segments")
     ends = pl.col("relevant_low"), pl.col("relevant_high")
     text = pl.when(ends[0] == ends[1]).then(ends[0].cast(pl.String))
     bins = means.drop_nulls("relevant_low")
