@@ -557,12 +557,24 @@ def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
     assert set(colors[3:]) == {_colors.ink(_colors.REST).to_dict()["expr"]}
     assert set(chart.data.drop_nulls("place")["system"]) <= set(best)
     assert "the best 3 by rr" in " ".join(chart.title.subtitle)
-    # two systems of the same lists are one point: one name is written
-    twice = pl.concat([SMALL, SMALL.with_columns(model=pl.lit("two"))])
-    drawn = twice.rank.plot.trade_off("filled@3", "coverage@2", items=FOUR)
-    assert drawn.data.select("x", "y").n_unique() == 1
-    names = drawn.data["place"].to_list()
-    assert len({*names}) == 2
+
+
+def test_equal_points_of_a_trade_off_share_one_name():
+    def drawn(number):
+        run = pl.concat(
+            SMALL.with_columns(model=pl.format("s{}", pl.lit(n))) for n in range(number)
+        )
+        chart = run.rank.plot.trade_off("filled@3", "coverage@2", items=FOUR)
+        assert chart.data.select("x", "y").n_unique() == 1
+        picture = vl_convert.vegalite_to_svg(chart.to_json())
+        (label,) = {*re.findall('font-weight="bold"[^>]*>(s[^<]*)</text>', picture)}
+        assert chart.data.drop_nulls("label")["label"].to_list() == [label]
+        assert chart.data["place"].count() == 1
+        return label
+
+    assert [drawn(1), drawn(2), drawn(3)] == ["s0", "s0, s1", "s0, s1, s2"]
+    assert drawn(5) == "s0, s1 and 3 more"
+    assert drawn(8) == "s0, s1 and 6 more"
 
 
 @pytest.mark.parametrize("name", ["trade_off", "trade_off of many"])
@@ -587,7 +599,7 @@ def test_the_names_of_a_trade_off_do_not_overlap(name):
 def test_trade_off_leaves_out_intervals_that_are_not_there():
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     chart = SMALL.filter(user=1).rank.plot.trade_off("rr", "hit@1", truth=truth)
-    assert chart.data.drop("place", "front").rows() == [
+    assert chart.data.drop("label", "place", "front").rows() == [
         ("", "one", 1, 1.0, None, None, 1.0, None, None)
     ]
     assert "NaN" not in vl_convert.vegalite_to_svg(chart.to_json())
@@ -1681,14 +1693,38 @@ def test_the_heatmap_of_one_metric_is_one_grid():
     assert isinstance(chart, alt.LayerChart)
     encoding = chart.to_dict()["layer"][0]["encoding"]
     assert (encoding["y"]["field"], encoding["y"]["title"]) == ("panel", "model")
-    assert (encoding["x"]["field"], encoding["x"]["title"]) == ("segment", "country")
+    assert (encoding["x"]["field"], encoding["x"]["title"]) == ("row", "country")
     assert len(encoding["y"]["sort"]) == 12
-    assert encoding["x"]["sort"] == COUNTRIES
+    counts = PLACED.group_by("country").agg(pl.col("user").n_unique()).sort("country")
+    assert encoding["x"]["sort"] == [f"{name} ({users} users)" for name, users in counts.rows()]
     means = MANY.rank.evaluate("rr", truth=PLACED, by=BOTH)
     got = chart.data.select(model="panel", country="segment", rr="mean")
     assert_frame_equal(got, means.select("model", "country", "rr"), check_row_order=False)
     turned = MANY.rank.plot.heatmap("rr", truth=PLACED, by=["country", "model"])
-    assert turned.to_dict()["layer"][0]["encoding"]["y"]["field"] == "segment"
+    assert turned.to_dict()["layer"][0]["encoding"]["y"]["field"] == "row"
+
+
+def test_the_rows_of_a_heatmap_have_their_users_and_the_order_of_an_enum():
+    order = ["light", "medium", "heavy"]
+    size = pl.when(pl.col("user") < 7).then(pl.lit("heavy")).when(pl.col("user") < 39)
+    size = size.then(pl.lit("light")).otherwise(pl.lit("medium")).cast(pl.Enum(order))
+    truth = TRUTH.with_columns(size=size)
+    values = rf.per_user(RUN, "rr", "hit@3", truth=truth, by=["model", "size"])
+    # the first system has no user in the first segment, and less than others in the last one
+    low = pl.col("size").is_in(["light"]) | (pl.col("user") < 2)
+    values = values.remove((pl.col("model") == "a") & low)
+    for names, heavy in {
+        ("rr",): ["heavy (5 to 7 users)"],
+        ("rr", "hit@3"): ["heavy (5 users)", "heavy (7 users)"],
+    }.items():
+        chart = rf.plot.heatmap(values, *names, by=["model", "size"])
+        spec = chart.to_dict()
+        axes = spec.get("spec", spec)["layer"][0]["encoding"]
+        (axis,) = [axis for axis in (axes["x"], axes["y"]) if axis["field"] == "row"]
+        assert axis["sort"] == ["light (32 users)", "medium (1 user)", *heavy]
+        drawn = chart.data.filter(segment="heavy")
+        assert drawn["row"].unique(maintain_order=True).to_list() == heavy
+        assert drawn["users"].unique().sort().to_list() == [5, 7]
 
 
 def test_a_trend_draws_the_log_with_gaps_as_gaps():

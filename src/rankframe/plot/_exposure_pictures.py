@@ -185,11 +185,17 @@ def trade_off(
         axis: _tables.padded(table, axis, limits[name])
         for axis, name in zip("xy", names, strict=True)
     }
-    table = _with_places(table, domains, size, systems.best if systems.are_many else None)
-    has_all_names = systems.column is None or table["place"].null_count() == 0
-    table = table.with_columns(front=_on_front(table, requested))
     if systems.are_many:
         table = _tables.best_last(table, systems.names)
+    table = _with_places(
+        _with_labels(table, best_first=systems.are_many),
+        domains,
+        size,
+        systems.best if systems.are_many else None,
+    )
+    without = table.filter(pl.col("label").is_not_null() & pl.col("place").is_null())
+    has_all_names = systems.column is None or without.is_empty()
+    table = table.with_columns(front=_on_front(table, requested))
     systems = systems._replace(legend=not has_all_names)
     across, up = map(sentences.one_line, names)
     front = "; dashed: none beats them in both" if table["front"].sum() > 1 else ""
@@ -228,7 +234,7 @@ def _trade_off_layers(
 ) -> list[alt.Chart]:
     """Draw points, their intervals both ways, and the names that have a place."""
     titles = _axis_titles(requested)
-    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "system"}
+    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "label"}
     for axis, metric in zip("xy", requested, strict=True):
         text = sentences.one_line(metric.name)
         words |= {
@@ -272,7 +278,7 @@ def _trade_off_layers(
             "dy": -_GAP if above else _GAP,
         }
         named = base.transform_filter(f"datum.place === '{place}'")
-        layers += _marks.with_halo(named, "system:N", fontSize=11, fontWeight="bold", **side)
+        layers += _marks.with_halo(named, "label:N", fontSize=11, fontWeight="bold", **side)
     return layers
 
 
@@ -292,6 +298,18 @@ def _on_front(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.S
     return ~pl.Series(beaten, dtype=pl.Boolean)
 
 
+def _with_labels(table: pl.DataFrame, *, best_first: bool) -> pl.DataFrame:
+    """Join the names of equal points on the last one, which hides the others."""
+    equal = table.group_by("panel", pl.col("x", "y").round(9), maintain_order=True)
+    systems = equal.agg("system")
+    names = pl.col("system").list.reverse() if best_first else pl.col("system")
+    number, first = names.list.len(), names.list.head(2).list.join(", ")
+    shown = pl.when(number > 3).then(pl.format("{} and {} more", first, number - 2))
+    label = shown.otherwise(names.list.join(", ")).alias("label")
+    labels_ = systems.select("panel", label, system=pl.col("system").list.last())
+    return table.join(labels_, on=["panel", "system"], how="left", maintain_order="left")
+
+
 def _with_places(
     table: pl.DataFrame,
     domains: Mapping[str, tuple[float, float]],
@@ -309,11 +327,12 @@ def _with_places(
         points = list(zip(pixels["x"], pixels["y"], strict=True))
         taken: list[_Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
         lines = _interval_boxes(points, pixels)
-        for system, (x, y) in zip(rows["system"], points, strict=True):
+        own = zip(rows["system"], rows["label"], points, strict=True)
+        for system, label, (x, y) in own:
             boxes = {
-                place: _label_box(system, x, y, right=right, above=above)
+                place: _label_box(label, x, y, right=right, above=above)
                 for place, (right, above) in _SIDES.items()
-                if names is None or system in names
+                if label is not None and (names is None or system in names)
             }
             place = _freest(boxes, taken, lines, frame)
             taken += [boxes[place]] if place else []

@@ -85,8 +85,8 @@ def shares(
     altair.LayerChart or altair.FacetChart
         One bar per value, for all lists of a system together, and at most ten values: those
         furthest from the target in any panel, furthest first, or without a target those with the
-        highest share. Of one system, a bar is its share, with a tick at the target. Several systems or
-        segments have a panel each, where a bar is the share minus the target, in points. The
+        highest share. Of one system, a bar is its share, with a tick at the target. Several systems
+        or segments have a panel each, where a bar is the share minus the target, in points. The
         subtitle reports the greatest difference or share of the other values. The drawn numbers are
         in ``chart.data``: ``panel``, ``value``, ``system``, ``share``, ``target``, ``difference``.
 
@@ -161,9 +161,10 @@ def trade_off(
     altair.LayerChart or altair.FacetChart
         One point per system, with the intervals of ``summarize``. A legend is added if points are
         too close together to write all names. If there are more than six systems, only the best
-        three by ``x`` are colored and named; click the legend to select systems. The drawn numbers
-        are in ``chart.data``: ``panel``, ``system``, ``users``, ``x``, ``x_low``, ``x_high``,
-        ``y``, ``y_low``, ``y_high``, and ``place``, the side of the point where the name is.
+        three by ``x`` are colored and named; click the legend to select systems. Equal points share
+        one name, such as "a, b" or "a, b and 2 more". The drawn numbers are in ``chart.data``:
+        ``panel``, ``system``, ``users``, ``x``, ``x_low``, ``x_high``, ``y``, ``y_low``,
+        ``y_high``, ``label``, the name, and ``place``, the side of the point where it is.
 
     Raises
     ------

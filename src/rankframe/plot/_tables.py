@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, sentences, summaries
 from rankframe._comparison.trials import Bound
-from rankframe._evaluation import evaluation, ready_values, row_verbs, user_columns
+from rankframe._evaluation import evaluation, ready_values, row_verbs
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, Options, Settings, StatisticsOptions
@@ -460,7 +460,8 @@ def means_by_segment(
         share=pl.when(greatest > 0).then(pl.col("mean") / greatest),
         text=pl.when(whole).then(count).otherwise(digits),
     )
-    return table, texts(segments["segment"])
+    in_order = means.sort(groups[-1], maintain_order=True)
+    return table, texts(in_order.select(sentences.text_of(means, groups[-1:])).to_series())
 
 
 def bounds(values: pl.Series) -> tuple[float, float]:
@@ -473,51 +474,6 @@ def round_step(least: float) -> float:
     """Return the least multiple of a power of ten by 1, 2 or 5 that is ≥ ``least``."""
     power = 10.0 ** floor(log10(least))
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
-
-
-def changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
-    """Pair each user with the baseline, as ``diagnose`` does; ``served`` is null if not known."""
-    model, *segments = groups
-    user, missed = values.columns[len(groups)], user_columns.MISSED
-    if missed not in values.columns:
-        values = values.with_columns(pl.lit(None, pl.Boolean).alias(missed))
-    defined = values.filter(pl.col("relevant") > 0)
-    of_baseline = pl.col(model) == pl.lit(baseline, dtype=values.schema[model])
-    before = defined.filter(of_baseline).drop(model, "relevant")
-    paired = defined.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
-    return paired.select(
-        *sentences.system_and_segment(paired, groups),
-        "relevant",
-        *(pl.col(name) - pl.col(f"{name} before") for name in AXES),
-        served=~(pl.col(missed) | pl.col(f"{missed} before")),
-    )
-
-
-def users_in_bins(pairs: pl.DataFrame, bins: pl.DataFrame) -> pl.DataFrame:
-    """Find the bin of each user whom both systems serve."""
-    keys = ["system", "segment"]
-    ends = bins.select(panel_of("system"), *keys, "relevant_low", "relevant_high", "bin")
-    rows = pairs.sort(*keys, "relevant", *AXES).join(ends, on=keys, maintain_order="left")
-    inside = pl.col("relevant").is_between("relevant_low", "relevant_high")
-    return rows.filter(inside & pl.col("served").fill_null(value=True))
-
-
-def changes_in_bins(rows: pl.DataFrame, bins: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Stack the users of similar change in each bin, and the mean of each with its interval."""
-    levels = max(6, min(40, MOST_ROWS // 3 // max(1, len(bins))))
-    value = pl.col(name)
-    keys = ["panel", "bin", "relevant_low", "relevant_high"]
-    similar = rows.group_by(
-        *keys, _binned(rows, value.round(9), levels).alias("level"), maintain_order=True
-    )
-    users = similar.agg(value.mean().alias("change"), pl.len().alias("count")).drop("level")
-    spread = rows.group_by(keys).agg(value.filter("served").std().alias("std"))
-    means = bins.select(panel_of("system"), *keys[1:], "users", mean=f"{name}_change")
-    means = means.join(spread, on=keys, how="left", maintain_order="left")
-    margin = pl.when(pl.col("std") > _DUST).then(margins(means, comparison.CONFIDENCE))
-    ends = {"ci_low": pl.col("mean") - margin, "ci_high": pl.col("mean") + margin}
-    means = means.with_columns(end.clip(-1, 1).alias(end_) for end_, end in ends.items())
-    return pl.concat([users, means.drop("std")], how="diagonal")
 
 
 def margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
@@ -533,15 +489,6 @@ def margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
         * pl.col("std").fill_nan(None)
         / pl.col("users").sqrt()
     )
-
-
-def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
-    """Return the bin of a value, or the value itself if there are few distinct ones."""
-    values = rows.select(value).to_series()
-    if values.n_unique() <= bins:
-        return value
-    least, greatest = bounds(values)
-    return ((value - least) / (greatest - least) * bins).floor().clip(0, bins - 1)
 
 
 def shares_by_panel(

@@ -16,12 +16,7 @@ from rankframe.plot import _colors, _marks, _panels, _tables
 from rankframe.plot._colors import Systems
 
 _HEIGHT = 180  # pixels of a panel of changes
-_OUTLINE: dict[str, Any] = {
-    "fill": _marks.GRAY,
-    "fillOpacity": 0,
-    "stroke": _marks.GRAY,
-    "strokeWidth": 1,
-}
+_OUTLINE: dict[str, Any] = {"fill": _marks.GRAY, "fillOpacity": 0, "stroke": _marks.GRAY}
 
 
 def users(
@@ -228,7 +223,7 @@ def change(
     if len(groups) > 1:  # the rows of all segments have no panel
         means = means.drop_nulls(groups)
     means = means.select(*sentences.system_and_segment(means, groups), pl.exclude(groups))
-    pairs = _tables.changes_of(values, groups, baseline)
+    pairs = _changes_of(values, groups, baseline)
     if pairs.is_empty():
         msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
         raise RankingDataError(msg)
@@ -238,9 +233,9 @@ def change(
     text = pl.when(ends[0] == ends[1]).then(ends[0].cast(pl.String))
     bins = means.drop_nulls("relevant_low")
     bins = bins.with_columns(text.otherwise(pl.format("{} to {}", *ends)).alias("bin"))
-    rows = _tables.users_in_bins(pairs, bins)
+    rows = _users_in_bins(pairs, bins)
     table = pl.concat(
-        _tables.changes_in_bins(rows, bins, name).with_columns(measure=pl.lit(f"{name}@{k}"))
+        _changes_in_bins(rows, bins, name).with_columns(measure=pl.lit(f"{name}@{k}"))
         for name in _tables.AXES[::-1]
     )
     _tables.check_rows(table, "points", "fewer segments")
@@ -266,6 +261,62 @@ def change(
             *_readings_of(overall, k),
         ),
     ).resolve_scale(x="independent")
+
+
+def _changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
+    """Pair each user with the baseline, as ``diagnose`` does; ``served`` is null if not known."""
+    model, *segments = groups
+    user, missed = values.columns[len(groups)], user_columns.MISSED
+    if missed not in values.columns:
+        values = values.with_columns(pl.lit(None, pl.Boolean).alias(missed))
+    defined = values.filter(pl.col("relevant") > 0)
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=values.schema[model])
+    before = defined.filter(of_baseline).drop(model, "relevant")
+    paired = defined.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
+    return paired.select(
+        *sentences.system_and_segment(paired, groups),
+        "relevant",
+        *(pl.col(name) - pl.col(f"{name} before") for name in _tables.AXES),
+        served=~(pl.col(missed) | pl.col(f"{missed} before")),
+    )
+
+
+def _users_in_bins(pairs: pl.DataFrame, bins: pl.DataFrame) -> pl.DataFrame:
+    """Find the bin of each user whom both systems serve."""
+    keys = ["system", "segment"]
+    ends = bins.select(_tables.panel_of("system"), *keys, "relevant_low", "relevant_high", "bin")
+    rows = pairs.sort(*keys, "relevant", *_tables.AXES).join(ends, on=keys, maintain_order="left")
+    inside = pl.col("relevant").is_between("relevant_low", "relevant_high")
+    return rows.filter(inside & pl.col("served").fill_null(value=True))
+
+
+def _changes_in_bins(rows: pl.DataFrame, bins: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Stack the users of similar change in each bin, and the mean of each with its interval."""
+    levels = max(6, min(40, _tables.MOST_ROWS // 3 // max(1, len(bins))))
+    value = pl.col(name)
+    keys = ["panel", "bin", "relevant_low", "relevant_high"]
+    similar = rows.group_by(
+        *keys, _binned(rows, value.round(9), levels).alias("level"), maintain_order=True
+    )
+    users = similar.agg(value.mean().alias("change"), pl.len().alias("count")).drop("level")
+    spread = rows.group_by(keys).agg(value.filter("served").std().alias("std"))
+    means = bins.select(_tables.panel_of("system"), *keys[1:], "users", mean=f"{name}_change")
+    means = means.join(spread, on=keys, how="left", maintain_order="left")
+    margin = pl.when(pl.col("std") > trials.NOTHING).then(
+        _tables.margins(means, comparison.CONFIDENCE)
+    )
+    ends = {"ci_low": pl.col("mean") - margin, "ci_high": pl.col("mean") + margin}
+    means = means.with_columns(end.clip(-1, 1).alias(end_) for end_, end in ends.items())
+    return pl.concat([users, means.drop("std")], how="diagonal")
+
+
+def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
+    """Return the bin of a value, or the value itself if there are few distinct ones."""
+    values = rows.select(value).to_series()
+    if values.n_unique() <= bins:
+        return value
+    least, greatest = _tables.bounds(values)
+    return ((value - least) / (greatest - least) * bins).floor().clip(0, bins - 1)
 
 
 def _changes(table: pl.DataFrame, domain: tuple[float, float]) -> Any:
