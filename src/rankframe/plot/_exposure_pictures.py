@@ -64,8 +64,8 @@ def shares(
     )
     scale = alt.Scale(domain=[end * 1.03 for end in ends], nice=False)
     titles = {"share": "share of exposure", "difference": "share of exposure − target, points"}
-    axes = {"title": name, "sort": values, "axis": alt.Axis(labelLimit=120, titlePadding=10)}
-    base = alt.Chart().encode(y=alt.Y("value:N", **axes))
+    left = alt.Axis(labelLimit=120, titlePadding=10)
+    base = alt.Chart().encode(y=alt.Y("value:N", title=name, sort=values, axis=left))
     words = {"system": "panel", name: "value", "share of exposure": "share", "target": "target"}
     base = _marks.described(base, table, words)
     systems = _colors.systems_of(_tables.texts(table["system"]), groups, legend=False)
@@ -74,15 +74,16 @@ def shares(
         base.mark_bar(height={"band": 0.75}).encode(x=x, **_marks.color_of(systems, distinct=True))
     ]
     lines = [counted, *([others] if others else [])]
+    if target is not None:
+        what = "target:" if drawn == "difference" else "ticks: target,"
+        lines.append(f"{what} {_TARGETS[target]}")
     if drawn == "difference":
         layers.append(_marks.zero_line().encode(x=alt.XDatum(0)))
-        lines.append(f"target: {_TARGETS[target]}")
-    elif target is not None:
+    else:
         halo: dict[str, Any] = {"stroke": _marks.BACKGROUND, "strokeWidth": 1}
         ticks = base.mark_tick(color=_marks.INK, thickness=4, size=17, opacity=1, **halo)
         ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
         layers.append(ticks)
-        lines.append(f"ticks: target, {_TARGETS[target]}")
     return _panels.in_panels(
         layers,
         table,

@@ -251,7 +251,7 @@ def change(
         shared = "change"
     beyond = bool((~table["change"].is_between(*domain)).any())
     words = f"; points: means with {_marks.sure(comparison.CONFIDENCE)}s; bars: users"
-    return _panels.in_grid(
+    grid: Any = _panels.in_grid(
         _changes(table, domain).properties(width=280, height=_HEIGHT),
         row=_panels.panels_by("panel", panels, shared),
         column=_panels.panels_by("measure", _tables.texts(table["measure"])),
@@ -260,7 +260,9 @@ def change(
             _tables.user_count(overall["users"]) + words + ", at the edges those beyond" * beyond,
             *_readings_of(overall, k),
         ),
-    ).resolve_scale(x="independent")
+    )
+    chart: alt.FacetChart = grid.resolve_scale(x="independent")
+    return chart
 
 
 def _changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
