@@ -359,48 +359,59 @@ def test_a_pair_without_an_interval_is_a_point():
 
 
 def test_change_draws_each_user_and_what_diagnose_reads():
+    stats = pytest.importorskip("scipy.stats")
     data = chart_of("change").data
     totals = TRUTH.group_by("user").len("relevant")
     names = ["precision@10", "recall@10"]
     values = RUN.rank.per_user(*names, truth=TRUTH, by="model").join(totals, on="user")
     old = values.filter(model="a")
+    diagnosis = rf.diagnose(RUN, 10, truth=TRUTH, baseline="a", bins=8)
+    in_bins = diagnosis.drop_nulls("relevant_low")
     for system, name in product("bc", names):
         new = values.filter(model=system).join(old, on="user", suffix=" old")
-        changes = [
-            (relevant, round(after - before, 9))
-            for relevant, after, before in new.select("relevant", name, f"{name} old").rows()
-        ]
-        expected = {pair: changes.count(pair) for pair in changes}
-        circles = data.filter(panel=system, measure=name).drop_nulls("count")
-        got = {
-            (relevant, round(change, 9)): count
-            for relevant, change, count in circles.select("relevant", "change", "count").rows()
-        }
-        assert got == expected
-    diagnosis = rf.diagnose(RUN, 10, truth=TRUTH, baseline="a", bins=8)
-    bars = data.filter(measure="recall@10").drop_nulls("mean")
-    expected = diagnosis.drop_nulls("relevant_low")
-    assert bars["mean"].to_list() == pytest.approx(expected["recall_change"].to_list(), abs=1e-12)
-    assert bars["relevant_high"].to_list() == expected["relevant_high"].to_list()
-    said = chart_of("change").title.subtitle
-    readings = diagnosis.filter(pl.col("relevant_low").is_null())["reading"]
-    assert said[3::2] == readings.to_list()
-    assert [line.partition(":")[0] for line in said[2::2]] == ["b", "c"]
+        drawn = data.filter(panel=system, measure=name)
+        for row in in_bins.filter(model=system).iter_rows(named=True):
+            low, high = row["relevant_low"], row["relevant_high"]
+            mine = new.filter(pl.col("relevant").is_between(low, high))
+            changes = (mine[name] - mine[f"{name} old"]).round(9).to_list()
+            of_bin = drawn.filter(bin=str(low) if low == high else f"{low} to {high}")
+            users = of_bin.drop_nulls("count").select(pl.col("change").round(9), "count")
+            assert dict(users.rows()) == {change: changes.count(change) for change in changes}
+            mean, first, last = of_bin.drop_nulls("mean").select("mean", "ci_low", "ci_high").row(0)
+            assert mean == pytest.approx(row[name.replace("@10", "_change")], abs=1e-12)
+            if len({*changes}) > 1:
+                ends = stats.ttest_1samp(changes, 0).confidence_interval(0.95)
+                assert (first, last) == pytest.approx((max(ends[0], -1), min(ends[1], 1)), abs=1e-8)
+            else:
+                assert first is last is None
+    said = " ".join(chart_of("change").title.subtitle)
+    readings = diagnosis.filter(pl.col("relevant_low").is_null()).select("model", "reading")
+    for system, reading in readings.rows():
+        assert re.search(rf"{system}: precision@10 [^:]+, recall@10 [^:]+: {reading}", said)
 
 
-@pytest.mark.parametrize("name", ["change", "change of segments"])
-def test_no_change_is_outside_of_what_can_be_attained(name):
-    data = chart_of(name).data
-    k = 10 if name == "change" else 3
-    for relevant, change, measure in (
-        data.drop_nulls("count").select("relevant", "change", "measure").rows()
-    ):
-        divisor = k if measure.startswith("precision") else relevant
-        assert abs(change) <= min(k, relevant) / divisor + 1e-12
-    for bound, top, measure in data.drop_nulls("top").select("bound", "top", "measure").rows():
-        divisor = k if measure.startswith("precision") else bound
-        reach = chart_of(name).data["top"].max()
-        assert math.isclose(top, min(reach, min(k, bound) / divisor))
+def test_the_axis_of_changes_fits_most_users():
+    truth = TRUTH.filter(pl.len().over("user") > 2)
+    chart = RUN.rank.plot.change(10, truth=truth, baseline="a", bins=2)
+    low, high = chart.to_dict()["spec"]["layer"][1]["encoding"]["y"]["scale"]["domain"]
+    assert chart.data["ci_low"].min() >= low > -1
+    assert chart.data["ci_high"].max() <= high < 1
+    inside = chart.data.filter(pl.col("change").is_between(low, high))["count"].sum()
+    assert 0.8 < inside / chart.data["count"].sum() < 1
+    assert "those beyond" in chart.title.subtitle[0]
+
+
+def test_users_whom_one_system_misses_have_no_bar_and_no_interval():
+    """As in the means of ``diagnose``: a missing list is no list without hits."""
+    missed = [1, 2, 5]
+    run = RUN.filter((pl.col("model") != "b") | ~pl.col("user").is_in(missed))
+    data = run.rank.plot.change(10, truth=TRUTH, baseline="a", bins=1).data
+    drawn = data.filter(panel="b", measure="recall@10")
+    alone = RUN.filter(~pl.col("user").is_in(missed))
+    truth = TRUTH.filter(~pl.col("user").is_in(missed))
+    served = alone.rank.plot.change(10, truth=truth, baseline="a", bins=1).data
+    assert drawn["count"].sum() == drawn["users"].sum() == 37
+    assert_frame_equal(drawn, served.filter(panel="b", measure="recall@10"))
 
 
 def test_heatmap_draws_what_evaluate_returns():
@@ -435,9 +446,9 @@ def test_shares_by_hand():
     chart = SMALL.rank.plot.shares(of="genre", items=FOUR)
     # x: 3 of a and half of 2 of b; y the other half; z: 1 of c. Of 4 items z has 2, x 1½, y ½
     assert chart.data.rows() == [
-        ("", "z", "one", 1 / 6, 2 / 4),
-        ("", "x", "one", 4 / 6, 1.5 / 4),
-        ("", "y", "one", 1 / 6, 0.5 / 4),
+        ("one", "z", "one", 1 / 6, 2 / 4, 1 / 6 - 2 / 4),
+        ("one", "x", "one", 4 / 6, 1.5 / 4, 4 / 6 - 1.5 / 4),
+        ("one", "y", "one", 1 / 6, 0.5 / 4, 1 / 6 - 0.5 / 4),
     ]
     spec = chart.to_dict()
     bars, ticks = spec["layer"]
@@ -461,30 +472,46 @@ def test_shares_draws_what_shares_returns(target):
     if not target:
         assert got["target"].is_null().all()
     assert_frame_equal(got.select(names), found.select(names), check_row_order=False)
-    assert "ticks" in chart.title.subtitle[-1] or target is None
+    assert chart.title.subtitle[-1].startswith("target: ") or target is None
     assert chart.title.text == "Exposure of each genre in the first 5 items"
-    by = "share" if target is None else "target"
-    means = chart.data.group_by("value", maintain_order=True).agg(pl.col(by).mean())[by]
-    assert (means.diff().drop_nulls() <= 1e-12).all()
+    drawn = "share" if target is None else "difference"
+    assert chart.to_dict()["spec"]["layer"][0]["encoding"]["x"]["field"] == drawn
+    far = chart.data.group_by("value", maintain_order=True).agg(pl.col(drawn).abs().max())[drawn]
+    assert (far.diff().drop_nulls() <= 1e-9).all()
 
 
-def test_of_many_values_the_first_are_drawn_and_the_others_counted():
+def test_of_many_values_those_furthest_from_their_target_are_drawn():
     chart = chart_of("shares of many")
     data = chart.data
     assert data["value"].n_unique() == 10
     found = rf.shares(RUN, of="maker", k=10, items=ITEMS, weight="log", by="model")
-    assert (
-        data["target"].min()
-        >= found.join(data, left_on="maker", right_on="value", how="anti")["target"].max()
-    )
-    left = (1 - data.group_by("system").agg(pl.col("share").sum())["share"]) * 100
-    told = f"the others have {left.min():.3g}% to {left.max():.3g}% of exposure"
+    found = found.with_columns(far=(pl.col("share") - pl.col("target")).abs())
+    far = found.group_by("maker").agg(pl.col("far").max()).sort("far", descending=True)
+    assert set(far["maker"].head(10)) == set(data["value"])
+    most = math.ceil(far["far"][10] * 1000) / 10
     assert chart.title.subtitle == [
         "40 users; weight of a rank: 1/log2(rank + 1)",
-        "10 of 27 values, those with the highest target",
-        told,
-        "ticks: target, the share in the catalogue",
+        f"10 of 27 values: the others differ by at most {most} points",
+        "target: the share in the catalogue",
     ]
+    shares = rf.plot.shares(RUN, of="maker", k=10, items=ITEMS, target=None)
+    found = rf.shares(RUN, of="maker", k=10, items=ITEMS, target=None, by="model")
+    top = found.group_by("maker").agg(pl.col("share").max()).sort("share", descending=True)
+    assert shares.data["share"].max() == top["share"][0]
+    most = math.ceil(top["share"][10] * 1000) / 10
+    assert shares.title.subtitle[1] == f"10 of 27 values: the others have at most {most}% each"
+
+
+def test_the_shares_of_several_systems_are_panels_on_one_scale():
+    chart = chart_of("shares")
+    spec = chart.to_dict()
+    x = spec["spec"]["layer"][0]["encoding"]["x"]
+    low, high = x["scale"]["domain"]
+    assert low <= chart.data["difference"].min() < 0 < chart.data["difference"].max() <= high
+    assert spec["facet"]["sort"] == ["a", "b", "c"]
+    picture = picture_of("shares")
+    for name in "abc":
+        assert f">{name}</text>" in picture
 
 
 def test_trade_off_draws_the_intervals_of_summarize():
@@ -530,12 +557,24 @@ def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
     assert set(colors[3:]) == {_colors.ink(_colors.REST).to_dict()["expr"]}
     assert set(chart.data.drop_nulls("place")["system"]) <= set(best)
     assert "the best 3 by rr" in " ".join(chart.title.subtitle)
-    # two systems of the same lists are one point: one name is written
-    twice = pl.concat([SMALL, SMALL.with_columns(model=pl.lit("two"))])
-    drawn = twice.rank.plot.trade_off("filled@3", "coverage@2", items=FOUR)
-    assert drawn.data.select("x", "y").n_unique() == 1
-    names = drawn.data["place"].to_list()
-    assert len({*names}) == 2
+
+
+def test_equal_points_of_a_trade_off_share_one_name():
+    def drawn(number):
+        run = pl.concat(
+            SMALL.with_columns(model=pl.format("s{}", pl.lit(n))) for n in range(number)
+        )
+        chart = run.rank.plot.trade_off("filled@3", "coverage@2", items=FOUR)
+        assert chart.data.select("x", "y").n_unique() == 1
+        picture = vl_convert.vegalite_to_svg(chart.to_json())
+        (label,) = {*re.findall('font-weight="bold"[^>]*>(s[^<]*)</text>', picture)}
+        assert chart.data.drop_nulls("label")["label"].to_list() == [label]
+        assert chart.data["place"].count() == 1
+        return label
+
+    assert [drawn(1), drawn(2), drawn(3)] == ["s0", "s0, s1", "s0, s1, s2"]
+    assert drawn(5) == "s0, s1 and 3 more"
+    assert drawn(8) == "s0, s1 and 6 more"
 
 
 @pytest.mark.parametrize("name", ["trade_off", "trade_off of many"])
@@ -560,7 +599,7 @@ def test_the_names_of_a_trade_off_do_not_overlap(name):
 def test_trade_off_leaves_out_intervals_that_are_not_there():
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     chart = SMALL.filter(user=1).rank.plot.trade_off("rr", "hit@1", truth=truth)
-    assert chart.data.drop("place", "front").rows() == [
+    assert chart.data.drop("label", "place", "front").rows() == [
         ("", "one", 1, 1.0, None, None, 1.0, None, None)
     ]
     assert "NaN" not in vl_convert.vegalite_to_svg(chart.to_json())
@@ -866,10 +905,10 @@ WRONG = {
         ValueError,
         "weight",
     ),
-    "too many bars": (
-        lambda: MANY.rank.plot.shares(of="genre", items=ITEMS),
+    "too many panels": (
+        lambda: MANY.rank.plot.shares(of="genre", items=ITEMS, truth=PLACED, by=BOTH),
         ValueError,
-        "column 'model': 12 systems, but bars have only 8 different colors: filter the frame",
+        "36 systems and segments are too many for one chart: filter the frame",
     ),
     "too many segments": (
         lambda: RUN.with_columns(day=pl.col("user") % 20).rank.plot.lorenz(
@@ -999,15 +1038,6 @@ def test_groups_may_be_durations_and_names_have_two_lines():
     assert chart.title.text == r"'a\nb', user by user"
 
 
-def test_what_depth_allows_is_drawn():
-    def top(**options):
-        chart = rf.plot.change(RUN, 10, truth=TRUTH, baseline="a", **options)
-        return chart.data.filter(measure="precision@10")["top"].max()
-
-    assert top(depth=2) <= 0.2
-    assert top() > 0.2
-
-
 @pytest.mark.parametrize(
     ("ks", "said"), [([10], "10"), ([1, 10, 100], "1, 10, 100"), (range(1, 21), "1 to 20")]
 )
@@ -1116,7 +1146,7 @@ def test_systems_have_shapes_besides_colors():
 
 
 def test_a_single_panel_is_as_wide_as_its_page():
-    for name in ("at_k", "compare", "shares", "at_k of many", "compare of many with one"):
+    for name in ("at_k", "compare", "shares alone", "at_k of many", "compare of many with one"):
         spec = chart_of(name).to_dict()
         assert spec["width"] == "container"
         # and where there is no page, its width is given
@@ -1125,7 +1155,7 @@ def test_a_single_panel_is_as_wide_as_its_page():
     assert chart_of("at_k").properties(width=300).to_dict()["width"] == 300
     own = chart_of("at_k").configure_view(continuousWidth=410).to_dict()
     assert own["config"]["view"]["continuousWidth"] == 410
-    beside = (chart_of("at_k") | chart_of("shares")).to_dict()
+    beside = (chart_of("at_k") | chart_of("shares alone")).to_dict()
     assert [one["width"] for one in beside["hconcat"]] == [480, 480]
 
 
@@ -1407,7 +1437,7 @@ def test_a_change_that_no_test_shows_is_not_called_worse():
         [RUN.filter(model="a"), near.filter(model="a").with_columns(model=pl.lit("b"))]
     )
     chart = both.rank.plot.change(10, truth=TRUTH, baseline="a")
-    assert chart.title.subtitle[-1] in {"no difference seen", "unchanged"}
+    assert chart.title.subtitle[-1].rpartition(": ")[2] in {"no difference seen", "unchanged"}
     assert "worse" not in " ".join(chart.title.subtitle)
 
 
@@ -1663,14 +1693,38 @@ def test_the_heatmap_of_one_metric_is_one_grid():
     assert isinstance(chart, alt.LayerChart)
     encoding = chart.to_dict()["layer"][0]["encoding"]
     assert (encoding["y"]["field"], encoding["y"]["title"]) == ("panel", "model")
-    assert (encoding["x"]["field"], encoding["x"]["title"]) == ("segment", "country")
+    assert (encoding["x"]["field"], encoding["x"]["title"]) == ("row", "country")
     assert len(encoding["y"]["sort"]) == 12
-    assert encoding["x"]["sort"] == COUNTRIES
+    counts = PLACED.group_by("country").agg(pl.col("user").n_unique()).sort("country")
+    assert encoding["x"]["sort"] == [f"{name} ({users} users)" for name, users in counts.rows()]
     means = MANY.rank.evaluate("rr", truth=PLACED, by=BOTH)
     got = chart.data.select(model="panel", country="segment", rr="mean")
     assert_frame_equal(got, means.select("model", "country", "rr"), check_row_order=False)
     turned = MANY.rank.plot.heatmap("rr", truth=PLACED, by=["country", "model"])
-    assert turned.to_dict()["layer"][0]["encoding"]["y"]["field"] == "segment"
+    assert turned.to_dict()["layer"][0]["encoding"]["y"]["field"] == "row"
+
+
+def test_the_rows_of_a_heatmap_have_their_users_and_the_order_of_an_enum():
+    order = ["light", "medium", "heavy"]
+    size = pl.when(pl.col("user") < 7).then(pl.lit("heavy")).when(pl.col("user") < 39)
+    size = size.then(pl.lit("light")).otherwise(pl.lit("medium")).cast(pl.Enum(order))
+    truth = TRUTH.with_columns(size=size)
+    values = rf.per_user(RUN, "rr", "hit@3", truth=truth, by=["model", "size"])
+    # the first system has no user in the first segment, and less than others in the last one
+    low = pl.col("size").is_in(["light"]) | (pl.col("user") < 2)
+    values = values.remove((pl.col("model") == "a") & low)
+    for names, heavy in {
+        ("rr",): ["heavy (5 to 7 users)"],
+        ("rr", "hit@3"): ["heavy (5 users)", "heavy (7 users)"],
+    }.items():
+        chart = rf.plot.heatmap(values, *names, by=["model", "size"])
+        spec = chart.to_dict()
+        axes = spec.get("spec", spec)["layer"][0]["encoding"]
+        (axis,) = [axis for axis in (axes["x"], axes["y"]) if axis["field"] == "row"]
+        assert axis["sort"] == ["light (32 users)", "medium (1 user)", *heavy]
+        drawn = chart.data.filter(segment="heavy")
+        assert drawn["row"].unique(maintain_order=True).to_list() == heavy
+        assert drawn["users"].unique().sort().to_list() == [5, 7]
 
 
 def test_a_trend_draws_the_log_with_gaps_as_gaps():

@@ -51,56 +51,46 @@ def shares(
     """Draw the numbers of ``shares``; ``lists`` and ``counted`` say of which lists they are."""
     column = exposures.columns[len(groups)]
     name = sentences.one_line(column)
-    table, number = _tables.shares_by_panel(exposures, groups, column)
-    systems = _tables.texts(table["system"])
-    if len(systems) > (most := len(_colors.COLORS)):
-        msg = (
-            f"column {groups[0]!r}: {len(systems)} systems, but bars have only {most} different "
-            "colors: filter the frame"
-        )
-        raise ValueError(msg)
-    _tables.check_rows(table, "bars", "fewer segments")
-    _tables.check_panels(_tables.texts(table["panel"]))
-    values = _tables.texts(table["value"])
-    end = float(table.select(pl.max_horizontal(pl.col("share", "target").max())).item())
-    thick = min(11.0, 48 / len(systems))
-    side_by_side: dict[str, Any] = {}
-    if len(systems) > 1:
-        side_by_side = {"yOffset": alt.YOffset("system:N", sort=systems)}
-    base = alt.Chart().encode(
-        y=alt.Y(
-            "value:N",
-            title=name,
-            sort=values,
-            axis=alt.Axis(labelLimit=120, titlePadding=10),
-            scale=alt.Scale(paddingInner=0.3, paddingOuter=0.15),
-        ),
-        **side_by_side,
+    table, others = _tables.shares_by_panel(exposures, groups, column)
+    panels, values = _tables.texts(table["panel"]), _tables.texts(table["value"])
+    _tables.check_panels(panels, "systems and segments")
+    drawn, axis = "share", _marks.axis_of(format="~%", tickCount=5)
+    if len(panels) > 1 and target is not None:
+        in_points = "datum.value === 0 ? '0' : format(100 * datum.value, '+.3~g')"
+        drawn, axis = "difference", _marks.axis_of(labelExpr=in_points, tickCount=5)
+    columns = ["share", "target"] if drawn == "share" else [drawn]
+    ends = _tables.bounds(
+        pl.concat([pl.Series("", [0.0]), *(table[of].alias("") for of in columns)])
     )
-    words = {"segment": "panel", name: "value", "system": "system"}
-    words |= {"share of exposure": "share", "target": "target"}
+    scale = alt.Scale(domain=[end * 1.03 for end in ends], nice=False)
+    titles = {"share": "share of exposure", "difference": "share of exposure − target, points"}
+    left = alt.Axis(labelLimit=120, titlePadding=10)
+    base = alt.Chart().encode(y=alt.Y("value:N", title=name, sort=values, axis=left))
+    words = {"system": "panel", name: "value", "share of exposure": "share", "target": "target"}
     base = _marks.described(base, table, words)
-    axis = _marks.axis_of(format="~%", tickCount=5)
-    scale = alt.Scale(domain=[0, end * 1.03], nice=False)
-    bars = base.mark_bar().encode(
-        x=alt.X("share:Q", title="share of exposure", scale=scale, axis=axis),
-        **_marks.color_of(_colors.systems_of(systems, groups), distinct=True),
-    )
-    ticks = base.mark_tick(color=_marks.INK, thickness=2, size=thick, opacity=1)
-    ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
-    lines = [counted]
-    if number > _tables.MOST_VALUES:
-        what = "share" if target is None else "target"
-        first = f"{_tables.MOST_VALUES} of {number:,} values, those with the highest {what}"
-        lines += [first, f"the others have {_tables.left_over(table)} of exposure"]
+    systems = _colors.systems_of(_tables.texts(table["system"]), groups, legend=False)
+    x = alt.X(f"{drawn}:Q", title=titles[drawn], scale=scale, axis=axis)
+    layers = [
+        base.mark_bar(height={"band": 0.75}).encode(x=x, **_marks.color_of(systems, distinct=True))
+    ]
+    lines = [counted, *([others] if others else [])]
     if target is not None:
-        lines.append(f"ticks: target, {_TARGETS[target]}")
+        what = "target:" if drawn == "difference" else "ticks: target,"
+        lines.append(f"{what} {_TARGETS[target]}")
+    if drawn == "difference":
+        layers.append(_marks.zero_line().encode(x=alt.XDatum(0)))
+    else:
+        halo: dict[str, Any] = {"stroke": _marks.BACKGROUND, "strokeWidth": 1}
+        ticks = base.mark_tick(color=_marks.INK, thickness=4, size=17, opacity=1, **halo)
+        ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
+        layers.append(ticks)
     return _panels.in_panels(
-        [bars, ticks],
+        layers,
         table,
         _panels.title_of(f"Exposure of each {name} in {lists}", *lines),
-        width=210,
-        height=len(values) * (thick * len(systems) + 10),
+        width=180,
+        height=20 * len(values),
+        columns=2 if len(panels) == 4 else 3,
         resolve="x",
     )
 
@@ -196,11 +186,17 @@ def trade_off(
         axis: _tables.padded(table, axis, limits[name])
         for axis, name in zip("xy", names, strict=True)
     }
-    table = _with_places(table, domains, size, systems.best if systems.are_many else None)
-    has_all_names = systems.column is None or table["place"].null_count() == 0
-    table = table.with_columns(front=_on_front(table, requested))
     if systems.are_many:
         table = _tables.best_last(table, systems.names)
+    table = _with_places(
+        _with_labels(table, best_first=systems.are_many),
+        domains,
+        size,
+        systems.best if systems.are_many else None,
+    )
+    without = table.filter(pl.col("label").is_not_null() & pl.col("place").is_null())
+    has_all_names = systems.column is None or without.is_empty()
+    table = table.with_columns(front=_on_front(table, requested))
     systems = systems._replace(legend=not has_all_names)
     across, up = map(sentences.one_line, names)
     front = "; dashed: none beats them in both" if table["front"].sum() > 1 else ""
@@ -239,7 +235,7 @@ def _trade_off_layers(
 ) -> list[alt.Chart]:
     """Draw points, their intervals both ways, and the names that have a place."""
     titles = _axis_titles(requested)
-    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "system"}
+    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "label"}
     for axis, metric in zip("xy", requested, strict=True):
         text = sentences.one_line(metric.name)
         words |= {
@@ -283,7 +279,7 @@ def _trade_off_layers(
             "dy": -_GAP if above else _GAP,
         }
         named = base.transform_filter(f"datum.place === '{place}'")
-        layers += _marks.with_halo(named, "system:N", fontSize=11, fontWeight="bold", **side)
+        layers += _marks.with_halo(named, "label:N", fontSize=11, fontWeight="bold", **side)
     return layers
 
 
@@ -303,6 +299,18 @@ def _on_front(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.S
     return ~pl.Series(beaten, dtype=pl.Boolean)
 
 
+def _with_labels(table: pl.DataFrame, *, best_first: bool) -> pl.DataFrame:
+    """Join the names of equal points on the last one, which hides the others."""
+    equal = table.group_by("panel", pl.col("x", "y").round(9), maintain_order=True)
+    systems = equal.agg("system")
+    names = pl.col("system").list.reverse() if best_first else pl.col("system")
+    number, first = names.list.len(), names.list.head(2).list.join(", ")
+    shown = pl.when(number > 3).then(pl.format("{} and {} more", first, number - 2))
+    label = shown.otherwise(names.list.join(", ")).alias("label")
+    labels_ = systems.select("panel", label, system=pl.col("system").list.last())
+    return table.join(labels_, on=["panel", "system"], how="left", maintain_order="left")
+
+
 def _with_places(
     table: pl.DataFrame,
     domains: Mapping[str, tuple[float, float]],
@@ -320,11 +328,12 @@ def _with_places(
         points = list(zip(pixels["x"], pixels["y"], strict=True))
         taken: list[_Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
         lines = _interval_boxes(points, pixels)
-        for system, (x, y) in zip(rows["system"], points, strict=True):
+        own = zip(rows["system"], rows["label"], points, strict=True)
+        for system, label, (x, y) in own:
             boxes = {
-                place: _label_box(system, x, y, right=right, above=above)
+                place: _label_box(label, x, y, right=right, above=above)
                 for place, (right, above) in _SIDES.items()
-                if names is None or system in names
+                if label is not None and (names is None or system in names)
             }
             place = _freest(boxes, taken, lines, frame)
             taken += [boxes[place]] if place else []

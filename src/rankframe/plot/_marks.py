@@ -12,14 +12,7 @@ from rankframe._comparison import sentences
 from rankframe.plot import _colors
 from rankframe.plot._colors import Systems
 
-_SHARES = (
-    "share",
-    "target",
-    "exposure",
-    "values",
-    "zeros",
-    "missed",
-)  # columns that are read in percent
+_SHARES = ("share", "target", "exposure", "values", "zeros", "missed")  # read in percent
 _P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse")
 #: colors that are visible on the background of any theme
 INK, GRAY, REST, PALE, USERS = map(

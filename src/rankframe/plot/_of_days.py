@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import polars.selectors as cs
 
-from rankframe._comparison import sentences, summaries
+from rankframe._comparison import sentences
 from rankframe._evaluation import provenance
 from rankframe._request import keywords, labels
 from rankframe._request.types import Frame
@@ -157,7 +157,7 @@ def over_time(
         missed = pl.col("missed") if "missed" in has else pl.col("num_missed") / pl.col("users")
     margin = none
     if "ci_low" not in has and "std" in has:
-        margin = _margins(rows, confidence)
+        margin = _tables.margins(rows, confidence)
     ends = {"ci_low": pl.col("mean") - margin, "ci_high": pl.col("mean") + margin}
     if {*ends} <= has:
         ends = {name: pl.col(name) for name in ends}
@@ -193,21 +193,6 @@ def over_time(
         cs.enum().cast(pl.String),
         at=pl.col("time").cast(pl.String),
         alone=drawn & ~pl.any_horizontal(beside),
-    )
-
-
-def _margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
-    """Compute half of Student's intervals from spreads and counts."""
-    summaries.check_packages()
-    import numpy as np
-    from scipy import stats
-
-    freedom = rows["users"].to_numpy() - 1.0
-    reach = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
-    return (
-        pl.lit(pl.Series(reach).fill_nan(None))
-        * pl.col("std").fill_nan(None)
-        / pl.col("users").sqrt()
     )
 
 

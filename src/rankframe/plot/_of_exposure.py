@@ -83,17 +83,19 @@ def shares(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One bar per value and system, for all its lists together, with a tick at the target. Values
-        are sorted by target, or without one by share, highest first. If there are more than 10, the
-        first 10 are drawn, and the subtitle reports the share of the others. The drawn numbers are
-        in ``chart.data``: ``panel``, ``value``, ``system``, ``share``, ``target``.
+        One bar per value, for all lists of a system together, and at most ten values: those
+        furthest from the target in any panel, furthest first, or without a target those with the
+        highest share. Of one system, a bar is its share, with a tick at the target. Several systems
+        or segments have a panel each, where a bar is the share minus the target, in points. The
+        subtitle reports the greatest difference or share of the other values. The drawn numbers are
+        in ``chart.data``: ``panel``, ``value``, ``system``, ``share``, ``target``, ``difference``.
 
     Raises
     ------
     RankingDataError
         If a table that is needed is missing, or no value is exposed.
     ValueError
-        If there are more than eight systems.
+        If there are more than twelve systems and segments.
 
     Examples
     --------
@@ -101,7 +103,7 @@ def shares(
     >>> items = pl.DataFrame({"item": [*"abc"], "genre": ["x", "y", "z"]})
     >>> chart = rf.plot.shares(run, of="genre", items=items, target="uniform", by=())
     >>> chart.data.select("value", pl.col("share", "target").round(3)).rows()
-    [('x', 0.667, 0.333), ('y', 0.333, 0.333), ('z', 0.0, 0.333)]
+    [('x', 0.667, 0.333), ('z', 0.0, 0.333), ('y', 0.333, 0.333)]
     """
     call = _read_call(run, truth, by, columns)
     tables = {"items": items, "history": history, "exclude": exclude}
@@ -159,9 +161,10 @@ def trade_off(
     altair.LayerChart or altair.FacetChart
         One point per system, with the intervals of ``summarize``. A legend is added if points are
         too close together to write all names. If there are more than six systems, only the best
-        three by ``x`` are colored and named; click the legend to select systems. The drawn numbers
-        are in ``chart.data``: ``panel``, ``system``, ``users``, ``x``, ``x_low``, ``x_high``,
-        ``y``, ``y_low``, ``y_high``, and ``place``, the side of the point where the name is.
+        three by ``x`` are colored and named; click the legend to select systems. Equal points share
+        one name, such as "a, b" or "a, b and 2 more". The drawn numbers are in ``chart.data``:
+        ``panel``, ``system``, ``users``, ``x``, ``x_low``, ``x_high``, ``y``, ``y_low``,
+        ``y_high``, ``label``, the name, and ``place``, the side of the point where it is.
 
     Raises
     ------

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from rankframe._comparison import diagnosis
-from rankframe._evaluation import evaluation
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric
@@ -106,7 +105,7 @@ def change(
     **options: Unpack[Options],
 ) -> alt.FacetChart:
     """
-    Draw each user's change of precision@k and recall@k against R, and the range that R allows.
+    Draw the changes of precision@k and recall@k in bins of R, the number of relevant items.
 
     Parameters
     ----------
@@ -134,11 +133,12 @@ def change(
     -------
     altair.FacetChart
         Two panels per system and segment over R, the number of a user's relevant items: the change
-        of precision@k = change of hits / k, and that of recall@k = change of hits / R. Circles are
-        users of similar R and change, the gray area is the range that k and R allow, and bars are
-        the means of ``diagnose``, whose reading is in the subtitle. The drawn numbers are in
-        ``chart.data``; in rows with a ``count``, ``relevant`` and ``change`` are means over this
-        number of users.
+        of precision@k = change of hits / k, and that of recall@k = change of hits / R. Points are
+        the means of the bins of ``diagnose``, whose reading is in the subtitle, with 95% intervals
+        by Student's t, not corrected. Bars are users, stronger where more have a similar change.
+        The axis fits the intervals and nine of ten users; the others are at its ends. The drawn
+        numbers are in ``chart.data``: ``bin``, and in rows with a ``count`` the mean ``change`` of
+        this number of users, in the others ``mean``, ``ci_low`` and ``ci_high`` of ``users``.
 
     Raises
     ------
@@ -147,8 +147,9 @@ def change(
 
     Notes
     -----
-    Both panels show the same hits. Read them as ``diagnose`` does: if the bars rise for users with
-    few relevant items and fall for users with many, mean recall rises and mean precision falls.
+    Both panels show the same hits. Read them as ``diagnose`` does: if points are above 0 for users
+    with few relevant items and below for users with many, mean recall rises, and mean precision
+    falls.
 
     Examples
     --------
@@ -157,16 +158,16 @@ def change(
     >>> run = pl.concat([f.with_columns(model=pl.lit(m)) for f, m in [(old, "old"), (new, "new")]])
     >>> truth = pl.DataFrame({"user": ["A"] * 100 + ["B"] * 20, "item": range(1, 121)})
     >>> drawn = rf.plot.change(run, 10, truth=truth, baseline="old").data
-    >>> drawn.drop_nulls("count").select("measure", "relevant", "change", "count").rows()
-    [('precision@10', 20.0, 0.1, 1), ('precision@10', 100.0, -0.2, 1),
-     ('recall@10', 20.0, 0.05, 1), ('recall@10', 100.0, -0.02, 1)]
+    >>> drawn.drop_nulls("count").select("measure", "bin", "change", "count").rows()
+    [('precision@10', '20', 0.1, 1), ('precision@10', '100', -0.2, 1),
+     ('recall@10', '20', 0.05, 1), ('recall@10', '100', -0.02, 1)]
     """
     call = _tables.read_call(frame, truth, by, options, baseline)
     k = keywords.whole_number("k", k)
     means = call.compute(diagnosis.diagnose, k, baseline=baseline, bins=bins)
     metrics = [trec.num_relevant().alias("relevant"), core.precision_at(k).alias("precision")]
     metrics += [core.recall_at(k).alias("recall")]
-    values = call.compute(evaluation.per_user, *metrics)
+    values = call.values(metrics, per_user=True).rows.collect()
     from rankframe.plot import _user_pictures
 
-    return _user_pictures.change(values, means, call.groups, k, baseline, options)
+    return _user_pictures.change(values, means, call.groups, k, baseline)

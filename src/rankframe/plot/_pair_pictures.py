@@ -354,12 +354,23 @@ def heatmap(
     averages = _tables.averages_of(call.requested(metrics))
     words = {", ".join(outer): "panel", inner: "segment", "metric": "metric"}
     words |= {averages[:-1].lower(): "mean", "users": "users", "share of the greatest": "share"}
-    drawn = [name for name in segments if name in {*table["segment"]}]
-    rows: _Axis = ("segment", segments, inner if len(panels) == 1 else None)
+    # each name with its users, whose number may differ between panels
+    drawn = table["segment"].n_unique()
+    keys = ["segment"] if is_grid else ["panel", "segment"]
+    counts = table.group_by(keys, maintain_order=True).agg("users")
+    named = [
+        f"{row['segment']} ({_tables.user_count(pl.Series(row['users']))})"
+        for row in counts.rows(named=True)
+    ]
+    counts = counts.select(*keys, pl.Series("row", named, pl.String))
+    table = table.join(counts, on=keys, maintain_order="left")
+    place = pl.col("segment").replace_strict(segments, range(len(segments)))
+    ordered = _tables.texts(counts.sort(place, maintain_order=True)["row"])
+    rows: _Axis = ("row", ordered, inner if len(panels) == 1 else None)
     columns: _Axis = ("metric", names, None)
     if is_grid:  # the more numerous ones in rows
-        rows, columns = ("segment", drawn, inner), ("panel", panels, ", ".join(outer))
-        if len(panels) >= len(drawn):
+        rows, columns = ("row", ordered, inner), ("panel", panels, ", ".join(outer))
+        if len(panels) >= drawn:
             rows, columns = columns, rows
     longest = max(map(len, columns[1]))
     slant = (-40 if longest > 8 else 0) if is_grid else (-30 if longest > 13 else 0)
@@ -379,14 +390,17 @@ def heatmap(
     layers = _cells(base, color, alt.Text("text:N"), "datum.share > 0.6")
     counted = f"{_tables.user_count(table['users'])} in each"
     if len(segments) > _MOST_SEGMENTS:
-        first = f"{len(drawn)} of {len(segments):,} segments, those with the most users"
+        first = f"{drawn} of {len(segments):,} segments, those with the most users"
         counted = f"{first}: {counted}"
     of_metric = f" of {sentences.one_line(names[0])}" if is_grid else ""
     title = _panels.title_of(
         f"{averages}{of_metric} by {', '.join([*outer, inner])}{_tables.weighted_by(call.options)}",
         counted,
     )
-    wide, height = (56 if is_grid else 96) * len(columns[1]), 24 * len(rows[1])
+    wide, height = (
+        (56 if is_grid else 96) * len(columns[1]),
+        24 * (len(rows[1]) if is_grid else drawn),
+    )
     if is_grid:
         return _panels.alone(layers, table, title, wide=wide, height=height)
     return _panels.in_panels(layers, table, title, width=78 * len(names), wide=wide, height=height)

@@ -460,7 +460,8 @@ def means_by_segment(
         share=pl.when(greatest > 0).then(pl.col("mean") / greatest),
         text=pl.when(whole).then(count).otherwise(digits),
     )
-    return table, texts(segments["segment"])
+    in_order = means.sort(groups[-1], maintain_order=True)
+    return table, texts(in_order.select(sentences.text_of(means, groups[-1:])).to_series())
 
 
 def bounds(values: pl.Series) -> tuple[float, float]:
@@ -475,75 +476,46 @@ def round_step(least: float) -> float:
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
 
 
-def changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
-    """Pair each user with the baseline, as ``diagnose`` does."""
-    model, *segments = groups
-    user = values.columns[len(groups)]
-    defined = values.filter(pl.col("relevant") > 0)
-    of_baseline = pl.col(model) == pl.lit(baseline, dtype=values.schema[model])
-    before = defined.filter(of_baseline).drop(model, "relevant")
-    paired = defined.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
-    return paired.select(
-        *sentences.system_and_segment(paired, groups),
-        "relevant",
-        *(pl.col(name) - pl.col(f"{name} before") for name in ("precision", "recall")),
-    )
+def margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
+    """Compute half of Student's intervals from spreads and counts."""
+    summaries.check_packages()
+    import numpy as np
+    from scipy import stats
 
-
-def cells_of(pairs: pl.DataFrame, k: int) -> pl.DataFrame:
-    """Average users of similar R and similar change, one row per cell."""
-    groups = pairs.select("system", "segment").n_unique()
-    bins = max(6, min(40, int((MOST_ROWS / 3 / groups) ** 0.5)))
-    hits = (pl.col("precision") * k).round()
-    relevant_bin = _binned(pairs, pl.col("relevant").log(), bins).alias("relevant bin")
-    hits_bin = _binned(pairs, hits, bins).alias("hits bin")
+    freedom = rows["users"].to_numpy() - 1.0
+    reach = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
     return (
-        pairs.group_by("system", "segment", relevant_bin, hits_bin, maintain_order=True)
-        .agg(pl.col("relevant", "precision", "recall").mean(), pl.len().alias("count"))
-        .sort("relevant bin", "hits bin", maintain_order=True)
-        .drop("relevant bin", "hits bin")
+        pl.lit(pl.Series(reach).fill_nan(None))
+        * pl.col("std").fill_nan(None)
+        / pl.col("users").sqrt()
     )
-
-
-def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
-    """Return the bin of a value, or the value itself if there are few distinct ones."""
-    values = rows.select(value).to_series()
-    if values.n_unique() <= bins:
-        return value
-    least, greatest = bounds(values)
-    return ((value - least) / (greatest - least) * bins).floor().clip(0, bins - 1)
 
 
 def shares_by_panel(
     exposures: pl.DataFrame, groups: Sequence[str], column: str
-) -> tuple[pl.DataFrame, int]:
-    """Keep the first values of a column, and count all."""
+) -> tuple[pl.DataFrame, str]:
+    """Keep the values furthest from their target, or with the highest share, and tell of others."""
     target = pl.col("target") if "target" in exposures.columns else pl.lit(None, pl.Float64)
     rows = exposures.sort(groups)
-    system, segment = sentences.system_and_segment(rows, groups)
     value = sentences.text_of(rows, [column]).alias("value")
-    rows = rows.select(segment.alias("panel"), value, system, "share", target.alias("target"))
-    check_exposed(rows["share"], column)
-    return first_values(rows)
-
-
-def first_values(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Sort values by target, keep the first ones, and count all."""
-    order = rows.group_by("value", maintain_order=True).agg(
-        pl.col("target", "share").mean().round(9)
+    rows = rows.select(
+        *sentences.system_and_segment(rows, groups), value, "share", target.alias("target")
     )
-    down, number = [True, True, False], len(order)
-    order = order.sort("target", "share", "value", descending=down, nulls_last=True)
-    order = order.select("value").head(MOST_VALUES)
-    return order.join(rows, on="value", maintain_order="left_right").select(rows.columns), number
-
-
-def left_over(table: pl.DataFrame) -> str:
-    """Write the share of exposure that is left for the other values, or its range."""
-    lines = table.drop_nulls("share").group_by("panel", "system")
-    least, greatest = bounds(1 - lines.agg(pl.col("share").sum())["share"])
-    texts = [f"{100 * max(0.0, end):.3g}%" for end in (least, greatest)]
-    return " to ".join(dict.fromkeys(texts))
+    rows = rows.with_columns(difference=pl.col("share") - pl.col("target"))
+    check_exposed(rows["share"], column)
+    is_far = rows["target"].count() > 0
+    far = pl.col("difference").abs() if is_far else pl.col("share")
+    order = rows.group_by("value").agg(far.max().round(9).alias("far"))
+    order = order.sort("far", "value", descending=[True, False], nulls_last=True)
+    kept = order.select("value").head(MOST_VALUES)
+    table = kept.join(rows, on="value", maintain_order="left_right").select(
+        panel_of("system"), "value", pl.exclude("segment", "value")
+    )
+    if len(order) == len(kept):
+        return table, ""
+    most = f"{ceil(1000 * (order['far'][MOST_VALUES] or 0)) / 10:.1f}"
+    others = f"differ by at most {most} points" if is_far else f"have at most {most}% each"
+    return table, f"{MOST_VALUES} of {len(order):,} values: the others {others}"
 
 
 def both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
@@ -764,9 +736,9 @@ def check_exposed(shares: pl.Series, name: str) -> None:
         raise RankingDataError(msg)
 
 
-def check_panels(panels: Sequence[str]) -> None:
+def check_panels(panels: Sequence[str], what: str = "segments") -> None:
     if len(panels) > MOST_PANELS:
-        msg = f"{len(panels)} segments are too many for one chart: filter the frame"
+        msg = f"{len(panels)} {what} are too many for one chart: filter the frame"
         raise ValueError(msg)
 
 

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, floor, log10
+from math import ceil, floor
 from typing import Any
 
 import altair as alt
 import polars as pl
 
-from rankframe._comparison import sentences, trials
+from rankframe._comparison import comparison, sentences, trials
 from rankframe._evaluation import user_columns
-from rankframe._request.keywords import Options
 from rankframe.errors import RankingDataError
 from rankframe.plot import _colors, _marks, _panels, _tables
 from rankframe.plot._colors import Systems
 
-_OUTLINE: dict[str, Any] = {
-    "fill": _marks.GRAY,
-    "fillOpacity": 0,
-    "stroke": _marks.GRAY,
-    "strokeWidth": 1,
-}
+_HEIGHT = 180  # pixels of a panel of changes
+_OUTLINE: dict[str, Any] = {"fill": _marks.GRAY, "fillOpacity": 0, "stroke": _marks.GRAY}
 
 
 def users(
@@ -221,136 +216,156 @@ def change(
     groups: Sequence[str],
     k: int,
     baseline: object,
-    options: Options,
+    _options: object = None,  # of callers that have them; nothing here depends on them
 ) -> alt.FacetChart:
-    """Draw the changes of users, and the means of bins that ``diagnose`` returns."""
+    """Draw changes and the means of ``diagnose``; intervals need to know who has no list."""
     means = means.remove(pl.col("reading").str.starts_with(trials.NO_LIST))
     if len(groups) > 1:  # the rows of all segments have no panel
         means = means.drop_nulls(groups)
     means = means.select(*sentences.system_and_segment(means, groups), pl.exclude(groups))
-    pairs = _tables.changes_of(values, groups, baseline)
+    pairs = _changes_of(values, groups, baseline)
     if pairs.is_empty():
         msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
         raise RankingDataError(msg)
-    panels = pairs.select("system", "segment").n_unique()
-    if panels > _tables.MOST_PANELS:
-        msg = f"{panels} systems and segments are too many for one chart: filter the frame"
-        raise ValueError(msg)
-    deepest = min(k, options.get("depth") or k)
-    return _changes(_tables.cells_of(pairs, k), means, k, deepest, sentences.one_line(baseline))
-
-
-def _changes(
-    cells: pl.DataFrame, means: pl.DataFrame, k: int, deepest: int, baseline: str
-) -> alt.FacetChart:
-    """Draw cells of users and means of bins on the range that k and R allow."""
-    in_bins = means.drop_nulls("relevant_low")
-    overall = means.filter(pl.col("relevant_low").is_null() & (pl.col("users") > 0))
-    reach = min(1.0, 1.15 * (_tables.greatest(cells, *_tables.AXES) or 1 / k))
-    domain = (
-        _tables.bounds(in_bins["relevant_low"])[0] / 1.2,
-        _tables.bounds(in_bins["relevant_high"])[1] * 1.2,
+    in_panels = pairs.select(_tables.panel_of("system"))["panel"]
+    _tables.check_panels(_tables.texts(in_panels), "systems and segments")
+    ends = pl.col("relevant_low"), pl.col("relevant_high")
+    text = pl.when(ends[0] == ends[1]).then(ends[0].cast(pl.String))
+    bins = means.drop_nulls("relevant_low")
+    bins = bins.with_columns(text.otherwise(pl.format("{} to {}", *ends)).alias("bin"))
+    rows = _users_in_bins(pairs, bins)
+    table = pl.concat(
+        _changes_in_bins(rows, bins, name).with_columns(measure=pl.lit(f"{name}@{k}"))
+        for name in _tables.AXES[::-1]
     )
-    table = _change_table(cells, in_bins, k, deepest, domain, reach)
-    panels = _tables.texts(overall.select(_tables.panel_of("system"))["panel"])
     _tables.check_rows(table, "points", "fewer segments")
-
-    y = alt.Scale(domain=[-reach, reach], nice=False)
-    x = alt.Scale(type="log", domain=list(domain), nice=False)
-    x_title = "R, relevant items of a user"
-    shared = f"change from {baseline}"
-    if _colors.LETTER * len(shared) > 210 * len(panels):
+    # the axis fits the intervals and nine of ten users; what lies beyond is at its ends
+    most = [rows[name].quantile(q, "nearest") for name in _tables.AXES for q in (0.05, 0.95)]
+    drawn = pl.concat([table[name].alias("y") for name in ("mean", "ci_low", "ci_high")])
+    drawn = pl.concat([drawn, pl.Series([*most, 0.0], dtype=pl.Float64)]).drop_nulls()
+    domain = _tables.round_ends(*_tables.bounds(drawn), (-1, 1))
+    overall = means.filter(pl.col("relevant_low").is_null() & (pl.col("users") > 0))
+    panels = _tables.texts(overall.select(_tables.panel_of("system"))["panel"])
+    shared = f"change from {sentences.one_line(baseline)}"
+    if _colors.LETTER * len(shared) > _HEIGHT * len(panels):
         shared = "change"
-    area = alt.Chart().mark_area(color=_marks.PALE, opacity=0.7)
-    area = area.transform_filter("isValid(datum.top)").encode(
-        x=alt.X("bound:Q", title=x_title, scale=x),
-        y=alt.Y("top:Q", title=None, scale=y),
-        y2="bottom:Q",
-    )
-    circles = alt.Chart().mark_circle(color=_marks.USERS, opacity=0.6)
-    circles = circles.transform_filter("isValid(datum.count)").encode(
-        x=alt.X(
-            "relevant:Q", title=x_title, axis=_marks.axis_of(format="d", tickCount=5, grid=False)
-        ),
-        y=alt.Y("change:Q", title=None, axis=_marks.change_axis(format="+.2~f", tickCount=7)),
-        size=alt.Size("count:Q", title="users", scale=alt.Scale(range=[12, 400], zero=False)),
-    )
-    words = {"users": "count", "relevant items, mean": "relevant", "change, mean": "change"}
-    circles = _marks.described(circles, table.drop_nulls("count"), words)
-    # a bar that covers a single R would have no length
-    bars = alt.Chart().mark_bar(color=_marks.INK, height=4, cornerRadius=2)
-    bars = bars.transform_filter("isValid(datum.mean)").transform_calculate(
-        begin="datum.relevant_low / 1.1", end="datum.relevant_high * 1.1"
-    )
-    bars = bars.encode(x=alt.X("begin:Q", title=x_title), x2="end:Q", y=alt.Y("mean:Q", title=None))
-    ends = ("relevant_low", "relevant_high")
-    of_bin = {"relevant items": ends, "users": "users", "change, mean": "mean"}
-    bars = _marks.described(bars, table.drop_nulls("mean"), of_bin)
-    layers = _panels.layered(
-        area, _marks.zero_line().encode(y=alt.YDatum(0)), circles, bars, data=table
-    )
-    circled = f"{_tables.user_count(overall['users'])}; a circle: users of similar R and change"
-    return _panels.in_grid(
-        layers.properties(width=270, height=210),
+    beyond = bool((~table["change"].is_between(*domain)).any())
+    words = f"; points: means with {_marks.sure(comparison.CONFIDENCE)}s; bars: users"
+    grid: Any = _panels.in_grid(
+        _changes(table, domain).properties(width=280, height=_HEIGHT),
         row=_panels.panels_by("panel", panels, shared),
         column=_panels.panels_by("measure", _tables.texts(table["measure"])),
         title=_panels.title_of(
-            f"Change from {baseline} among the first {k} items, user by user",
-            circled,
-            "bars: means; gray: what k and R allow",
+            f"Change from {sentences.one_line(baseline)} among the first {k} items, user by user",
+            _tables.user_count(overall["users"]) + words + ", at the edges those beyond" * beyond,
             *_readings_of(overall, k),
         ),
     )
+    chart: alt.FacetChart = grid.resolve_scale(x="independent")
+    return chart
 
 
-def _change_table(
-    cells: pl.DataFrame,
-    means: pl.DataFrame,
-    k: int,
-    deepest: int,
-    domain: Sequence[float],
-    reach: float,
-) -> pl.DataFrame:
-    """Stack cells of users, means of bins and the range that R allows, for both metrics."""
-    panel = _tables.panel_of("system")
-    panels = cells.select(panel).unique(maintain_order=True)
-    parts: list[pl.DataFrame] = []
-    for name in _tables.AXES[::-1]:
-        measure = pl.lit(f"{name}@{k}").alias("measure")
-        change, mean = pl.col(name).alias("change"), pl.col(f"{name}_change").alias("mean")
-        parts += [
-            cells.select(panel, measure, "relevant", change, "count"),
-            means.select(panel, measure, "relevant_low", "relevant_high", "users", mean),
-            panels.select("panel", measure).join(
-                _attainable(name, k, deepest, domain, reach), how="cross"
-            ),
-        ]
-    return pl.concat(parts, how="diagonal")
-
-
-def _attainable(
-    name: str, k: int, deepest: int, domain: Sequence[float], reach: float
-) -> pl.DataFrame:
-    """Return the greatest change of a metric at each R, within the depth and the chart."""
-    low, high = map(log10, domain)
-    steps = [10 ** (low + (high - low) * step / 40) for step in range(41)]
-    relevant = pl.Series(
-        "bound", sorted([*steps, *([deepest] if domain[0] < deepest < domain[1] else [])])
+def _changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
+    """Pair each user with the baseline, as ``diagnose`` does; ``served`` is null if not known."""
+    model, *segments = groups
+    user, missed = values.columns[len(groups)], user_columns.MISSED
+    if missed not in values.columns:
+        values = values.with_columns(pl.lit(None, pl.Boolean).alias(missed))
+    defined = values.filter(pl.col("relevant") > 0)
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=values.schema[model])
+    before = defined.filter(of_baseline).drop(model, "relevant")
+    paired = defined.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
+    return paired.select(
+        *sentences.system_and_segment(paired, groups),
+        "relevant",
+        *(pl.col(name) - pl.col(f"{name} before") for name in _tables.AXES),
+        served=~(pl.col(missed) | pl.col(f"{missed} before")),
     )
-    share = pl.min_horizontal(pl.lit(deepest), "bound") / (
-        k if name == "precision" else pl.col("bound")
+
+
+def _users_in_bins(pairs: pl.DataFrame, bins: pl.DataFrame) -> pl.DataFrame:
+    """Find the bin of each user whom both systems serve."""
+    keys = ["system", "segment"]
+    ends = bins.select(_tables.panel_of("system"), *keys, "relevant_low", "relevant_high", "bin")
+    rows = pairs.sort(*keys, "relevant", *_tables.AXES).join(ends, on=keys, maintain_order="left")
+    inside = pl.col("relevant").is_between("relevant_low", "relevant_high")
+    return rows.filter(inside & pl.col("served").fill_null(value=True))
+
+
+def _changes_in_bins(rows: pl.DataFrame, bins: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Stack the users of similar change in each bin, and the mean of each with its interval."""
+    levels = max(6, min(40, _tables.MOST_ROWS // 3 // max(1, len(bins))))
+    value = pl.col(name)
+    keys = ["panel", "bin", "relevant_low", "relevant_high"]
+    similar = rows.group_by(
+        *keys, _binned(rows, value.round(9), levels).alias("level"), maintain_order=True
     )
-    top = pl.min_horizontal(share, pl.lit(reach))
-    return relevant.cast(pl.Float64).to_frame().with_columns(top=top, bottom=-top)
+    users = similar.agg(value.mean().alias("change"), pl.len().alias("count")).drop("level")
+    spread = rows.group_by(keys).agg(value.filter("served").std().alias("std"))
+    means = bins.select(_tables.panel_of("system"), *keys[1:], "users", mean=f"{name}_change")
+    means = means.join(spread, on=keys, how="left", maintain_order="left")
+    margin = pl.when(pl.col("std") > trials.NOTHING).then(
+        _tables.margins(means, comparison.CONFIDENCE)
+    )
+    ends = {"ci_low": pl.col("mean") - margin, "ci_high": pl.col("mean") + margin}
+    means = means.with_columns(end.clip(-1, 1).alias(end_) for end_, end in ends.items())
+    return pl.concat([users, means.drop("std")], how="diagonal")
+
+
+def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
+    """Return the bin of a value, or the value itself if there are few distinct ones."""
+    values = rows.select(value).to_series()
+    if values.n_unique() <= bins:
+        return value
+    least, greatest = _tables.bounds(values)
+    return ((value - least) / (greatest - least) * bins).floor().clip(0, bins - 1)
+
+
+def _changes(table: pl.DataFrame, domain: tuple[float, float]) -> Any:
+    """Draw the users of each bin, and their mean with its interval."""
+    y: dict[str, Any] = {
+        "title": None,
+        "scale": alt.Scale(domain=[*domain], nice=False, clamp=True),
+        "axis": _marks.change_axis(format="+.2~f", tickCount=6, grid=False),
+    }
+    order = _tables.texts(table.sort("relevant_low", "relevant_high")["bin"])
+    axis = alt.Axis(labelAngle=-40 if max(map(len, order), default=0) > 3 else 0)
+    base = alt.Chart().encode(
+        x=alt.X("bin:N", title="relevant items of a user", sort=order, axis=axis)
+    )
+    words: dict[str, str | Sequence[str]] = {
+        "system": "panel",
+        "relevant items": ("relevant_low", "relevant_high"),
+        "metric": "measure",
+    }
+    of_users = {**words, "change": "change", "users": "count"}
+    of_mean = {**words, "mean change": "mean", "users": "users"}
+    of_mean[_marks.sure(comparison.CONFIDENCE)] = ("ci_low", "ci_high")
+    users = _marks.described(base, table.drop_nulls("count"), of_users)
+    means = _marks.described(base, table.drop_nulls("mean"), of_mean)
+    depth = alt.Scale(type="sqrt", range=[0.35, 1], zero=False)
+    users = users.mark_tick(color=_marks.USERS, thickness=3, width={"band": 0.7}).encode(
+        y=alt.Y("change:Q", **y), opacity=alt.Opacity("count:Q", scale=depth, legend=None)
+    )
+    line = means.mark_rule(color=_marks.INK, strokeWidth=2)
+    point = means.mark_point(color=_marks.INK, filled=True, size=50, opacity=1)
+    return _panels.layered(
+        _marks.zero_line().encode(y=alt.YDatum(0)),
+        users.transform_filter("isValid(datum.count)"),
+        line.transform_filter("isValid(datum.ci_low)").encode(
+            y=alt.Y("ci_low:Q", **y), y2="ci_high:Q"
+        ),
+        point.transform_filter("isValid(datum.mean)").encode(y=alt.Y("mean:Q", **y)),
+        data=table,
+    )
 
 
 def _readings_of(overall: pl.DataFrame, k: int) -> list[str]:
-    """Write the readings of ``diagnose``, two lines per system."""
+    """Write the readings of ``diagnose``, one per system."""
     lines: list[str] = []
     for row in overall.with_columns(_tables.panel_of("system")).iter_rows(named=True):
-        precision, recall = (
-            _tables.signed(row[f"{name}_change"]) for name in ("precision", "recall")
+        changes = (
+            f"{name}@{k} {_tables.signed(row[f'{name}_change'])}" for name in _tables.AXES[::-1]
         )
-        lines += [f"{row['panel']}: precision@{k} {precision}, recall@{k} {recall}:"]
-        lines += [row["reading"]]
+        lines += [f"{row['panel']}: {', '.join(changes)}: {row['reading']}"]
     return lines
