@@ -29,6 +29,7 @@ _DIGITS = 4  # of the means on the page
 MATTERS = 0.05
 OWN = "report: "  # prefix of columns that are computed in addition to the metrics
 _LISTED = f"{OWN}listed"
+RELEVANT = "number of relevant items"
 _LEVELS: dict[str, Callable[[int], pl.Expr]] = {
     "total": lambda k: trec.num_relevant(),  # noqa: ARG005  (all have one form)
     "hits": lambda k: trec.num_hits(k),
@@ -49,6 +50,13 @@ class Unjudged(NamedTuple):
 
     share: float
     value: float | None  # with the smallest relevant grade; None where few are unjudged
+
+
+class Changes(NamedTuple):
+    """The share of users who gain much, with its interval, and of those with 0 from both."""
+
+    gained: tuple[float, float, float]
+    zero: float
 
 
 class Numbers(NamedTuple):
@@ -72,8 +80,10 @@ class Numbers(NamedTuple):
     cuts: pl.DataFrame | None
     diagnosis: pl.DataFrame | None
     harm: pl.DataFrame | None  # in the metric that decides
+    changes: Mapping[object, Changes]  # of systems
     spread: pl.DataFrame | None
     segments: Mapping[str, pl.DataFrame]
+    of_relevant: pl.DataFrame | None  # as of segments, by the number of relevant items
     people: People | None
     unjudged: Mapping[object, Unjudged]
     health: pl.DataFrame
@@ -99,6 +109,16 @@ class Numbers(NamedTuple):
         """Return whether systems are compared with a baseline."""
         return self.compared is not None
 
+    @property
+    def groups(self) -> Mapping[str, pl.DataFrame]:
+        """The comparisons in groups of users: segments, or without any by relevant items."""
+        if not self.pairs:
+            return {}
+        tables = self.segments
+        if not tables and self.of_relevant is not None:
+            tables = {RELEVANT: self.of_relevant}
+        return {name: table for name, table in tables.items() if "difference" in table.columns}
+
 
 def default_metrics(k: int) -> list[str]:
     """Return the metrics of a report for which none are named."""
@@ -119,7 +139,8 @@ def numbers_of(call: ReportCall) -> Numbers:
         seed=call.trial.seed,
     ).collect()
     systems = _ordered(means, call, decides, values.directions)
-    compared = served = listed = diagnosis = harmed = None
+    compared = served = listed = diagnosis = harmed = of_relevant = None
+    changes: dict[object, Changes] = {}
     counts = _missed(rows, call.by, values.values.user)
     segments = {name: _in_segments(values, call, name, decides) for name in call.segments}
     others = [] if call.trial.baseline is None else systems[1:]
@@ -133,7 +154,9 @@ def numbers_of(call: ReportCall) -> Numbers:
             served = _compared(values.only(of_users, served_rows), call.trial)
         if _has_levels(rows) and call.settings.weights is None:
             diagnosis = _diagnosis(values, call, shown)
+            of_relevant = _by_relevant(values, call, diagnosis, decides)
         harmed = _harm(values, call, decides, shown)
+        changes = _changes(values, call, decides, shown)
         if user_metric is not None:
             listed = people.people_of(
                 values, call, user_metric, chosen, has_misses=_has_misses(call)
@@ -159,8 +182,10 @@ def numbers_of(call: ReportCall) -> Numbers:
         cuts=_over_cuts(values, call, cut_means),
         diagnosis=diagnosis,
         harm=harmed,
+        changes=changes,
         spread=None if user_metric is None else _spread(rows, call.by, user_metric),
         segments=segments,
+        of_relevant=of_relevant,
         people=listed,
         unjudged=_unjudged(call, decides, counted, [*systems[:1], *shown]),
         health=counted,
@@ -212,6 +237,12 @@ def _cuts(requested: Sequence[RequestedMetric], call: ReportCall) -> pl.DataFram
     deepest = max([call.k, *bases.values()])
     steps = [k for k in _STEPS if k <= 2 * deepest][-_MOST_STEPS:]
     return cutoff_curves.labels_at([*bases], sorted({*steps, *bases.values(), call.k}))
+
+
+def is_label(name: str, numbers: Numbers) -> bool:
+    """Return whether a metric is what the label of its name means."""
+    (metric,) = [metric for metric in numbers.values.requested if metric.name == name]
+    return _is_label(metric, numbers.call)
 
 
 def _is_label(metric: RequestedMetric, call: ReportCall) -> bool:
@@ -355,6 +386,33 @@ def _harm(
     ).collect()
 
 
+def _changes(
+    values: Measurement, call: ReportCall, decides: str, shown: Sequence[object]
+) -> dict[object, Changes]:
+    """Compute which share of users gain as much as ``_harm`` counts, and which have 0 from both."""
+    (metric,) = [metric for metric in values.requested if metric.name == decides]
+    if not metric.per_user:
+        return {}
+    traits, user = labels.traits_of(metric), values.values.user
+    sign = -1 if traits.higher_is_better is False else 1
+    least = traits.width / 10 if isfinite(traits.width) else 0.0
+    value = pl.col(decides).cast(pl.Float64).alias("value")
+    rows = values.rows.select(call.by, user, value).drop_nulls(["value", user])
+    of = {name[0]: table for name, table in rows.partition_by(call.by, as_dict=True).items()}
+    changes: dict[object, Changes] = {}
+    for system in shown:
+        if not {system, call.trial.baseline} <= {*of}:
+            continue
+        both = of[call.trial.baseline].join(of[system], on=user, suffix=" after")
+        gain = ((both["value after"] - both["value"]) * sign).round(12)
+        number, users = int((gain > least).sum()), len(both)
+        zero = int(((both["value"] == 0) & (both["value after"] == 0)).sum())
+        ends = harm.interval_of_share(number, users, call.trial.confidence)
+        users = max(1, users)
+        changes[system] = Changes((number / users, *ends), zero / users)
+    return changes
+
+
 def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
     """Describe the distribution of the users' values."""
     value = pl.col(name).cast(pl.Float64)
@@ -378,6 +436,26 @@ def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str)
     return summaries.summary_of(
         within, confidence=call.trial.confidence, method="t", resamples=1, seed=0
     ).collect()
+
+
+def _by_relevant(
+    values: Measurement, call: ReportCall, diagnosis: pl.DataFrame, decides: str
+) -> pl.DataFrame | None:
+    """Compare the systems per bin of ``diagnose`` by the metric that decides."""
+    whole = values.only([decides])
+    bins = diagnosis.select("relevant_low", "relevant_high").drop_nulls().unique().sort(pl.all())
+    if not whole.requested or len(bins) < 2:
+        return None
+    of_bins = {range_of(low, high): (low, high) for low, high in bins.rows()}
+    total = pl.col(f"{OWN}total")
+    names = [pl.when(total.is_between(*ends)).then(pl.lit(name)) for name, ends in of_bins.items()]
+    name = pl.coalesce(names).cast(pl.Enum([*of_bins])).alias(RELEVANT)
+    rows = values.rows.with_columns(name).drop_nulls(RELEVANT)
+    return _compared(whole._replace(by=[call.by, RELEVANT], rows=rows.lazy()), call.trial)
+
+
+def range_of(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _values_in_segments(values: Measurement, call: ReportCall, name: str, decides: str) -> Values:

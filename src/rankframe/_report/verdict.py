@@ -59,6 +59,16 @@ _NEXT = {
 }
 _NO_LOSS = "Decide by what the values do not show, such as cost"
 _OTHER_METRIC = "Compare by a metric that can tell them apart"
+#: What the common metrics ask.
+_QUESTIONS = {
+    "ndcg": "how close the order{of_first} is to the best possible one",
+    "precision": "how much of what is shown{in_first} is wanted",
+    "recall": "how much of what users want is shown{in_first}",
+    "hit": "how many users find at least one wanted item{in_first}",
+    **dict.fromkeys(("map", "ap"), "whether wanted items are ranked above unwanted ones"),
+    **dict.fromkeys(("mrr", "rr"), "how soon a user meets a wanted item"),
+}
+_MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
 
 
 class Outcome(NamedTuple):
@@ -107,18 +117,19 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
             f"{worse}."
         )
         return Outcome("mixed", sentence)
-    if direction := _direction(decides, numbers):
-        return Outcome(direction, _proved(decides, direction, names, numbers))
-    if _is_identical(decides, numbers):
+    kind = _kind(decides, numbers)
+    if kind == "identical":
         return _identical([decides], names)
-    if _is_same(decides, numbers):
+    if kind == "few":
+        return Outcome(kind, _undecided(table, decides, names, numbers))
+    if kind == "same":
         low, high = _ends(decides) or ("", "")
         sentence = (
             f"{names[0]} and {names[1]} are the same for practical purposes in "
             f"{decides['metric']}: the difference is between {low} and {high}."
         )
-        return Outcome("same", sentence)
-    return Outcome("few", _undecided(table, decides, names, numbers))
+        return Outcome(kind, sentence)
+    return Outcome(kind, _proved(decides, kind, names, numbers))
 
 
 def _identical(rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> Outcome:
@@ -134,7 +145,9 @@ def _proved(
 ) -> str:
     system, baseline = names
     metric = row["metric"]
-    claim = f"{system} is {direction} than {baseline} in {metric}"
+    kinds = {kind for rows in _groups(numbers, row).values() for kind in rows}
+    overall = " overall" if kinds - {direction, "few"} else ""
+    claim = f"{system} is {direction}{overall} than {baseline} in {metric}"
     if direction in ("higher", "lower"):
         claim = f"{system} has a {direction} {metric} than {baseline}"
     if row["verdict"].startswith("ranks"):
@@ -182,6 +195,15 @@ def _undecided(
         size = f"{markup.percent(share)} ({raw})" if share and share > 0 else raw
         parts.append(f"they show a difference of {size} 8 times in 10")
     return "; ".join(parts) + "."
+
+
+def _kind(row: Mapping[str, Any], numbers: Numbers) -> str:
+    """Return the outcome of one metric."""
+    if direction := _direction(row, numbers):
+        return direction
+    if _is_identical(row, numbers):
+        return "identical"
+    return "same" if _is_same(row, numbers) else "few"
 
 
 def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
@@ -282,7 +304,19 @@ def verdicts(numbers: Numbers) -> list[Verdict]:
     if numbers.compared is None:
         return [_best(numbers)]
     summary = [_summary(numbers)] if len(numbers.systems) > _PAIR else []
-    return summary + [_verdict(numbers, system) for system in numbers.shown]
+    first, *rest = summary + [_verdict(numbers, system) for system in numbers.shown]
+    return [first._replace(text=[*_question(numbers), *first.text]), *rest]
+
+
+def _question(numbers: Numbers) -> list[str]:
+    """Write what the metric that decides asks, if it is a common one."""
+    name, _, k = numbers.decides.partition("@")
+    if name not in _QUESTIONS or not facts.is_label(numbers.decides, numbers):
+        return []
+    items = f"the first {markup.counted(int(k), 'item')}" if k else ""
+    of_first, in_first = (f" {word} {items}" if k else "" for word in ("of", "in"))
+    words = _QUESTIONS[name].format(of_first=of_first, in_first=in_first)
+    return [f"{numbers.decides}: {words}, from 0 to 1."]
 
 
 def _best(numbers: Numbers) -> Verdict:
@@ -333,12 +367,52 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
     outcome = outcome_of(numbers.compared, numbers, system)
     assert outcome is not None
     row = row_of(numbers.compared, numbers, system, numbers.decides)
-    lines = _reading(numbers, system, outcome)
+    lines: list[str] = []
     if outcome.kind != "identical":
-        lines += [*_wins(row, numbers), *_harm(numbers, system)]
+        lines = [*_for_whom(row, numbers, outcome), *_wins(row, numbers), *_harm(numbers, system)]
     if outcome.kind != "mixed":
         lines += _others(numbers, system)
-    return Verdict(outcome.kind, outcome.sentence, lines)
+    return Verdict(outcome.kind, outcome.sentence, lines + _reading(numbers, system, outcome))
+
+
+def _groups(numbers: Numbers, row: Mapping[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Return the rows of each outcome in the groups of users, as the page has them."""
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for name, table in numbers.groups.items():
+        of_system = pl.col(numbers.call.by).cast(pl.String) == str(row[numbers.call.by])
+        rows = table.filter(of_system).to_dicts()
+        for of_group in rows if len(rows) > 1 else []:
+            groups.setdefault(name, {}).setdefault(_kind(of_group, numbers), []).append(of_group)
+    return groups
+
+
+def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> list[str]:
+    """Write the outcome of each group of users."""
+    lines: list[str] = []
+    where = f" in {numbers.decides}" if outcome.kind == "mixed" else ""
+    for name, groups in _groups(numbers, row).items():
+        parts: list[str] = []
+        for kind in sorted(groups, key=lambda kind: (kind != outcome.kind, kind == "few")):
+            words = _OUTCOMES[kind].removeprefix("with ")
+            words = f"also {words}" if kind == outcome.kind and kind != "few" else words
+            if {kind, outcome.kind} == {"better", "worse"}:
+                words = f"but {words}"
+            rows = groups[kind]
+            names = [
+                f"{text_of(one[name])} ({_in_group(one, kind)})" for one in rows[:_MOST_NAMES]
+            ]
+            if len(rows) > _MOST_NAMES:
+                names[-1] = f"{len(rows) - _MOST_NAMES + 1} more"
+            if len(groups) == 1:
+                names = ["both" if len(rows) == 2 else f"each of {len(rows)} groups"]
+            parts.append(f"{words} for {markup.listed_words(names)}")
+        lines.append(f"For whom, by {name}{where}: {'; '.join(parts)}.")
+    return lines
+
+
+def _in_group(row: Mapping[str, Any], kind: str) -> str:
+    users = markup.counted(row["users"], "user")
+    return users if kind in ("few", "identical", "same") else f"{_change(row)}, {users}"
 
 
 def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
@@ -350,25 +424,31 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
     if higher_is_better is not None:
         up, down = (up, down) if higher_is_better else (down, up)
         words = ("do better", "worse")
-    users = markup.counted(row["users"], "user")
-    shares = f"{up:,} of {users} {words[0]}, {down:,} {words[1]}, and {row['ties']:,} the same"
-    return [f"In {row['metric']}, {shares}."]
+    users, same = row["users"], row["ties"]
+    more, less, equal = (markup.percent(count / users) for count in (up, down, same))
+    changes = numbers.changes.get(row[numbers.call.by])
+    zero = changes.zero if changes else 0
+    both = f" ({markup.percent(zero)} have 0 with both)" if zero * users > same / 2 else ""
+    return [
+        f"In {row['metric']}, {more} of {markup.counted(users, 'user')} {words[0]}, {less} "
+        f"{words[1]}, and {equal} the same{both}."
+    ]
 
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
-    """Write how many users lose much, and how much the worst of them lose."""
+    """Write how many users gain and lose much, and how much the worst of them lose."""
     row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
     if not row or not row["users"]:
         return []
     much = f" more than {row['more_than']:.4g}" if row["more_than"] else ""
-    ends = f"{markup.percent(row['share_low'])} to {markup.percent(row['share_high'])}"
-    line = f"{markup.percent(row['share'])} of users ({ends}) lose{much}"
-    if row["worst_mean"]:
+    lost = [markup.percent(row[name]) for name in ("share", "share_low", "share_high")]
+    won = [*map(markup.percent, numbers.changes[system].gained)]
+    line = f"{won[0]} of users ({won[1]} to {won[2]}) gain{much}"
+    line += f", and {lost[0]} ({lost[1]} to {lost[2]}) lose{much}"
+    if row["worst_mean"] and row["share"]:
         worst = markup.interval(row["worst_low"], row["worst_high"], sign=True)
-        line += (
-            f"; the worst 5% of differences have the mean {markup.signed(row['worst_mean'])}"
-            f"{f' ({worst})' if worst else ''}"
-        )
+        line += f"; the 5% with the worst change have a mean of {markup.signed(row['worst_mean'])}"
+        line += f" ({worst})" if worst else ""
     return [f"{line}."]
 
 
