@@ -502,20 +502,19 @@ def _unjudged(
     call: ReportCall, decides: str, counted: pl.DataFrame, systems: Sequence[object]
 ) -> dict[object, Unjudged]:
     """Compare how many of the first items were judged; empty if that hardly differs."""
-    rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}")
-    shares = dict(rows.select(call.by, "share").iter_rows())
-    shares = {name: shares[name] for name in systems if shares.get(name) is not None}
-    grade = call.columns.get("relevance", "relevance")
-    if call.truth is None or len(shares) < 2 or grade not in call.truth.collect_schema():
-        return {}
-    least = min(shares.values())
-    if max(shares.values()) - least < MATTERS:
-        return {}
-    if not _has_misses(call):
+    rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}").select(call.by, "share")
+    rank, grade = (call.columns.get(name, name) for name in ("rank", "relevance"))
+    if call.truth is None and {rank, grade} <= {*call.run.collect_schema()}:
+        of_systems = call.run.filter(pl.col(rank) <= call.k).group_by(call.by)
+        rows = of_systems.agg(pl.col(grade).is_null().mean()).collect()
+    shares = {name: share for name, share in rows.rows() if name in systems and share is not None}
+    least = min(shares.values(), default=0)
+    if max(shares.values(), default=0) - least < MATTERS or not _has_misses(call):
         return {}
     return {
         name: Unjudged(share, _if_relevant(call, decides, name) if share > least else None)
-        for name, share in shares.items()
+        for name in systems
+        if (share := shares.get(name)) is not None
     }
 
 
@@ -530,13 +529,19 @@ def _has_misses(call: ReportCall) -> bool:
 
 def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None:
     """Average a metric with the smallest relevant grade for each unjudged item of the first k."""
-    assert call.truth is not None
-    columns = call.columns
+    columns, metric = call.columns, next(name for name in call.metrics if _name_of(name) == decides)
     user, item, grade = (columns.get(name, name) for name in ("user", "item", "relevance"))
     least = call.settings.relevant_at
     at_least = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
-    relevant = call.truth.filter(at_least)
     run = call.run.filter(pl.col(call.by) == system)
+    if call.truth is None:
+        of_first = pl.col(columns.get("rank", "rank")) <= call.k
+        smallest = call.run.filter(at_least).select(pl.col(grade).min()).collect().item()
+        would_count = of_first & pl.col(grade).is_null() & at_least.any().over(user)
+        run = run.with_columns(pl.when(would_count).then(smallest).otherwise(grade).alias(grade))
+        mean = evaluation.evaluate(run, metric, by=call.by, **call.options).collect()
+        return cast("float | None", mean[decides].item())
+    relevant = call.truth.filter(at_least)
     judged = verbs.judge(run, call.truth, by=call.by, exclude=call.settings.exclude, **columns)
     first = judged.filter((pl.col("rank") <= call.k) & pl.col("relevance").is_null())
     types = call.truth.collect_schema()
@@ -547,10 +552,8 @@ def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None
         .join(relevant.select(pl.col(grade).min()), how="cross")
     )
     truth = pl.concat([call.truth, added], how="diagonal_relaxed")
-    metric = next(metric for metric in call.metrics if _name_of(metric) == decides)
     mean = evaluation.evaluate(run, metric, truth=truth, by=call.by, **call.options).collect()
-    value: float | None = mean[decides].item()
-    return value
+    return cast("float | None", mean[decides].item())
 
 
 def _name_of(metric: Metric) -> str:

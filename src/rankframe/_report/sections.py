@@ -98,7 +98,15 @@ def _bold_words(numbers: Numbers) -> str:
         return ""
     if numbers.compared is None or sentences.untested(numbers.compared):
         return "Bold: the best mean, not tested."
+    if not _is_bold(numbers):
+        return "No system is significantly worse than the best in any metric."
     return "Bold: not significantly worse than the best."
+
+
+def _is_bold(numbers: Numbers) -> bool:
+    """Return whether bold tells systems apart: it says nothing where every mean would be."""
+    directed = [metric for metric in numbers.names if numbers.directions.get(metric) is not None]
+    return len(numbers.bold) < len(directed) * len(numbers.systems)
 
 
 def _means_grid(numbers: Numbers) -> Grid:
@@ -135,7 +143,7 @@ def _mean_cell(
     row = verdict.row_of(numbers.means, numbers, system, metric)
     if not row:
         return Cell(tabular.DASH)
-    kind = "best" if (system, metric) in numbers.bold else ""
+    kind = "best" if (system, metric) in numbers.bold and _is_bold(numbers) else ""
     small = markup.interval(row["ci_low"], row["ci_high"])
     mark = ""
     if numbers.compared is not None and system != numbers.trial.baseline:
@@ -253,10 +261,15 @@ def _gained(numbers: Numbers) -> Section | None:
     if not numbers.pairs or numbers.diagnosis is None:
         return None
     table, k, by = numbers.diagnosis, numbers.call.k, numbers.call.by
+    tested = {} if numbers.of_relevant is None else numbers.of_relevant.to_dicts()
+    of_groups = {(row[by], row[facts.RELEVANT]): row for row in tested}
     rows: list[list[Cell]] = []
     for row in table.to_dicts():
         low, high = row["relevant_low"], row["relevant_high"]
-        users = "all users" if low is None else _range(low, high)
+        users = "all users" if low is None else facts.range_of(low, high)
+        change = of_groups.get((row[by], users))
+        if low is None:
+            change = verdict.row_of(numbers.compared, numbers, row[by], numbers.decides)
         if row["reading"] is not None and row["reading"].startswith(trials.NO_LIST):
             users = "users without a list"
         if (low is None) and row.get("reading") is None:
@@ -265,13 +278,14 @@ def _gained(numbers: Numbers) -> Section | None:
             [
                 Cell(users, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
                 Cell(markup.number(row["users"])),
+                _change_cell(change) if change else Cell(tabular.DASH),
                 Cell(row["reading"] or tabular.DASH, "", "text"),
-                Cell(markup.signed(row["hits_change"], 3)),
                 Cell(markup.signed(row["precision_change"])),
                 Cell(markup.signed(row["recall_change"])),
             ]
         )
-    head = ["relevant items", "users", "reading", "hits", f"precision@{k}", f"recall@{k}"]
+    head = ["relevant items", "users", numbers.decides, "reading"]
+    head += [f"precision@{k}", f"recall@{k}"]
     grid = Grid(
         f"Mean change from {verdict.baseline_of(numbers)}",
         head,
@@ -284,14 +298,18 @@ def _gained(numbers: Numbers) -> Section | None:
     )
     title = f"Change from {verdict.baseline_of(numbers)}, user by user"
     text = [
-        "Users by the number R of their relevant items. The tests are not adjusted for the rows.",
+        "Users by the number R of their relevant items. The reading is of precision and recall; "
+        "its tests are not adjusted for the rows.",
         "A circle is users with similar R and change, a bar is a mean; gray is what k and R allow.",
     ]
     return Section("gained", "Who gained", text, [Figure("change", title, alt)], [grid])
 
 
-def _range(low: int, high: int) -> str:
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+def _change_cell(row: Mapping[str, Any]) -> Cell:
+    """Write a difference, its interval, and its verdict."""
+    said = verdict.said_of(row)
+    ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
+    return Cell(markup.signed(row["difference"]), ends, said, f"{_MARKS.get(said, '·')} {said}")
 
 
 def _distribution(numbers: Numbers) -> Section | None:

@@ -403,9 +403,15 @@ def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> lis
             ]
             if len(rows) > _MOST_NAMES:
                 names[-1] = f"{len(rows) - _MOST_NAMES + 1} more"
-            if len(groups) == 1:
-                names = ["both" if len(rows) == 2 else f"each of {len(rows)} groups"]
             parts.append(f"{words} for {markup.listed_words(names)}")
+            if len(groups) == 1:
+                parts = [f"{words} in {'both' if len(rows) == 2 else f'each of {len(rows)} groups'}"]
+                if kind == "few":
+                    higher = sum((one["difference"] or 0) > 0 for one in rows)
+                    parts = [
+                        f"none of {len(rows)} groups alone has enough users to tell; the mean is "
+                        f"higher in {higher}"
+                    ]
         lines.append(f"For whom, by {name}{where}: {'; '.join(parts)}.")
     return lines
 
