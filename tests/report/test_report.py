@@ -283,9 +283,9 @@ def test_items_show_their_title_their_grade_and_how_they_moved(tmp_path):
     cells = [one["text"].split() for one in elements.all("td") if "details" in one["inside"]]
     cells = [cell for cell in cells if cell and cell[0] in ("Five", "Seven", "Eight", "Nine")]
     assert cells == [
-        *(["Seven"], ["Nine", "relevant,", "★3", "▲2"]),
-        *(["Eight", "out"], ["Seven", "▼1"]),
-        *(["Nine", "relevant,", "★3"], ["Five", "new"]),
+        *(["Seven"], ["Nine", "relevant,", "★grade", "3", "▲up", "2"]),
+        *(["Eight", "out"], ["Seven", "▼down", "1"]),
+        *(["Nine", "relevant,", "★grade", "3"], ["Five", "new"]),
     ]
 
 
@@ -435,7 +435,7 @@ def test_three_systems_are_summed_up_before_their_verdicts(tmp_path):
     parts = [RUN, RUN.filter(model="old").with_columns(model=pl.lit(""))]
     three = rf.report(pl.concat(parts), "map", "mrr", truth=TRUTH, baseline="old")
     first, *others = three.verdict.splitlines()
-    assert first == "Of 2 systems against old in map: 1 identical and 1 worse."
+    assert first == "Of 2 systems against old in map: 1 worse and 1 identical."
     assert "'' and old are identical in both metrics, for each of 60 users." in others
     assert others[-1].startswith("Paired t test; p is adjusted for 2 comparisons")
     text = page(three, tmp_path)
@@ -668,8 +668,15 @@ def test_a_page_can_be_heard_and_walked_by_keyboard(report, tmp_path, static):
     ids = {one["id"]: one for one in elements.found if "id" in one}
     charts = elements.all("svg")
     assert all(one["role"] == "img" for one in charts)
-    assert all(len(ids[one["aria-labelledby"]]["text"]) > 10 for one in charts)
-    assert all(len(ids[one["aria-describedby"]]["text"]) > 20 for one in charts)
+    names = [one["text"] for one in elements.all("title") if "svg" in one["inside"]]
+    assert len(names) == len(charts)
+    assert all(len(name) > 20 for name in names)
+    assert not {*names} & {one["text"] for one in elements.all("figcaption")}
+    assert all("summary" not in one["inside"] for one in elements.all("a", "button"))
+    signs = [one for one in elements.found if one.get("aria-hidden") == "true"]
+    assert {"▲", "▼"} <= {one["text"].strip() for one in signs}
+    unheard = sum(one["text"].count(sign) for one in signs for sign in "▲▼★" if one["tag"] != "g")
+    assert unheard == sum(elements.all("body")[0]["text"].count(sign) for sign in "▲▼★")
     links = [one["href"] for one in elements.all("a")]
     assert links[0] == "#content"
     assert {link.removeprefix("#") for link in links} <= {*ids}

@@ -223,7 +223,7 @@ DATA = {
         ),
     ),
     "three systems": (
-        "1 better, 1 identical and 1 worse",
+        "1 better, 1 worse and 1 identical",
         ["rr"],
         of_ranks(old=OLD, copy=OLD, new=BETTER, poor=[6, 7] * 60),
     ),

@@ -20,6 +20,7 @@ _MARKS = {
     **dict.fromkeys(("better", "higher", "ranks higher"), "▲"),
     **dict.fromkeys(("worse", "lower", "ranks lower"), "▼"),
 }
+_COLORED = {"better": "better", "worse": "worse"}
 _MOST_ROWS = 40  # of a table on the page
 
 
@@ -71,7 +72,7 @@ def _subtitle(numbers: Numbers) -> str:
 
 def _systems(numbers: Numbers) -> Section:
     """Show systems and metrics in one table, and the differences in another."""
-    grids = [_means_grid(numbers)]
+    grids = _means_grids(numbers)
     text: list[str] = []
     confidence = numbers.trial.confidence
     sure = f"{100 * confidence:.10g}%"
@@ -79,8 +80,8 @@ def _systems(numbers: Numbers) -> Section:
         alpha = f"{1 - confidence:.2g}"
         text.append(
             f"Means with {sure} intervals; below them the difference from "
-            f"{verdict.baseline_of(numbers)}. ▲ ▼: shown at p < {alpha} "
-            f"({verdict.tested(numbers)}); ·: undecided. {_bold_words(numbers)}"
+            f"{verdict.baseline_of(numbers)}. ▲ better, ▼ worse: shown at p < {alpha} "
+            f"({verdict.tested(numbers)}); · undecided. {_bold_words(numbers)}"
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
@@ -109,7 +110,7 @@ def _is_bold(numbers: Numbers) -> bool:
     return len(numbers.bold) < len(directed) * len(numbers.systems)
 
 
-def _means_grid(numbers: Numbers) -> Grid:
+def _means_grids(numbers: Numbers) -> list[Grid]:
     compared, by = numbers.compared, numbers.call.by
     noted: set[tuple[object, str]] = set() if compared is None else _noted(compared, by)
     rows = [
@@ -122,7 +123,15 @@ def _means_grid(numbers: Numbers) -> Grid:
     notes = [] if compared is None else _notes(numbers, compared)
     kind = "means" if len(rows) <= verdict.MANY else ""
     head = ["system", *numbers.names]
-    return Grid("Mean of each metric over users", head, rows, kind=kind, notes=notes)
+    return _in_two(Grid("Mean of each metric over users", head, rows, kind=kind, notes=notes))
+
+
+def _in_two(grid: Grid) -> list[Grid]:
+    """Fold the systems after the first ones of many."""
+    shown, rest = grid.rows[: verdict.MANY + 1], grid.rows[verdict.MANY + 1 :]
+    caption = f"{grid.caption}: {markup.counted(len(rest), 'more system')}"
+    more = [grid._replace(caption=caption, rows=rest, folded=True, notes=())] if rest else []
+    return [grid._replace(rows=shown), *more]
 
 
 def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
@@ -145,16 +154,15 @@ def _mean_cell(
         return Cell(tabular.DASH)
     kind = "best" if (system, metric) in numbers.bold and _is_bold(numbers) else ""
     small = markup.interval(row["ci_low"], row["ci_high"])
-    mark = ""
+    mark = said = ""
     if numbers.compared is not None and system != numbers.trial.baseline:
         tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
             said = verdict.said_of(tested)
             star = " *" * ((system, metric) in noted)
             mark = f"{_MARKS.get(said, '·')} {markup.signed(tested['difference'])}{star}"
-            kind = f"{kind} {said}" if said in ("better", "worse") else kind
-    text = markup.number(row["mean"])
-    return Cell(text, small, kind.strip(), mark)
+            kind = f"{kind} {_COLORED.get(said, '')}"
+    return Cell(markup.number(row["mean"]), small, kind.strip(), mark, said)
 
 
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
@@ -181,11 +189,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
                     ),
                     Cell(markup.p_value(row["p_adjusted"])),
                     Cell(won),
-                    Cell(
-                        f"{_MARKS.get(said, '·')} {said}" + " *" * ((system, metric) in noted),
-                        "",
-                        said,
-                    ),
+                    _verdict_cell(said, noted=(system, metric) in noted),
                 ]
             )
     drawn = table.filter(metric=numbers.decides) if many else table
@@ -298,8 +302,9 @@ def _gained(numbers: Numbers) -> Section | None:
     )
     title = f"Change from {verdict.baseline_of(numbers)}, user by user"
     text = [
-        "Users by the number R of their relevant items. The reading is of precision and recall; "
-        "its tests are not adjusted for the rows.",
+        f"Users by the number R of their relevant items. The verdict in {numbers.decides} is "
+        "adjusted for the groups, its interval is not; the reading is of precision and recall, "
+        "whose tests are not.",
         "A circle is users with similar R and change, a bar is a mean; gray is what k and R allow.",
     ]
     return Section("gained", "Who gained", text, [Figure("change", title, alt)], [grid])
@@ -309,7 +314,12 @@ def _change_cell(row: Mapping[str, Any]) -> Cell:
     """Write a difference, its interval, and its verdict."""
     said = verdict.said_of(row)
     ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
-    return Cell(markup.signed(row["difference"]), ends, said, f"{_MARKS.get(said, '·')} {said}")
+    mark = f"{_MARKS.get(said, '·')} {said}"
+    return Cell(markup.signed(row["difference"]), ends, _COLORED.get(said, ""), mark)
+
+
+def _verdict_cell(said: str, *, noted: bool = False) -> Cell:
+    return Cell(f"{_MARKS.get(said, '·')} {said}{' *' * noted}", "", _COLORED.get(said, ""))
 
 
 def _distribution(numbers: Numbers) -> Section | None:
@@ -336,7 +346,8 @@ def _distribution(numbers: Numbers) -> Section | None:
     )
     zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[:2]]
     title = f"{numbers.user_metric} is 0 for {markup.listed_words(zero)}"
-    return Section("distribution", "User by user", (), [Figure("distribution", title, alt)], [grid])
+    figure = Figure("distribution", title, alt)
+    return Section("distribution", "User by user", (), [figure], _in_two(grid))
 
 
 def _segments(numbers: Numbers) -> Section | None:
@@ -396,7 +407,7 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
             [
                 Cell(label, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
                 Cell(markup.signed(row["difference"]), ends),
-                Cell(f"{_MARKS.get(said, '·')} {said}", "", said),
+                _verdict_cell(said),
                 Cell(markup.number(row["users"])),
                 Cell(markup.number(row["baseline_mean"])),
                 Cell(markup.number(row["mean"])),
@@ -421,7 +432,7 @@ def _lists(numbers: Numbers) -> Section | None:
     hollow = " Hollow: never judged." if people.has_misses else ""
     text = [
         f"The greatest losses and gains in {metric}, where both {before} and {after} have a list.",
-        f"Colored: relevant; ★: its grade.{hollow} ▲ ▼: moved; new, out: in one of the two lists.",
+        f"Colored: relevant; ★ its grade.{hollow} ▲ moved up, ▼ down; new, out: in one of the two.",
     ]
     if people.missed:
         text.append(f"{markup.counted(people.missed, 'more user')} without a list of one or both.")
@@ -464,7 +475,8 @@ def _item_cell(item: Item | None, people: People) -> Cell:
     if item is None:
         return Cell(tabular.DASH)
     title = people.titles[item.item]
-    return Cell(title, "", explorer.look_of(item, people), explorer.mark_of(item))
+    look = explorer.look_of(item, people)
+    return Cell(title, "", look, explorer.mark_of(item), "relevant," * (look == "hit"))
 
 
 def _health(numbers: Numbers) -> Section:

@@ -41,12 +41,12 @@ NO_DOUBT = "Nothing was found: see Data health for what was checked."
 _OUTCOMES = {
     "better": "better",
     "higher": "higher",
+    "worse": "worse",
+    "lower": "lower",
     "mixed": "mixed",
     "same": "the same",
     "identical": "identical",
     "few": "with too few users to tell",
-    "worse": "worse",
-    "lower": "lower",
 }
 _NEXT = {
     "better": "Look at those who lose before you decide",
@@ -61,10 +61,10 @@ _NO_LOSS = "Decide by what the values do not show, such as cost"
 _OTHER_METRIC = "Compare by a metric that can tell them apart"
 #: What the common metrics ask.
 _QUESTIONS = {
-    "ndcg": "how close the order{of_first} is to the best possible one",
-    "precision": "how much of what is shown{in_first} is wanted",
-    "recall": "how much of what users want is shown{in_first}",
-    "hit": "how many users find at least one wanted item{in_first}",
+    "ndcg": "how close the order of {first} is to the best possible one",
+    "precision": "how much of {first} is wanted",
+    "recall": "how much of what users want is in {first}",
+    "hit": "how many users find at least one wanted item in {first}",
     **dict.fromkeys(("map", "ap"), "whether wanted items are ranked above unwanted ones"),
     **dict.fromkeys(("mrr", "rr"), "how soon a user meets a wanted item"),
 }
@@ -313,9 +313,8 @@ def _question(numbers: Numbers) -> list[str]:
     name, _, k = numbers.decides.partition("@")
     if name not in _QUESTIONS or not facts.is_label(numbers.decides, numbers):
         return []
-    items = f"the first {markup.counted(int(k), 'item')}" if k else ""
-    of_first, in_first = (f" {word} {items}" if k else "" for word in ("of", "in"))
-    words = _QUESTIONS[name].format(of_first=of_first, in_first=in_first)
+    first = f"the first {k} items" if k else "the list"
+    words = _QUESTIONS[name].format(first=first.replace(" 1 items", " item"))
     return [f"{numbers.decides}: {words}, from 0 to 1."]
 
 
@@ -392,7 +391,7 @@ def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> lis
     where = f" in {numbers.decides}" if outcome.kind == "mixed" else ""
     for name, groups in _groups(numbers, row).items():
         parts: list[str] = []
-        for kind in sorted(groups, key=lambda kind: (kind != outcome.kind, kind == "few")):
+        for kind in sorted({*_OUTCOMES} & {*groups}, key=[outcome.kind, *_OUTCOMES].index):
             words = _OUTCOMES[kind].removeprefix("with ")
             words = f"also {words}" if kind == outcome.kind and kind != "few" else words
             if {kind, outcome.kind} == {"better", "worse"}:
@@ -405,15 +404,20 @@ def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> lis
                 names[-1] = f"{len(rows) - _MOST_NAMES + 1} more"
             parts.append(f"{words} for {markup.listed_words(names)}")
             if len(groups) == 1:
-                parts = [f"{words} in {'both' if len(rows) == 2 else f'each of {len(rows)} groups'}"]
-                if kind == "few":
-                    higher = sum((one["difference"] or 0) > 0 for one in rows)
-                    parts = [
-                        f"none of {len(rows)} groups alone has enough users to tell; the mean is "
-                        f"higher in {higher}"
-                    ]
+                parts = [_alike(rows, name, words, kind)]
         lines.append(f"For whom, by {name}{where}: {'; '.join(parts)}.")
     return lines
+
+
+def _alike(rows: Sequence[Mapping[str, Any]], name: str, words: str, kind: str) -> str:
+    """Write the one outcome of all groups."""
+    changes = markup.listed_words([f"{_change(row)} for {text_of(row[name])}" for row in rows])
+    if len(rows) > _MOST_NAMES:
+        higher = sum((row["difference"] or 0) > 0 for row in rows)
+        changes = f"higher in {higher} of {len(rows)} groups"
+    if kind == "few":
+        return f"{changes}; no group alone has enough users to tell"
+    return f"{words} in each group" + ("" if kind in ("identical", "same") else f": {changes}")
 
 
 def _in_group(row: Mapping[str, Any], kind: str) -> str:
@@ -453,7 +457,7 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     line += f", and {lost[0]} ({lost[1]} to {lost[2]}) lose{much}"
     if row["worst_mean"] and row["share"]:
         worst = markup.interval(row["worst_low"], row["worst_high"], sign=True)
-        line += f"; the 5% with the worst change have a mean of {markup.signed(row['worst_mean'])}"
+        line += f"; the 5% with the worst changes average {markup.signed(row['worst_mean'])}"
         line += f" ({worst})" if worst else ""
     return [f"{line}."]
 
