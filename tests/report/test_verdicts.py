@@ -40,7 +40,9 @@ def in_groups(*, relevant=None, **groups):
     if relevant is None:
         data["truth"] = data["truth"].with_columns(country=pl.Series(names))
         return {**data, "segments": "country"}
-    more = [(user, f"more {n}") for user, name in enumerate(names) for n in range(1, relevant[name])]
+    more = [
+        (user, f"more {n}") for user, name in enumerate(names) for n in range(1, relevant[name])
+    ]
     more = pl.DataFrame(more, schema=["user", "item"], orient="row")
     return {**data, "truth": data["truth"].vstack(more)}
 

@@ -398,19 +398,20 @@ def _changes(
     least = traits.width / 10 if isfinite(traits.width) else 0.0
     value = pl.col(decides).cast(pl.Float64).alias("value")
     rows = values.rows.select(call.by, user, value).drop_nulls(["value", user])
-    of = {name[0]: table for name, table in rows.partition_by(call.by, as_dict=True).items()}
-    changes: dict[object, Changes] = {}
-    for system in shown:
-        if not {system, call.trial.baseline} <= {*of}:
-            continue
-        both = of[call.trial.baseline].join(of[system], on=user, suffix=" after")
-        gain = ((both["value after"] - both["value"]) * sign).round(12)
-        number, users = int((gain > least).sum()), len(both)
-        zero = int(((both["value"] == 0) & (both["value after"] == 0)).sum())
-        ends = harm.interval_of_share(number, users, call.trial.confidence)
-        users = max(1, users)
-        changes[system] = Changes((number / users, *ends), zero / users)
-    return changes
+    before = rows.filter(pl.col(call.by) == pl.lit(call.trial.baseline, rows.schema[call.by]))
+    both = rows.join(before.select(user, before="value"), on=user)
+    counts = both.group_by(call.by).agg(
+        ((pl.col("value") - pl.col("before")) * sign).round(12).gt(least).sum(),
+        pl.all_horizontal(pl.col("value", "before") == 0).sum().alias("zero"),
+        pl.len().alias("users"),
+    )
+    return {
+        name: Changes(
+            (won / users, *harm.interval_of_share(won, users, call.trial.confidence)), zero / users
+        )
+        for name, won, zero, users in counts.rows()
+        if name in shown
+    }
 
 
 def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
@@ -529,30 +530,23 @@ def _has_misses(call: ReportCall) -> bool:
 
 def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None:
     """Average a metric with the smallest relevant grade for each unjudged item of the first k."""
-    columns, metric = call.columns, next(name for name in call.metrics if _name_of(name) == decides)
-    user, item, grade = (columns.get(name, name) for name in ("user", "item", "relevance"))
+    user, rank, grade = (call.columns.get(name, name) for name in ("user", "rank", "relevance"))
+    run, options = call.run.filter(pl.col(call.by) == system), dict(call.options)
+    if call.truth is not None:
+        exclude = options.pop("exclude", None)
+        run = verbs.judge(run, call.truth, by=call.by, exclude=exclude, **call.columns)
+        rank, grade, options = (
+            "rank",
+            "relevance",
+            options | {"rank": "rank", "relevance": "relevance"},
+        )
     least = call.settings.relevant_at
-    at_least = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
-    run = call.run.filter(pl.col(call.by) == system)
-    if call.truth is None:
-        of_first = pl.col(columns.get("rank", "rank")) <= call.k
-        smallest = call.run.filter(at_least).select(pl.col(grade).min()).collect().item()
-        would_count = of_first & pl.col(grade).is_null() & at_least.any().over(user)
-        run = run.with_columns(pl.when(would_count).then(smallest).otherwise(grade).alias(grade))
-        mean = evaluation.evaluate(run, metric, by=call.by, **call.options).collect()
-        return cast("float | None", mean[decides].item())
-    relevant = call.truth.filter(at_least)
-    judged = verbs.judge(run, call.truth, by=call.by, exclude=call.settings.exclude, **columns)
-    first = judged.filter((pl.col("rank") <= call.k) & pl.col("relevance").is_null())
-    types = call.truth.collect_schema()
-    like = relevant.drop(item, grade).unique(user, keep="first", maintain_order=True)
-    added = (
-        first.select(pl.col(name).cast(types[name]) for name in (user, item))
-        .join(like, on=user)
-        .join(relevant.select(pl.col(grade).min()), how="cross")
-    )
-    truth = pl.concat([call.truth, added], how="diagonal_relaxed")
-    mean = evaluation.evaluate(run, metric, truth=truth, by=call.by, **call.options).collect()
+    relevant = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
+    counts = (pl.col(rank) <= call.k) & pl.col(grade).is_null() & relevant.any().over(user)
+    smallest = pl.col(grade).filter(relevant).min()
+    run = run.with_columns(pl.when(counts).then(smallest).otherwise(grade).alias(grade))
+    metric = next(metric for metric in call.metrics if _name_of(metric) == decides)
+    mean = evaluation.evaluate(run, metric, by=call.by, **options).collect()
     return cast("float | None", mean[decides].item())
 
 

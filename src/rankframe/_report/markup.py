@@ -22,21 +22,16 @@ if TYPE_CHECKING:
 
 _MINUS = "\u2212"
 _FONT = 'system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
+_SIZES = {"labelFontSize": 12, "titleFontSize": 12}
 #: The text of charts inherits its colors from the page, so that both schemes are readable.
 _CONFIG: dict[str, Any] = {
     "background": "white",  # replaced by the style of the page
     "aria": False,  # a chart is one picture, with a text and a table beside it
     "font": _FONT,
     "view": {"stroke": None},
-    "axis": {
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "titlePadding": 12,
-    },
-    "header": {"labelFontSize": 12, "titleFontSize": 12, "labelFontWeight": "bold"},
-    "legend": {"labelFontSize": 12, "titleFontSize": 12, "columnPadding": 20},
-    "title": {"fontSize": 14, "subtitleFontSize": 12, "anchor": "start"},
+    "axis": {**_SIZES, "titleFontWeight": "normal", "titlePadding": 12},
+    "header": {**_SIZES, "labelFontWeight": "bold"},
+    "legend": {**_SIZES, "columnPadding": 20},
 }
 _PLACES = re.compile(r' (?:d|transform|x1?|x2|y1?|y2|width|height)="[^"]*"')
 _TEXT = re.compile(r">[^<>]+<")

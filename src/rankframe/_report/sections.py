@@ -174,35 +174,17 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             row = verdict.row_of(table, numbers, system, metric)
             if not row:
                 continue
-            said = verdict.said_of(row)
             counts = [row[name] for name in ("wins", "ties", "losses")]
             won = " / ".join(map(markup.number, counts)) if counts[0] is not None else tabular.DASH
-            rows.append(
-                [
-                    Cell(metric, verdict.text_of(system)),
-                    Cell(markup.number(row["users"])),
-                    Cell(markup.number(row["baseline_mean"])),
-                    Cell(markup.number(row["mean"])),
-                    Cell(
-                        markup.signed(row["difference"]),
-                        markup.interval(row["ci_low"], row["ci_high"], sign=True),
-                    ),
-                    Cell(markup.p_value(row["p_adjusted"])),
-                    Cell(won),
-                    _verdict_cell(said, noted=(system, metric) in noted),
-                ]
-            )
+            numbers_of = (row[name] for name in ("users", "baseline_mean", "mean"))
+            texts = [*map(markup.number, numbers_of), markup.p_value(row["p_adjusted"]), won]
+            cells = [Cell(text) for text in texts]
+            change = _change_cell(row, " *" * ((system, metric) in noted))
+            rows.append([Cell(metric, verdict.text_of(system)), change, *cells])
     drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
-    head = [
-        "metric",
-        "users",
-        verdict.baseline_of(numbers),
-        "system",
-        "difference",
-        "p",
-    ]
-    head += ["higher / equal / lower", "verdict"]
+    head = ["metric", "difference", "users", verdict.baseline_of(numbers), "system", "p"]
+    head.append("higher / equal / lower")
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
 
@@ -234,13 +216,7 @@ def _cuts(numbers: Numbers) -> Section | None:
     text = ["Overlapping bands are not a test: the table of differences has the tests."]
     if not numbers.pairs:
         text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
-    return Section(
-        "over-k",
-        "Over k",
-        text,
-        figures,
-        [grid],
-    )
+    return Section("over-k", "Over k", text, figures, [grid])
 
 
 def _lead_of(numbers: Numbers, name: str) -> str:
@@ -262,64 +238,32 @@ def _lead_of(numbers: Numbers, name: str) -> str:
 
 
 def _gained(numbers: Numbers) -> Section | None:
-    if not numbers.pairs or numbers.diagnosis is None:
+    """Show each user's change, and the differences in groups of users, where diagnose has them."""
+    if numbers.diagnosis is None:
         return None
-    table, k, by = numbers.diagnosis, numbers.call.k, numbers.call.by
-    tested = {} if numbers.of_relevant is None else numbers.of_relevant.to_dicts()
-    of_groups = {(row[by], row[facts.RELEVANT]): row for row in tested}
-    rows: list[list[Cell]] = []
-    for row in table.to_dicts():
-        low, high = row["relevant_low"], row["relevant_high"]
-        users = "all users" if low is None else facts.range_of(low, high)
-        change = of_groups.get((row[by], users))
-        if low is None:
-            change = verdict.row_of(numbers.compared, numbers, row[by], numbers.decides)
-        if row["reading"] is not None and row["reading"].startswith(trials.NO_LIST):
-            users = "users without a list"
-        if (low is None) and row.get("reading") is None:
-            continue
-        rows.append(
-            [
-                Cell(users, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
-                Cell(markup.number(row["users"])),
-                _change_cell(change) if change else Cell(tabular.DASH),
-                Cell(row["reading"] or tabular.DASH, "", "text"),
-                Cell(markup.signed(row["precision_change"])),
-                Cell(markup.signed(row["recall_change"])),
-            ]
-        )
-    head = ["relevant items", "users", numbers.decides, "reading"]
-    head += [f"precision@{k}", f"recall@{k}"]
-    grid = Grid(
-        f"Mean change from {verdict.baseline_of(numbers)}",
-        head,
-        rows,
-        words=["reading"],
-    )
+    k, baseline, table = numbers.call.k, verdict.baseline_of(numbers), numbers.of_relevant
     alt = (
-        f"Change of precision@{k} and recall@{k} from {verdict.baseline_of(numbers)} "
-        "user by user, over the number of relevant items of the user; the table has the means."
+        f"Change of precision@{k} and recall@{k} from {baseline} user by user, over the number of "
+        "relevant items of the user."
     )
-    title = f"Change from {verdict.baseline_of(numbers)}, user by user"
-    text = [
-        f"Users by the number R of their relevant items. The verdict in {numbers.decides} is "
-        "adjusted for the groups, its interval is not; the reading is of precision and recall, "
-        "whose tests are not.",
-        "A circle is users with similar R and change, a bar is a mean; gray is what k and R allow.",
-    ]
-    return Section("gained", "Who gained", text, [Figure("change", title, alt)], [grid])
+    figure = Figure("change", f"Change from {baseline}, user by user", alt)
+    circles = (
+        "A circle is users with similar R and change, a bar is a mean; gray is what k and R allow."
+    )
+    text = [f"Users by the number R of their relevant items. {circles}"]
+    grids: list[Grid] = []
+    if table is not None:
+        text.append(_tests_of(numbers, facts.RELEVANT, table))
+        grids.append(_segment_grid(numbers, facts.RELEVANT, table))
+    return Section("gained", "Who gained", text, [figure], grids)
 
 
-def _change_cell(row: Mapping[str, Any]) -> Cell:
+def _change_cell(row: Mapping[str, Any], star: str = "") -> Cell:
     """Write a difference, its interval, and its verdict."""
     said = verdict.said_of(row)
     ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
-    mark = f"{_MARKS.get(said, '·')} {said}"
+    mark = f"{_MARKS.get(said, '·')} {said}{star}"
     return Cell(markup.signed(row["difference"]), ends, _COLORED.get(said, ""), mark)
-
-
-def _verdict_cell(said: str, *, noted: bool = False) -> Cell:
-    return Cell(f"{_MARKS.get(said, '·')} {said}{' *' * noted}", "", _COLORED.get(said, ""))
 
 
 def _distribution(numbers: Numbers) -> Section | None:
@@ -362,28 +306,15 @@ def _segments(numbers: Numbers) -> Section | None:
         figures.append(Figure(f"segment-{place}", title, alt))
         alt = f"Share of users without a list by {name}."
         figures.append(Figure(f"segment-{place}-missed", "Users without a list", alt))
-    families = [_family(numbers, name, table) for name, table in numbers.segments.items()]
-    text = " ".join([f"{numbers.decides} by segment.", *filter(None, families)])
-    return Section("segments", "Segments", [text], figures, grids)
+    tables = numbers.segments.items() if numbers.pairs else ()
+    of_tables = [_tests_of(numbers, name, table) for name, table in tables]
+    return Section("segments", "Segments", of_tables, figures, grids)
 
 
-def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
-    """Write over which comparisons the p of a table of segments is corrected."""
-    trial = numbers.trial
-    tests = table["p_value"].count() if "p_value" in table.columns else 0
-    if tests < 2:
-        return ""
-    of_table = f"By {name}, p" if len(numbers.segments) > 1 else "p"
-    if trial.correction is None:
-        return f"{of_table} is without correction for {tests} comparisons."
-    if trial.test in trials.JOINT_TESTS:
-        return f"{of_table} is corrected over {sentences.family_of(trial)} of each segment."
-    systems, segments = table[numbers.call.by].n_unique(), table[name].n_unique()
-    family = f"{markup.counted(systems, 'system')} × {markup.counted(segments, 'segment')}"
-    of_all = f"all {tests} comparisons: {family}"
-    if tests < systems * segments:
-        of_all = f"{tests} comparisons, those with a test of {family}"
-    return f"{of_table} is after {sentences.CORRECTIONS[trial.correction]} for {of_all}."
+def _tests_of(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
+    """Write which test the verdicts of groups are of."""
+    how = sentences.tested_in_words(numbers.trial, table)
+    return f"{numbers.decides} by {name}: {how}; intervals are not corrected."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
@@ -401,24 +332,15 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
             ]
             rows.append(cells)
             continue
-        said = verdict.said_of(row)
-        ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
-        rows.append(
-            [
-                Cell(label, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
-                Cell(markup.signed(row["difference"]), ends),
-                _verdict_cell(said),
-                Cell(markup.number(row["users"])),
-                Cell(markup.number(row["baseline_mean"])),
-                Cell(markup.number(row["mean"])),
-                Cell(markup.p_value(row["p_adjusted"])),
-            ]
-        )
+        system = verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""
+        counts = [Cell(markup.number(row[it])) for it in ("users", "baseline_mean", "mean")]
+        p = Cell(markup.p_value(row["p_adjusted"]))
+        rows.append([Cell(label, system), _change_cell(row), *counts, p])
     head = [name, "users", "mean"]
     if numbers.pairs:
         baseline = verdict.baseline_of(numbers)
         system = "system" if len(numbers.shown) > 1 else verdict.text_of(numbers.chosen)
-        head = [name, "difference", "verdict", "users", baseline, system, "p"]
+        head = [name, "difference", "users", baseline, system, "p"]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
     return Grid(f"{numbers.decides} by {name}{more}", head, rows)
 

@@ -25,7 +25,6 @@ USERS: Mapping[Users, str] = {
 }
 _FEW_USERS = 30
 _PAIR = 2
-_NO_CHANGE = ("no difference seen", "unchanged", "no test")  # readings that claim nothing
 MANY = 6  # systems that fit beside each other
 #: Counts that are wrong if above 0, and counts that may do harm if they are large.
 WRONG = ("null_", "invalid_", "nonfinite_", "duplicates", "shared_ranks", "user_ids", "item_ids")
@@ -371,7 +370,7 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
         lines = [*_for_whom(row, numbers, outcome), *_wins(row, numbers), *_harm(numbers, system)]
     if outcome.kind != "mixed":
         lines += _others(numbers, system)
-    return Verdict(outcome.kind, outcome.sentence, lines + _reading(numbers, system, outcome))
+    return Verdict(outcome.kind, outcome.sentence, lines)
 
 
 def _groups(numbers: Numbers, row: Mapping[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -397,9 +396,7 @@ def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> lis
             if {kind, outcome.kind} == {"better", "worse"}:
                 words = f"but {words}"
             rows = groups[kind]
-            names = [
-                f"{text_of(one[name])} ({_in_group(one, kind)})" for one in rows[:_MOST_NAMES]
-            ]
+            names = [f"{text_of(one[name])} ({_in_group(one, kind)})" for one in rows[:_MOST_NAMES]]
             if len(rows) > _MOST_NAMES:
                 names[-1] = f"{len(rows) - _MOST_NAMES + 1} more"
             parts.append(f"{words} for {markup.listed_words(names)}")
@@ -473,20 +470,6 @@ def _others(numbers: Numbers, system: object) -> list[str]:
             metrics.setdefault(said_of(row), []).append(metric + change)
     words = [f"{said} in {markup.listed_words(names)}" for said, names in metrics.items()]
     return [f"Other metrics: {'; '.join(words)}."] if words else []
-
-
-def _reading(numbers: Numbers, system: object, outcome: Outcome) -> list[str]:
-    """Write the reading of ``diagnose``, whose tests are corrected over two changes only."""
-    if numbers.diagnosis is None:
-        return []
-    by, k = numbers.call.by, numbers.call.k
-    of_system = pl.col(by) == pl.lit(system, dtype=numbers.diagnosis.schema[by])
-    overall = numbers.diagnosis.filter(of_system & pl.col("relevant_low").is_null())
-    reading = next(iter(overall["reading"].to_list()[::-1]), None) or _NO_CHANGE[0]
-    if reading.startswith((*_NO_CHANGE, f"{outcome.kind} overall")):
-        return []
-    alone = ", by tests that are not adjusted for the others" if outcome.kind == "few" else ""
-    return [f"precision@{k} and recall@{k} together{alone}: {reading}."]
 
 
 def fine_print(numbers: Numbers) -> list[str]:
