@@ -8,7 +8,15 @@ from typing import NamedTuple, cast
 
 import polars as pl
 
-from rankframe._comparison import comparison, cutoff_curves, diagnosis, harm, pair_tests, summaries
+from rankframe._comparison import (
+    comparison,
+    cutoff_curves,
+    diagnosis,
+    harm,
+    pair_tests,
+    summaries,
+    system_pairs,
+)
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, provenance, user_columns
 from rankframe._evaluation.values import Values
@@ -156,7 +164,7 @@ def numbers_of(call: ReportCall) -> Numbers:
             diagnosis = _diagnosis(values, call, shown)
             of_relevant = _by_relevant(values, call, diagnosis, decides)
         harmed = _harm(values, call, decides, shown)
-        changes = _changes(values, call, decides, shown)
+        changes = {} if harmed is None else _changes(values, call, decides, harmed)
         if user_metric is not None:
             listed = people.people_of(
                 values, call, user_metric, chosen, has_misses=_has_misses(call)
@@ -232,20 +240,14 @@ def _cuts(requested: Sequence[RequestedMetric], call: ReportCall) -> pl.DataFram
     bases: dict[str, int] = {}
     for metric in requested:
         base, at, cut = metric.name.rpartition("@")
-        if at and cut.isdigit() and metric.per_user and _is_label(metric, call):
+        if at and cut.isdigit() and metric.per_user and is_label(metric, call):
             bases.setdefault(base, int(cut))
     deepest = max([call.k, *bases.values()])
     steps = [k for k in _STEPS if k <= 2 * deepest][-_MOST_STEPS:]
     return cutoff_curves.labels_at([*bases], sorted({*steps, *bases.values(), call.k}))
 
 
-def is_label(name: str, numbers: Numbers) -> bool:
-    """Return whether a metric is what the label of its name means."""
-    (metric,) = [metric for metric in numbers.values.requested if metric.name == name]
-    return _is_label(metric, numbers.call)
-
-
-def _is_label(metric: RequestedMetric, call: ReportCall) -> bool:
+def is_label(metric: RequestedMetric, call: ReportCall) -> bool:
     """Return whether a name is the metric's label, so that its other cut-offs have labels, too."""
     try:
         (meant,) = labels.parse_metrics(
@@ -323,13 +325,8 @@ def _ordered(
     baseline = call.trial.baseline
     if baseline is None:
         return names
-    if isinstance(baseline, pl.Expr | pl.Series):
-        msg = f"baseline must be the name of a system, not {type(baseline).__name__}"
-        raise TypeError(msg)
-    if baseline not in names:
-        choices = sorted(names, key=str)[:10]
-        msg = f"baseline must be one of {', '.join(map(repr, choices))}, not {baseline!r}"
-        raise ValueError(msg)
+    if names != [baseline]:
+        system_pairs.systems_in(of_metric, call.by, call.trial, ())  # checks the baseline
     return [baseline, *(name for name in names if name != baseline)]
 
 
@@ -387,21 +384,16 @@ def _harm(
 
 
 def _changes(
-    values: Measurement, call: ReportCall, decides: str, shown: Sequence[object]
+    values: Measurement, call: ReportCall, decides: str, harmed: pl.DataFrame
 ) -> dict[object, Changes]:
     """Compute which share of users gain as much as ``_harm`` counts, and which have 0 from both."""
-    (metric,) = [metric for metric in values.requested if metric.name == decides]
-    if not metric.per_user:
-        return {}
-    traits, user = labels.traits_of(metric), values.values.user
-    sign = -1 if traits.higher_is_better is False else 1
-    least = traits.width / 10 if isfinite(traits.width) else 0.0
+    user, sign = values.values.user, 1 if values.directions[decides] else -1
     value = pl.col(decides).cast(pl.Float64).alias("value")
     rows = values.rows.select(call.by, user, value).drop_nulls(["value", user])
     before = rows.filter(pl.col(call.by) == pl.lit(call.trial.baseline, rows.schema[call.by]))
     both = rows.join(before.select(user, before="value"), on=user)
     counts = both.group_by(call.by).agg(
-        ((pl.col("value") - pl.col("before")) * sign).round(12).gt(least).sum(),
+        ((pl.col("value") - pl.col("before")) * sign).round(12).gt(harmed["more_than"].max()).sum(),
         pl.all_horizontal(pl.col("value", "before") == 0).sum().alias("zero"),
         pl.len().alias("users"),
     )
@@ -410,7 +402,6 @@ def _changes(
             (won / users, *harm.interval_of_share(won, users, call.trial.confidence)), zero / users
         )
         for name, won, zero, users in counts.rows()
-        if name in shown
     }
 
 
@@ -535,11 +526,8 @@ def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None
     if call.truth is not None:
         exclude = options.pop("exclude", None)
         run = verbs.judge(run, call.truth, by=call.by, exclude=exclude, **call.columns)
-        rank, grade, options = (
-            "rank",
-            "relevance",
-            options | {"rank": "rank", "relevance": "relevance"},
-        )
+        rank, grade = "rank", "relevance"
+        options |= {rank: rank, grade: grade}
     least = call.settings.relevant_at
     relevant = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
     counts = (pl.col(rank) <= call.k) & pl.col(grade).is_null() & relevant.any().over(user)

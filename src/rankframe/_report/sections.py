@@ -77,12 +77,9 @@ def _systems(numbers: Numbers) -> Section:
     confidence = numbers.trial.confidence
     sure = f"{100 * confidence:.10g}%"
     if numbers.compared is not None:
-        alpha = f"{1 - confidence:.2g}"
-        text.append(
-            f"Means with {sure} intervals; below them the difference from "
-            f"{verdict.baseline_of(numbers)}. ▲ better, ▼ worse: shown at p < {alpha} "
-            f"({verdict.tested(numbers)}); · undecided. {_bold_words(numbers)}"
-        )
+        below = f"below them the difference from {verdict.baseline_of(numbers)}"
+        marks = f"▲ better, ▼ worse: shown at p < {1 - confidence:.2g}; · undecided."
+        text.append(f"Means with {sure} intervals; {below}. {marks} {_bold_words(numbers)}")
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
             caption = "The same differences on users with a list from both"
@@ -208,14 +205,10 @@ def _cuts(numbers: Numbers) -> Section | None:
     grid = Grid("Means at each k", ["metric", *(f"k = {k}" for k in ks)], rows, folded=True)
     figures: list[Figure] = []
     for place, name in enumerate(names):
-        alt = (
-            f"Mean {name}@k of {verdict.system_names(numbers)} over k = {ks[0]} to {ks[-1]}, "
-            "with intervals."
-        )
+        what = f"Mean {name}@k of {verdict.system_names(numbers)}"
+        alt = f"{what} over k = {ks[0]} to {ks[-1]}, with intervals."
         figures.append(Figure(f"cut-{place}", _lead_of(numbers, name), alt))
-    text = ["Overlapping bands are not a test: the table of differences has the tests."]
-    if not numbers.pairs:
-        text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
+    text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
     return Section("over-k", "Over k", text, figures, [grid])
 
 
@@ -229,11 +222,9 @@ def _lead_of(numbers: Numbers, name: str) -> str:
         numbers.cuts.filter(pl.col("metric") == name, pl.col(by) == system).sort("k")["mean"]
         for system in (numbers.trial.baseline, numbers.chosen)
     )
-    higher, lower = (after > before).sum(), (after < before).sum()
-    where = f"higher at {higher} and lower at {lower} of {len(after)} cut-offs"
-    for number, word in ((higher, "higher"), (lower, "lower")):
-        if number == len(after):
-            where = f"{word} at every k"
+    higher, lower, number = (after > before).sum(), (after < before).sum(), len(after)
+    where = f"higher at {higher} and lower at {lower} of {number} cut-offs"
+    where = {higher: "higher at every k", lower: "lower at every k"}.get(number, where)
     return f"{name}@k: {verdict.text_of(numbers.chosen)} is {where}"
 
 
@@ -314,7 +305,8 @@ def _segments(numbers: Numbers) -> Section | None:
 def _tests_of(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     """Write which test the verdicts of groups are of."""
     how = sentences.tested_in_words(numbers.trial, table)
-    return f"{numbers.decides} by {name}: {how}; intervals are not corrected."
+    alone = "" if numbers.trial.test in trials.SIMULTANEOUS else "; intervals are not corrected"
+    return f"{numbers.decides} by {name}: {how}{alone}."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
@@ -325,12 +317,10 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
     for row in kept[:_MOST_ROWS]:
         label = verdict.text_of(row[name])
         if "difference" not in row:
-            cells = [
-                Cell(label, verdict.text_of(row[by])),
-                Cell(markup.number(row["users"])),
-                Cell(markup.number(row["mean"]), markup.interval(row["ci_low"], row["ci_high"])),
-            ]
-            rows.append(cells)
+            mean = markup.number(row["mean"])
+            mean_cell = Cell(mean, markup.interval(row["ci_low"], row["ci_high"]))
+            users = Cell(markup.number(row["users"]))
+            rows.append([Cell(label, verdict.text_of(row[by])), users, mean_cell])
             continue
         system = verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""
         counts = [Cell(markup.number(row[it])) for it in ("users", "baseline_mean", "mean")]

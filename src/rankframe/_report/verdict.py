@@ -310,7 +310,8 @@ def verdicts(numbers: Numbers) -> list[Verdict]:
 def _question(numbers: Numbers) -> list[str]:
     """Write what the metric that decides asks, if it is a common one."""
     name, _, k = numbers.decides.partition("@")
-    if name not in _QUESTIONS or not facts.is_label(numbers.decides, numbers):
+    (metric,) = [one for one in numbers.values.requested if one.name == numbers.decides]
+    if name not in _QUESTIONS or not facts.is_label(metric, numbers.call):
         return []
     first = f"the first {k} items" if k else "the list"
     words = _QUESTIONS[name].format(first=first.replace(" 1 items", " item"))
@@ -391,11 +392,9 @@ def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> lis
     for name, groups in _groups(numbers, row).items():
         parts: list[str] = []
         for kind in sorted({*_OUTCOMES} & {*groups}, key=[outcome.kind, *_OUTCOMES].index):
-            words = _OUTCOMES[kind].removeprefix("with ")
-            words = f"also {words}" if kind == outcome.kind and kind != "few" else words
-            if {kind, outcome.kind} == {"better", "worse"}:
-                words = f"but {words}"
-            rows = groups[kind]
+            rows, words = groups[kind], _OUTCOMES[kind].removeprefix("with ")
+            also = "also " * (kind == outcome.kind != "few")
+            words = "but " * ({kind, outcome.kind} == {"better", "worse"}) + also + words
             names = [f"{text_of(one[name])} ({_in_group(one, kind)})" for one in rows[:_MOST_NAMES]]
             if len(rows) > _MOST_NAMES:
                 names[-1] = f"{len(rows) - _MOST_NAMES + 1} more"
@@ -434,12 +433,10 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
     users, same = row["users"], row["ties"]
     more, less, equal = (markup.percent(count / users) for count in (up, down, same))
     changes = numbers.changes.get(row[numbers.call.by])
-    zero = changes.zero if changes else 0
-    both = f" ({markup.percent(zero)} have 0 with both)" if zero * users > same / 2 else ""
-    return [
-        f"In {row['metric']}, {more} of {markup.counted(users, 'user')} {words[0]}, {less} "
-        f"{words[1]}, and {equal} the same{both}."
-    ]
+    both = f" ({markup.percent(changes.zero)} have 0 with both)" if changes else ""
+    both = both if changes and changes.zero * users > same / 2 else ""
+    of_users = f"{more} of {markup.counted(users, 'user')} {words[0]}"
+    return [f"In {row['metric']}, {of_users}, {less} {words[1]}, and {equal} the same{both}."]
 
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
