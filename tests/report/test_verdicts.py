@@ -252,6 +252,24 @@ def test_a_verdict_says_what_is_true_and_as_the_golden_file_does(name):
     assert f"## {name}\n\n{text}\n" in golden
 
 
+def test_a_judged_table_warns_of_unjudged_items_as_its_run_and_truth_do():
+    data = unjudged()
+    judged = rf.judge(data["run"], data["truth"], by="model")
+    told = rf.report(judged, "rr", "ndcg@5", baseline="old", k=5).verdict
+    assert told == said("unjudged items")
+    judged = judged.with_columns(pl.col("relevance").fill_null(0))  # now all are judged
+    told = rf.report(judged, "rr", "ndcg@5", baseline="old", k=5).verdict
+    assert "never judged" not in told
+
+
+def test_bold_is_not_explained_where_every_mean_would_be():
+    systems = of_ranks(old=drawn(1, 40, range(1, 9)), new=drawn(2, 40, range(1, 9)))
+    page = rf.report(systems.pop("run"), "rr", "hit@2", baseline="old", **systems).html()
+    assert "No system is significantly worse than the best in any metric." in page
+    assert "Bold:" not in page
+    assert 'class="best' not in page
+
+
 def test_the_golden_file_has_no_other_verdict():
     titles = [line for line in GOLDEN.read_text("utf-8").splitlines() if line.startswith("## ")]
     assert titles == [f"## {name}" for name in DATA]

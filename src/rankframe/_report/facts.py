@@ -533,13 +533,10 @@ def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None
     counts = (pl.col(rank) <= call.k) & pl.col(grade).is_null() & relevant.any().over(user)
     smallest = pl.col(grade).filter(relevant).min()
     run = run.with_columns(pl.when(counts).then(smallest).otherwise(grade).alias(grade))
-    metric = next(metric for metric in call.metrics if _name_of(metric) == decides)
+    expressions = [metric for metric in call.metrics if not isinstance(metric, str)]
+    metric = next((one for one in expressions if one.meta.output_name() == decides), decides)
     mean = evaluation.evaluate(run, metric, by=call.by, **options).collect()
     return cast("float | None", mean[decides].item())
-
-
-def _name_of(metric: Metric) -> str:
-    return metric if isinstance(metric, str) else metric.meta.output_name()
 
 
 def _sources(call: ReportCall) -> pl.DataFrame:

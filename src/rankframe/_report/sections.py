@@ -21,20 +21,13 @@ _MARKS = {
     **dict.fromkeys(("worse", "lower", "ranks lower"), "▼"),
 }
 _COLORED = {"better": "better", "worse": "worse"}
+_UNTESTED = "Bold: the best mean, not tested."
 _MOST_ROWS = 40  # of a table on the page
 
 
 def page_of(numbers: Numbers, title: str | None) -> Page:
-    parts = [
-        _systems(numbers),
-        _cuts(numbers),
-        _gained(numbers),
-        _distribution(numbers),
-        _segments(numbers),
-        _lists(numbers),
-        _health(numbers),
-        conventions.conventions(numbers),
-    ]
+    parts = (_systems, _cuts, _gained, _distribution, _segments, _lists, _health)
+    sections = [make(numbers) for make in (*parts, conventions.conventions)]
     doubts = verdict.doubts(numbers)
     page = Page(
         title=title or _title(numbers),
@@ -46,7 +39,7 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
         warned=bool(doubts),
         steps=verdict.steps(numbers),
         fine=verdict.fine_print(numbers),
-        sections=[section for section in parts if section is not None],
+        sections=[section for section in sections if section is not None],
     )
     written: Page = nouns.renamed(page, numbers.nouns.write)
     return written._replace(title=page.title, note=page.note)
@@ -79,7 +72,9 @@ def _systems(numbers: Numbers) -> Section:
     if numbers.compared is not None:
         below = f"below them the difference from {verdict.baseline_of(numbers)}"
         marks = f"▲ better, ▼ worse: shown at p < {1 - confidence:.2g}; · undecided."
-        text.append(f"Means with {sure} intervals; {below}. {marks} {_bold_words(numbers)}")
+        text.append(
+            f"Means with {sure} intervals; {below}. {marks} {_bold_words(numbers)}".rstrip()
+        )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
             caption = "The same differences on users with a list from both"
@@ -94,11 +89,10 @@ def _bold_words(numbers: Numbers) -> str:
     """Write what is bold; nothing if no metric has a better direction."""
     if not numbers.bold:
         return ""
-    if numbers.compared is None or sentences.untested(numbers.compared):
-        return "Bold: the best mean, not tested."
+    tested = numbers.compared is not None and not sentences.untested(numbers.compared)
     if not _is_bold(numbers):
-        return "No system is significantly worse than the best in any metric."
-    return "Bold: not significantly worse than the best."
+        return "No system is significantly worse than the best in any metric." if tested else ""
+    return "Bold: not significantly worse than the best." if tested else _UNTESTED
 
 
 def _is_bold(numbers: Numbers) -> bool:
@@ -276,9 +270,7 @@ def _distribution(numbers: Numbers) -> Section | None:
     ]
     head = ["system", "users", "exactly 0", "10%", "25%", "median", "75%", "90%", "mean"]
     grid = Grid(f"Percentiles of {numbers.user_metric} over users", head, rows)
-    alt = (
-        f"How {numbers.user_metric} is distributed over users, for {verdict.system_names(numbers)}."
-    )
+    alt = f"How {numbers.user_metric} is distributed for {verdict.system_names(numbers)}."
     zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[:2]]
     title = f"{numbers.user_metric} is 0 for {markup.listed_words(zero)}"
     figure = Figure("distribution", title, alt)
@@ -349,9 +341,7 @@ def _lists(numbers: Numbers) -> Section | None:
     if people.missed:
         text.append(f"{markup.counted(people.missed, 'more user')} without a list of one or both.")
     groups = [
-        Group(
-            f"{verb} most with {after}", [_lists_of_person(numbers, person) for person in persons]
-        )
+        Group(f"{verb} most with {after}", [_lists_of_person(numbers, one) for one in persons])
         for verb, persons in (("Lost", people.lost), ("Gained", people.gained))
         if persons
     ]
@@ -369,18 +359,10 @@ def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
         for rank, pair in enumerate(pairs, 1)
     ]
     user = verdict.text_of(person.user)
-    values, change = explorer.summary_of(person)
     history = " · ".join(people.titles[item] for item in person.history)
-    return Lists(
-        user,
-        explorer.key_of(person.user),
-        values,
-        change,
-        explorer.kind_of(person),
-        explorer.note_of(person),
-        history,
-        Grid(f"First items of user {user}", ["", before, after], rows, kind="lists"),
-    )
+    parts = explorer.kind_of(person), explorer.note_of(person), history
+    grid = Grid(f"First items of user {user}", ["", before, after], rows, kind="lists")
+    return Lists(user, explorer.key_of(person.user), *explorer.summary_of(person), *parts, grid)
 
 
 def _item_cell(item: Item | None, people: People) -> Cell:

@@ -97,25 +97,14 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
     if not decides:
         return None
     names = text_of(system), baseline_of(numbers)
-    directions = [_direction(row, numbers) for row in rows]
     if all(_is_identical(row, numbers) for row in rows):
         return _identical(rows, names)
-    if "better" in directions and "worse" in directions:
-        better, worse = (
-            markup.listed_words(
-                [
-                    f"{row['metric']} ({_change(row)})"
-                    for row, direction in zip(rows, directions, strict=True)
-                    if direction == word
-                ]
-            )
-            for word in ("better", "worse")
-        )
-        sentence = (
-            f"The result is mixed: {names[0]} is better than {names[1]} in {better}, and worse in "
-            f"{worse}."
-        )
-        return Outcome("mixed", sentence)
+    changes = [(_direction(row, numbers), f"{row['metric']} ({_change(row)})") for row in rows]
+    better, worse = ([text for way, text in changes if way == word] for word in ("better", "worse"))
+    if better and worse:
+        claim = f"{names[0]} is better than {names[1]} in {markup.listed_words(better)}"
+        claim += f", and worse in {markup.listed_words(worse)}"
+        return Outcome("mixed", f"The result is mixed: {claim}.")
     kind = _kind(decides, numbers)
     if kind == "identical":
         return _identical([decides], names)
@@ -123,11 +112,9 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
         return Outcome(kind, _undecided(table, decides, names, numbers))
     if kind == "same":
         low, high = _ends(decides) or ("", "")
-        sentence = (
-            f"{names[0]} and {names[1]} are the same for practical purposes in "
-            f"{decides['metric']}: the difference is between {low} and {high}."
-        )
-        return Outcome(kind, sentence)
+        claim = f"{names[0]} and {names[1]} are the same for practical purposes in"
+        where = f"{decides['metric']}: the difference is between {low} and {high}."
+        return Outcome(kind, f"{claim} {where}")
     return Outcome(kind, _proved(decides, kind, names, numbers))
 
 
@@ -440,7 +427,7 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
 
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
-    """Write how many users gain and lose much, and how much the worst of them lose."""
+    """Write how many users gain and lose much."""
     row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
     if not row or not row["users"]:
         return []
@@ -449,10 +436,6 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     won = [*map(markup.percent, numbers.changes[system].gained)]
     line = f"{won[0]} of users ({won[1]} to {won[2]}) gain{much}"
     line += f", and {lost[0]} ({lost[1]} to {lost[2]}) lose{much}"
-    if row["worst_mean"] and row["share"]:
-        worst = markup.interval(row["worst_low"], row["worst_high"], sign=True)
-        line += f"; the 5% with the worst changes average {markup.signed(row['worst_mean'])}"
-        line += f" ({worst})" if worst else ""
     return [f"{line}."]
 
 
