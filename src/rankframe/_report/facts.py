@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
@@ -522,7 +522,7 @@ def _has_misses(call: ReportCall) -> bool:
 def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None:
     """Average a metric with the smallest relevant grade for each unjudged item of the first k."""
     user, rank, grade = (call.columns.get(name, name) for name in ("user", "rank", "relevance"))
-    run, options = call.run.filter(pl.col(call.by) == system), dict(call.options)
+    run, options = call.run.filter(pl.col(call.by) == system), cast("Any", dict(call.options))
     if call.truth is not None:
         exclude = options.pop("exclude", None)
         run = verbs.judge(run, call.truth, by=call.by, exclude=exclude, **call.columns)

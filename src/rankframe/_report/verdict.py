@@ -427,7 +427,7 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
 
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
-    """Write how many users gain and lose much."""
+    """Write how many users gain and lose much, and how much the worst of them lose."""
     row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
     if not row or not row["users"]:
         return []
@@ -436,6 +436,10 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     won = [*map(markup.percent, numbers.changes[system].gained)]
     line = f"{won[0]} of users ({won[1]} to {won[2]}) gain{much}"
     line += f", and {lost[0]} ({lost[1]} to {lost[2]}) lose{much}"
+    if row["worst_mean"] and row["share"]:
+        ends = markup.interval(row["worst_low"], row["worst_high"], sign=True)
+        line += f"; the worst 5% of differences average {markup.signed(row['worst_mean'])}"
+        line += f" ({ends})" if ends else ""
     return [f"{line}."]
 
 
