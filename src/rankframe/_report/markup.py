@@ -38,8 +38,8 @@ _TEXT = re.compile(r">[^<>]+<")
 _TAG = re.compile(r"<[^<>]*>")
 _ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription|aria-label)="[^"]*"')
 _DIGITS = re.compile(r"\d+\.\d{2,}")
-_SIGNS = re.compile("[★▲▼·] ?")
-_HEARD = {"★": "grade ", "▲": "up ", "▼": "down "}  # without a space: of a number
+_SIGNS = re.compile("[★▲▼·→] ?")
+_HEARD = {"★": "grade ", "▲": "up ", "▼": "down ", "→ ": "to "}  # without a space: of a number
 _WIDTH = 240  # pixels of a panel, beside its axis and legend
 
 

@@ -63,6 +63,7 @@ function show(place) {
   const wide = element("div", "", "wide");
   wide.append(table(person));
   const head = element("h3", `${data.user} ${person.id}: `);
+  head.append(element("span", `${person.kind} `, "hidden"));
   head.append(element("span", person.head, person.kind));
   panel.replaceChildren(head, element("p", person.note, "soft"));
   if (person.history.length) {

@@ -12,7 +12,8 @@ Pair: TypeAlias = tuple[str, str]
 
 INK: Pair = ("#1A1A1A", "#F2F2F2")
 GRAY: Pair = ("#666666", "#BDBDBD")
-REST: Pair = ("#707070", "#888888")  # systems that are not among the best of many
+BASELINE: Pair = ("#707070", "#888888")  # between the dark and the light colors
+REST: Pair = ("#8C8C8C", "#9C9C9C")  # systems that are not among the best of many
 PALE: Pair = ("#E4E4E4", "#4C4C4C")  # grids and areas behind the data
 USERS: Pair = ("#5A7896", "#9DB8D6")
 #: of systems: neighbors differ in lightness, and so from each other and from the baseline's gray
@@ -103,7 +104,7 @@ def mark_of(verdict: object) -> str:
 def all_pairs() -> dict[str, str]:
     """Map each color on a light background to that on a dark one."""
     verdicts = [pair for pair, _ in VERDICTS.values()]
-    return dict([*COLORS, INK, GRAY, REST, PALE, USERS, *verdicts])
+    return dict([*COLORS, INK, GRAY, BASELINE, REST, PALE, USERS, *verdicts])
 
 
 def ink(pair: Pair = INK) -> Any:
