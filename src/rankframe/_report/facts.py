@@ -500,8 +500,8 @@ def _unjudged(
         of_systems = call.run.filter(pl.col(rank) <= call.k).group_by(call.by)
         rows = of_systems.agg(pl.col(grade).is_null().mean()).collect()
     shares = {name: share for name, share in rows.rows() if name in systems and share is not None}
-    least = min(shares.values(), default=0)
-    if max(shares.values(), default=0) - least < MATTERS or not _has_misses(call):
+    least, most = (end(shares.values(), default=0) for end in (min, max))
+    if most - least < MATTERS or call.settings.judged_only or not _has_misses(call):
         return {}
     return {
         name: Unjudged(share, _if_relevant(call, decides, name) if share > least else None)

@@ -597,6 +597,7 @@ def steps(numbers: Numbers) -> list[str]:
             return ["Compare it with another system: name that one in baseline=."]
         return ["Name a system in baseline= to test the others against it."]
     lines: dict[str, list[str]] = {}
+    first = ["Judge the unjudged items, or leave them out (judged_only=True)."]
     for system in numbers.shown:
         outcome = outcome_of(numbers.compared, numbers, system)
         assert outcome is not None
@@ -608,9 +609,9 @@ def steps(numbers: Numbers) -> list[str]:
         if outcome.kind == "identical" and f" in {row['metric']}," in outcome.sentence:
             step = _OTHER_METRIC if len(numbers.names) > 1 else step
         lines.setdefault(step, []).append(text_of(system))
-    if len(lines) == 1:
-        return [f"{step}." for step in lines]
-    return [f"{step} ({markup.listed_words(names)})." for step, names in lines.items()]
+    several = len(lines) > 1
+    ends = [f" ({markup.listed_words(names)})." if several else "." for names in lines.values()]
+    return first * bool(numbers.unjudged) + [*map("".join, zip(lines, ends, strict=True))]
 
 
 def _more_users(numbers: Numbers, row: Mapping[str, Any]) -> str:
