@@ -365,8 +365,8 @@ def _groups(numbers: Numbers, row: Mapping[str, Any]) -> dict[str, dict[str, lis
     """Return the rows of each outcome in the groups of users, as the page has them."""
     groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name, table in numbers.groups.items():
-        of_system = pl.col(numbers.call.by).cast(pl.String) == str(row[numbers.call.by])
-        rows = table.filter(of_system).to_dicts()
+        of_system = pl.lit(row[numbers.call.by], dtype=table.schema[numbers.call.by])
+        rows = table.filter(pl.col(numbers.call.by) == of_system).to_dicts()
         for of_group in rows if len(rows) > 1 else []:
             groups.setdefault(name, {}).setdefault(_kind(of_group, numbers), []).append(of_group)
     return groups
