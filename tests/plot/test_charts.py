@@ -1086,7 +1086,14 @@ def test_contrast_by_hand():
 
 def test_colors_of_data_are_seen_on_both_grounds():
     shown = [*_colors.COLORS, *(pair for pair, _ in _colors.VERDICTS.values())]
-    for light, dark in [*shown, _colors.INK, _colors.GRAY, _colors.REST, _colors.USERS]:
+    for light, dark in [
+        *shown,
+        _colors.INK,
+        _colors.GRAY,
+        _colors.BASELINE,
+        _colors.REST,
+        _colors.USERS,
+    ]:
         assert contrast(light, WHITE) >= 3
         assert contrast(dark, DARK) >= 3
 
@@ -1190,7 +1197,7 @@ def test_a_baseline_is_gray_and_the_others_keep_their_colors():
 
     systems = _colors.Systems(["a", "b", "c"], "model", baseline="b")
     first, gray, second = _marks.color_of(systems)["color"].to_dict()["scale"]["range"]
-    assert gray["expr"] == _colors.ink(_colors.REST).to_dict()["expr"]
+    assert gray["expr"] == _colors.ink(_colors.BASELINE).to_dict()["expr"]
     inks = [_colors.ink(pair).to_dict()["expr"] for pair in _colors.COLORS[:2]]
     assert [first["expr"], second["expr"]] == inks
 

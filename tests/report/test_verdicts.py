@@ -29,6 +29,24 @@ def of_ranks(**ranks):
     return {"run": run, "truth": pl.DataFrame({"user": range(users), "item": "it"})}
 
 
+def in_groups(*, relevant=None, **groups):
+    """Give each group its ranks of old and new, and each user more relevant items that none lists.
+
+    Groups are countries, or numbers of relevant items.
+    """
+    ranks = [pair for pairs in groups.values() for pair in zip(*pairs, strict=True)]
+    data = of_ranks(old=[old for old, _ in ranks], new=[new for _, new in ranks])
+    names = [name for name, (old, _) in groups.items() for _ in old]
+    if relevant is None:
+        data["truth"] = data["truth"].with_columns(country=pl.Series(names))
+        return {**data, "segments": "country"}
+    more = [
+        (user, f"more {n}") for user, name in enumerate(names) for n in range(1, relevant[name])
+    ]
+    more = pl.DataFrame(more, schema=["user", "item"], orient="row")
+    return {**data, "truth": data["truth"].vstack(more)}
+
+
 def drawn(seed, users, ranks):
     """Draw ranks."""
     return random.Random(seed).choices(ranks, k=users)
@@ -170,8 +188,44 @@ DATA = {
             "users": "run",
         },
     ),
+    "better in each country": (
+        "better than",
+        ["rr"],
+        in_groups(no=(OLD, BETTER), se=(OLD[:60], BETTER[:60])),
+    ),
+    "better, but in a small country nobody can tell": (
+        "better than",
+        ["rr"],
+        in_groups(no=(OLD, BETTER), se=([2, 3, 2, 1, 4, 2, 5], [3, 2, 2, 1, 3, 3, 5])),
+    ),
+    "better overall, but not in each country": (
+        "better overall than",
+        ["rr"],
+        in_groups(
+            no=(OLD, BETTER), se=(BETTER[:60], OLD[:60]), dk=(OLD[:40], OLD[:40]), fi=([1], [1])
+        ),
+    ),
+    "no country has enough users": (
+        "too few",
+        ["rr"],
+        in_groups(
+            no=(drawn(5, 20, range(1, 9)), drawn(6, 20, range(1, 9))),
+            se=(drawn(7, 20, range(1, 9)), drawn(8, 20, range(1, 9))),
+            dk=(drawn(9, 20, range(1, 9)), drawn(10, 20, range(1, 9))),
+        ),
+    ),
+    "better for users with few relevant items": (
+        "better overall than",
+        ["rr"],
+        in_groups(
+            relevant={"few": 1, "some": 3, "many": 9},
+            few=(OLD, BETTER),
+            some=(OLD[:60], BETTER[:60]),
+            many=(BETTER[:60], OLD[:60]),
+        ),
+    ),
     "three systems": (
-        "1 better, 1 identical and 1 worse",
+        "1 better, 1 worse and 1 identical",
         ["rr"],
         of_ranks(old=OLD, copy=OLD, new=BETTER, poor=[6, 7] * 60),
     ),
@@ -196,6 +250,24 @@ def test_a_verdict_says_what_is_true_and_as_the_golden_file_does(name):
     assert DATA[name][0] in first
     golden = GOLDEN.read_text("utf-8")
     assert f"## {name}\n\n{text}\n" in golden
+
+
+def test_a_judged_table_warns_of_unjudged_items_as_its_run_and_truth_do():
+    data = unjudged()
+    judged = rf.judge(data["run"], data["truth"], by="model")
+    told = rf.report(judged, "rr", "ndcg@5", baseline="old", k=5).verdict
+    assert told == said("unjudged items")
+    judged = judged.with_columns(pl.col("relevance").fill_null(0))  # now all are judged
+    told = rf.report(judged, "rr", "ndcg@5", baseline="old", k=5).verdict
+    assert "never judged" not in told
+
+
+def test_bold_is_not_explained_where_every_mean_would_be():
+    systems = of_ranks(old=drawn(1, 40, range(1, 9)), new=drawn(2, 40, range(1, 9)))
+    page = rf.report(systems.pop("run"), "rr", "hit@2", baseline="old", **systems).html()
+    assert "No system is significantly worse than the best in any metric." in page
+    assert "Bold:" not in page
+    assert 'class="best' not in page
 
 
 def test_the_golden_file_has_no_other_verdict():

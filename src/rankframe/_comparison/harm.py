@@ -204,7 +204,7 @@ def _numbers_of(
     losses = -pair.difference if higher_is_better else pair.difference
     users = len(losses)
     number = int((losses > amount).sum())
-    low, high = _clopper_pearson(number, users, trial.confidence)
+    low, high = interval_of_share(number, users, trial.confidence)
     worst, note = [nan] * 3, None if users else pair.undefined
     if users >= FEWEST_USERS:
         worst = _worst(np.sort(losses)[::-1], trial, advance)
@@ -226,7 +226,7 @@ def _numbers_of(
     }
 
 
-def _clopper_pearson(number: int, users: int, confidence: float) -> tuple[float, float]:
+def interval_of_share(number: int, users: int, confidence: float) -> tuple[float, float]:
     """Return the exact interval of a share."""
     from scipy import stats
 

@@ -38,22 +38,17 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     call, settings, trial = numbers.call, numbers.call.settings, numbers.trial
     has_truth = call.truth is not None or settings.users is not None
     users = settings.users or ("truth" if has_truth else "run")
-    relevant = "grade > 0"
+    relevant, undefined = "grade > 0", "left out of means"
     if settings.relevant_at is not None:
-        relevant = f"grade ≥ {settings.relevant_at:g} for binary metrics"
-        relevant += (
-            "; lower grades have no gain" if settings.gains_from else "; every grade > 0 has a gain"
-        )
+        gain = "lower grades have no gain" if settings.gains_from else "every grade > 0 has a gain"
+        relevant = f"grade ≥ {settings.relevant_at:g} for binary metrics; {gain}"
+    if settings.undefined is not None:
+        undefined = f"count as {settings.undefined:g}"
     rules = [
         ("users", verdict.USERS[users]),
         ("relevant", relevant),
         ("unjudged items", "left out of lists" if settings.judged_only else "not relevant"),
-        (
-            "undefined values",
-            "left out of means"
-            if settings.undefined is None
-            else f"count as {settings.undefined:g}",
-        ),
+        ("undefined values", undefined),
         ("intervals", f"{100 * trial.confidence:.10g}%, Student's t for means, not corrected"),
     ]
     if numbers.pairs:
@@ -62,10 +57,8 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
             rules.append(("margin", _plain(trial.margin)))
         if trial.test not in ("t", "wilcoxon", "mcnemar", "tukey", "friedman"):
             rules.append(("resamples", f"{trial.resamples:,}, seed {trial.seed}"))
-    if trial.cluster is not None:
-        rules.append(("clusters", trial.cluster))
-    if settings.weights is not None:
-        rules.append(("weights", settings.weights))
+    columns = ("clusters", trial.cluster), ("weights", settings.weights)
+    rules += [(name, column) for name, column in columns if column is not None]
     import platform
     from importlib.metadata import version
 

@@ -14,6 +14,7 @@ from rankframe._report.people import Item, People, Person
 _WIDTH, _ABOVE, _BELOW = 640, 120, 44  # pixels: the strip, its dots, and the bars under them
 _BINS = 41  # an odd number: 0 is in the middle of one
 _RADIUS = 5
+_VERBS = {"better": " gains", "worse": " loses", "same": ""}
 
 
 def strip_of(numbers: Numbers) -> Strip | None:
@@ -83,7 +84,7 @@ def _dot(person: Person, number: int, stack: int, x: float, noun: str) -> Dot:
         round(x + aside, 1),
         round(_ABOVE - _RADIUS - number * gap, 1),
         kind_of(person),
-        f"{noun} {verdict.text_of(person.user)}: {change}",
+        f"{noun} {verdict.text_of(person.user)}{_VERBS[kind_of(person)]}: {change}",
     )
 
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from rankframe._comparison import comparison, cutoff_curves, diagnosis, harm, pair_tests, summaries
+from rankframe._comparison import (
+    comparison,
+    cutoff_curves,
+    diagnosis,
+    harm,
+    pair_tests,
+    summaries,
+    system_pairs,
+)
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, provenance, user_columns
 from rankframe._evaluation.values import Values
@@ -29,6 +37,7 @@ _DIGITS = 4  # of the means on the page
 MATTERS = 0.05
 OWN = "report: "  # prefix of columns that are computed in addition to the metrics
 _LISTED = f"{OWN}listed"
+RELEVANT = "number of relevant items"
 _LEVELS: dict[str, Callable[[int], pl.Expr]] = {
     "total": lambda k: trec.num_relevant(),  # noqa: ARG005  (all have one form)
     "hits": lambda k: trec.num_hits(k),
@@ -49,6 +58,13 @@ class Unjudged(NamedTuple):
 
     share: float
     value: float | None  # with the smallest relevant grade; None where few are unjudged
+
+
+class Changes(NamedTuple):
+    """The share of users who gain much, with its interval, and of those with 0 from both."""
+
+    gained: tuple[float, float, float]
+    zero: float
 
 
 class Numbers(NamedTuple):
@@ -72,8 +88,10 @@ class Numbers(NamedTuple):
     cuts: pl.DataFrame | None
     diagnosis: pl.DataFrame | None
     harm: pl.DataFrame | None  # in the metric that decides
+    changes: Mapping[object, Changes]  # of systems
     spread: pl.DataFrame | None
     segments: Mapping[str, pl.DataFrame]
+    of_relevant: pl.DataFrame | None  # as of segments, by the number of relevant items
     people: People | None
     unjudged: Mapping[object, Unjudged]
     health: pl.DataFrame
@@ -99,6 +117,16 @@ class Numbers(NamedTuple):
         """Return whether systems are compared with a baseline."""
         return self.compared is not None
 
+    @property
+    def groups(self) -> Mapping[str, pl.DataFrame]:
+        """The comparisons in groups of users: segments, or without any by relevant items."""
+        if not self.pairs:
+            return {}
+        tables = self.segments
+        if not tables and self.of_relevant is not None:
+            tables = {RELEVANT: self.of_relevant}
+        return {name: table for name, table in tables.items() if "difference" in table.columns}
+
 
 def default_metrics(k: int) -> list[str]:
     """Return the metrics of a report for which none are named."""
@@ -119,7 +147,8 @@ def numbers_of(call: ReportCall) -> Numbers:
         seed=call.trial.seed,
     ).collect()
     systems = _ordered(means, call, decides, values.directions)
-    compared = served = listed = diagnosis = harmed = None
+    compared = served = listed = diagnosis = harmed = of_relevant = None
+    changes: dict[object, Changes] = {}
     counts = _missed(rows, call.by, values.values.user)
     segments = {name: _in_segments(values, call, name, decides) for name in call.segments}
     others = [] if call.trial.baseline is None else systems[1:]
@@ -133,7 +162,9 @@ def numbers_of(call: ReportCall) -> Numbers:
             served = _compared(values.only(of_users, served_rows), call.trial)
         if _has_levels(rows) and call.settings.weights is None:
             diagnosis = _diagnosis(values, call, shown)
+            of_relevant = _by_relevant(values, call, diagnosis, decides)
         harmed = _harm(values, call, decides, shown)
+        changes = {} if harmed is None else _changes(values, call, decides, harmed)
         if user_metric is not None:
             listed = people.people_of(
                 values, call, user_metric, chosen, has_misses=_has_misses(call)
@@ -159,8 +190,10 @@ def numbers_of(call: ReportCall) -> Numbers:
         cuts=_over_cuts(values, call, cut_means),
         diagnosis=diagnosis,
         harm=harmed,
+        changes=changes,
         spread=None if user_metric is None else _spread(rows, call.by, user_metric),
         segments=segments,
+        of_relevant=of_relevant,
         people=listed,
         unjudged=_unjudged(call, decides, counted, [*systems[:1], *shown]),
         health=counted,
@@ -207,14 +240,14 @@ def _cuts(requested: Sequence[RequestedMetric], call: ReportCall) -> pl.DataFram
     bases: dict[str, int] = {}
     for metric in requested:
         base, at, cut = metric.name.rpartition("@")
-        if at and cut.isdigit() and metric.per_user and _is_label(metric, call):
+        if at and cut.isdigit() and metric.per_user and is_label(metric, call):
             bases.setdefault(base, int(cut))
     deepest = max([call.k, *bases.values()])
     steps = [k for k in _STEPS if k <= 2 * deepest][-_MOST_STEPS:]
     return cutoff_curves.labels_at([*bases], sorted({*steps, *bases.values(), call.k}))
 
 
-def _is_label(metric: RequestedMetric, call: ReportCall) -> bool:
+def is_label(metric: RequestedMetric, call: ReportCall) -> bool:
     """Return whether a name is the metric's label, so that its other cut-offs have labels, too."""
     try:
         (meant,) = labels.parse_metrics(
@@ -292,13 +325,8 @@ def _ordered(
     baseline = call.trial.baseline
     if baseline is None:
         return names
-    if isinstance(baseline, pl.Expr | pl.Series):
-        msg = f"baseline must be the name of a system, not {type(baseline).__name__}"
-        raise TypeError(msg)
-    if baseline not in names:
-        choices = sorted(names, key=str)[:10]
-        msg = f"baseline must be one of {', '.join(map(repr, choices))}, not {baseline!r}"
-        raise ValueError(msg)
+    if names != [baseline]:
+        system_pairs.systems_in(of_metric, call.by, call.trial, ())  # checks the baseline
     return [baseline, *(name for name in names if name != baseline)]
 
 
@@ -355,6 +383,28 @@ def _harm(
     ).collect()
 
 
+def _changes(
+    values: Measurement, call: ReportCall, decides: str, harmed: pl.DataFrame
+) -> dict[object, Changes]:
+    """Compute which share of users gain as much as ``_harm`` counts, and which have 0 from both."""
+    user, sign = values.values.user, 1 if values.directions[decides] else -1
+    value = pl.col(decides).cast(pl.Float64).alias("value")
+    rows = values.rows.select(call.by, user, value).drop_nulls(["value", user])
+    before = rows.filter(pl.col(call.by) == pl.lit(call.trial.baseline, rows.schema[call.by]))
+    both = rows.join(before.select(user, before="value"), on=user)
+    counts = both.group_by(call.by).agg(
+        ((pl.col("value") - pl.col("before")) * sign).round(12).gt(harmed["more_than"].max()).sum(),
+        pl.all_horizontal(pl.col("value", "before") == 0).sum().alias("zero"),
+        pl.len().alias("users"),
+    )
+    return {
+        name: Changes(
+            (won / users, *harm.interval_of_share(won, users, call.trial.confidence)), zero / users
+        )
+        for name, won, zero, users in counts.rows()
+    }
+
+
 def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
     """Describe the distribution of the users' values."""
     value = pl.col(name).cast(pl.Float64)
@@ -378,6 +428,26 @@ def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str)
     return summaries.summary_of(
         within, confidence=call.trial.confidence, method="t", resamples=1, seed=0
     ).collect()
+
+
+def _by_relevant(
+    values: Measurement, call: ReportCall, diagnosis: pl.DataFrame, decides: str
+) -> pl.DataFrame | None:
+    """Compare the systems per bin of ``diagnose`` by the metric that decides."""
+    whole = values.only([decides])
+    bins = diagnosis.select("relevant_low", "relevant_high").drop_nulls().unique().sort(pl.all())
+    if not whole.requested or len(bins) < 2:
+        return None
+    of_bins = {range_of(low, high): (low, high) for low, high in bins.rows()}
+    total = pl.col(f"{OWN}total")
+    names = [pl.when(total.is_between(*ends)).then(pl.lit(name)) for name, ends in of_bins.items()]
+    name = pl.coalesce(names).cast(pl.Enum([*of_bins])).alias(RELEVANT)
+    rows = values.rows.with_columns(name).drop_nulls(RELEVANT)
+    return _compared(whole._replace(by=[call.by, RELEVANT], rows=rows.lazy()), call.trial)
+
+
+def range_of(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _values_in_segments(values: Measurement, call: ReportCall, name: str, decides: str) -> Values:
@@ -424,20 +494,19 @@ def _unjudged(
     call: ReportCall, decides: str, counted: pl.DataFrame, systems: Sequence[object]
 ) -> dict[object, Unjudged]:
     """Compare how many of the first items were judged; empty if that hardly differs."""
-    rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}")
-    shares = dict(rows.select(call.by, "share").iter_rows())
-    shares = {name: shares[name] for name in systems if shares.get(name) is not None}
-    grade = call.columns.get("relevance", "relevance")
-    if call.truth is None or len(shares) < 2 or grade not in call.truth.collect_schema():
-        return {}
-    least = min(shares.values())
-    if max(shares.values()) - least < MATTERS:
-        return {}
-    if not _has_misses(call):
+    rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}").select(call.by, "share")
+    rank, grade = (call.columns.get(name, name) for name in ("rank", "relevance"))
+    if call.truth is None and {rank, grade} <= {*call.run.collect_schema()}:
+        of_systems = call.run.filter(pl.col(rank) <= call.k).group_by(call.by)
+        rows = of_systems.agg(pl.col(grade).is_null().mean()).collect()
+    shares = {name: share for name, share in rows.rows() if name in systems and share is not None}
+    least, most = (end(shares.values(), default=0) for end in (min, max))
+    if most - least < MATTERS or call.settings.judged_only or not _has_misses(call):
         return {}
     return {
         name: Unjudged(share, _if_relevant(call, decides, name) if share > least else None)
-        for name, share in shares.items()
+        for name in systems
+        if (share := shares.get(name)) is not None
     }
 
 
@@ -452,31 +521,22 @@ def _has_misses(call: ReportCall) -> bool:
 
 def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None:
     """Average a metric with the smallest relevant grade for each unjudged item of the first k."""
-    assert call.truth is not None
-    columns = call.columns
-    user, item, grade = (columns.get(name, name) for name in ("user", "item", "relevance"))
+    user, rank, grade = (call.columns.get(name, name) for name in ("user", "rank", "relevance"))
+    run, options = call.run.filter(pl.col(call.by) == system), cast("Any", dict(call.options))
+    if call.truth is not None:
+        exclude = options.pop("exclude", None)
+        run = verbs.judge(run, call.truth, by=call.by, exclude=exclude, **call.columns)
+        rank, grade = "rank", "relevance"
+        options |= {rank: rank, grade: grade}
     least = call.settings.relevant_at
-    at_least = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
-    relevant = call.truth.filter(at_least)
-    run = call.run.filter(pl.col(call.by) == system)
-    judged = verbs.judge(run, call.truth, by=call.by, exclude=call.settings.exclude, **columns)
-    first = judged.filter((pl.col("rank") <= call.k) & pl.col("relevance").is_null())
-    types = call.truth.collect_schema()
-    like = relevant.drop(item, grade).unique(user, keep="first", maintain_order=True)
-    added = (
-        first.select(pl.col(name).cast(types[name]) for name in (user, item))
-        .join(like, on=user)
-        .join(relevant.select(pl.col(grade).min()), how="cross")
-    )
-    truth = pl.concat([call.truth, added], how="diagonal_relaxed")
-    metric = next(metric for metric in call.metrics if _name_of(metric) == decides)
-    mean = evaluation.evaluate(run, metric, truth=truth, by=call.by, **call.options).collect()
-    value: float | None = mean[decides].item()
-    return value
-
-
-def _name_of(metric: Metric) -> str:
-    return metric if isinstance(metric, str) else metric.meta.output_name()
+    relevant = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
+    counts = (pl.col(rank) <= call.k) & pl.col(grade).is_null() & relevant.any().over(user)
+    smallest = pl.col(grade).filter(relevant).min()
+    run = run.with_columns(pl.when(counts).then(smallest).otherwise(grade).alias(grade))
+    expressions = [metric for metric in call.metrics if not isinstance(metric, str)]
+    metric = next((one for one in expressions if one.meta.output_name() == decides), decides)
+    mean = evaluation.evaluate(run, metric, by=call.by, **options).collect()
+    return cast("float | None", mean[decides].item())
 
 
 def _sources(call: ReportCall) -> pl.DataFrame:

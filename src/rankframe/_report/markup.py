@@ -22,27 +22,24 @@ if TYPE_CHECKING:
 
 _MINUS = "\u2212"
 _FONT = 'system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
+_SIZES = {"labelFontSize": 12, "titleFontSize": 12}
 #: The text of charts inherits its colors from the page, so that both schemes are readable.
 _CONFIG: dict[str, Any] = {
     "background": "white",  # replaced by the style of the page
     "aria": False,  # a chart is one picture, with a text and a table beside it
     "font": _FONT,
     "view": {"stroke": None},
-    "axis": {
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "titlePadding": 12,
-    },
-    "header": {"labelFontSize": 12, "titleFontSize": 12, "labelFontWeight": "bold"},
-    "legend": {"labelFontSize": 12, "titleFontSize": 12, "columnPadding": 20},
-    "title": {"fontSize": 14, "subtitleFontSize": 12, "anchor": "start"},
+    "axis": {**_SIZES, "titleFontWeight": "normal", "titlePadding": 12},
+    "header": {**_SIZES, "labelFontWeight": "bold"},
+    "legend": {**_SIZES, "columnPadding": 20},
 }
 _PLACES = re.compile(r' (?:d|transform|x1?|x2|y1?|y2|width|height)="[^"]*"')
 _TEXT = re.compile(r">[^<>]+<")
 _TAG = re.compile(r"<[^<>]*>")
 _ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription|aria-label)="[^"]*"')
 _DIGITS = re.compile(r"\d+\.\d{2,}")
+_SIGNS = re.compile("[★▲▼·→] ?")
+_HEARD = {"★": "grade ", "▲": "up ", "▼": "down ", "→ ": "to "}  # without a space: of a number
 _WIDTH = 240  # pixels of a panel, beside its axis and legend
 
 
@@ -212,6 +209,7 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["heard"] = heard
     template = environment.from_string(_part("report.html.j2"))
     return template.render(
         page=page,
@@ -244,27 +242,27 @@ def pictures(chart: ChartType, figure: Figure) -> list[str]:
     spec.get("spec", spec)["width"] = _WIDTH  # so narrow that it fits on a phone
     columns = _columns(spec)
     return [
-        _picture(column, f"chart-{figure.name}-{place}", figure)
-        for place, column in enumerate(columns)
+        _picture(column, f"chart-{figure.name}-{place}", f"{panel}{figure.alt}")
+        for place, (panel, column) in enumerate(columns.items())
     ]
 
 
-def _columns(spec: dict[str, Any]) -> list[dict[str, Any]]:
+def _columns(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Take the columns of panels apart."""
     facet = spec.get("facet", {})
     names = facet.get("column", {}).get("sort", [])
     if len(names) < 2:
-        return [spec]
+        return {"": spec}
     kept = spec.get("transform", [])
     field = facet["column"]["field"]
-    return [
-        {**spec, "transform": [*kept, {"filter": {"field": field, "equal": name}}]}
+    return {
+        f"{name}: ": {**spec, "transform": [*kept, {"filter": {"field": field, "equal": name}}]}
         for name in names
-    ]
+    }
 
 
-def _picture(spec: Mapping[str, Any], name: str, figure: Figure) -> str:
-    """Draw SVG with a title and a description, whose ids differ from those of other charts."""
+def _picture(spec: Mapping[str, Any], name: str, alt: str) -> str:
+    """Draw SVG with a title, whose ids differ from those of other charts."""
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(dict(spec), _version())
@@ -272,12 +270,20 @@ def _picture(spec: Mapping[str, Any], name: str, figure: Figure) -> str:
     # a chart is one picture to a screen reader: hide its parts
     svg = _TAG.sub(lambda tag: _ROLES.sub("", tag[0]), svg)
     svg = _PLACES.sub(lambda match: _DIGITS.sub(_short, match[0]), svg)
-    words = (
-        f'<title id="{name}-title">{html.escape(figure.title)}</title>'
-        f'<desc id="{name}-alt">{html.escape(figure.alt)}</desc>'
+    svg = svg.replace("<g ", '<g aria-hidden="true" ', 1)
+    words = f"<title>{html.escape(alt)}</title>"
+    return re.sub(r"<svg ([^>]*)>", lambda tag: f'<svg role="img" {tag[1]}>{words}', svg, count=1)
+
+
+def heard(text: str) -> str:
+    """Hide signs from screen readers, which read out their names, and write words for some."""
+    return _SIGNS.sub(
+        lambda sign: (
+            f'<span aria-hidden="true">{sign[0]}</span>'
+            + (f'<span class="hidden">{word}</span>' if (word := _HEARD.get(sign[0])) else "")
+        ),
+        html.escape(text),
     )
-    roles = f'role="img" aria-labelledby="{name}-title" aria-describedby="{name}-alt"'
-    return re.sub(r"<svg ([^>]*)>", lambda tag: f"<svg {roles} {tag[1]}>{words}", svg, count=1)
 
 
 def _short(digits: re.Match[str]) -> str:

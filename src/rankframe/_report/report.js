@@ -23,7 +23,12 @@ function titles(numbers) {
 function cell([number, look, mark]) {
   const made = element("td", data.titles[number], look);
   if (look === "hit") made.append(element("span", " relevant,", "hidden"));
-  if (mark) made.append(" ", element("span", mark, "mark"));
+  if (mark) {
+    const seen = element("span", mark, "mark");
+    seen.setAttribute("aria-hidden", "true");
+    const heard = mark.replace("★", "grade ").replace("▲", "up ").replace("▼", "down ");
+    made.append(" ", seen, element("span", ` ${heard}`, "hidden"));
+  }
   return made;
 }
 
@@ -58,6 +63,7 @@ function show(place) {
   const wide = element("div", "", "wide");
   wide.append(table(person));
   const head = element("h3", `${data.user} ${person.id}: `);
+  head.append(element("span", `${person.kind} `, "hidden"));
   head.append(element("span", person.head, person.kind));
   panel.replaceChildren(head, element("p", person.note, "soft"));
   if (person.history.length) {

@@ -294,11 +294,7 @@ def _marked(
     shown = [_is(directions, what) for what in _MARKS]
     verdicts = tested.select(*keys, "metric", "p_adjusted", *shown, unsaid(tested, intervals=False))
     joined = result.join(
-        verdicts,
-        on=[*keys, "metric"],
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
+        verdicts, on=[*keys, "metric"], how="left", nulls_equal=True, maintain_order="left"
     )
     unmarked = pl.col("better", "worse").fill_null(value=False)
     return joined.with_columns(unmarked).select(*keys, *_SCHEMA)

@@ -20,20 +20,14 @@ _MARKS = {
     **dict.fromkeys(("better", "higher", "ranks higher"), "▲"),
     **dict.fromkeys(("worse", "lower", "ranks lower"), "▼"),
 }
+_COLORED = {"better": "better", "worse": "worse"}
+_UNTESTED = "Bold: the best mean, not tested."
 _MOST_ROWS = 40  # of a table on the page
 
 
 def page_of(numbers: Numbers, title: str | None) -> Page:
-    parts = [
-        _systems(numbers),
-        _cuts(numbers),
-        _gained(numbers),
-        _distribution(numbers),
-        _segments(numbers),
-        _lists(numbers),
-        _health(numbers),
-        conventions.conventions(numbers),
-    ]
+    parts = (_systems, _cuts, _gained, _distribution, _segments, _lists, _health)
+    sections = [make(numbers) for make in (*parts, conventions.conventions)]
     doubts = verdict.doubts(numbers)
     page = Page(
         title=title or _title(numbers),
@@ -45,7 +39,7 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
         warned=bool(doubts),
         steps=verdict.steps(numbers),
         fine=verdict.fine_print(numbers),
-        sections=[section for section in parts if section is not None],
+        sections=[section for section in sections if section is not None],
     )
     written: Page = nouns.renamed(page, numbers.nouns.write)
     return written._replace(title=page.title, note=page.note)
@@ -71,16 +65,15 @@ def _subtitle(numbers: Numbers) -> str:
 
 def _systems(numbers: Numbers) -> Section:
     """Show systems and metrics in one table, and the differences in another."""
-    grids = [_means_grid(numbers)]
+    grids = _means_grids(numbers)
     text: list[str] = []
     confidence = numbers.trial.confidence
     sure = f"{100 * confidence:.10g}%"
     if numbers.compared is not None:
-        alpha = f"{1 - confidence:.2g}"
+        below = f"below them the difference from {verdict.baseline_of(numbers)}"
+        marks = f"▲ better, ▼ worse: shown at p < {1 - confidence:.2g}; · undecided."
         text.append(
-            f"Means with {sure} intervals; below them the difference from "
-            f"{verdict.baseline_of(numbers)}. ▲ ▼: shown at p < {alpha} "
-            f"({verdict.tested(numbers)}); ·: undecided. {_bold_words(numbers)}"
+            f"Means with {sure} intervals; {below}. {marks} {_bold_words(numbers)}".rstrip()
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
@@ -96,12 +89,19 @@ def _bold_words(numbers: Numbers) -> str:
     """Write what is bold; nothing if no metric has a better direction."""
     if not numbers.bold:
         return ""
-    if numbers.compared is None or sentences.untested(numbers.compared):
-        return "Bold: the best mean, not tested."
-    return "Bold: not significantly worse than the best."
+    tested = numbers.compared is not None and not sentences.untested(numbers.compared)
+    if not _is_bold(numbers):
+        return "No system is significantly worse than the best in any metric." if tested else ""
+    return "Bold: not significantly worse than the best." if tested else _UNTESTED
 
 
-def _means_grid(numbers: Numbers) -> Grid:
+def _is_bold(numbers: Numbers) -> bool:
+    """Return whether bold tells systems apart: it says nothing where every mean would be."""
+    directed = [metric for metric in numbers.names if numbers.directions.get(metric) is not None]
+    return len(numbers.bold) < len(directed) * len(numbers.systems)
+
+
+def _means_grids(numbers: Numbers) -> list[Grid]:
     compared, by = numbers.compared, numbers.call.by
     noted: set[tuple[object, str]] = set() if compared is None else _noted(compared, by)
     rows = [
@@ -114,7 +114,15 @@ def _means_grid(numbers: Numbers) -> Grid:
     notes = [] if compared is None else _notes(numbers, compared)
     kind = "means" if len(rows) <= verdict.MANY else ""
     head = ["system", *numbers.names]
-    return Grid("Mean of each metric over users", head, rows, kind=kind, notes=notes)
+    return _in_two(Grid("Mean of each metric over users", head, rows, kind=kind, notes=notes))
+
+
+def _in_two(grid: Grid) -> list[Grid]:
+    """Fold the systems after the first ones of many."""
+    shown, rest = grid.rows[: verdict.MANY + 1], grid.rows[verdict.MANY + 1 :]
+    caption = f"{grid.caption}: {markup.counted(len(rest), 'more system')}"
+    more = [grid._replace(caption=caption, rows=rest, folded=True, notes=())] if rest else []
+    return [grid._replace(rows=shown), *more]
 
 
 def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
@@ -135,18 +143,17 @@ def _mean_cell(
     row = verdict.row_of(numbers.means, numbers, system, metric)
     if not row:
         return Cell(tabular.DASH)
-    kind = "best" if (system, metric) in numbers.bold else ""
+    kind = "best" if (system, metric) in numbers.bold and _is_bold(numbers) else ""
     small = markup.interval(row["ci_low"], row["ci_high"])
-    mark = ""
+    mark = said = ""
     if numbers.compared is not None and system != numbers.trial.baseline:
         tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
             said = verdict.said_of(tested)
             star = " *" * ((system, metric) in noted)
             mark = f"{_MARKS.get(said, '·')} {markup.signed(tested['difference'])}{star}"
-            kind = f"{kind} {said}" if said in ("better", "worse") else kind
-    text = markup.number(row["mean"])
-    return Cell(text, small, kind.strip(), mark)
+            kind = f"{kind} {_COLORED.get(said, '')}"
+    return Cell(markup.number(row["mean"]), small, kind.strip(), mark, said)
 
 
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
@@ -158,39 +165,17 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             row = verdict.row_of(table, numbers, system, metric)
             if not row:
                 continue
-            said = verdict.said_of(row)
             counts = [row[name] for name in ("wins", "ties", "losses")]
             won = " / ".join(map(markup.number, counts)) if counts[0] is not None else tabular.DASH
-            rows.append(
-                [
-                    Cell(metric, verdict.text_of(system)),
-                    Cell(markup.number(row["users"])),
-                    Cell(markup.number(row["baseline_mean"])),
-                    Cell(markup.number(row["mean"])),
-                    Cell(
-                        markup.signed(row["difference"]),
-                        markup.interval(row["ci_low"], row["ci_high"], sign=True),
-                    ),
-                    Cell(markup.p_value(row["p_adjusted"])),
-                    Cell(won),
-                    Cell(
-                        f"{_MARKS.get(said, '·')} {said}" + " *" * ((system, metric) in noted),
-                        "",
-                        said,
-                    ),
-                ]
-            )
+            numbers_of = (row[name] for name in ("users", "baseline_mean", "mean"))
+            texts = [*map(markup.number, numbers_of), markup.p_value(row["p_adjusted"]), won]
+            cells = [Cell(text) for text in texts]
+            change = _change_cell(row, " *" * ((system, metric) in noted))
+            rows.append([Cell(metric, verdict.text_of(system)), change, *cells])
     drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
-    head = [
-        "metric",
-        "users",
-        verdict.baseline_of(numbers),
-        "system",
-        "difference",
-        "p",
-    ]
-    head += ["higher / equal / lower", "verdict"]
+    head = ["metric", "difference", "users", verdict.baseline_of(numbers), "system", "p"]
+    head.append("higher / equal / lower")
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
 
@@ -214,21 +199,11 @@ def _cuts(numbers: Numbers) -> Section | None:
     grid = Grid("Means at each k", ["metric", *(f"k = {k}" for k in ks)], rows, folded=True)
     figures: list[Figure] = []
     for place, name in enumerate(names):
-        alt = (
-            f"Mean {name}@k of {verdict.system_names(numbers)} over k = {ks[0]} to {ks[-1]}, "
-            "with intervals."
-        )
+        what = f"Mean {name}@k of {verdict.system_names(numbers)}"
+        alt = f"{what} over k = {ks[0]} to {ks[-1]}, with intervals."
         figures.append(Figure(f"cut-{place}", _lead_of(numbers, name), alt))
-    text = ["Overlapping bands are not a test: the table of differences has the tests."]
-    if not numbers.pairs:
-        text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
-    return Section(
-        "over-k",
-        "Over k",
-        text,
-        figures,
-        [grid],
-    )
+    text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
+    return Section("over-k", "Over k", text, figures, [grid])
 
 
 def _lead_of(numbers: Numbers, name: str) -> str:
@@ -241,57 +216,39 @@ def _lead_of(numbers: Numbers, name: str) -> str:
         numbers.cuts.filter(pl.col("metric") == name, pl.col(by) == system).sort("k")["mean"]
         for system in (numbers.trial.baseline, numbers.chosen)
     )
-    higher, lower = (after > before).sum(), (after < before).sum()
-    where = f"higher at {higher} and lower at {lower} of {len(after)} cut-offs"
-    for number, word in ((higher, "higher"), (lower, "lower")):
-        if number == len(after):
-            where = f"{word} at every k"
+    higher, lower, number = (after > before).sum(), (after < before).sum(), len(after)
+    where = f"higher at {higher} and lower at {lower} of {number} cut-offs"
+    where = {higher: "higher at every k", lower: "lower at every k"}.get(number, where)
     return f"{name}@k: {verdict.text_of(numbers.chosen)} is {where}"
 
 
 def _gained(numbers: Numbers) -> Section | None:
-    if not numbers.pairs or numbers.diagnosis is None:
+    """Show each user's change, and the differences in groups of users, where diagnose has them."""
+    if numbers.diagnosis is None:
         return None
-    table, k, by = numbers.diagnosis, numbers.call.k, numbers.call.by
-    rows: list[list[Cell]] = []
-    for row in table.to_dicts():
-        low, high = row["relevant_low"], row["relevant_high"]
-        users = "all users" if low is None else _range(low, high)
-        if row["reading"] is not None and row["reading"].startswith(trials.NO_LIST):
-            users = "users without a list"
-        if (low is None) and row.get("reading") is None:
-            continue
-        rows.append(
-            [
-                Cell(users, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
-                Cell(markup.number(row["users"])),
-                Cell(row["reading"] or tabular.DASH, "", "text"),
-                Cell(markup.signed(row["hits_change"], 3)),
-                Cell(markup.signed(row["precision_change"])),
-                Cell(markup.signed(row["recall_change"])),
-            ]
-        )
-    head = ["relevant items", "users", "reading", "hits", f"precision@{k}", f"recall@{k}"]
-    grid = Grid(
-        f"Mean change from {verdict.baseline_of(numbers)}",
-        head,
-        rows,
-        words=["reading"],
-    )
+    k, baseline, table = numbers.call.k, verdict.baseline_of(numbers), numbers.of_relevant
     alt = (
-        f"Change of precision@{k} and recall@{k} from {verdict.baseline_of(numbers)} "
-        "user by user, over the number of relevant items of the user; the table has the means."
+        f"Change of precision@{k} and recall@{k} from {baseline} user by user, over the number of "
+        "relevant items of the user."
     )
-    title = f"Change from {verdict.baseline_of(numbers)}, user by user"
-    text = [
-        "Users by the number R of their relevant items. The tests are not adjusted for the rows.",
-        "A circle is users with similar R and change, a bar is a mean; gray is what k and R allow.",
-    ]
-    return Section("gained", "Who gained", text, [Figure("change", title, alt)], [grid])
+    figure = Figure("change", f"Change from {baseline}, user by user", alt)
+    circles = (
+        "A circle is users with similar R and change, a bar is a mean; gray is what k and R allow."
+    )
+    text = [f"Users by the number R of their relevant items. {circles}"]
+    grids: list[Grid] = []
+    if table is not None:
+        text.append(_tests_of(numbers, facts.RELEVANT, table))
+        grids.append(_segment_grid(numbers, facts.RELEVANT, table))
+    return Section("gained", "Who gained", text, [figure], grids)
 
 
-def _range(low: int, high: int) -> str:
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+def _change_cell(row: Mapping[str, Any], star: str = "") -> Cell:
+    """Write a difference, its interval, and its verdict."""
+    said = verdict.said_of(row)
+    ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
+    mark = f"{_MARKS.get(said, '·')} {said}{star}"
+    return Cell(markup.signed(row["difference"]), ends, _COLORED.get(said, ""), mark)
 
 
 def _distribution(numbers: Numbers) -> Section | None:
@@ -313,12 +270,11 @@ def _distribution(numbers: Numbers) -> Section | None:
     ]
     head = ["system", "users", "exactly 0", "10%", "25%", "median", "75%", "90%", "mean"]
     grid = Grid(f"Percentiles of {numbers.user_metric} over users", head, rows)
-    alt = (
-        f"How {numbers.user_metric} is distributed over users, for {verdict.system_names(numbers)}."
-    )
+    alt = f"How {numbers.user_metric} is distributed for {verdict.system_names(numbers)}."
     zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[:2]]
     title = f"{numbers.user_metric} is 0 for {markup.listed_words(zero)}"
-    return Section("distribution", "User by user", (), [Figure("distribution", title, alt)], [grid])
+    figure = Figure("distribution", title, alt)
+    return Section("distribution", "User by user", (), [figure], _in_two(grid))
 
 
 def _segments(numbers: Numbers) -> Section | None:
@@ -333,28 +289,16 @@ def _segments(numbers: Numbers) -> Section | None:
         figures.append(Figure(f"segment-{place}", title, alt))
         alt = f"Share of users without a list by {name}."
         figures.append(Figure(f"segment-{place}-missed", "Users without a list", alt))
-    families = [_family(numbers, name, table) for name, table in numbers.segments.items()]
-    text = " ".join([f"{numbers.decides} by segment.", *filter(None, families)])
-    return Section("segments", "Segments", [text], figures, grids)
+    tables = numbers.segments.items() if numbers.pairs else ()
+    of_tables = [_tests_of(numbers, name, table) for name, table in tables]
+    return Section("segments", "Segments", of_tables, figures, grids)
 
 
-def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
-    """Write over which comparisons the p of a table of segments is corrected."""
-    trial = numbers.trial
-    tests = table["p_value"].count() if "p_value" in table.columns else 0
-    if tests < 2:
-        return ""
-    of_table = f"By {name}, p" if len(numbers.segments) > 1 else "p"
-    if trial.correction is None:
-        return f"{of_table} is without correction for {tests} comparisons."
-    if trial.test in trials.JOINT_TESTS:
-        return f"{of_table} is corrected over {sentences.family_of(trial)} of each segment."
-    systems, segments = table[numbers.call.by].n_unique(), table[name].n_unique()
-    family = f"{markup.counted(systems, 'system')} × {markup.counted(segments, 'segment')}"
-    of_all = f"all {tests} comparisons: {family}"
-    if tests < systems * segments:
-        of_all = f"{tests} comparisons, those with a test of {family}"
-    return f"{of_table} is after {sentences.CORRECTIONS[trial.correction]} for {of_all}."
+def _tests_of(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
+    """Write which test the verdicts of groups are of."""
+    how = sentences.tested_in_words(numbers.trial, table)
+    alone = "" if numbers.trial.test in trials.SIMULTANEOUS else "; intervals are not corrected"
+    return f"{numbers.decides} by {name}: {how}{alone}."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
@@ -365,31 +309,20 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
     for row in kept[:_MOST_ROWS]:
         label = verdict.text_of(row[name])
         if "difference" not in row:
-            cells = [
-                Cell(label, verdict.text_of(row[by])),
-                Cell(markup.number(row["users"])),
-                Cell(markup.number(row["mean"]), markup.interval(row["ci_low"], row["ci_high"])),
-            ]
-            rows.append(cells)
+            mean = markup.number(row["mean"])
+            mean_cell = Cell(mean, markup.interval(row["ci_low"], row["ci_high"]))
+            users = Cell(markup.number(row["users"]))
+            rows.append([Cell(label, verdict.text_of(row[by])), users, mean_cell])
             continue
-        said = verdict.said_of(row)
-        ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
-        rows.append(
-            [
-                Cell(label, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
-                Cell(markup.signed(row["difference"]), ends),
-                Cell(f"{_MARKS.get(said, '·')} {said}", "", said),
-                Cell(markup.number(row["users"])),
-                Cell(markup.number(row["baseline_mean"])),
-                Cell(markup.number(row["mean"])),
-                Cell(markup.p_value(row["p_adjusted"])),
-            ]
-        )
+        system = verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""
+        counts = [Cell(markup.number(row[it])) for it in ("users", "baseline_mean", "mean")]
+        p = Cell(markup.p_value(row["p_adjusted"]))
+        rows.append([Cell(label, system), _change_cell(row), *counts, p])
     head = [name, "users", "mean"]
     if numbers.pairs:
         baseline = verdict.baseline_of(numbers)
         system = "system" if len(numbers.shown) > 1 else verdict.text_of(numbers.chosen)
-        head = [name, "difference", "verdict", "users", baseline, system, "p"]
+        head = [name, "difference", "users", baseline, system, "p"]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
     return Grid(f"{numbers.decides} by {name}{more}", head, rows)
 
@@ -403,14 +336,12 @@ def _lists(numbers: Numbers) -> Section | None:
     hollow = " Hollow: never judged." if people.has_misses else ""
     text = [
         f"The greatest losses and gains in {metric}, where both {before} and {after} have a list.",
-        f"Colored: relevant; ★: its grade.{hollow} ▲ ▼: moved; new, out: in one of the two lists.",
+        f"Colored: relevant; ★ its grade.{hollow} ▲ moved up, ▼ down; new, out: in one of the two.",
     ]
     if people.missed:
         text.append(f"{markup.counted(people.missed, 'more user')} without a list of one or both.")
     groups = [
-        Group(
-            f"{verb} most with {after}", [_lists_of_person(numbers, person) for person in persons]
-        )
+        Group(f"{verb} most with {after}", [_lists_of_person(numbers, one) for one in persons])
         for verb, persons in (("Lost", people.lost), ("Gained", people.gained))
         if persons
     ]
@@ -428,25 +359,18 @@ def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
         for rank, pair in enumerate(pairs, 1)
     ]
     user = verdict.text_of(person.user)
-    values, change = explorer.summary_of(person)
     history = " · ".join(people.titles[item] for item in person.history)
-    return Lists(
-        user,
-        explorer.key_of(person.user),
-        values,
-        change,
-        explorer.kind_of(person),
-        explorer.note_of(person),
-        history,
-        Grid(f"First items of user {user}", ["", before, after], rows, kind="lists"),
-    )
+    parts = explorer.kind_of(person), explorer.note_of(person), history
+    grid = Grid(f"First items of user {user}", ["", before, after], rows, kind="lists")
+    return Lists(user, explorer.key_of(person.user), *explorer.summary_of(person), *parts, grid)
 
 
 def _item_cell(item: Item | None, people: People) -> Cell:
     if item is None:
         return Cell(tabular.DASH)
     title = people.titles[item.item]
-    return Cell(title, "", explorer.look_of(item, people), explorer.mark_of(item))
+    look = explorer.look_of(item, people)
+    return Cell(title, "", look, explorer.mark_of(item), "relevant," * (look == "hit"))
 
 
 def _health(numbers: Numbers) -> Section:

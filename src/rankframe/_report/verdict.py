@@ -25,7 +25,6 @@ USERS: Mapping[Users, str] = {
 }
 _FEW_USERS = 30
 _PAIR = 2
-_NO_CHANGE = ("no difference seen", "unchanged", "no test")  # readings that claim nothing
 MANY = 6  # systems that fit beside each other
 #: Counts that are wrong if above 0, and counts that may do harm if they are large.
 WRONG = ("null_", "invalid_", "nonfinite_", "duplicates", "shared_ranks", "user_ids", "item_ids")
@@ -41,12 +40,12 @@ NO_DOUBT = "Nothing was found: see Data health for what was checked."
 _OUTCOMES = {
     "better": "better",
     "higher": "higher",
+    "worse": "worse",
+    "lower": "lower",
     "mixed": "mixed",
     "same": "the same",
     "identical": "identical",
     "few": "with too few users to tell",
-    "worse": "worse",
-    "lower": "lower",
 }
 _NEXT = {
     "better": "Look at those who lose before you decide",
@@ -59,6 +58,16 @@ _NEXT = {
 }
 _NO_LOSS = "Decide by what the values do not show, such as cost"
 _OTHER_METRIC = "Compare by a metric that can tell them apart"
+#: What the common metrics ask.
+_QUESTIONS = {
+    "ndcg": "how close the order of {first} is to the best possible one",
+    "precision": "how much of {first} is wanted",
+    "recall": "how much of what users want is in {first}",
+    "hit": "how many users find at least one wanted item in {first}",
+    **dict.fromkeys(("map", "ap"), "whether wanted items are ranked above unwanted ones"),
+    **dict.fromkeys(("mrr", "rr"), "how soon a user meets a wanted item"),
+}
+_MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
 
 
 class Outcome(NamedTuple):
@@ -88,37 +97,25 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
     if not decides:
         return None
     names = text_of(system), baseline_of(numbers)
-    directions = [_direction(row, numbers) for row in rows]
     if all(_is_identical(row, numbers) for row in rows):
         return _identical(rows, names)
-    if "better" in directions and "worse" in directions:
-        better, worse = (
-            markup.listed_words(
-                [
-                    f"{row['metric']} ({_change(row)})"
-                    for row, direction in zip(rows, directions, strict=True)
-                    if direction == word
-                ]
-            )
-            for word in ("better", "worse")
-        )
-        sentence = (
-            f"The result is mixed: {names[0]} is better than {names[1]} in {better}, and worse in "
-            f"{worse}."
-        )
-        return Outcome("mixed", sentence)
-    if direction := _direction(decides, numbers):
-        return Outcome(direction, _proved(decides, direction, names, numbers))
-    if _is_identical(decides, numbers):
+    changes = [(_direction(row, numbers), f"{row['metric']} ({_change(row)})") for row in rows]
+    better, worse = ([text for way, text in changes if way == word] for word in ("better", "worse"))
+    if better and worse:
+        claim = f"{names[0]} is better than {names[1]} in {markup.listed_words(better)}"
+        claim += f", and worse in {markup.listed_words(worse)}"
+        return Outcome("mixed", f"The result is mixed: {claim}.")
+    kind = _kind(decides, numbers)
+    if kind == "identical":
         return _identical([decides], names)
-    if _is_same(decides, numbers):
+    if kind == "few":
+        return Outcome(kind, _undecided(table, decides, names, numbers))
+    if kind == "same":
         low, high = _ends(decides) or ("", "")
-        sentence = (
-            f"{names[0]} and {names[1]} are the same for practical purposes in "
-            f"{decides['metric']}: the difference is between {low} and {high}."
-        )
-        return Outcome("same", sentence)
-    return Outcome("few", _undecided(table, decides, names, numbers))
+        claim = f"{names[0]} and {names[1]} are the same for practical purposes in"
+        where = f"{decides['metric']}: the difference is between {low} and {high}."
+        return Outcome(kind, f"{claim} {where}")
+    return Outcome(kind, _proved(decides, kind, names, numbers))
 
 
 def _identical(rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> Outcome:
@@ -134,7 +131,9 @@ def _proved(
 ) -> str:
     system, baseline = names
     metric = row["metric"]
-    claim = f"{system} is {direction} than {baseline} in {metric}"
+    kinds = {kind for rows in _groups(numbers, row).values() for kind in rows}
+    overall = " overall" if kinds - {direction, "few"} else ""
+    claim = f"{system} is {direction}{overall} than {baseline} in {metric}"
     if direction in ("higher", "lower"):
         claim = f"{system} has a {direction} {metric} than {baseline}"
     if row["verdict"].startswith("ranks"):
@@ -182,6 +181,15 @@ def _undecided(
         size = f"{markup.percent(share)} ({raw})" if share and share > 0 else raw
         parts.append(f"they show a difference of {size} 8 times in 10")
     return "; ".join(parts) + "."
+
+
+def _kind(row: Mapping[str, Any], numbers: Numbers) -> str:
+    """Return the outcome of one metric."""
+    if direction := _direction(row, numbers):
+        return direction
+    if _is_identical(row, numbers):
+        return "identical"
+    return "same" if _is_same(row, numbers) else "few"
 
 
 def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
@@ -282,7 +290,19 @@ def verdicts(numbers: Numbers) -> list[Verdict]:
     if numbers.compared is None:
         return [_best(numbers)]
     summary = [_summary(numbers)] if len(numbers.systems) > _PAIR else []
-    return summary + [_verdict(numbers, system) for system in numbers.shown]
+    first, *rest = summary + [_verdict(numbers, system) for system in numbers.shown]
+    return [first._replace(text=[*_question(numbers), *first.text]), *rest]
+
+
+def _question(numbers: Numbers) -> list[str]:
+    """Write what the metric that decides asks, if it is a common one."""
+    name, _, k = numbers.decides.partition("@")
+    (metric,) = [one for one in numbers.values.requested if one.name == numbers.decides]
+    if name not in _QUESTIONS or not facts.is_label(metric, numbers.call):
+        return []
+    first = f"the first {k} items" if k else "the list"
+    words = _QUESTIONS[name].format(first=first.replace(" 1 items", " item"))
+    return [f"{numbers.decides}: {words}, from 0 to 1."]
 
 
 def _best(numbers: Numbers) -> Verdict:
@@ -333,12 +353,59 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
     outcome = outcome_of(numbers.compared, numbers, system)
     assert outcome is not None
     row = row_of(numbers.compared, numbers, system, numbers.decides)
-    lines = _reading(numbers, system, outcome)
+    lines: list[str] = []
     if outcome.kind != "identical":
-        lines += [*_wins(row, numbers), *_harm(numbers, system)]
+        lines = [*_for_whom(row, numbers, outcome), *_wins(row, numbers), *_harm(numbers, system)]
     if outcome.kind != "mixed":
         lines += _others(numbers, system)
     return Verdict(outcome.kind, outcome.sentence, lines)
+
+
+def _groups(numbers: Numbers, row: Mapping[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Return the rows of each outcome in the groups of users, as the page has them."""
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for name, table in numbers.groups.items():
+        of_system = pl.lit(row[numbers.call.by], dtype=table.schema[numbers.call.by])
+        rows = table.filter(pl.col(numbers.call.by) == of_system).to_dicts()
+        for of_group in rows if len(rows) > 1 else []:
+            groups.setdefault(name, {}).setdefault(_kind(of_group, numbers), []).append(of_group)
+    return groups
+
+
+def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> list[str]:
+    """Write the outcome of each group of users."""
+    lines: list[str] = []
+    where = f" in {numbers.decides}" if outcome.kind == "mixed" else ""
+    for name, groups in _groups(numbers, row).items():
+        parts: list[str] = []
+        for kind in sorted({*_OUTCOMES} & {*groups}, key=[outcome.kind, *_OUTCOMES].index):
+            rows, words = groups[kind], _OUTCOMES[kind].removeprefix("with ")
+            also = "also " * (kind == outcome.kind != "few")
+            words = "but " * ({kind, outcome.kind} == {"better", "worse"}) + also + words
+            names = [f"{text_of(one[name])} ({_in_group(one, kind)})" for one in rows[:_MOST_NAMES]]
+            if len(rows) > _MOST_NAMES:
+                names[-1] = f"{len(rows) - _MOST_NAMES + 1} more"
+            parts.append(f"{words} for {markup.listed_words(names)}")
+            if len(groups) == 1:
+                parts = [_alike(rows, name, words, kind)]
+        lines.append(f"For whom, by {name}{where}: {'; '.join(parts)}.")
+    return lines
+
+
+def _alike(rows: Sequence[Mapping[str, Any]], name: str, words: str, kind: str) -> str:
+    """Write the one outcome of all groups."""
+    changes = markup.listed_words([f"{_change(row)} for {text_of(row[name])}" for row in rows])
+    if len(rows) > _MOST_NAMES:
+        higher = sum((row["difference"] or 0) > 0 for row in rows)
+        changes = f"higher in {higher} of {len(rows)} groups"
+    if kind == "few":
+        return f"{changes}; no group alone has enough users to tell"
+    return f"{words} in each group" + ("" if kind in ("identical", "same") else f": {changes}")
+
+
+def _in_group(row: Mapping[str, Any], kind: str) -> str:
+    users = markup.counted(row["users"], "user")
+    return users if kind in ("few", "identical", "same") else f"{_change(row)}, {users}"
 
 
 def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
@@ -350,25 +417,29 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
     if higher_is_better is not None:
         up, down = (up, down) if higher_is_better else (down, up)
         words = ("do better", "worse")
-    users = markup.counted(row["users"], "user")
-    shares = f"{up:,} of {users} {words[0]}, {down:,} {words[1]}, and {row['ties']:,} the same"
-    return [f"In {row['metric']}, {shares}."]
+    users, same = row["users"], row["ties"]
+    more, less, equal = (markup.percent(count / users) for count in (up, down, same))
+    changes = numbers.changes.get(row[numbers.call.by])
+    both = f" ({markup.percent(changes.zero)} have 0 with both)" if changes else ""
+    both = both if changes and changes.zero * users > same / 2 else ""
+    of_users = f"{more} of {markup.counted(users, 'user')} {words[0]}"
+    return [f"In {row['metric']}, {of_users}, {less} {words[1]}, and {equal} the same{both}."]
 
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
-    """Write how many users lose much, and how much the worst of them lose."""
+    """Write how many users gain and lose much, and how much the worst of them lose."""
     row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
     if not row or not row["users"]:
         return []
     much = f" more than {row['more_than']:.4g}" if row["more_than"] else ""
-    ends = f"{markup.percent(row['share_low'])} to {markup.percent(row['share_high'])}"
-    line = f"{markup.percent(row['share'])} of users ({ends}) lose{much}"
-    if row["worst_mean"]:
-        worst = markup.interval(row["worst_low"], row["worst_high"], sign=True)
-        line += (
-            f"; the worst 5% of differences have the mean {markup.signed(row['worst_mean'])}"
-            f"{f' ({worst})' if worst else ''}"
-        )
+    lost = [markup.percent(row[name]) for name in ("share", "share_low", "share_high")]
+    won = [*map(markup.percent, numbers.changes[system].gained)]
+    line = f"{won[0]} of users ({won[1]} to {won[2]}) gain{much}"
+    line += f", and {lost[0]} ({lost[1]} to {lost[2]}) lose{much}"
+    if row["worst_mean"] and row["share"]:
+        ends = markup.interval(row["worst_low"], row["worst_high"], sign=True)
+        line += f"; the worst 5% of differences average {markup.signed(row['worst_mean'])}"
+        line += f" ({ends})" if ends else ""
     return [f"{line}."]
 
 
@@ -383,20 +454,6 @@ def _others(numbers: Numbers, system: object) -> list[str]:
             metrics.setdefault(said_of(row), []).append(metric + change)
     words = [f"{said} in {markup.listed_words(names)}" for said, names in metrics.items()]
     return [f"Other metrics: {'; '.join(words)}."] if words else []
-
-
-def _reading(numbers: Numbers, system: object, outcome: Outcome) -> list[str]:
-    """Write the reading of ``diagnose``, whose tests are corrected over two changes only."""
-    if numbers.diagnosis is None:
-        return []
-    by, k = numbers.call.by, numbers.call.k
-    of_system = pl.col(by) == pl.lit(system, dtype=numbers.diagnosis.schema[by])
-    overall = numbers.diagnosis.filter(of_system & pl.col("relevant_low").is_null())
-    reading = next(iter(overall["reading"].to_list()[::-1]), None) or _NO_CHANGE[0]
-    if reading.startswith((*_NO_CHANGE, f"{outcome.kind} overall")):
-        return []
-    alone = ", by tests that are not adjusted for the others" if outcome.kind == "few" else ""
-    return [f"precision@{k} and recall@{k} together{alone}: {reading}."]
 
 
 def fine_print(numbers: Numbers) -> list[str]:
@@ -540,6 +597,7 @@ def steps(numbers: Numbers) -> list[str]:
             return ["Compare it with another system: name that one in baseline=."]
         return ["Name a system in baseline= to test the others against it."]
     lines: dict[str, list[str]] = {}
+    first = ["Judge the unjudged items, or leave them out (judged_only=True)."]
     for system in numbers.shown:
         outcome = outcome_of(numbers.compared, numbers, system)
         assert outcome is not None
@@ -551,9 +609,9 @@ def steps(numbers: Numbers) -> list[str]:
         if outcome.kind == "identical" and f" in {row['metric']}," in outcome.sentence:
             step = _OTHER_METRIC if len(numbers.names) > 1 else step
         lines.setdefault(step, []).append(text_of(system))
-    if len(lines) == 1:
-        return [f"{step}." for step in lines]
-    return [f"{step} ({markup.listed_words(names)})." for step, names in lines.items()]
+    several = len(lines) > 1
+    ends = [f" ({markup.listed_words(names)})." if several else "." for names in lines.values()]
+    return first * bool(numbers.unjudged) + [*map("".join, zip(lines, ends, strict=True))]
 
 
 def _more_users(numbers: Numbers, row: Mapping[str, Any]) -> str:

@@ -12,20 +12,21 @@ Pair: TypeAlias = tuple[str, str]
 
 INK: Pair = ("#1A1A1A", "#F2F2F2")
 GRAY: Pair = ("#666666", "#BDBDBD")
+BASELINE: Pair = ("#707070", "#888888")  # between the dark and the light colors
 REST: Pair = ("#8C8C8C", "#9C9C9C")  # systems that are not among the best of many
 PALE: Pair = ("#E4E4E4", "#4C4C4C")  # grids and areas behind the data
 USERS: Pair = ("#5A7896", "#9DB8D6")
-#: of systems: distinct, also under common forms of color blindness; shapes differ, too. Gray is
-#: the baseline's, blue and orange are the verdicts'.
+#: of systems: neighbors differ in lightness, and so from each other and from the baseline's gray
+#: under all common forms of color blindness; shapes differ, too. Blue and orange are the verdicts'.
 COLORS: tuple[Pair, ...] = (
-    ("#5B2A9D", "#B79BFF"),
-    ("#6B7A00", "#E8E070"),
-    ("#C26A86", "#E8A6B8"),
-    ("#1E8C84", "#4FE0D2"),
-    ("#2B2B2B", "#F5F5F5"),
-    ("#7A4A2A", "#C9986E"),
-    ("#3E8E41", "#86E08A"),
-    ("#9C3FA8", "#E58AF0"),
+    ("#4A1F8A", "#A98BFF"),
+    ("#A39400", "#F2E85C"),
+    ("#3B1212", "#C9A08C"),
+    ("#D052C0", "#FF9CF0"),
+    ("#14502A", "#4DB877"),
+    ("#10A39E", "#8AF5EC"),
+    ("#7E3B5E", "#D58FB5"),
+    ("#5F7F00", "#B4D65A"),
 )
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 #: of verdicts: a pair that survives color blindness, and no color of a system
@@ -103,7 +104,7 @@ def mark_of(verdict: object) -> str:
 def all_pairs() -> dict[str, str]:
     """Map each color on a light background to that on a dark one."""
     verdicts = [pair for pair, _ in VERDICTS.values()]
-    return dict([*COLORS, INK, GRAY, REST, PALE, USERS, *verdicts])
+    return dict([*COLORS, INK, GRAY, BASELINE, REST, PALE, USERS, *verdicts])
 
 
 def ink(pair: Pair = INK) -> Any:

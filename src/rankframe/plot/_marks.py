@@ -110,7 +110,8 @@ def color_of(systems: Systems, *, distinct: bool = False) -> dict[str, Any]:
     """Assign a color to each system; of many, sorted best first, only to the best ones."""
     if systems.column is None:
         return {"color": alt.value(COLORS[0])}
-    coded = _coded(systems, systems.places(distinct=distinct), COLORS, REST)
+    rest = REST if systems.are_many else _colors.ink(_colors.BASELINE)
+    coded = _coded(systems, systems.places(distinct=distinct), COLORS, rest)
     return {"color": alt.Color("system:N", **coded)}
 
 
