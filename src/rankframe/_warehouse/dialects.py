@@ -41,6 +41,10 @@ class Dialect(NamedTuple):
         """Quote names."""
         return [self.name_of(name) for name in names]
 
+    def listed(self, names: Iterable[str]) -> str:
+        """Quote names, with commas between them."""
+        return ", ".join(map(self.name_of, names))
+
     def table(self, name: str | Sequence[str]) -> str:
         """Quote a dotted path, or a tuple of parts; a Jinja expression stays as it is."""
         if isinstance(name, str) and is_jinja(name):

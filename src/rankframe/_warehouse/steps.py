@@ -67,12 +67,13 @@ class Steps:
     def ctes(self) -> list[Cte]:
         """Write all steps."""
         source = self.source if self.truth is None else f"FROM {self.truth.last}\n  {self.source}"
-        ctes = [Cte(self.name, self.comment, _select(self.derived.get(1, []), source))]
+        ctes = [Cte(self.name, self.comment, select(["*", *self.derived.get(1, [])], source))]
         for step in range(1, 1 + max([0, *self.derived, *self.joined])):
             columns, joined = self.derived.get(step, []), self.joined.get(step, {})
             if step > 1 and columns:
                 words = [re.findall(r"\w+", column, re.ASCII)[-1] for column in columns]
-                ctes.append(self._after(ctes, words, _select(columns, f"FROM {ctes[-1].name}")))
+                body = select(["*", *columns], f"FROM {ctes[-1].name}")
+                ctes.append(self._after(ctes, words, body))
             for word, join in joined.items():
                 ctes.append(self._after(ctes, [word], join(ctes[-1].name)))
         return ctes
@@ -206,9 +207,10 @@ class Steps:
         return self.windows[node] if over else node
 
 
-def _select(columns: Sequence[str], source: str) -> str:
-    listed = ",\n    ".join(["*", *columns])
-    return f"  SELECT\n    {listed}\n  {source}" if columns else f"  SELECT *\n  {source}"
+def select(columns: Sequence[str], source: str) -> str:
+    """Write the body of a step: columns, and what follows them."""
+    listed = ",\n    ".join(columns)
+    return f"  SELECT *\n  {source}" if listed == "*" else f"  SELECT\n    {listed}\n  {source}"
 
 
 def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node:
