@@ -169,19 +169,17 @@ class Settings:
     def __post_init__(self) -> None:
         """Check each option by itself, and options that exclude each other."""
         check_columns(self.columns)
-        for name in (
-            "judged_only",
-            "bounds",
-            "scenarios",
-            "count_users",
-            "count_missed",
-            "single_precision",
-        ):
+        for (
+            name
+        ) in "judged_only bounds scenarios count_users count_missed single_precision".split():
             check_flag(name, getattr(self, name))
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))
-        if self.undefined is not None:
-            _check_number("undefined", self.undefined, "None or a finite number")
+        if self.undefined is not None and not (
+            is_number(self.undefined) and math.isfinite(self.undefined)
+        ):
+            msg = f"undefined must be None or a finite number, not {self.undefined!r}"
+            raise ValueError(msg)
         check_name("weights", self.weights)
         check_name("cluster", self.cluster)
         if self.relevant_at is not None and not (
@@ -281,12 +279,18 @@ def check_flag(name: str, value: object) -> None:
         raise TypeError(msg)
 
 
+def check_total(by: Sequence[str], *, total: bool) -> None:
+    """Check that there are groups, of which a row of overall means can be made."""
+    check_flag("total", total)
+    if total and not by:
+        msg = "total=True adds a row of overall means to the groups of by=: name their columns"
+        raise ValueError(msg)
+
+
 #: Choices that are gone, and what replaces them.
 _DROPPED = {
-    (
-        "design",
-        "anova",
-    ): "power is of paired tests: for all pairs, give their number as comparisons=",
+    ("design", "anova"): "power is of paired tests: for all pairs, give their number as "
+    "comparisons=",
     ("method", "percentile"): "take 'bootstrap', or 'studentized' for skewed values",
     ("test", "randomized_tukey"): "take 'max_t', which lets the variances of pairs differ",
 }
@@ -299,11 +303,13 @@ def check_dropped(name: str, value: object) -> None:
         raise ValueError(msg)
 
 
-def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+def check_choice(name: str, value: Any, choices: Sequence[str | None], also: str = "") -> Any:
+    """Return a value that is one of several; ``also`` names what else the option takes."""
     check_dropped(name, value)
-    if value not in choices:
-        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
+    if not isinstance(value, str | None) or value not in choices:
+        msg = f"{name} must be one of {', '.join(map(repr, choices))}{also}, not {value!r}"
         raise ValueError(msg)
+    return value
 
 
 def check_confidence(confidence: object) -> None:
@@ -339,9 +345,3 @@ def plain_number(value: object) -> object:
     if not is_number(value):
         return value
     return int(value) if float(value).is_integer() else float(value)
-
-
-def _check_number(name: str, value: object, wanted: str) -> None:
-    if not (is_number(value) and math.isfinite(value)):
-        msg = f"{name} must be {wanted}, not {value!r}"
-        raise ValueError(msg)

@@ -14,14 +14,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import (
-    Any,
-    Literal,
-    NamedTuple,
-    ParamSpec,
-    TypeAlias,
-    cast,
-)
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast
 
 import polars as pl
 

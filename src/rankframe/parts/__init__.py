@@ -92,11 +92,9 @@ def facts(
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
     columns = keywords.read_options(options).columns
-    tables = readers.read_run_and_truth(
-        frame, truth, by, columns, reads=(), run_alone=True, any_name=True
-    )
+    tables = _partitions.tables_of(frame, truth, by, columns)
     lacking = _partitions.lacking_of(tables)
-    groups = rules.retrieved(tables[0]).select(lacking).unique().sort(lacking)
+    groups = _partitions.groups_of(tables[0], lacking).sort(lacking)
     possible = rules.candidates(tables[-1])
     names = [name for pair in possible.items() for name in rules.count_names(*pair)]
     counts = _partitions.seen_of(tables).filter(pl.col("of").is_in(["users", *names]))
@@ -319,9 +317,7 @@ def combine(
     small, first = _stacked(several, duplicates)
     small = _recipes.added(small)
     recipe = _recipes.recipe_of(small)
-    if total and not recipe.request.by:
-        msg = "total=True adds a row of overall means to the groups of by=: name their columns"
-        raise ValueError(msg)
+    keywords.check_total(recipe.request.by, total=total)
     if total and recipe.grouped and recipe.labels:
         name = next(iter(recipe.labels))
         msg = (
@@ -443,9 +439,6 @@ def values(
 
 
 def _merged_facts(several: Sequence[Facts]) -> Facts:
-    if not several:
-        msg = "there is no part: pass what facts or sums returned for each"
-        raise ValueError(msg)
     first, *rest = several
     types = _types_of(first)
     for other in rest:
@@ -500,11 +493,9 @@ class _Part(NamedTuple):
         check = partial(_check_grade, greatest=self.facts["top_grade"], schema=schema)
         watched = [grades.map_batches(check, schema=dict(schema))]
         if self.totals.groups is not None:
-            run = self.tables[0]
-            groups = rules.retrieved(run).select(self.totals.groups.columns).unique()
-            other = groups.join(
-                self.totals.groups.lazy(), on=self.totals.groups.columns, how="anti"
-            )
+            columns = self.totals.groups.columns
+            groups = _partitions.groups_of(self.tables[0], columns)
+            other = groups.join(self.totals.groups.lazy(), on=columns, how="anti")
             check = partial(_check_groups, schema=schema)
             watched.append(other.map_batches(check, schema=dict(schema)))
         return watched
@@ -520,9 +511,7 @@ def _part(
     """Read a part, with its columns of ``by`` in the types of the whole."""
     frame = readers.with_items(frame, truth, by, settings.columns)
     opened = adapters.to_polars(frame, "run" if truth is not None else "judged table")
-    tables = readers.read_run_and_truth(
-        opened, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
-    )
+    tables = _partitions.tables_of(opened, truth, by, settings.columns)
     lacking = _partitions.lacking_of(tables)
     if facts is None:
         if lacking:
@@ -545,9 +534,7 @@ def _part(
     opened, groups = _groups.with_types_of_groups(
         opened, _groups.groups_from_json(facts["groups"], types)
     )
-    tables = readers.read_run_and_truth(
-        opened, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
-    )
+    tables = _partitions.tables_of(opened, truth, by, settings.columns)
     return _Part(opened, Totals(facts["top_grade"], groups), tables, facts)
 
 
@@ -569,21 +556,20 @@ def _check_needs(plan: Values, settings: Settings, facts: Facts | None) -> None:
 
 def _check_grade(grades: pl.DataFrame, *, greatest: float | None, schema: Any) -> pl.DataFrame:
     grade = grades.item() if grades.height else None
-    if grade is not None and (greatest is None or grade > greatest):
-        msg = (
-            f"facts=: their highest grade is {greatest}, and this part has {grade}: make the facts "
-            "of the whole tables, or merge those of all parts"
-        )
-        raise RankingDataError(msg)
-    return pl.DataFrame(schema=schema)
+    is_new = grade is not None and (greatest is None or grade > greatest)
+    problem = f"their highest grade is {greatest}, and this part has {grade}" if is_new else ""
+    return _no_row(schema, problem)
 
 
 def _check_groups(other: pl.DataFrame, *, schema: Any) -> pl.DataFrame:
-    if not other.is_empty():
-        msg = (
-            f"facts=: they lack a group of this part, {other.row(0, named=True)}: make the facts "
-            "of the whole tables, or merge those of all parts"
-        )
+    row = None if other.is_empty() else other.row(0, named=True)
+    return _no_row(schema, f"they lack a group of this part, {row}" if row else "")
+
+
+def _no_row(schema: Any, problem: str) -> pl.DataFrame:
+    """Return no rows, or raise if the facts have a problem."""
+    if problem:
+        msg = f"facts=: {problem}: make the facts of the whole tables, or merge those of all parts"
         raise RankingDataError(msg)
     return pl.DataFrame(schema=schema)
 
