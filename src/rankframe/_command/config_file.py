@@ -182,8 +182,8 @@ def _words(action: argparse.Action, key: Key) -> Iterator[str]:
     for item in key.items if isinstance(action.default, list) else [key]:
         _check_value(action, item)
         value = item.text
-        if action.type in (inputs.input_of, inputs.output_of):
-            value = item.input if action.type is inputs.input_of else item.output
+        if action.type in (Input, inputs.output_of):
+            value = item.input if action.type is Input else item.output
         yield f"{option}={value}"
 
 

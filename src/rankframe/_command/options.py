@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs, trec
+from rankframe._command.inputs import Input
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Size, Test, Trial
 from rankframe._request import keywords, labels
@@ -257,7 +258,7 @@ def _add_runs(pairs: argparse.ArgumentParser) -> None:
     pairs.add_argument(
         "runs", metavar="RUN", type=inputs.run_of, nargs="+", help="files of the runs"
     )
-    pairs.add_argument("truth", metavar="TRUTH", type=inputs.input_of, help="file of the truth")
+    pairs.add_argument("truth", metavar="TRUTH", type=Input, help="file of the truth")
     _add_metric(pairs)
 
 
@@ -474,7 +475,7 @@ _TYPES: Mapping[str, Callable[[str], Any]] = {
     "M": _size,
     **dict.fromkeys(("N", "K"), int),
     "NAME,...": _names,
-    "FILE": inputs.input_of,
+    "FILE": Input,
     "LABEL[:MARGIN]": _gate,
     "LABEL:X": _floor,
 }

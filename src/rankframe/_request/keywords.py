@@ -205,19 +205,15 @@ class Settings:
             raise ValueError(msg)
 
 
-def read_options(
-    options: Mapping[str, Any], *, cluster: str | None = None, count_missed: bool = False
-) -> Settings:
-    """Read the keywords of a verb that takes no bounds; the statistics set the others."""
+def read_options(options: Mapping[str, Any], **more: Any) -> Settings:
+    """Read the keywords that a verb passes on; ``more`` are options that it has by itself."""
     if alien := _ELSEWHERE.keys() & {*options}:
         msg = f"unknown argument {min(alien)!r}; {_ELSEWHERE[min(alien)]}"
         raise TypeError(msg)
     own = StatisticsOptions.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
     own_options = {name: value for name, value in options.items() if name in own}
-    return Settings(
-        **own_options, cluster=cluster, count_missed=count_missed, columns=cast("Columns", columns)
-    )
+    return Settings(**own_options, **more, columns=cast("Columns", columns))
 
 
 #: Keywords of some verbs only, and what users of the others may do.
@@ -272,11 +268,12 @@ def check_name(name: str, column: object) -> None:
         raise TypeError(msg)
 
 
-def check_flag(name: str, value: object) -> None:
-    """Check that an option is True or False: any text would count as True."""
+def check_flag(name: str, value: object) -> bool:
+    """Return an option that is True or False: any text would count as True."""
     if not isinstance(value, bool):
         msg = f"{name} must be True or False, not {value!r}"
         raise TypeError(msg)
+    return value
 
 
 def check_total(by: Sequence[str], *, total: bool) -> None:

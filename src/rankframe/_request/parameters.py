@@ -90,21 +90,12 @@ def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
 
 
 def check_weight(name: str, value: object) -> str | float:
-    if isinstance(value, str) and value in _WEIGHTS:
-        return value
-    if not keywords.is_number(value) or not 0 < value < 1:
-        words = ", ".join(map(repr, _WEIGHTS))
-        msg = f"{name} must be one of {words} or a number between 0 and 1, not {value!r}"
-        raise ValueError(msg)
-    return float(value)
+    if keywords.is_number(value) and 0 < value < 1:
+        return float(value)
+    return keywords.check_choice(name, value, _WEIGHTS, " or a number between 0 and 1")
 
 
 _WEIGHTS = ("none", "log", "clipped", "hit")
-
-
-def _check_flag(name: str, value: bool) -> bool:  # noqa: FBT001
-    keywords.check_flag(name, value)
-    return value
 
 
 def _read_flag(text: str) -> bool:
@@ -195,7 +186,7 @@ _TYPES: Mapping[Any, ParameterType] = {
     float: ParameterType(_check_number, float),
     float | None: ParameterType(_or_none(_check_positive), float),
     Signed: ParameterType(partial(_check_number, least=-math.inf), float),
-    bool: ParameterType(_check_flag, _read_flag),
+    bool: ParameterType(keywords.check_flag, _read_flag),
     Gain: ParameterType(check_gain, gain_from),
     AnyGain: ParameterType(partial(check_gain, any_order=True), gain_from),
     Discount: ParameterType(_check_discount, _read_discount),

@@ -64,7 +64,7 @@ def values_of(
 
 def _within(node: Node, keys: tuple[Node, ...]) -> Node:
     """Take the windows of an expression within one user's list, as ``evaluate`` does."""
-    node = trees.rebuilt(node, tuple(_within(below, keys) for below in trees.inputs_of(node)))
+    node = trees.changed(node, lambda below: _within(below, keys))
     if isinstance(node, Over):
         return Over(node.value, (*keys, *(k for k in node.keys if k not in keys)), node.order)
     if isinstance(node, Call) and node.name == "is_duplicated":
@@ -149,10 +149,8 @@ class _Scope:
         name, comment = "hits", f"{truth.name} items that are in the list"
         join = f"JOIN {sources.cut} USING ({using})"
         if not self.only_hits:
-            name, comment = (
-                "ranked",
-                f"{truth.name} items, with their ranks; null if not in the list",
-            )
+            name = "ranked"
+            comment = f"{truth.name} items, with their ranks; null if not in the list"
             using = listed([*sources.keys, sources.item])
             groups = f"CROSS JOIN {sources.name('all_groups')}\n  " if sources.lacking else ""
             join = f"{groups}LEFT JOIN {sources.cut} USING ({using})"
@@ -248,14 +246,13 @@ class _Scope:
         if isinstance(node, Column):
             msg = f"it reads {node.name!r} outside an aggregate, so a user has several values"
             raise ValueError(msg)  # noqa: TRY004  (of the expression, not of an argument)
-        return trees.rebuilt(node, tuple(self.reduced(n, label) for n in trees.inputs_of(node)))
+        return trees.changed(node, lambda below: self.reduced(below, label))
 
     def _sum(self, home: Steps, node: Node, label: str) -> Node:
         if isinstance(node, Call) and node.name in AGGREGATES:
             node = simplified(node, home.printer, home.facts)
         if not isinstance(node, Call) or node.name not in AGGREGATES:  # it was simplified
-            inputs = tuple(self._sum(home, below, label) for below in trees.inputs_of(node))
-            return trees.rebuilt(node, inputs)
+            return trees.changed(node, lambda below: self._sum(home, below, label))
         table = "truth" if home is self.truth and not self.listed else "hits"
         if node.name in ("any", "max", "min", "mean"):
             names = trees.columns_of(node)
@@ -264,7 +261,7 @@ class _Scope:
                 return node.inputs[0]
             if table == "truth" and isinstance(node.inputs[0], Literal):  # a user has rows
                 return node.inputs[0]
-        inputs = tuple(home.in_column(home.ready(n)) for n in trees.inputs_of(node))
+        inputs = tuple(home.in_column(home.ready(below)) for below in node.inputs)
         total = Call(node.name, inputs, node.option)
         text = home.printer.aggregate(total)
         if (table, text) not in self.sums:
@@ -350,10 +347,6 @@ class _Scope:
             least = self.rows.judged.settings.least_gain
             graded = f"{self.dialect.name_of('relevance')} > 0" if least is None else "was_graded"
             body += f"\n  WHERE {graded}"
-        comment = "one row per user" if table == "truth" else "one row per list"
-        name = self.sources.name(f"{home.name}_sums")
-        return Cte(
-            name,
-            f"sums over the rows of {home.name}, {comment}",
-            f"{body}\n  GROUP BY {', '.join(keys)}",
-        )
+        row = "one row per user" if table == "truth" else "one row per list"
+        name, comment = self.sources.name(f"{home.name}_sums"), f"sums over the rows of {home.name}"
+        return Cte(name, f"{comment}, {row}", f"{body}\n  GROUP BY {', '.join(keys)}")

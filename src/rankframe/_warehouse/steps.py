@@ -126,15 +126,11 @@ class Steps:
 
     def prefixed(self, table: str) -> Printer:
         """Print what reads these rows as another table; a constant has no column."""
-        return Printer(
-            self.dialect,
-            {
-                name: text._replace(sql=f"{table}.{text.sql}")
-                if text.sql.startswith(self.dialect.quote)
-                else text
-                for name, text in self.columns.items()
-            },
-        )
+        columns = dict(self.columns)
+        for name, text in columns.items():
+            if text.sql.startswith(self.dialect.quote):
+                columns[name] = text._replace(sql=f"{table}.{text.sql}")
+        return Printer(self.dialect, columns)
 
     def ready(self, node: Node, *, of_all: bool = False) -> Node:
         """Simplify a node on these rows, and put windows inside windows into columns."""
@@ -150,8 +146,7 @@ class Steps:
         read = {*trees.columns_of(window)} - self.truth.groups
         if isinstance(window, Over) and read <= {*self.truth.columns}:
             return self.truth.in_column(self.truth.ready(window))
-        inputs = tuple(self._of_truth(below, keys) for below in trees.inputs_of(node))
-        return trees.rebuilt(node, inputs)
+        return trees.changed(node, lambda below: self._of_truth(below, keys))
 
     def step_after(self, node: Node) -> int:
         """Tell the step in which a column that reads others can be made."""
@@ -176,8 +171,7 @@ class Steps:
         if isinstance(node, Call) and node.name in WINDOWED:
             msg = f"it has {node.name!r} in no order: add .over(…, order_by=…)"
             raise ValueError(msg)
-        inputs = tuple(self._flat(below, rest) for below in trees.inputs_of(node))
-        return trees.rebuilt(node, inputs)
+        return trees.changed(node, lambda below: self._flat(below, rest))
 
     def _pushed(
         self, node: Node, keys: tuple[Node, ...], order: tuple[Node, ...], rest: tuple[Node, ...]
@@ -190,8 +184,7 @@ class Steps:
             own = (k for k in keys if not (isinstance(k, Column) and k.name in self.groups))
             inputs = tuple(self.in_column(self._flat(below, rest)) for below in node.inputs)
             return Over(Call(node.name, inputs, node.option), tuple(own), order)
-        inputs = tuple(self._pushed(below, keys, order, rest) for below in trees.inputs_of(node))
-        return trees.rebuilt(node, inputs)
+        return trees.changed(node, lambda below: self._pushed(below, keys, order, rest))
 
     def in_column(self, node: Node) -> Node:
         """Put what has a window into a column of its own."""
@@ -215,8 +208,7 @@ def select(columns: Sequence[str], source: str) -> str:
 
 def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node:
     """Leave out what is the same for all of the rows."""
-    inputs = tuple(simplified(below, printer, facts) for below in trees.inputs_of(node))
-    node = trees.rebuilt(node, inputs)
+    node = trees.changed(node, lambda below: simplified(below, printer, facts))
     if node in facts:
         return facts[node]
     match node:

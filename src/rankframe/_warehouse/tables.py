@@ -181,7 +181,7 @@ class Sources:
             rank, where = f"ROW_NUMBER() OVER ({order})", f"{score} IS NOT NULL"
             if run.schema[run.score].is_float() and self.dialect.is_nan != "FALSE":
                 number = f"CAST({score} AS {self.dialect.types[0]})"
-                where += f" AND NOT {self.dialect.is_nan.format(number, self.dialect.nan)}"
+                where += f" AND NOT {self.dialect.is_nan_of(number)}"
         ids = [quoted(name) for name in (*keys, self.item, *self.own_of_run)]
         ids.append(f"{rank} AS {self.dialect.name_of('rank')}")
         body = select(ids, f"FROM {self.paths['run']} AS r\n  WHERE {where}")

@@ -12,8 +12,8 @@ its day, by which a part that was computed again is known.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, get_args, overload
 
@@ -101,14 +101,10 @@ def facts(
     frames = [counts, _partitions.top_grade_of(tables), *([groups] if lacking else [])]
     counted, grades, *group_frames = pl.collect_all(frames)
     grade = grades.item()
+    grade = int(grade) if isinstance(grade, int) else grade
     numbers = {of: int(number) for of, number in counted.iter_rows()}
-    result = {
-        "users": numbers.pop("users"),
-        "top_grade": int(grade) if isinstance(grade, int) else grade,
-        "by": {name: _groups.type_in_json(tables[0].schema[name]) for name in lacking},
-        "groups": _groups.groups_in_json(group_frames[0]) if group_frames else [],
-    }
-    return result | ({_UNGRADED: numbers} if numbers else {})
+    types = {name: tables[0].schema[name] for name in lacking}
+    return _facts(numbers, grade, types, group_frames[0] if group_frames else pl.DataFrame())
 
 
 @overload
@@ -241,18 +237,19 @@ def sums(
     [('[]', 'users', '', 1.0), ('[]', 'count', 'rr', 1.0), ('[]', 'sum', 'rr', 0.5)]
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
-    settings = replace(
-        keywords.read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
+    settings = keywords.read_options(
+        options, bounds=bounds, scenarios=scenarios, count_users=count_users
     )
     _check_part(part)
     own = _part(frame, truth, by, settings, facts)
-    plan = evaluation.plan_means(ask(own.frame, metrics, truth, by, settings, totals=own.totals))
+    question = ask(own.frame, metrics, truth, by, settings, totals=own.totals)
+    plan = evaluation.plan_means(question)
     _check_needs(plan, settings, facts)
     key = _recipes.of_part(plan.source.tables.both, part)
     small = pl.concat(
         [_recipes.small_frame(plan, settings, facts), key, *own.checks(_numbers.SCHEMA)]
     )
-    return adapters.to_caller_type(small, like=frame, beside=_beside(truth, settings))
+    return adapters.to_caller_type(small, like=frame, beside=question.beside)
 
 
 @adapters.takes_any_frame
@@ -413,14 +410,11 @@ def values(
     True
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
-    settings = replace(
-        keywords.read_options(options, cluster=cluster), bounds=bounds, scenarios=scenarios
-    )
+    settings = keywords.read_options(options, cluster=cluster, bounds=bounds, scenarios=scenarios)
     _check_part(part)
     own = _part(frame, truth, by, settings, facts)
-    plan = evaluation.plan_values(
-        ask(own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals)
-    )
+    question = ask(own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals)
+    plan = evaluation.plan_values(question)
     _check_needs(plan, settings, facts)
     names = {user_columns.WEIGHT: settings.weights, user_columns.CLUSTER: settings.cluster}
     rows = plan.rows.rename({key: name for key, name in names.items() if name is not None})
@@ -432,7 +426,7 @@ def values(
             msg = "part= makes a column 'part', and the values already have one: rename that one"
             raise ValueError(msg)
         result = result.with_columns(pl.lit(part).alias(_numbers.PART))
-    return adapters.to_caller_type(result, like=frame, beside=_beside(truth, settings))
+    return adapters.to_caller_type(result, like=frame, beside=question.beside)
 
 
 # ------------------------------------------------------------------ facts of the whole
@@ -452,17 +446,26 @@ def _merged_facts(several: Sequence[Facts]) -> Facts:
     grades = [part["top_grade"] for part in several if part["top_grade"] is not None]
     frames = [_groups.groups_from_json(part["groups"], types) for part in several]
     groups = pl.concat(frames).unique().sort([*types]) if types else pl.DataFrame()
-    ungraded: dict[str, int] = {}
+    numbers: Counter[str] = Counter()
     for part in several:
-        for of, number in part.get(_UNGRADED, {}).items():
-            ungraded[of] = ungraded.get(of, 0) + number
-    result = {
-        "users": sum(part["users"] for part in several),
-        "top_grade": max(grades, default=None),
+        numbers.update({"users": part["users"], **part.get(_UNGRADED, {})})
+    return _facts(dict(numbers), max(grades, default=None), types, groups)
+
+
+def _facts(
+    numbers: Mapping[str, int],
+    grade: float | None,
+    types: Mapping[str, pl.DataType],
+    groups: pl.DataFrame,
+) -> Facts:
+    """Write facts; ``numbers`` are those of the users, and of values that may be grades."""
+    ungraded = {of: number for of, number in numbers.items() if of != "users"}
+    return {
+        "users": numbers["users"],
+        "top_grade": grade,
         "by": {name: _groups.type_in_json(dtype) for name, dtype in types.items()},
         "groups": _groups.groups_in_json(groups),
-    }
-    return result | ({_UNGRADED: ungraded} if ungraded else {})
+    } | ({_UNGRADED: ungraded} if ungraded else {})
 
 
 def _checked_facts(value: object) -> Facts:
@@ -651,7 +654,3 @@ def _stacked(several: Sequence[Any], duplicates: Duplicates) -> tuple[pl.DataFra
         msg = "the parts have no row: pass what rf.parts.sums returned for each"
         raise RankingDataError(msg)
     return _recipes.single_parts(small, duplicates), several[0]
-
-
-def _beside(truth: Frame | None, settings: Settings) -> list[Frame | None]:
-    return [truth, *(getattr(settings, name) for name in keywords.INPUTS)]

@@ -126,11 +126,8 @@ class Meter(Generic[MeterFrameT]):
         if "total" in options:
             msg = "unknown argument 'total'; compute takes it: meter.compute(total=True)"
             raise TypeError(msg)
-        settings = replace(
-            keywords.read_options(options),
-            bounds=bounds,
-            scenarios=scenarios,
-            count_users=count_users,
+        settings = keywords.read_options(
+            options, bounds=bounds, scenarios=scenarios, count_users=count_users
         )
         tables: dict[str, Any] = {
             name: adapters.to_lazy(getattr(settings, name), f"{name}= table").collect()
