@@ -23,6 +23,7 @@ from rankframe._warehouse.dialects import DialectName
 Option: TypeAlias = tuple[str | Sequence[str] | None, str]
 #: The function of a command; it returns the exit code, or None for 0.
 Run: TypeAlias = Callable[[argparse.Namespace], int | None]
+_AddOptions: TypeAlias = Callable[[argparse.ArgumentParser], None]
 _FILES = (
     "Files are Parquet, CSV, TSV, Arrow IPC, JSON Lines, or TREC run and qrels text; the format is "
     "detected by content. BEIR's TSV and qrels with three fields are read, too. Text files may be "
@@ -296,8 +297,8 @@ def test_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def _add_report(pairs: argparse.ArgumentParser) -> None:
     _add_runs(pairs)
     page = pairs.add_argument_group("page")
-    out: dict[str, Any] = {"type": inputs.output_of, "metavar": "FILE", "required": True}
-    page.add_argument("-o", "--out", help="the .html file to write", **out)
+    out = {"-o --out": ("FILE", "the .html file to write")}
+    _add(page, out, type=inputs.output_of, required=True)
     _add(page, {"--static": (None, "without the script of --explore, and its lists")})
     _add(page, {"-k": ("N", "length of lists (default: 10)")}, default=10)
     _add(page, {"--title": ("TEXT", "title of the page")})
@@ -340,8 +341,8 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     of_sql = {name: option for name, option in CONVENTIONS.items() if name != "--weights"}
     _add(conventions, of_sql | _JUDGED_ONLY)
     columns = ask.add_argument_group("columns")
-    for role in ("user", "item", "rank", "relevance", "score"):
-        _add(columns, {f"--{role}": ("NAME", f"column of the {role}")})
+    roles = ("user", "item", "rank", "relevance", "score")
+    _add(columns, {f"--{role}": ("NAME", f"column of the {role}") for role in roles})
     ask.set_defaults(subtopic=None)
 
 
@@ -381,8 +382,7 @@ _SQL = (
     "rows that break this."
 )
 #: Each command: its line of help, the function that adds its options, its usage and what it does.
-_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], str | None, str | None]]
-_COMMANDS = {
+_COMMANDS: dict[str, tuple[str, _AddOptions, str | None, str | None]] = {
     "demo": ("show a small example", _add_no_options, None, None),
     "metrics": ("list the metrics, or explain one", _add_metrics, None, None),
     "evaluate": (

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, cast, get_args
 
 from rankframe._request.types import Frame
 
@@ -23,6 +23,8 @@ INPUTS: tuple[InputName, ...] = get_args(InputName)
 Users: TypeAlias = Literal["truth", "judged", "both", "served", "run", "all"]
 GainsFrom: TypeAlias = Literal["relevant_at"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+ChoiceT = TypeVar("ChoiceT", bound=str | None)
 
 
 class Columns(TypedDict, total=False):
@@ -300,13 +302,13 @@ def check_dropped(name: str, value: object) -> None:
         raise ValueError(msg)
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str | None], also: str = "") -> Any:
+def check_choice(name: str, value: object, choices: Sequence[ChoiceT], also: str = "") -> ChoiceT:
     """Return a value that is one of several; ``also`` names what else the option takes."""
     check_dropped(name, value)
     if not isinstance(value, str | None) or value not in choices:
         msg = f"{name} must be one of {', '.join(map(repr, choices))}{also}, not {value!r}"
         raise ValueError(msg)
-    return value
+    return choices[choices.index(value)]
 
 
 def check_confidence(confidence: object) -> None:

@@ -68,7 +68,7 @@ def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
     if not isinstance(value, Mapping):
         choices = get_args(get_args(Gain)[0])
         return keywords.check_choice(name, value, choices, " or a mapping of grades to gains")
-    gains = cast("Mapping[Any, Any]", value)
+    gains = cast("Mapping[float, float]", value)
     if not gains or not all(keywords.is_number(x) for pair in gains.items() for x in pair):
         msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
         raise ValueError(msg)
