@@ -25,11 +25,7 @@ _FLOORS = {
     "at_most": ("--fail-above", "--fail-unless-below"),
 }
 #: Options of a command that keys replace, or that are for a person who looks at a terminal.
-_NO_KEYS = (
-    *("help", "metrics", "fail_if_worse", "fail_unless_not_worse", "fail_below", "fail_above"),
-    *("fail_unless_above", "fail_unless_below"),
-    *("json", "wide", "form", "queries"),
-)
+_NO_KEYS = ("help", "metrics", "json", "wide", "form", "queries")
 #: The keys that add each command.
 _ADDED_BY = {
     "evaluate": "no baseline and gates",
@@ -170,6 +166,7 @@ def _actions(command: str) -> dict[str, argparse.Action]:
         action.dest: action
         for action in parser._actions  # argparse has no public list
         if action.option_strings and action.dest not in left_out
+        if not action.dest.startswith("fail_")  # gates have these
     }
 
 
@@ -182,8 +179,8 @@ def _words(action: argparse.Action, key: Key) -> Iterator[str]:
     for item in key.items if isinstance(action.default, list) else [key]:
         _check_value(action, item)
         value = item.text
-        if action.type in (inputs.input_of, inputs.output_of):
-            value = item.input if action.type is inputs.input_of else item.output
+        if action.type in (Input, inputs.output_of):
+            value = item.input if action.type is Input else item.output
         yield f"{option}={value}"
 
 

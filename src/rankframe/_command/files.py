@@ -73,9 +73,7 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     columns = _with_names(arguments, columns, files, truths)
     ids = ids_of(arguments, columns)
     files = [
-        _with_numbers(
-            file, [*_placing(file, arguments, columns), *weights], without=ids, booleans=False
-        )
+        _with_numbers(file, [*_placing(file, arguments, columns), *weights], without=ids)
         for file in files
     ]
     files += [
@@ -85,7 +83,7 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     for name, path in beside.items():
         file = _scan(path, _layout(name, arguments, columns))
         numbers = _placing(file, arguments, columns) if name == "other" else []
-        files.append(_with_numbers(file, numbers, without=ids, booleans=False))
+        files.append(_with_numbers(file, numbers, without=ids))
     if getattr(arguments, "time", None) is not None:
         files = _with_times(files, arguments.time, without=ids)
     for name in ids:
@@ -114,28 +112,25 @@ def _with_grades(truth: "_File", arguments: argparse.Namespace, columns: Columns
     weights = _if_any(arguments.weights)
     ids = ids_of(arguments, columns)
     read = [*ids, subtopic, *weights, getattr(arguments, "cluster", None)]
-    numbers = [
-        *_numeric(truth, (*column_roles.RATINGS, *column_roles.GRADES)),
-        *_flags(truth, read),
-    ]
-    numbers = [grades] if grades in names else list(dict.fromkeys(numbers))
+    possible = (*column_roles.RATINGS, *column_roles.GRADES)
+    numbers = [grades]
+    if grades not in names:
+        numbers = list(dict.fromkeys([*_numeric(truth, possible), *_flags(truth, read)]))
     (typed,) = _of_one_type(subtopic, truth)
     typed = _with_numbers(typed, numbers, without=ids, booleans=True)
-    return _with_numbers(typed, weights, without=[*ids, grades], booleans=False)
+    return _with_numbers(typed, weights, without=[*ids, grades])
 
 
 def _named_alike(
     files: list["_File"], arguments: argparse.Namespace, columns: Columns
 ) -> list["_File"]:
     """Give ids the names of the files with a header, where other files have no names."""
-    headers = [
-        name for file in files if not file.is_unnamed for name in file.frame.collect_schema()
-    ]
-    fitting = {
-        role: column_roles.fitting(role, columns, arguments.by, headers)
-        for role in ("user", "item")
-    }
-    change = {role: names[0] for role, names in fitting.items() if len(set(names)) == 1}
+    named = [file.frame.collect_schema() for file in files if not file.is_unnamed]
+    headers = [name for header in named for name in header]
+    change: dict[str, str] = {}
+    for role in ("user", "item"):
+        names = column_roles.fitting(role, columns, arguments.by, headers)
+        change |= {role: names[0]} if len(set(names)) == 1 else {}
     return [
         file._replace(frame=file.frame.rename(change, strict=False)) if file.is_unnamed else file
         for file in files
@@ -151,12 +146,10 @@ def _with_names(
     """Add the common names of user, item, and rank or score, as a call from Python does."""
     tables = {str(place): file.frame for place, file in enumerate((*runs, *truths))}
     names = [name for run in runs for name in run.frame.collect_schema()]
-    placed = (
-        column_roles.with_placing
-        if getattr(arguments, "ties", None) is None
-        else column_roles.with_score
-    )
-    return placed(column_roles.with_ids(columns, arguments.by, tables), arguments.by, names)
+    with_ids = column_roles.with_ids(columns, arguments.by, tables)
+    if getattr(arguments, "ties", None) is None:
+        return column_roles.with_placing(with_ids, arguments.by, names)
+    return column_roles.with_score(with_ids, arguments.by, names)
 
 
 def _with_times(files: list["_File"], time: str, *, without: Sequence[str]) -> list["_File"]:
@@ -164,17 +157,15 @@ def _with_times(files: list["_File"], time: str, *, without: Sequence[str]) -> l
     texts = [file for file in files if file.is_text and time in file.frame.collect_schema()]
     if not all(_numeric(file, [time]) for file in texts):
         return files
-    return [_with_numbers(file, [time], without=without, booleans=False) for file in files]
+    return [_with_numbers(file, [time], without=without) for file in files]
 
 
 def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
     """Return the columns of a CSV file that contain only numbers."""
     candidates = [name for name in names if file.is_text and name in file.frame.collect_schema()]
-    numbers = [pl.col(name).cast(pl.Float64, strict=False).count() for name in candidates]
-    read = [
-        number == pl.col(name).count() for name, number in zip(candidates, numbers, strict=True)
-    ]
-    return list(itertools.compress(candidates, file.read(*read).row(0))) if candidates else []
+    columns = map(pl.col, candidates)
+    fits = [of.cast(pl.Float64, strict=False).count() == of.count() for of in columns]
+    return _that_fit(file, candidates, fits)
 
 
 def _flags(file: "_File", without: Sequence[str | None]) -> list[str]:
@@ -185,8 +176,13 @@ def _flags(file: "_File", without: Sequence[str | None]) -> list[str]:
     texts = [pl.col(name).str.strip_chars(" \t").str.to_lowercase() for name in candidates]
     words = (["0", "1", "0.0", "1.0"], ["true", "false"])
     fits = [pl.any_horizontal(text.is_in(pair).all() for pair in words) for text in texts]
-    fits = [fit.alias(str(place)) for place, fit in enumerate(fits)]
-    return list(itertools.compress(candidates, file.read(*fits).row(0))) if candidates else []
+    return _that_fit(file, candidates, fits)
+
+
+def _that_fit(file: "_File", names: Sequence[str], fits: Sequence[pl.Expr]) -> list[str]:
+    """Return the columns of which an expression of the file is true."""
+    named = [fit.alias(str(place)) for place, fit in enumerate(fits)]
+    return list(itertools.compress(names, file.read(*named).row(0))) if names else []
 
 
 def _placing(file: "_File", arguments: argparse.Namespace, columns: Columns) -> list[str]:
@@ -274,11 +270,18 @@ class _File(NamedTuple):
 
     def read(self, *exprs: pl.Expr) -> pl.DataFrame:
         """Compute expressions of the file; an error names the file."""
-        try:
+        with _named_in_errors(self.name):
             return self.frame.select(*exprs).collect()
-        except (OSError, pl.exceptions.PolarsError) as error:
-            msg = f"{self.name}: {one_line(error)}"
-            raise ValueError(msg) from None
+
+
+@contextlib.contextmanager
+def _named_in_errors(name: str) -> Generator[None]:
+    """Name the file in errors: those of Polars do not."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        msg = f"{name}: {one_line(error)}"
+        raise ValueError(msg) from None
 
 
 def _layout(table: str, arguments: argparse.Namespace, columns: Columns) -> _Layout:
@@ -363,11 +366,8 @@ def _without_folders(
         *(*layout.names.values(), *columns.values(), *column_roles.SEARCHED),
     }
     labels = " ".join(getattr(arguments, "metrics", ()))
-    unused = [
-        name
-        for name in truth.folders
-        if name not in named and not re.search(rf"\b{re.escape(name)}\b", labels)
-    ]
+    unnamed = [name for name in truth.folders if name not in named]
+    unused = [name for name in unnamed if not re.search(rf"\b{re.escape(name)}\b", labels)]
     return truth._replace(frame=truth.frame.drop(unused)) if unused else truth
 
 
@@ -388,10 +388,8 @@ def _typed(name: str, texts: Sequence[str], *, as_text: bool) -> pl.Series:
     column = pl.Series(name, [None if text == _NO_VALUE else unquote(text) for text in texts])
     if as_text:
         return column
-    numbers, dates = (
-        column.cast(pl.Int64, strict=False),
-        column.str.to_date("%Y-%m-%d", strict=False),
-    )
+    numbers = column.cast(pl.Int64, strict=False)
+    dates = column.str.to_date("%Y-%m-%d", strict=False)
     fit = (read for read in (numbers, dates) if read.null_count() == column.null_count())
     return next(fit, column)
 
@@ -406,12 +404,9 @@ def _scan_remote(source: Input, layout: _Layout) -> _File:
     if form in ("trec", "json") or layout.fields is not None:
         msg = f"{source}: only Parquet, CSV, TSV, Arrow IPC and JSON Lines are read from an address"
         raise ValueError(msg)
-    try:
+    with _named_in_errors(str(source)):
         frame = _frame(source.text, form, folders=_is_remote_table(source))
         frame.collect_schema()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        msg = f"{source}: {one_line(error)}"
-        raise ValueError(msg) from None
     return _File(str(source), form, frame)
 
 
@@ -423,9 +418,7 @@ def _frame(content: str | Path | bytes, form: str, *, folders: bool | None = Non
     if form == "ipc":
         return pl.scan_ipc(content, glob=remote)
     if form == "json":
-        read = content if isinstance(content, bytes) else Path(content).read_bytes()
-        read = gzip.decompress(read) if read.startswith(_formats.GZIP) else read
-        return pl.read_json(read, infer_schema_length=None).lazy()
+        return pl.read_json(_unpacked(content), infer_schema_length=None).lazy()
     if form == "jsonl":
         source = glob.escape(str(content)) if isinstance(content, Path) else content
         return pl.scan_ndjson(source, infer_schema_length=None)
@@ -435,7 +428,7 @@ def _frame(content: str | Path | bytes, form: str, *, folders: bool | None = Non
 
 def _scan_file(file: Input, layout: _Layout) -> _File:
     name = str(file)
-    try:
+    with _named_in_errors(name):
         with _opened(file) as stream:
             lines = [] if _formats.binary_format(stream) else _formats.first_lines(stream)
             form = _format_of(file.path, stream, lines, layout)
@@ -456,9 +449,6 @@ def _scan_file(file: Input, layout: _Layout) -> _File:
             if form == "jsonl":
                 _raise_at_broken_json(name, content)
             raise
-    except (OSError, pl.exceptions.PolarsError) as error:  # errors of polars do not name the file
-        msg = f"{name}: {one_line(error)}"
-        raise ValueError(msg) from None
     return _in_roles(_File(name, form, frame, source=content), layout)
 
 
@@ -505,12 +495,8 @@ def _in_roles(file: _File, layout: _Layout) -> _File:
             raise ValueError(msg)
     played = dict(layout.own)
     if layout.kind == "truth" and set(_formats.BEIR.values()) <= {*has}:
-        beir = {
-            role: name
-            for role, name in _formats.BEIR.items()
-            if layout.shared.get(role, role) not in has
-        }
-        played = beir | played
+        beir = _formats.BEIR.items()
+        played = {r: name for r, name in beir if layout.shared.get(r, r) not in has} | played
     if len({*played.values()}) < len(played):
         twice = max(played.values(), key=[*played.values()].count)
         msg = f"{file.name}: two roles name the same column, {twice!r}"
@@ -565,9 +551,8 @@ def _format_of_text(path: Path, stream: Stream, lines: Sequence[Line], layout: _
 
 
 def _format_of_suffix(path: Path) -> str | None:
-    suffix = (
-        path.with_suffix("") if path.suffix.lower() in _formats.PACKINGS else path
-    ).suffix.lower()
+    unpacked = path.with_suffix("") if path.suffix.lower() in _formats.PACKINGS else path
+    suffix = unpacked.suffix.lower()
     return next((form for form, suffixes in FORMATS.items() if suffix in suffixes), None)
 
 
@@ -589,7 +574,7 @@ def _opened(file: Input) -> Generator[Stream]:
 
 
 def _with_numbers(
-    file: _File, names: Sequence[str], *, without: Sequence[str], booleans: bool
+    file: _File, names: Sequence[str], *, without: Sequence[str], booleans: bool = False
 ) -> _File:
     """Parse columns of CSV as numbers, whichever row has the first fraction.
 
@@ -618,13 +603,10 @@ def _with_numbers(
 
 def _fits(file: _File, readings: Mapping[str, Sequence[pl.Expr]]) -> list[list[bool]]:
     """Return which readings of each column parse all of its values."""
-    fits = (
-        pl.concat_list(reading.count() == pl.col(name).count() for reading in of_column).alias(
-            str(place)
-        )
-        for place, (name, of_column) in enumerate(readings.items())
-    )
-    wanted = [pl.len().alias("rows"), *fits]
+    wanted = [pl.len().alias("rows")]
+    for place, (name, of_column) in enumerate(readings.items()):
+        fits = pl.concat_list(reading.count() == pl.col(name).count() for reading in of_column)
+        wanted.append(fits.alias(str(place)))
     every = pl.sum_horizontal(pl.all().count()).alias("every")
     try:  # polars counts the fields of a line only if all columns are read
         rows, *fitting, _ = file.frame.select(*wanted, every).collect().row(0)
@@ -650,15 +632,18 @@ def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
     return [*numbers, lower.replace_strict(words, default=None, return_dtype=pl.Boolean)]
 
 
+def _unpacked(content: str | Path | bytes) -> bytes:
+    """Read a file, and unpack what gzip has packed."""
+    read = content if isinstance(content, bytes) else Path(content).read_bytes()
+    return gzip.decompress(read) if read.startswith(_formats.GZIP) else read
+
+
 def _raise_at_long_line(file: _File) -> None:
     """Raise for the first line of CSV with more fields than the header, if one is found."""
     source = file.source
     if source is None:  # at an address
         return
-    content = source.read_bytes() if isinstance(source, Path) else source
-    if content.startswith(_formats.GZIP):
-        content = gzip.decompress(content)
-    text = io.StringIO(content.decode(errors="replace"), newline="")
+    text = io.StringIO(_unpacked(source).decode(errors="replace"), newline="")
     rows = csv.reader(text, delimiter=_SEPARATORS[file.form] or ",")
     with contextlib.suppress(csv.Error):
         columns, line = len(next(rows)), rows.line_num + 1
@@ -674,8 +659,7 @@ def _raise_at_long_line(file: _File) -> None:
 
 def _raise_at_broken_json(name: str, content: Path | bytes) -> None:
     """Raise for the first line of JSON Lines that is no JSON, if one is found."""
-    read = content.read_bytes() if isinstance(content, Path) else content
-    read = gzip.decompress(read) if read.startswith(_formats.GZIP) else read
+    read = _unpacked(content)
     if read.startswith(_formats.ZSTD):
         return
     for number, line in enumerate(read.split(b"\n"), start=1):

@@ -78,10 +78,6 @@ def output_of(text: str) -> Path:
     return STDOUT if text == "-" else Path(text)
 
 
-def input_of(text: str) -> Input:
-    return Input(text)
-
-
 def run_of(text: str) -> Input:
     """Read FILE or NAME=FILE; a text that is a file or a pattern of files as a whole is no name."""
     name, _, rest = text.partition("=")

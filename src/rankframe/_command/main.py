@@ -114,8 +114,7 @@ _ADVICE = (
     (r"; a run needs its truth: .*?\(run, truth\)", "; a run needs its truth: name its file last"),
     (r"or pass a judged table without truth=", "or pass the table alone, without a truth"),
     (r"pass truth=", "name the file of the truth last"),
-    (r"; name the others, such as margin=\{.*?\}", "; leave out --margin"),
-    (r": name the others, such as margin=\{.*?\}", ": leave out --margin"),
+    (r"([;:]) name the others, such as margin=\{.*?\}", r"\1 leave out --margin"),
     (r"rf\.register_metric\(.*?\)", "higher_is_better in a module for --import"),
     (r", as in evaluate\(.*?\)|; by=\(\) treats all rows as one group", ""),
     (r"segments=", "--segment"),
@@ -156,7 +155,6 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         tables = files.read_files(arguments, columns)
         run, by, columns = _one_run(tables, arguments)
         conventions |= {"truth": tables.truth, "by": by, **tables.beside, **columns}
-        conventions |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
         names = _counts_missed([name for name in metric_labels if name != trec.RUN_ID], arguments)
         results = _evaluated(run, names, arguments, conventions)
         digits = _provenance(arguments, run, metric_labels, conventions)
@@ -319,7 +317,6 @@ def _check(arguments: argparse.Namespace) -> None:
         both: dict[str, Any] = {"truth": tables.truth, "by": by, **tables.beside, **columns}
         rows = row_verbs.check(run, **both).select(pl.len()).collect().item()
         if names := [name for name in labels if name != trec.RUN_ID]:
-            conventions |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
             evaluation.evaluate(run, *names, **conventions, **both).collect()
     text_tables.print_lines([f"No rule is broken ({rows:,} row{'s' * (rows != 1)})."])
 
@@ -532,17 +529,14 @@ def _report(arguments: argparse.Namespace) -> None:
     with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
         tables = files.read_files(arguments, columns)
         conventions.update(tables.beside)
+        own = ("segments", "k", "title", "note", "explore")
         page = report.report(
             files.of_systems(tables.runs, arguments, tables.columns),
             *_comparable(metrics),
             truth=tables.truth,
             by=keywords.MODEL,
             baseline=next(iter(tables.runs)) if arguments.baseline is None else arguments.baseline,
-            segments=arguments.segments,
-            k=arguments.k,
-            title=arguments.title,
-            note=arguments.note,
-            explore=arguments.explore,
+            **{name: getattr(arguments, name) for name in own},
             **options.test_options(arguments),
             **conventions,
             **tables.columns,
@@ -608,7 +602,8 @@ def _read_options(arguments: argparse.Namespace) -> tuple[Columns, dict[str, Any
     """Read the columns that play roles, and the options of per_user."""
     _check_out(arguments)
     columns = _columns(arguments)
-    conventions: dict[str, Any] = {"judged_only": arguments.judged_only}
+    flags = ("judged_only", "bounds", "scenarios")
+    conventions: dict[str, Any] = {n: getattr(arguments, n) for n in flags if n in arguments}
     if arguments.trec_eval or arguments.trec_eval_9:
         conventions.update(TREC_EVAL if arguments.trec_eval else TREC_EVAL_9)
     for option in options.CONVENTIONS:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs, trec
+from rankframe._command.inputs import Input
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Size, Test, Trial
 from rankframe._request import keywords, labels
@@ -22,6 +23,7 @@ from rankframe._warehouse.dialects import DialectName
 Option: TypeAlias = tuple[str | Sequence[str] | None, str]
 #: The function of a command; it returns the exit code, or None for 0.
 Run: TypeAlias = Callable[[argparse.Namespace], int | None]
+_AddOptions: TypeAlias = Callable[[argparse.ArgumentParser], None]
 _FILES = (
     "Files are Parquet, CSV, TSV, Arrow IPC, JSON Lines, or TREC run and qrels text; the format is "
     "detected by content. BEIR's TSV and qrels with three fields are read, too. Text files may be "
@@ -57,19 +59,13 @@ def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
         "evaluate run.parquet truth.csv -m ndcg@10",
     )
     parser.add_argument("--version", action="version", version=f"rankframe {version('rankframe')}")
-    parser.add_argument(
-        "--import",
-        dest="modules",
-        action="append",
-        default=[],
-        metavar="MODULE",
-        help="import a module that registers metrics, from the working directory or installed; "
-        "repeat for more",
-    )
+    modules = "import a module that registers metrics, from the working directory or installed; "
+    _add_repeated(parser, "--import", "MODULE", modules + "repeat for more", dest="modules")
     added = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, run in commands.items():
-        help_of, add_options, about = _COMMANDS[name]
-        command = added.add_parser(name, help=help_of, **about)
+        help_of, add_options, usage, description = _COMMANDS[name]
+        usage = usage and f"rankframe {name} {usage}"
+        command = added.add_parser(name, help=help_of, usage=usage, description=description)
         command.set_defaults(run_command=run)
         add_options(command)
     return parser
@@ -193,12 +189,8 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add_metric(ask)
     rows = ask.add_argument_group("rows")
     _add(rows, {"--per-user": (None, "one row per user instead of means")})
-    rows.add_argument(
-        "-q",
-        dest="queries",
-        action="store_true",
-        help="one row per user, and then one for 'all', as trec_eval -q",
-    )
+    queries = "one row per user, and then one for 'all', as trec_eval -q"
+    _add(rows, {"-q": (None, queries)}, dest="queries")
     _add_by(rows, "a column that splits the run into lists, such as model; repeat for more")
     counted = "add the number of users with a value of each metric"
     _add(rows, {"--total": (None, "add a row of overall means"), "--count-users": (None, counted)})
@@ -206,13 +198,8 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add_unjudged(ask)
     output = _add_output(ask)
     _add_provenance(output)
-    output.add_argument(
-        "--print",
-        dest="form",
-        choices=("table", "trec"),
-        default="table",
-        help="trec: measure, user and value with tabs between them, as trec_eval prints",
-    )
+    form = "trec: measure, user and value with tabs between them, as trec_eval prints"
+    _add(output, {"--print": (("table", "trec"), form)}, dest="form", default="table")
     _add_files(ask)
 
 
@@ -230,9 +217,7 @@ def _add_health(ask: argparse.ArgumentParser) -> None:
     _add_tables(ask)
     rows = ask.add_argument_group("rows")
     _add_by(rows, "a column that splits the run into lists, as in evaluate")
-    rows.add_argument(
-        "-k", type=int, metavar="N", default=10, help="cut-off of the counts (default: 10)"
-    )
+    _add(rows, {"-k": ("N", "cut-off of the counts (default: 10)")}, default=10)
     times = "the column of the time, in the truth and the history, to count leakage"
     _add(rows, {"--time": ("COL", times)})
     _add_output(ask)
@@ -253,35 +238,18 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
         "users; one line on standard error explains why. The margin is the accepted loss, or a "
         "share of the baseline such as 1% (default: 0).",
     )
-    for option, help_of in {
-        "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin; "
-        "repeat for more",
-        "--fail-unless-not-worse": "fail unless a loss of the margin, > 0, is excluded; repeat "
-        "for more",
-    }.items():
-        gate.add_argument(
-            option,
-            type=_gate,
-            action="append",
-            default=[],
-            metavar="LABEL[:MARGIN]",
-            help=help_of,
-        )
     whole = "the whole interval of a system's mean is"
-    for option, help_of in {
-        "--fail-below": f"fail if {whole} below X, which may be the only run; repeat for more",
-        "--fail-above": f"fail if {whole} above X; repeat for more",
-        "--fail-unless-above": f"fail unless {whole} at or above X; repeat for more",
-        "--fail-unless-below": f"fail unless {whole} at or below X; repeat for more",
-    }.items():
-        gate.add_argument(
-            option,
-            type=_floor,
-            action="append",
-            default=[],
-            metavar="LABEL:X",
-            help=help_of,
-        )
+    gates = {
+        "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin",
+        "--fail-unless-not-worse": "fail unless a loss of the margin, > 0, is excluded",
+        "--fail-below": f"fail if {whole} below X, which may be the only run",
+        "--fail-above": f"fail if {whole} above X",
+        "--fail-unless-above": f"fail unless {whole} at or above X",
+        "--fail-unless-below": f"fail unless {whole} at or below X",
+    }
+    for option, text in gates.items():
+        value = "LABEL[:MARGIN]" if option.endswith("worse") else "LABEL:X"
+        _add_repeated(gate, option, value, f"{text}; repeat for more")
     _add(_add_conventions(pairs), _JUDGED_ONLY)
     _add_provenance(_add_output(pairs))
     _add_files(pairs)
@@ -291,7 +259,7 @@ def _add_runs(pairs: argparse.ArgumentParser) -> None:
     pairs.add_argument(
         "runs", metavar="RUN", type=inputs.run_of, nargs="+", help="files of the runs"
     )
-    pairs.add_argument("truth", metavar="TRUTH", type=inputs.input_of, help="file of the truth")
+    pairs.add_argument("truth", metavar="TRUTH", type=Input, help="file of the truth")
     _add_metric(pairs)
 
 
@@ -329,31 +297,17 @@ def test_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def _add_report(pairs: argparse.ArgumentParser) -> None:
     _add_runs(pairs)
     page = pairs.add_argument_group("page")
-    page.add_argument(
-        "-o",
-        "--out",
-        type=inputs.output_of,
-        metavar="FILE",
-        required=True,
-        help="the .html file to write",
-    )
+    out = {"-o --out": ("FILE", "the .html file to write")}
+    _add(page, out, type=inputs.output_of, required=True)
     _add(page, {"--static": (None, "without the script of --explore, and its lists")})
-    page.add_argument("-k", type=int, metavar="N", default=10, help="length of lists (default: 10)")
+    _add(page, {"-k": ("N", "length of lists (default: 10)")}, default=10)
     _add(page, {"--title": ("TEXT", "title of the page")})
     _add(page, {"--note": ("TEXT", "a line below the title, such as author and occasion")})
-    page.add_argument(
-        "--explore", type=int, metavar="N", default=0, help="users whose lists the page has"
-    )
+    _add(page, {"--explore": ("N", "users whose lists the page has")}, default=0)
     rows = pairs.add_argument_group("systems and segments")
     _add(rows, {"--baseline": ("SYSTEM", "compare with this system (default: the first run)")})
-    rows.add_argument(
-        "--segment",
-        dest="segments",
-        action="append",
-        default=[],
-        metavar="COL",
-        help="a column of the truth that splits the users; repeat for more",
-    )
+    segment = "a column of the truth that splits the users; repeat for more"
+    _add_repeated(rows, "--segment", "COL", segment, dest="segments")
     pairs.set_defaults(by=[], json=False, outputs=(".html", ".htm"))
     _add_test(pairs)
     _add(_add_conventions(pairs), _JUDGED_ONLY)
@@ -366,17 +320,12 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     path = "a dotted path, or one Jinja expression such as '{{ ref(\"recs\") }}'"
     for name, default in {"run": "run", "truth": "truth", "exclude": None}.items():
         help_of = f"name of the table of the {name}: {path}"
-        named.add_argument(f"--{name}", metavar="NAME", default=default, help=help_of)
-    named.add_argument(
-        "--schema",
-        metavar="NAME=COL:TYPE,…",
-        action="append",
-        default=[],
-        help=(
-            "columns of the run, truth or exclude, as in truth=user:int,item:str,relevance:bool; "
-            "types: str (the default), int, float, bool; repeat for more tables"
-        ),
+        _add(named, {f"--{name}": ("NAME", help_of)}, default=default)
+    schema = (
+        "columns of the run, truth or exclude, as in truth=user:int,item:str,relevance:bool; "
+        "types: str (the default), int, float, bool; repeat for more tables"
     )
+    _add_repeated(named, "--schema", "NAME=COL:TYPE,…", schema)
     text = ask.add_argument_group("text")
     text.add_argument("--dialect", choices=get_args(DialectName), default="duckdb")
     _add(
@@ -392,8 +341,8 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     of_sql = {name: option for name, option in CONVENTIONS.items() if name != "--weights"}
     _add(conventions, of_sql | _JUDGED_ONLY)
     columns = ask.add_argument_group("columns")
-    for role in ("user", "item", "rank", "relevance", "score"):
-        _add(columns, {f"--{role}": ("NAME", f"column of the {role}")})
+    roles = ("user", "item", "rank", "relevance", "score")
+    _add(columns, {f"--{role}": ("NAME", f"column of the {role}") for role in roles})
     ask.set_defaults(subtopic=None)
 
 
@@ -432,63 +381,47 @@ _SQL = (
     "comment above it tells what it assumes of the tables; --check writes the query that looks for "
     "rows that break this."
 )
-#: Each command: its line of help, the function that adds its options, and keywords for argparse.
-_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[str, Any]]] = {
-    "demo": ("show a small example", _add_no_options, {}),
-    "metrics": ("list the metrics, or explain one", _add_metrics, {}),
+#: Each command: its line of help, the function that adds its options, its usage and what it does.
+_COMMANDS: dict[str, tuple[str, _AddOptions, str | None, str | None]] = {
+    "demo": ("show a small example", _add_no_options, None, None),
+    "metrics": ("list the metrics, or explain one", _add_metrics, None, None),
     "evaluate": (
         "evaluate runs against their truth",
         _add_evaluate,
-        {
-            "usage": "rankframe evaluate RUN [RUN ...] [TRUTH] [-m LABEL ...] [options]",
-            "description": _EVALUATE + _FILES,
-        },
+        "RUN [RUN ...] [TRUTH] [-m LABEL ...] [options]",
+        _EVALUATE + _FILES,
     ),
     "check": (
         "check every rule on every row",
         _add_check,
-        {
-            "usage": "rankframe check RUN [RUN ...] [TRUTH] [options]",
-            "description": _CHECK + _FILES,
-        },
+        "RUN [RUN ...] [TRUTH] [options]",
+        _CHECK + _FILES,
     ),
     "health": (
         "count what is in the tables and what is wrong with them",
         _add_health,
-        {
-            "usage": "rankframe health RUN [RUN ...] [TRUTH] [options]",
-            "description": _HEALTH + _FILES,
-        },
+        "RUN [RUN ...] [TRUTH] [options]",
+        _HEALTH + _FILES,
     ),
     "compare": (
         "compare runs on the same users",
         _add_compare,
-        {
-            "usage": "rankframe compare RUN [RUN ...] TRUTH [-m LABEL ...] [options]",
-            "description": _COMPARE + _FILES,
-        },
+        "RUN [RUN ...] TRUTH [-m LABEL ...] [options]",
+        _COMPARE + _FILES,
     ),
     "sql": (
         "write evaluate as SQL for a warehouse",
         _add_sql,
-        {
-            "usage": "rankframe sql -m LABEL [-m LABEL ...] [--run NAME] [--truth NAME] [options]",
-            "description": _SQL,
-        },
+        "-m LABEL [-m LABEL ...] [--run NAME] [--truth NAME] [options]",
+        _SQL,
     ),
     "report": (
         "write a page with the verdict, charts, lists and data",
         _add_report,
-        {
-            "usage": "rankframe report RUN [RUN ...] TRUTH -o report.html [-m LABEL ...] [options]",
-            "description": _REPORT + _FILES,
-        },
+        "RUN [RUN ...] TRUTH -o report.html [-m LABEL ...] [options]",
+        _REPORT + _FILES,
     ),
-    "run": (
-        "run what a configuration file describes",
-        _add_run,
-        {"usage": "rankframe run FILE.toml [--dry]", "description": _RUN},
-    ),
+    "run": ("run what a configuration file describes", _add_run, "FILE.toml [--dry]", _RUN),
 }
 
 
@@ -542,35 +475,37 @@ _TYPES: Mapping[str, Callable[[str], Any]] = {
     "M": _size,
     **dict.fromkeys(("N", "K"), int),
     "NAME,...": _names,
-    "FILE": inputs.input_of,
+    "FILE": Input,
+    "LABEL[:MARGIN]": _gate,
+    "LABEL:X": _floor,
 }
 
 
-def _add(group: _Group, options: Mapping[str, Option]) -> None:
-    for option, (value, text) in options.items():
+def _add(group: _Group, options: Mapping[str, Option], **more: Any) -> None:
+    for names, (value, text) in options.items():
+        own: dict[str, Any] = {"choices": value}
         if value is None:
-            group.add_argument(option, action="store_true", help=text)
+            own = {"action": "store_true"}
         elif isinstance(value, str):
-            group.add_argument(option, metavar=value, type=_TYPES.get(value, str), help=text)
-        else:
-            group.add_argument(option, choices=value, help=text)
+            own = {"metavar": value, "type": _TYPES.get(value, str)}
+        group.add_argument(*names.split(), help=text, **own | more)
+
+
+def _add_repeated(group: _Group, names: str, value: str, text: str, **more: Any) -> None:
+    """Add an option that can be repeated, each time for one more value."""
+    _add(group, {names: (value, text)}, action="append", default=[], **more)
 
 
 def _add_metric(ask: argparse.ArgumentParser) -> None:
-    ask.add_argument(
-        "-m",
-        "--metric",
-        dest="metrics",
-        action="append",
-        default=[],
-        metavar="LABEL",
-        help="metrics such as ndcg@10 map P_10 P.5,10, or a set of trec_eval: official, set or "
-        "all_trec (default, with a truth: nDCG, recall and precision at 10, map and mrr)",
+    metrics = (
+        "metrics such as ndcg@10 map P_10 P.5,10, or a set of trec_eval: official, set or "
+        "all_trec (default, with a truth: nDCG, recall and precision at 10, map and mrr)"
     )
+    _add_repeated(ask, "-m --metric", "LABEL", metrics, dest="metrics")
 
 
 def _add_by(rows: _Group, help_of: str) -> None:
-    rows.add_argument("--by", action="append", default=[], metavar="COL", help=help_of)
+    _add_repeated(rows, "--by", "COL", help_of)
 
 
 def _add_conventions(ask: argparse.ArgumentParser) -> _Group:
@@ -606,12 +541,8 @@ _PRESETS: Mapping[str, Option] = {
 
 def _add_output(ask: argparse.ArgumentParser) -> _Group:
     group = ask.add_argument_group("output")
-    group.add_argument(
-        "--out",
-        type=inputs.output_of,
-        metavar="FILE",
-        help="write a .csv, .parquet or .json file instead of printing; -: CSV on standard output",
-    )
+    out = "write a .csv, .parquet or .json file instead of printing; -: CSV on standard output"
+    _add(group, {"--out": ("FILE", out)}, type=inputs.output_of)
     _add(
         group,
         {
@@ -623,12 +554,8 @@ def _add_output(ask: argparse.ArgumentParser) -> _Group:
 
 
 def _add_provenance(output: _Group) -> None:
-    output.add_argument(
-        "--provenance",
-        type=inputs.output_of,
-        metavar="FILE",
-        help="write how the numbers were made as a .json file: rf.provenance",
-    )
+    text = "write how the numbers were made as a .json file: rf.provenance"
+    _add(output, {"--provenance": ("FILE", text)}, type=inputs.output_of)
 
 
 def _add_files(

@@ -4,12 +4,12 @@ import inspect
 import itertools
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from rankframe._command import text_tables
 from rankframe._request import labels, parameters, registry, share_names
 from rankframe._request.labels import Alias, Entry, Mean
 from rankframe._request.parameters import AnyGain, Gain, MetricName, Weight
@@ -69,14 +69,10 @@ def reference_page() -> str:
 
 
 def _contents(entries: list[Entry]) -> str:
-    rows = [
-        (
-            f"`{_label(e)}`",
-            first_line(e.function),
-            f"[{e.function.__name__}](#{e.function.__name__})",
-        )
-        for e in entries
-    ]
+    rows: list[tuple[str, ...]] = []
+    for entry in entries:
+        name = entry.function.__name__
+        rows.append((f"`{_label(entry)}`", first_line(entry.function), f"[{name}](#{name})"))
     return _table(("label", "what", "function"), rows)
 
 
@@ -231,13 +227,7 @@ def explanation(function: Callable[..., Any], width: int) -> str:
 
 def _wrapped(line: str, width: int) -> str:
     indent = _indent(line) + 4 * line.startswith((">>>", "..."))
-    return textwrap.fill(
-        line,
-        width,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return text_tables.wrapped(line, width, after=" " * indent)
 
 
 def _indent(line: str) -> int:

@@ -58,12 +58,9 @@ def print_json(result: pl.DataFrame) -> None:
 
 
 def _with_counts(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: int(value)
-        if name.startswith("num_") and isinstance(value, float) and value.is_integer()
-        else value
-        for name, value in row.items()
-    }
+    counts = {name: value for name, value in row.items() if name.startswith("num_")}
+    whole = {n: int(x) for n, x in counts.items() if isinstance(x, float) and x.is_integer()}
+    return {**row, **whole}
 
 
 def print_data(text: str) -> None:
@@ -85,16 +82,17 @@ def print_text(text: str) -> None:
 def print_lines(lines: Sequence[str]) -> None:
     """Print sentences, which a terminal does not break within a word."""
     for line in lines:
-        print_text(f"{_wrapped(line, width()) if sys.stdout.isatty() else line}\n")
+        print_text(f"{wrapped(line, width()) if sys.stdout.isatty() else line}\n")
 
 
 def print_error(line: str) -> None:
     """Print one line on standard error, which a terminal does not break within a word."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    print(_wrapped(line, _columns()) if is_terminal else line, file=sys.stderr)
+    print(wrapped(line, _columns()) if is_terminal else line, file=sys.stderr)
 
 
-def _wrapped(line: str, length: int, *, after: str = "") -> str:
+def wrapped(line: str, length: int, *, after: str = "") -> str:
+    """Break a line between words; ``after`` begins the lines after the first."""
     return textwrap.fill(
         line, length, subsequent_indent=after, break_long_words=False, break_on_hyphens=False
     )
@@ -139,7 +137,7 @@ def show_comparison(
     if "users" in shared:
         head += f" over {shared['users']} user" + ("" if shared["users"] == 1 else "s")
     breadth = width()
-    print_text(_wrapped(f"{head}; {how} (--wide: all columns).", breadth) + "\n")
+    print_text(wrapped(f"{head}; {how} (--wide: all columns).", breadth) + "\n")
     systems = [*segments, model]
     chosen = _most_that_fits(_compared(result), systems, shared, breadth)
     texts = [name for name in (*systems, "metric", "baseline") if name in chosen.columns]
@@ -209,7 +207,7 @@ def _notes(result: pl.DataFrame, systems: Sequence[str], width: int) -> str:
     lines = [
         f"{tabular.NOTE} {_printable(line)}" for line in results.lines_of_notes(result, systems)
     ]
-    return "".join(_wrapped(line, width, after="  ") + "\n" for line in lines)
+    return "".join(wrapped(line, width, after="  ") + "\n" for line in lines)
 
 
 # ------------------------------------------------------------------ cells
@@ -241,10 +239,8 @@ def _colored(text: str) -> str:
 def _in_cells(result: pl.DataFrame) -> pl.DataFrame:
     """Write all values as text."""
     return pl.DataFrame(
-        [
-            pl.Series(_printable(name), [_cell(name, value) for value in result[name]], pl.String)
-            for name in result.columns
-        ]
+        pl.Series(_printable(name), [_cell(name, value) for value in result[name]], pl.String)
+        for name in result.columns
     )
 
 

@@ -422,10 +422,7 @@ def plan_values(question: Question) -> Values:
 def plan_means(question: Question, *, total: bool = False) -> Values:
     """Plan the values of every user, and check that means can be taken of them."""
     values = plan_values(question)
-    keywords.check_flag("total", total)
-    if total and not values.by:
-        msg = "total=True adds a row of overall means to the groups of by=: name their columns"
-        raise ValueError(msg)
+    keywords.check_total(values.by, total=total)
     if "users" in values.by:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
+from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, cast, get_args
 
 from rankframe._request.types import Frame
 
@@ -23,6 +23,8 @@ INPUTS: tuple[InputName, ...] = get_args(InputName)
 Users: TypeAlias = Literal["truth", "judged", "both", "served", "run", "all"]
 GainsFrom: TypeAlias = Literal["relevant_at"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+ChoiceT = TypeVar("ChoiceT", bound=str | None)
 
 
 class Columns(TypedDict, total=False):
@@ -169,19 +171,17 @@ class Settings:
     def __post_init__(self) -> None:
         """Check each option by itself, and options that exclude each other."""
         check_columns(self.columns)
-        for name in (
-            "judged_only",
-            "bounds",
-            "scenarios",
-            "count_users",
-            "count_missed",
-            "single_precision",
-        ):
+        for (
+            name
+        ) in "judged_only bounds scenarios count_users count_missed single_precision".split():
             check_flag(name, getattr(self, name))
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))
-        if self.undefined is not None:
-            _check_number("undefined", self.undefined, "None or a finite number")
+        if self.undefined is not None and not (
+            is_number(self.undefined) and math.isfinite(self.undefined)
+        ):
+            msg = f"undefined must be None or a finite number, not {self.undefined!r}"
+            raise ValueError(msg)
         check_name("weights", self.weights)
         check_name("cluster", self.cluster)
         if self.relevant_at is not None and not (
@@ -207,19 +207,15 @@ class Settings:
             raise ValueError(msg)
 
 
-def read_options(
-    options: Mapping[str, Any], *, cluster: str | None = None, count_missed: bool = False
-) -> Settings:
-    """Read the keywords of a verb that takes no bounds; the statistics set the others."""
+def read_options(options: Mapping[str, Any], **more: Any) -> Settings:
+    """Read the keywords that a verb passes on; ``more`` are options that it has by itself."""
     if alien := _ELSEWHERE.keys() & {*options}:
         msg = f"unknown argument {min(alien)!r}; {_ELSEWHERE[min(alien)]}"
         raise TypeError(msg)
     own = StatisticsOptions.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
     own_options = {name: value for name, value in options.items() if name in own}
-    return Settings(
-        **own_options, cluster=cluster, count_missed=count_missed, columns=cast("Columns", columns)
-    )
+    return Settings(**own_options, **more, columns=cast("Columns", columns))
 
 
 #: Keywords of some verbs only, and what users of the others may do.
@@ -274,19 +270,26 @@ def check_name(name: str, column: object) -> None:
         raise TypeError(msg)
 
 
-def check_flag(name: str, value: object) -> None:
-    """Check that an option is True or False: any text would count as True."""
+def check_flag(name: str, value: object) -> bool:
+    """Return an option that is True or False: any text would count as True."""
     if not isinstance(value, bool):
         msg = f"{name} must be True or False, not {value!r}"
         raise TypeError(msg)
+    return value
+
+
+def check_total(by: Sequence[str], *, total: bool) -> None:
+    """Check that there are groups, of which a row of overall means can be made."""
+    check_flag("total", total)
+    if total and not by:
+        msg = "total=True adds a row of overall means to the groups of by=: name their columns"
+        raise ValueError(msg)
 
 
 #: Choices that are gone, and what replaces them.
 _DROPPED = {
-    (
-        "design",
-        "anova",
-    ): "power is of paired tests: for all pairs, give their number as comparisons=",
+    ("design", "anova"): "power is of paired tests: for all pairs, give their number as "
+    "comparisons=",
     ("method", "percentile"): "take 'bootstrap', or 'studentized' for skewed values",
     ("test", "randomized_tukey"): "take 'max_t', which lets the variances of pairs differ",
 }
@@ -299,11 +302,13 @@ def check_dropped(name: str, value: object) -> None:
         raise ValueError(msg)
 
 
-def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+def check_choice(name: str, value: object, choices: Sequence[ChoiceT], also: str = "") -> ChoiceT:
+    """Return a value that is one of several; ``also`` names what else the option takes."""
     check_dropped(name, value)
-    if value not in choices:
-        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
+    if not isinstance(value, str | None) or value not in choices:
+        msg = f"{name} must be one of {', '.join(map(repr, choices))}{also}, not {value!r}"
         raise ValueError(msg)
+    return choices[choices.index(value)]
 
 
 def check_confidence(confidence: object) -> None:
@@ -339,9 +344,3 @@ def plain_number(value: object) -> object:
     if not is_number(value):
         return value
     return int(value) if float(value).is_integer() else float(value)
-
-
-def _check_number(name: str, value: object, wanted: str) -> None:
-    if not (is_number(value) and math.isfinite(value)):
-        msg = f"{name} must be {wanted}, not {value!r}"
-        raise ValueError(msg)

@@ -14,14 +14,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import (
-    Any,
-    Literal,
-    NamedTuple,
-    ParamSpec,
-    TypeAlias,
-    cast,
-)
+from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast
 
 import polars as pl
 
@@ -897,14 +890,15 @@ def forget(entry: Entry) -> None:
 def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:
     """Write the label: every option that differs from its default, then the cut-off."""
     arguments = signature_of(entry.function).parameters
-    shown = {
-        name: value
-        for name, value in options.items()
-        if name != "k" and value != arguments[name].default
-    }
-    written = ", ".join(f"{name}={parameters.as_text(value)}" for name, value in shown.items())
-    k = options.get("k")
-    return (f"{entry.label}({written})" if shown else entry.plain) + (f"@{k}" if k else "")
+    shown = {n: x for n, x in options.items() if n == "k" or x != arguments[n].default}
+    return _written(entry, shown)
+
+
+def _written(entry: Entry, options: Mapping[str, Any]) -> str:
+    """Write a label with all of these options."""
+    inside = [f"{n}={parameters.as_text(x)}" for n, x in options.items() if n != "k"]
+    label = f"{entry.label}({', '.join(inside)})" if inside else entry.plain
+    return f"{label}@{options['k']}" if options.get("k") else label
 
 
 def _spelled_out(metric: Metric, defaults: Defaults) -> str:
@@ -918,11 +912,8 @@ def _spelled_out(metric: Metric, defaults: Defaults) -> str:
     options = _checked(parsed.entry.function, (), own)
     if (level := _level(parsed)) is not None:
         options["rel"] = level
-    k = options.pop("k", None)
     options = {name: keywords.plain_number(x) for name, x in options.items() if x is not None}
-    written = [f"{name}={parameters.as_text(x)}" for name, x in options.items()]
-    label = f"{parsed.entry.label}({', '.join(written)})" if written else parsed.entry.plain
-    return label + (f"@{k}" if k else "")
+    return _written(parsed.entry, options)
 
 
 def _checked(

@@ -33,7 +33,7 @@ def type_of(annotation: Any) -> ParameterType:
     """Look up an annotation; raise LookupError if labels cannot read it."""
     inner = get_args(annotation)
     if get_origin(annotation) is Literal and all(isinstance(choice, str) for choice in inner):
-        return ParameterType(partial(_check_choice, choices=inner))
+        return ParameterType(partial(keywords.check_choice, choices=inner))
     if type(None) in inner and get_origin(inner[0]) is Literal:
         return ParameterType(_or_none(type_of(inner[0]).check))
     return _TYPES[annotation]
@@ -64,76 +64,38 @@ def as_text(value: object) -> str:
 
 
 def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
-    """Check a gain; unless ``any_order``, it must not fall, and no grade ≤ 0 has one."""
+    """Sort a gain by grade; unless ``any_order``, it must not fall, and no grade ≤ 0 has one."""
     if not isinstance(value, Mapping):
         choices = get_args(get_args(Gain)[0])
-        return _check_choice(name, value, choices, " or a mapping of grades to gains")
-    gains = cast("Mapping[object, object]", value)
-    return _check_gains(name, gains, _ANY_ORDER if any_order else _RISING)
-
-
-class _GainRule(NamedTuple):
-    in_order: bool
-    lowest: float  # the lowest grade that may have a gain
-    values: str
-    grades: str
-
-
-_RISING = _GainRule(
-    in_order=True,
-    lowest=math.ulp(0),
-    values="finite, ≥ 0 and must not fall as the grade rises",
-    grades="≤ 0, which is not relevant",
-)
-_ANY_ORDER = _GainRule(
-    in_order=False,
-    lowest=0,
-    values="finite and ≥ 0",
-    grades="< 0, which marks an item as not judged",
-)
-
-
-def _check_gains(name: str, gains: Mapping[Any, Any], rule: _GainRule) -> dict[float, float]:
-    """Sort a mapping of grades to gains by grade."""
+        return keywords.check_choice(name, value, choices, " or a mapping of grades to gains")
+    gains = cast("Mapping[float, float]", value)
     if not gains or not all(keywords.is_number(x) for pair in gains.items() for x in pair):
         msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
         raise ValueError(msg)
     by_grade = {float(grade): float(gains[grade]) for grade in sorted(gains)}
     values = list(by_grade.values())
-    falls = rule.in_order and values != sorted(values)
+    falls = not any_order and values != sorted(values)
     if falls or not all(0 <= value < math.inf for value in values):
-        msg = f"{name} must be {rule.values}, not {gains!r}"
+        needed = " and ≥ 0" if any_order else ", ≥ 0 and must not fall as the grade rises"
+        msg = f"{name} must be finite{needed}, not {gains!r}"
         raise ValueError(msg)
-    if any(gain > 0 for grade, gain in by_grade.items() if grade < rule.lowest):
-        msg = f"{name} gives a gain to a grade {rule.grades}; leave it out: {gains!r}"
+    lowest = 0 if any_order else math.ulp(0)  # that may have a gain
+    if any(gain > 0 for grade, gain in by_grade.items() if grade < lowest):
+        why = (
+            "< 0, which marks an item as not judged" if any_order else "≤ 0, which is not relevant"
+        )
+        msg = f"{name} gives a gain to a grade {why}; leave it out: {gains!r}"
         raise ValueError(msg)
     return by_grade
 
 
 def check_weight(name: str, value: object) -> str | float:
-    if isinstance(value, str) and value in _WEIGHTS:
-        return value
-    if not keywords.is_number(value) or not 0 < value < 1:
-        words = ", ".join(map(repr, _WEIGHTS))
-        msg = f"{name} must be one of {words} or a number between 0 and 1, not {value!r}"
-        raise ValueError(msg)
-    return float(value)
+    if keywords.is_number(value) and 0 < value < 1:
+        return float(value)
+    return keywords.check_choice(name, value, _WEIGHTS, " or a number between 0 and 1")
 
 
 _WEIGHTS = ("none", "log", "clipped", "hit")
-
-
-def _check_choice(name: str, value: Any, choices: Sequence[str], also: str = "") -> str:
-    if not (isinstance(value, str) and value in choices):
-        options = ", ".join(repr(choice) for choice in choices)
-        msg = f"{name} must be one of {options}{also}, not {value!r}"
-        raise ValueError(msg)
-    return value
-
-
-def _check_flag(name: str, value: bool) -> bool:  # noqa: FBT001
-    keywords.check_flag(name, value)
-    return value
 
 
 def _read_flag(text: str) -> bool:
@@ -189,7 +151,7 @@ def _check_levels(name: str, value: Any) -> tuple[float, ...]:
 def _check_discount(name: str, value: Any) -> str | tuple[float, ...]:
     """Check the name of a discount, or its weights: ≥ 0, the first > 0, not rising."""
     if isinstance(value, str):
-        return _check_choice(name, value, ("log2", "rank"), " or a list of weights")
+        return keywords.check_choice(name, value, ("log2", "rank"), " or a list of weights")
     listed = value.tolist() if hasattr(value, "tolist") else value  # of NumPy
     values = cast("Sequence[object]", listed) if isinstance(listed, Sequence) else ()
     weights = [float(weight) for weight in values if keywords.is_number(weight)]
@@ -224,7 +186,7 @@ _TYPES: Mapping[Any, ParameterType] = {
     float: ParameterType(_check_number, float),
     float | None: ParameterType(_or_none(_check_positive), float),
     Signed: ParameterType(partial(_check_number, least=-math.inf), float),
-    bool: ParameterType(_check_flag, _read_flag),
+    bool: ParameterType(keywords.check_flag, _read_flag),
     Gain: ParameterType(check_gain, gain_from),
     AnyGain: ParameterType(partial(check_gain, any_order=True), gain_from),
     Discount: ParameterType(_check_discount, _read_discount),

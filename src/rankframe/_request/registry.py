@@ -20,13 +20,7 @@ Scope: TypeAlias = Literal["relevant", "judged", "listed", "subtopic", "shares"]
 #: them.
 InTies: TypeAlias = Literal["both", "ranks", "blocks"]
 
-_WIDTHS: Mapping[Scope, int] = {
-    "relevant": 0,
-    "subtopic": 0,
-    "judged": 1,
-    "listed": 2,
-    "shares": 3,
-}
+_WIDTHS: Mapping[Scope, int] = {"relevant": 0, "subtopic": 0, "judged": 1, "listed": 2, "shares": 3}
 
 #: The prefixes of the names of the columns of shares.
 _WORDS_OF_SHARES = ("exposure(", "share(", "target(", "values(", "lists(")

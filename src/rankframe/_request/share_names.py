@@ -32,16 +32,11 @@ class ShareName(NamedTuple):
     k: int | None = None
 
 
-def _number_or_word(text: str) -> None:
-    if text not in WEIGHTS and not 0 < float(text) < 1:
-        raise ValueError
-
-
 def exposure(text: str) -> None:
     _, over, weight, k = text.split(";")
-    if over not in get_args(Over) or (k and int(k) < 1):
+    is_weight = weight in WEIGHTS or 0 < float(weight) < 1
+    if not is_weight or over not in get_args(Over) or (k and int(k) < 1):
         raise ValueError
-    _number_or_word(weight)
 
 
 def target(text: str) -> None:

@@ -102,15 +102,15 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
     return (node.value, *node.keys, *node.order) if isinstance(node, Over) else ()
 
 
-def rebuilt(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """Return a node with other nodes right below it."""
+def changed(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return a node with changed nodes right below it."""
     if isinstance(node, Call):
-        return Call(node.name, inputs, node.option)
+        return Call(node.name, tuple(map(change, node.inputs)), node.option)
     if isinstance(node, Cast):
-        return Cast(inputs[0], node.dtype)
+        return Cast(change(node.value), node.dtype)
     if isinstance(node, Over):
-        end = 1 + len(node.keys)
-        return Over(inputs[0], inputs[1:end], inputs[end:])
+        keys, order = (tuple(map(change, nodes)) for nodes in (node.keys, node.order))
+        return Over(change(node.value), keys, order)
     return node
 
 

@@ -80,7 +80,7 @@ def sql_check(
         selects += _of_rows(own, paths[table.name], metrics, written)
         selects.append(_of_emptiness(own, paths[table.name], written))
     selects += _of_users(both[0], both[1], paths, written)
-    names = ", ".join(written.names_of(("source", "field", "problem", "num_rows")))
+    names = written.listed(("source", "field", "problem", "num_rows"))
     every = "\n  UNION ALL\n".join(selects)
     head = headers.comments(written.name, ["each row is a rule that the tables break"])
     count = written.name_of("num_rows")
@@ -100,14 +100,17 @@ def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialec
             # infinity is equal to what is left without its fraction
             rule = rule._replace(broken=rule.broken | (pl.col(rule.column) > 2**53))
         broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
-        yield _row(dialect, rule, f"SELECT {broken} AS b FROM {path} AS r", "b")
+        source = f"SELECT {broken} AS b FROM {path} AS r"
+        yield _row(dialect, (rule.table, rule.column, rule.text), "b", source)
 
 
-def _row(dialect: Dialect, rule: Rule, source: str, where: str) -> str:
-    """Select the texts of a rule, and how many rows break it."""
+def _row(
+    dialect: Dialect, rule: tuple[str, str, str], where: str, source: str = "SELECT 1 AS b"
+) -> str:
+    """Select the table, column and text of a rule, and how many rows break it."""
     names = dialect.names_of(("source", "field", "problem", "num_rows"))
-    texts = map(dialect.literal, (rule.table, rule.column, rule.text))
-    columns = [f"{text} AS {name}" for text, name in zip([*texts, "COUNT(*)"], names, strict=True)]
+    texts = [*map(dialect.literal, rule), "COUNT(*)"]
+    columns = [f"{text} AS {name}" for text, name in zip(texts, names, strict=True)]
     return f"  SELECT {', '.join(columns)}\n  FROM ({source}) AS r\n  WHERE {where}"
 
 
@@ -137,43 +140,40 @@ def _of_emptiness(table: Table, path: str, dialect: Dialect) -> str:
         null, needed = "no grade is > 0", f"{value} > 0"
         if table.schema[column] == pl.Boolean:
             needed = value
-    rule = Rule(table.name, column, f"it is empty, or {null}", pl.lit(value=True))
-    some_row = f"SELECT 1 FROM {path} AS r WHERE {needed}"
-    return _row(dialect, rule, "SELECT 1 AS b", f"NOT EXISTS ({some_row})")
+    rule = table.name, column, f"it is empty, or {null}"
+    return _row(dialect, rule, f"NOT EXISTS (SELECT 1 FROM {path} AS r WHERE {needed})")
 
 
 def _of_users(
     run: Table, truth: Table, paths: Mapping[str, str], dialect: Dialect
 ) -> Iterator[str]:
     """Check that the tables share users and items, also within groups."""
-    user, always = dialect.name_of(run.user), pl.lit(value=True)
-    met = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON l.{user} = t.{user}"
-    apart = Rule(run.name, run.user, f"no user of the {run.name} is in the {truth.name}", always)
-    yield _row(dialect, apart, "SELECT 1 AS b", f"NOT EXISTS ({met})")
-    item = dialect.name_of(run.item)
-    same = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON l.{item} = t.{item}"
-    no_item = Rule(run.name, run.item, f"no item of the {run.name} is in the {truth.name}", always)
-    yield _row(dialect, no_item, "SELECT 1 AS b", f"NOT EXISTS ({same})")
+    user, item = dialect.names_of((run.user, run.item))
+    both = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON"
+    met = f"{both} l.{user} = t.{user}"
+    no_user = run.name, run.user, f"no user of the {run.name} is in the {truth.name}"
+    yield _row(dialect, no_user, f"NOT EXISTS ({met})")
+    no_item = run.name, run.item, f"no item of the {run.name} is in the {truth.name}"
+    yield _row(dialect, no_item, f"NOT EXISTS ({both} l.{item} = t.{item})")
     own = [name for name in run.by if name not in run.truth_groups]
     shared = [name for name in own if name in truth.by]
     for table, other, by in ((run, truth, own), (truth, run, shared)):
         if by:
             where = "both tables" if shared else f"the {run.name}"
-            alone = Rule(table.name, by[-1], rules.alone_text(other, where), always)
+            alone = table.name, by[-1], rules.alone_text(other, where)
             groups = ", ".join(f"r.{name}" for name in dialect.names_of(by))
             on = [f"r.{name} = o.{name}" for name in dialect.names_of([*shared, run.user])]
-            users = ", ".join(dialect.names_of([*shared, run.user]))
+            users = dialect.listed([*shared, run.user])
             others = f"(SELECT DISTINCT {users} FROM {paths[other.name]}) AS o"
             source = f"SELECT 1 AS b FROM {paths[table.name]} AS r LEFT JOIN {others}"
             source += f" ON {' AND '.join(on)} GROUP BY {groups} HAVING COUNT(o.{user}) = 0"
-            yield _row(dialect, alone, source, f"EXISTS ({met})")
+            yield _row(dialect, alone, f"EXISTS ({met})", source)
     for name in run.by:
         if name not in truth.by:
             number, lists = f"COUNT(DISTINCT r.{dialect.name_of(name)})", f"{paths['run']} AS r"
             several = f"(SELECT {number} FROM {lists}) > 1"
             in_two = f"EXISTS (SELECT 1 FROM {lists} GROUP BY r.{user} HAVING {number} > 1)"
-            split = Rule(run.name, name, rules.apart_text(truth), always)
-            yield _row(dialect, split, "SELECT 1 AS b", f"{several} AND NOT {in_two}")
+            split = run.name, name, rules.apart_text(truth)
+            yield _row(dialect, split, f"{several} AND NOT {in_two}")
             if rules.is_fold(name):
-                fold = Rule(run.name, name, rules.diluted_text(truth), always)
-                yield _row(dialect, fold, "SELECT 1 AS b", in_two)
+                yield _row(dialect, (run.name, name, rules.diluted_text(truth)), in_two)

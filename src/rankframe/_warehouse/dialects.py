@@ -19,7 +19,7 @@ class Dialect(NamedTuple):
     backslash: bool = False  # whether it escapes the next character of a text
     least: str = "LEAST"
     greatest: str = "GREATEST"
-    nan: str = "CAST('NaN' AS DOUBLE)"
+    nan: str = "'NaN'"  # before it is cast
     is_nan: str = "{0} = {1}"
     #: whether a row after the last in text order may differ from the order of the bytes
     collation: str = ""
@@ -41,6 +41,10 @@ class Dialect(NamedTuple):
         """Quote names."""
         return [self.name_of(name) for name in names]
 
+    def listed(self, names: Iterable[str]) -> str:
+        """Quote names, with commas between them."""
+        return ", ".join(map(self.name_of, names))
+
     def table(self, name: str | Sequence[str]) -> str:
         """Quote a dotted path, or a tuple of parts; a Jinja expression stays as it is."""
         if isinstance(name, str) and is_jinja(name):
@@ -57,10 +61,14 @@ class Dialect(NamedTuple):
         if isinstance(value, str):
             return self._text(value)
         if math.isnan(value):
-            return self.nan
+            return f"CAST({self.nan} AS {self.types[0]})"
         if value == int(value) and abs(value) < 2**53:
             return str(int(value))
         return f"CAST({value!r} AS {self.types[0]})"
+
+    def is_nan_of(self, number: str) -> str:
+        """Write whether a number is NaN."""
+        return self.is_nan.format(number, self.literal(math.nan))
 
     def _text(self, value: str) -> str:
         if "\0" in value:
@@ -75,18 +83,13 @@ class Dialect(NamedTuple):
 _DIALECTS = {
     "duckdb": Dialect("duckdb"),
     "spark": Dialect("spark", quote="`", backslash=True),
-    "postgres": Dialect(
-        "postgres",
-        types=("DOUBLE PRECISION", "BIGINT"),
-        nan="CAST('NaN' AS DOUBLE PRECISION)",
-        collation=' COLLATE "C"',
-    ),
+    "postgres": Dialect("postgres", types=("DOUBLE PRECISION", "BIGINT"), collation=' COLLATE "C"'),
     "sqlite": Dialect(
         "sqlite",
         types=("REAL", "INTEGER"),
         least="MIN",
         greatest="MAX",
-        nan="CAST(NULL AS REAL)",  # it has no NaN
+        nan="NULL",  # it has no NaN
         is_nan="FALSE",
     ),
     "bigquery": Dialect(
@@ -94,7 +97,6 @@ _DIALECTS = {
         quote="`",
         types=("FLOAT64", "INT64"),
         backslash=True,
-        nan="CAST('NaN' AS FLOAT64)",
         is_nan="IS_NAN({0})",  # no number is equal to NaN there
     ),
     "snowflake": Dialect("snowflake", backslash=True),

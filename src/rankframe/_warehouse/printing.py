@@ -165,7 +165,7 @@ class Printer(NamedTuple):
                 form = _FORMS[name]
                 needed = form.needed or (0,) * len(inputs)
                 texts = [self.sql(*pair) for pair in zip(inputs, needed, strict=True)]
-                is_nan = self.dialect.is_nan.format(texts[0], self.dialect.nan)
+                is_nan = self.dialect.is_nan_of(texts[0])
                 text = form.text.format(*texts, is_nan=is_nan, double=self.dialect.types[0])
                 return text, form.strength
             case _:

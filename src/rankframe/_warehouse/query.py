@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
@@ -207,7 +207,7 @@ class _Query:
         self.users = user_choice.users_policy(self.settings, self.judged)
         labels.check_names(question.requested, [*read.run.keys, "users"])
         self.sources = Sources(dialect, read, paths, question.reading.outside, is_typed)
-        self.keys = self._names(self.sources.keys)
+        self.keys = self.sources.list_keys
 
     def text(self, names: Mapping[str, str]) -> str:
         """Write the query."""
@@ -230,9 +230,6 @@ class _Query:
         ctes = [*self.sources.ctes(), *ctes]
         steps = ",\n".join(f"-- {c.comment}\n{c.name} AS (\n{c.body}\n)" for c in ctes)
         return f"WITH\n{steps}\n{final}\n"
-
-    def _names(self, names: Iterable[str]) -> str:
-        return ", ".join(self.dialect.names_of(names))
 
     def _values(self) -> list[Values]:
         """Translate the metrics of each scope."""
@@ -278,14 +275,14 @@ class _Query:
         """Keep users with a list in every system, within the groups of the other columns."""
         sources, keys = self.sources, self.sources.keys
         system = user_choice.system_of(keys[:-1])
-        own = self._names(name for name in keys if name != system)
+        own = self.dialect.listed(name for name in keys if name != system)
         lists = f"(SELECT DISTINCT {self.keys} FROM {sources.cut}) AS lists_of_users"
         served = f"SELECT {own}, COUNT(*) AS num_lists FROM {lists} GROUP BY {own}"
         join = f"JOIN ({served}) AS served USING ({own})"
         if system is None:
             return join
         groups = sources.lacking if system in sources.lacking else keys[:-1]
-        rest = self._names(name for name in groups if name != system)
+        rest = self.dialect.listed(name for name in groups if name != system)
         number = f"COUNT(*) AS num_systems FROM ({self._groups(groups)}) AS every_group"
         systems = f"SELECT {rest}, {number} GROUP BY {rest}" if rest else f"SELECT {number}"
         on = f"JOIN ({systems}) AS systems USING ({rest})"
@@ -294,7 +291,7 @@ class _Query:
 
     def _groups(self, names: Sequence[str]) -> str:
         """Select each group of the run and the truth once."""
-        columns, sources = self._names(names), self.sources
+        columns, sources = self.dialect.listed(names), self.sources
         groups = f" CROSS JOIN {sources.name('all_groups')}" if sources.lacking else ""
         if {*names} <= {*sources.lacking}:
             return f"SELECT DISTINCT {columns} FROM {sources.name('all_groups')}"
@@ -331,7 +328,7 @@ class _Query:
         for metric in self.question.requested:
             mean = printer.sql(trees.read(metric.over_users(pl.col(metric.name))))
             columns.append(f"{mean} AS {self.dialect.name_of(names[metric.name])}")
-        keys = self._names(by)
+        keys = self.dialect.listed(by)
         if not by:
             return f"SELECT\n  {_listed(columns)}\nFROM {per_user}", []
         final = f"SELECT\n  {_listed([keys, *columns])}\nFROM {per_user}\nGROUP BY {keys}"

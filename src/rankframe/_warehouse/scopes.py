@@ -20,7 +20,7 @@ from rankframe._vocabulary.trees import AGGREGATES, Call, Cast, Column, Literal,
 from rankframe._warehouse import untranslated
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText, Printer
-from rankframe._warehouse.steps import Cte, Steps, simplified
+from rankframe._warehouse.steps import Cte, Steps, select, simplified
 from rankframe._warehouse.tables import Sources
 
 #: Metrics, and values of options, in which items that were not retrieved count; tests hold the
@@ -64,7 +64,7 @@ def values_of(
 
 def _within(node: Node, keys: tuple[Node, ...]) -> Node:
     """Take the windows of an expression within one user's list, as ``evaluate`` does."""
-    node = trees.rebuilt(node, tuple(_within(below, keys) for below in trees.inputs_of(node)))
+    node = trees.changed(node, lambda below: _within(below, keys))
     if isinstance(node, Over):
         return Over(node.value, (*keys, *(k for k in node.keys if k not in keys)), node.order)
     if isinstance(node, Call) and node.name == "is_duplicated":
@@ -144,16 +144,14 @@ class _Scope:
 
     def _steps_of_hits(self) -> Steps:
         """Join the ranks: only the items that were retrieved, or null for the others."""
-        sources, truth, quoted = self.sources, self.truth, self.dialect.names_of
-        using = ", ".join(quoted([*sources.truth_keys, sources.item]))
+        sources, truth, listed = self.sources, self.truth, self.dialect.listed
+        using = listed([*sources.truth_keys, sources.item])
         name, comment = "hits", f"{truth.name} items that are in the list"
         join = f"JOIN {sources.cut} USING ({using})"
         if not self.only_hits:
-            name, comment = (
-                "ranked",
-                f"{truth.name} items, with their ranks; null if not in the list",
-            )
-            using = ", ".join(quoted([*sources.keys, sources.item]))
+            name = "ranked"
+            comment = f"{truth.name} items, with their ranks; null if not in the list"
+            using = listed([*sources.keys, sources.item])
             groups = f"CROSS JOIN {sources.name('all_groups')}\n  " if sources.lacking else ""
             join = f"{groups}LEFT JOIN {sources.cut} USING ({using})"
         steps = self._steps(name, comment, join, {"rank": not self.only_hits})
@@ -232,11 +230,7 @@ class _Scope:
         return ColumnText(f"COALESCE({word}, 0)", "int", nullable=False)
 
     def _join_of_lengths(self) -> str:
-        return f"\n  LEFT JOIN {self.sources.name('list_lengths')} USING ({self._keys})"
-
-    @property
-    def _keys(self) -> str:
-        return ", ".join(self.dialect.names_of(self.sources.keys))
+        return f"\n  LEFT JOIN {self.sources.name('list_lengths')} USING ({self.sources.list_keys})"
 
     # -------------------------------------------------------------- sums and values
 
@@ -252,14 +246,13 @@ class _Scope:
         if isinstance(node, Column):
             msg = f"it reads {node.name!r} outside an aggregate, so a user has several values"
             raise ValueError(msg)  # noqa: TRY004  (of the expression, not of an argument)
-        return trees.rebuilt(node, tuple(self.reduced(n, label) for n in trees.inputs_of(node)))
+        return trees.changed(node, lambda below: self.reduced(below, label))
 
     def _sum(self, home: Steps, node: Node, label: str) -> Node:
         if isinstance(node, Call) and node.name in AGGREGATES:
             node = simplified(node, home.printer, home.facts)
         if not isinstance(node, Call) or node.name not in AGGREGATES:  # it was simplified
-            inputs = tuple(self._sum(home, below, label) for below in trees.inputs_of(node))
-            return trees.rebuilt(node, inputs)
+            return trees.changed(node, lambda below: self._sum(home, below, label))
         table = "truth" if home is self.truth and not self.listed else "hits"
         if node.name in ("any", "max", "min", "mean"):
             names = trees.columns_of(node)
@@ -268,7 +261,7 @@ class _Scope:
                 return node.inputs[0]
             if table == "truth" and isinstance(node.inputs[0], Literal):  # a user has rows
                 return node.inputs[0]
-        inputs = tuple(home.in_column(home.ready(n)) for n in trees.inputs_of(node))
+        inputs = tuple(home.in_column(home.ready(below)) for below in node.inputs)
         total = Call(node.name, inputs, node.option)
         text = home.printer.aggregate(total)
         if (table, text) not in self.sums:
@@ -312,7 +305,10 @@ class _Scope:
         sources, quoted = self.sources, self.dialect.name_of
         texts = {f"{table} {text}": read for (table, text), (_, read) in self.sums.items()}
         printer = Printer(self.dialect, {**texts, **self.lengths})
-        source, ctes = f"FROM (SELECT DISTINCT {self._keys} FROM {sources.lists}) AS s", list[Cte]()
+        source, ctes = (
+            f"FROM (SELECT DISTINCT {self.sources.list_keys} FROM {sources.lists}) AS s",
+            list[Cte](),
+        )
         if not self.listed:
             ctes = [*self.truth.ctes(), self._sums_of("truth", self.truth)]
             source = f"FROM {ctes[-1].name}"
@@ -320,7 +316,7 @@ class _Scope:
             source += f"\n  CROSS JOIN {sources.name('all_groups')}"
         if any(table == "hits" for table, _ in self.sums):
             ctes += [*self.hits.ctes(), self._sums_of("hits", self.hits)]
-            source += f"\n  LEFT JOIN {ctes[-1].name} USING ({self._keys})"
+            source += f"\n  LEFT JOIN {ctes[-1].name} USING ({self.sources.list_keys})"
         if self.lengths:
             source += self._join_of_lengths()
         columns, types = self.dialect.names_of(sources.keys), dict[str, str]()
@@ -328,7 +324,7 @@ class _Scope:
             node = simplified(node, printer, _HAS_ROWS)
             types[name] = printer.dtype(node)
             columns.append(f"{self._typed(node, printer)} AS {quoted(name)}")
-        body = "  SELECT\n    " + ",\n    ".join(columns) + f"\n  {source}"
+        body = select(columns, source)
         name = sources.name(f"{self.truth.name}_values")
         row = "one row per user in each group" if sources.lacking else "one row per user"
         ctes.append(Cte(name, f"the value of each metric, {row}, also of those without hits", body))
@@ -346,15 +342,11 @@ class _Scope:
         """Write the sums over rows, of which only those of users' wants count."""
         columns = [f"{text} AS {of[0].sql}" for (at, text), of in self.sums.items() if at == table]
         keys = self.dialect.names_of(home.keys)
-        body = "  SELECT\n    " + ",\n    ".join([*keys, *columns]) + f"\n  FROM {home.last}"
+        body = select([*keys, *columns], f"FROM {home.last}")
         if self.counts_judged and self.reading.scope == "relevant":
             least = self.rows.judged.settings.least_gain
             graded = f"{self.dialect.name_of('relevance')} > 0" if least is None else "was_graded"
             body += f"\n  WHERE {graded}"
-        comment = "one row per user" if table == "truth" else "one row per list"
-        name = self.sources.name(f"{home.name}_sums")
-        return Cte(
-            name,
-            f"sums over the rows of {home.name}, {comment}",
-            f"{body}\n  GROUP BY {', '.join(keys)}",
-        )
+        row = "one row per user" if table == "truth" else "one row per list"
+        name, comment = self.sources.name(f"{home.name}_sums"), f"sums over the rows of {home.name}"
+        return Cte(name, f"{comment}, {row}", f"{body}\n  GROUP BY {', '.join(keys)}")

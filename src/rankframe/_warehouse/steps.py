@@ -67,12 +67,13 @@ class Steps:
     def ctes(self) -> list[Cte]:
         """Write all steps."""
         source = self.source if self.truth is None else f"FROM {self.truth.last}\n  {self.source}"
-        ctes = [Cte(self.name, self.comment, _select(self.derived.get(1, []), source))]
+        ctes = [Cte(self.name, self.comment, select(["*", *self.derived.get(1, [])], source))]
         for step in range(1, 1 + max([0, *self.derived, *self.joined])):
             columns, joined = self.derived.get(step, []), self.joined.get(step, {})
             if step > 1 and columns:
                 words = [re.findall(r"\w+", column, re.ASCII)[-1] for column in columns]
-                ctes.append(self._after(ctes, words, _select(columns, f"FROM {ctes[-1].name}")))
+                body = select(["*", *columns], f"FROM {ctes[-1].name}")
+                ctes.append(self._after(ctes, words, body))
             for word, join in joined.items():
                 ctes.append(self._after(ctes, [word], join(ctes[-1].name)))
         return ctes
@@ -125,15 +126,11 @@ class Steps:
 
     def prefixed(self, table: str) -> Printer:
         """Print what reads these rows as another table; a constant has no column."""
-        return Printer(
-            self.dialect,
-            {
-                name: text._replace(sql=f"{table}.{text.sql}")
-                if text.sql.startswith(self.dialect.quote)
-                else text
-                for name, text in self.columns.items()
-            },
-        )
+        columns = dict(self.columns)
+        for name, text in columns.items():
+            if text.sql.startswith(self.dialect.quote):
+                columns[name] = text._replace(sql=f"{table}.{text.sql}")
+        return Printer(self.dialect, columns)
 
     def ready(self, node: Node, *, of_all: bool = False) -> Node:
         """Simplify a node on these rows, and put windows inside windows into columns."""
@@ -149,8 +146,7 @@ class Steps:
         read = {*trees.columns_of(window)} - self.truth.groups
         if isinstance(window, Over) and read <= {*self.truth.columns}:
             return self.truth.in_column(self.truth.ready(window))
-        inputs = tuple(self._of_truth(below, keys) for below in trees.inputs_of(node))
-        return trees.rebuilt(node, inputs)
+        return trees.changed(node, lambda below: self._of_truth(below, keys))
 
     def step_after(self, node: Node) -> int:
         """Tell the step in which a column that reads others can be made."""
@@ -175,8 +171,7 @@ class Steps:
         if isinstance(node, Call) and node.name in WINDOWED:
             msg = f"it has {node.name!r} in no order: add .over(…, order_by=…)"
             raise ValueError(msg)
-        inputs = tuple(self._flat(below, rest) for below in trees.inputs_of(node))
-        return trees.rebuilt(node, inputs)
+        return trees.changed(node, lambda below: self._flat(below, rest))
 
     def _pushed(
         self, node: Node, keys: tuple[Node, ...], order: tuple[Node, ...], rest: tuple[Node, ...]
@@ -189,8 +184,7 @@ class Steps:
             own = (k for k in keys if not (isinstance(k, Column) and k.name in self.groups))
             inputs = tuple(self.in_column(self._flat(below, rest)) for below in node.inputs)
             return Over(Call(node.name, inputs, node.option), tuple(own), order)
-        inputs = tuple(self._pushed(below, keys, order, rest) for below in trees.inputs_of(node))
-        return trees.rebuilt(node, inputs)
+        return trees.changed(node, lambda below: self._pushed(below, keys, order, rest))
 
     def in_column(self, node: Node) -> Node:
         """Put what has a window into a column of its own."""
@@ -206,15 +200,15 @@ class Steps:
         return self.windows[node] if over else node
 
 
-def _select(columns: Sequence[str], source: str) -> str:
-    listed = ",\n    ".join(["*", *columns])
-    return f"  SELECT\n    {listed}\n  {source}" if columns else f"  SELECT *\n  {source}"
+def select(columns: Sequence[str], source: str) -> str:
+    """Write the body of a step: columns, and what follows them."""
+    listed = ",\n    ".join(columns)
+    return f"  SELECT *\n  {source}" if listed == "*" else f"  SELECT\n    {listed}\n  {source}"
 
 
 def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node:
     """Leave out what is the same for all of the rows."""
-    inputs = tuple(simplified(below, printer, facts) for below in trees.inputs_of(node))
-    node = trees.rebuilt(node, inputs)
+    node = trees.changed(node, lambda below: simplified(below, printer, facts))
     if node in facts:
         return facts[node]
     match node:

@@ -7,7 +7,7 @@ all scopes read are CTEs here.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -19,7 +19,7 @@ from rankframe._tables import adapters
 from rankframe._tables.table import Table, Tables
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText
-from rankframe._warehouse.steps import Cte
+from rankframe._warehouse.steps import Cte, select
 
 #: A table's name as a dotted path or a tuple of parts, or one Jinja expression.
 TableName: TypeAlias = str | tuple[str, ...]
@@ -107,6 +107,7 @@ class Sources:
         self.lengths: dict[str, str] = {}  # columns of the lengths of lists, as scopes need them
         run, truth = self.tables.both
         self.keys, self.item, self.truth_keys = run.keys, run.item, truth.keys
+        self.list_keys = self.dialect.listed(self.keys)
         self.lacking = self.tables.lacking
         self.own_of_truth = [n for n in self.own if n in truth.schema]
         self.own_of_run = [n for n in self.own if n in run.schema and n not in self.own_of_truth]
@@ -135,9 +136,6 @@ class Sources:
         quoted, ids = self.dialect.name_of, [*self.keys, self.item]
         return {n: ColumnText(quoted(n), type_of(schema[n]), n not in ids) for n in names}
 
-    def _names(self, names: Iterable[str]) -> str:
-        return ", ".join(self.dialect.names_of(names))
-
     def ctes(self) -> list[Cte]:
         """Read the run and the truth."""
         segments = self.tables.run.truth_groups
@@ -150,23 +148,18 @@ class Sources:
         if self.lacking:
             # from the table itself: DuckDB would keep all rows of a step that is read twice
             groups = ", ".join(f"r.{name}" for name in self.dialect.names_of(self.lacking))
-            body = f"  SELECT DISTINCT {groups}"
-            body += lists.body[lists.body.index("\n  FROM") :]
-            ctes.append(
-                Cte(
-                    self.name("all_groups"),
-                    "the groups of the run; the whole truth judges each",
-                    body,
-                )
-            )
+            source = lists.body[lists.body.index("\n  FROM") :]
+            comment = "the groups of the run; the whole truth judges each"
+            body = f"  SELECT DISTINCT {groups}{source}"
+            ctes.append(Cte(self.name("all_groups"), comment, body))
         if "exclude" in self.paths:
             ctes += self._without_excluded(last)
         if self.settings.cuts_lists:
             ctes.append(self._cut())
         if self.lengths:
             columns = [f"{text} AS {name}" for name, text in self.lengths.items()]
-            body = f"{_select([self._names(self.keys), *columns])}\n  FROM {self.cut}"
-            body += f"\n  GROUP BY {self._names(self.keys)}"
+            source = f"FROM {self.cut}\n  GROUP BY {self.list_keys}"
+            body = select([self.list_keys, *columns], source)
             ctes.append(Cte(self.name("list_lengths"), "how many items each list has", body))
         return ctes
 
@@ -188,12 +181,11 @@ class Sources:
             rank, where = f"ROW_NUMBER() OVER ({order})", f"{score} IS NOT NULL"
             if run.schema[run.score].is_float() and self.dialect.is_nan != "FALSE":
                 number = f"CAST({score} AS {self.dialect.types[0]})"
-                where += f" AND NOT {self.dialect.is_nan.format(number, self.dialect.nan)}"
+                where += f" AND NOT {self.dialect.is_nan_of(number)}"
         ids = [quoted(name) for name in (*keys, self.item, *self.own_of_run)]
         ids.append(f"{rank} AS {self.dialect.name_of('rank')}")
-        body = f"{_select(ids)}\n  FROM {self.paths['run']} AS r"
-        comment = "the items that each list returned, with their ranks"
-        return Cte(name, comment, f"{body}\n  WHERE {where}")
+        body = select(ids, f"FROM {self.paths['run']} AS r\n  WHERE {where}")
+        return Cte(name, "the items that each list returned, with their ranks", body)
 
     def _collation(self, run: Table) -> str:
         """Order ids of text by their bytes; only the type of the ids tells whether they are."""
@@ -217,26 +209,28 @@ class Sources:
         ids = [f"t.{name}" for name in names]
         relevance = self.dialect.name_of("relevance")
         grade = f"CAST({value} AS {self.dialect.types[0]}) AS {relevance}"
-        body = f"{_select([*ids, grade])}\n  FROM {self.paths['truth']} AS t{where}"
+        body = select([*ids, grade], f"FROM {self.paths['truth']} AS t{where}")
         return Cte(self.name("judgments"), "the judged items, with grades as numbers", body)
 
     def _with_segments(self, name: str, lists: str) -> Cte:
         """Put the list of a user into each group that only the truth has."""
         shared = [n for n in self.truth_keys if n not in self.tables.run.truth_groups]
-        judged = f"SELECT DISTINCT {self._names(self.truth_keys)} FROM {self.name('judgments')}"
+        keys = self.dialect.listed(self.truth_keys)
+        judged = f"SELECT DISTINCT {keys} FROM {self.name('judgments')}"
         body = f"  SELECT *\n  FROM {lists}\n  JOIN ({judged}) AS judged_users "
         comment = "the same, in the groups that the truth has for the user"
-        return Cte(name, comment, f"{body}USING ({self._names(shared)})")
+        return Cte(name, comment, f"{body}USING ({self.dialect.listed(shared)})")
 
     def _without_excluded(self, last: str) -> list[Cte]:
         """Remove rows from the lists, and move up those below; gaps in the ranks stay."""
         rank, before = self.dialect.name_of("rank"), self.name("lists_with_gaps")
         ids = [n for n in self.tables.beside["exclude"].ids if n in (*self.keys, self.item)]
-        place = f"DENSE_RANK() OVER (PARTITION BY {self._names(self.keys)} ORDER BY {rank})"
+        place = f"DENSE_RANK() OVER (PARTITION BY {self.list_keys} ORDER BY {rank})"
         on = " AND ".join(f"x.{name} = l.{name}" for name in self.dialect.names_of(ids))
         columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])
-        body = f"{_select([*columns, f'gap + {place} AS {rank}'])}\n  FROM {before} AS l\n"
-        body += f"  WHERE NOT EXISTS (SELECT 1 FROM {self.paths['exclude']} AS x WHERE {on})"
+        source = f"FROM {before} AS l\n"
+        source += f"  WHERE NOT EXISTS (SELECT 1 FROM {self.paths['exclude']} AS x WHERE {on})"
+        body = select([*columns, f"gap + {place} AS {rank}"], source)
         gaps = f"  SELECT *, {rank} - {place} AS gap\n  FROM {last}"
         comment = "the lists without excluded items; those below move up"
         return [
@@ -252,12 +246,9 @@ class Sources:
             body = f"  SELECT *\n  FROM {self.lists}\n  WHERE {where[0]}"
             return Cte(self.cut, "the lists to this depth", body)
         columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])
-        place = f"RANK() OVER (PARTITION BY {self._names(self.keys)} ORDER BY {rank})"
-        body = f"{_select([*columns, f'{place} AS {rank}'])}\n  FROM {self.lists}\n  JOIN "
-        body += f"{self.name('judgments')} USING ({self._names([*self.truth_keys, self.item])})"
-        body += f"\n  WHERE {' AND '.join([*where, f'{relevance} >= 0'])}"
+        place = f"RANK() OVER (PARTITION BY {self.list_keys} ORDER BY {rank})"
+        using = self.dialect.listed([*self.truth_keys, self.item])
+        source = f"FROM {self.lists}\n  JOIN {self.name('judgments')} USING ({using})"
+        source += f"\n  WHERE {' AND '.join([*where, f'{relevance} >= 0'])}"
+        body = select([*columns, f"{place} AS {rank}"], source)
         return Cte(self.cut, "the judged items of the lists, with ranks without gaps", body)
-
-
-def _select(columns: Sequence[str]) -> str:
-    return "  SELECT\n    " + ",\n    ".join(columns)

@@ -12,8 +12,8 @@ its day, by which a part that was computed again is known.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, get_args, overload
 
@@ -92,25 +92,19 @@ def facts(
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
     columns = keywords.read_options(options).columns
-    tables = readers.read_run_and_truth(
-        frame, truth, by, columns, reads=(), run_alone=True, any_name=True
-    )
+    tables = _partitions.tables_of(frame, truth, by, columns)
     lacking = _partitions.lacking_of(tables)
-    groups = rules.retrieved(tables[0]).select(lacking).unique().sort(lacking)
+    groups = _partitions.groups_of(tables[0], lacking).sort(lacking)
     possible = rules.candidates(tables[-1])
     names = [name for pair in possible.items() for name in rules.count_names(*pair)]
     counts = _partitions.seen_of(tables).filter(pl.col("of").is_in(["users", *names]))
     frames = [counts, _partitions.top_grade_of(tables), *([groups] if lacking else [])]
     counted, grades, *group_frames = pl.collect_all(frames)
     grade = grades.item()
+    grade = int(grade) if isinstance(grade, int) else grade
     numbers = {of: int(number) for of, number in counted.iter_rows()}
-    result = {
-        "users": numbers.pop("users"),
-        "top_grade": int(grade) if isinstance(grade, int) else grade,
-        "by": {name: _groups.type_in_json(tables[0].schema[name]) for name in lacking},
-        "groups": _groups.groups_in_json(group_frames[0]) if group_frames else [],
-    }
-    return result | ({_UNGRADED: numbers} if numbers else {})
+    types = {name: tables[0].schema[name] for name in lacking}
+    return _facts(numbers, grade, types, group_frames[0] if group_frames else pl.DataFrame())
 
 
 @overload
@@ -243,18 +237,19 @@ def sums(
     [('[]', 'users', '', 1.0), ('[]', 'count', 'rr', 1.0), ('[]', 'sum', 'rr', 0.5)]
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
-    settings = replace(
-        keywords.read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
+    settings = keywords.read_options(
+        options, bounds=bounds, scenarios=scenarios, count_users=count_users
     )
     _check_part(part)
     own = _part(frame, truth, by, settings, facts)
-    plan = evaluation.plan_means(ask(own.frame, metrics, truth, by, settings, totals=own.totals))
+    question = ask(own.frame, metrics, truth, by, settings, totals=own.totals)
+    plan = evaluation.plan_means(question)
     _check_needs(plan, settings, facts)
     key = _recipes.of_part(plan.source.tables.both, part)
     small = pl.concat(
         [_recipes.small_frame(plan, settings, facts), key, *own.checks(_numbers.SCHEMA)]
     )
-    return adapters.to_caller_type(small, like=frame, beside=_beside(truth, settings))
+    return adapters.to_caller_type(small, like=frame, beside=question.beside)
 
 
 @adapters.takes_any_frame
@@ -319,9 +314,7 @@ def combine(
     small, first = _stacked(several, duplicates)
     small = _recipes.added(small)
     recipe = _recipes.recipe_of(small)
-    if total and not recipe.request.by:
-        msg = "total=True adds a row of overall means to the groups of by=: name their columns"
-        raise ValueError(msg)
+    keywords.check_total(recipe.request.by, total=total)
     if total and recipe.grouped and recipe.labels:
         name = next(iter(recipe.labels))
         msg = (
@@ -417,14 +410,11 @@ def values(
     True
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
-    settings = replace(
-        keywords.read_options(options, cluster=cluster), bounds=bounds, scenarios=scenarios
-    )
+    settings = keywords.read_options(options, cluster=cluster, bounds=bounds, scenarios=scenarios)
     _check_part(part)
     own = _part(frame, truth, by, settings, facts)
-    plan = evaluation.plan_values(
-        ask(own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals)
-    )
+    question = ask(own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals)
+    plan = evaluation.plan_values(question)
     _check_needs(plan, settings, facts)
     names = {user_columns.WEIGHT: settings.weights, user_columns.CLUSTER: settings.cluster}
     rows = plan.rows.rename({key: name for key, name in names.items() if name is not None})
@@ -436,16 +426,13 @@ def values(
             msg = "part= makes a column 'part', and the values already have one: rename that one"
             raise ValueError(msg)
         result = result.with_columns(pl.lit(part).alias(_numbers.PART))
-    return adapters.to_caller_type(result, like=frame, beside=_beside(truth, settings))
+    return adapters.to_caller_type(result, like=frame, beside=question.beside)
 
 
 # ------------------------------------------------------------------ facts of the whole
 
 
 def _merged_facts(several: Sequence[Facts]) -> Facts:
-    if not several:
-        msg = "there is no part: pass what facts or sums returned for each"
-        raise ValueError(msg)
     first, *rest = several
     types = _types_of(first)
     for other in rest:
@@ -459,17 +446,26 @@ def _merged_facts(several: Sequence[Facts]) -> Facts:
     grades = [part["top_grade"] for part in several if part["top_grade"] is not None]
     frames = [_groups.groups_from_json(part["groups"], types) for part in several]
     groups = pl.concat(frames).unique().sort([*types]) if types else pl.DataFrame()
-    ungraded: dict[str, int] = {}
+    numbers: Counter[str] = Counter()
     for part in several:
-        for of, number in part.get(_UNGRADED, {}).items():
-            ungraded[of] = ungraded.get(of, 0) + number
-    result = {
-        "users": sum(part["users"] for part in several),
-        "top_grade": max(grades, default=None),
+        numbers.update({"users": part["users"], **part.get(_UNGRADED, {})})
+    return _facts(dict(numbers), max(grades, default=None), types, groups)
+
+
+def _facts(
+    numbers: Mapping[str, int],
+    grade: float | None,
+    types: Mapping[str, pl.DataType],
+    groups: pl.DataFrame,
+) -> Facts:
+    """Write facts; ``numbers`` are those of the users, and of values that may be grades."""
+    ungraded = {of: number for of, number in numbers.items() if of != "users"}
+    return {
+        "users": numbers["users"],
+        "top_grade": grade,
         "by": {name: _groups.type_in_json(dtype) for name, dtype in types.items()},
         "groups": _groups.groups_in_json(groups),
-    }
-    return result | ({_UNGRADED: ungraded} if ungraded else {})
+    } | ({_UNGRADED: ungraded} if ungraded else {})
 
 
 def _checked_facts(value: object) -> Facts:
@@ -500,11 +496,9 @@ class _Part(NamedTuple):
         check = partial(_check_grade, greatest=self.facts["top_grade"], schema=schema)
         watched = [grades.map_batches(check, schema=dict(schema))]
         if self.totals.groups is not None:
-            run = self.tables[0]
-            groups = rules.retrieved(run).select(self.totals.groups.columns).unique()
-            other = groups.join(
-                self.totals.groups.lazy(), on=self.totals.groups.columns, how="anti"
-            )
+            columns = self.totals.groups.columns
+            groups = _partitions.groups_of(self.tables[0], columns)
+            other = groups.join(self.totals.groups.lazy(), on=columns, how="anti")
             check = partial(_check_groups, schema=schema)
             watched.append(other.map_batches(check, schema=dict(schema)))
         return watched
@@ -520,9 +514,7 @@ def _part(
     """Read a part, with its columns of ``by`` in the types of the whole."""
     frame = readers.with_items(frame, truth, by, settings.columns)
     opened = adapters.to_polars(frame, "run" if truth is not None else "judged table")
-    tables = readers.read_run_and_truth(
-        opened, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
-    )
+    tables = _partitions.tables_of(opened, truth, by, settings.columns)
     lacking = _partitions.lacking_of(tables)
     if facts is None:
         if lacking:
@@ -545,9 +537,7 @@ def _part(
     opened, groups = _groups.with_types_of_groups(
         opened, _groups.groups_from_json(facts["groups"], types)
     )
-    tables = readers.read_run_and_truth(
-        opened, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
-    )
+    tables = _partitions.tables_of(opened, truth, by, settings.columns)
     return _Part(opened, Totals(facts["top_grade"], groups), tables, facts)
 
 
@@ -569,21 +559,20 @@ def _check_needs(plan: Values, settings: Settings, facts: Facts | None) -> None:
 
 def _check_grade(grades: pl.DataFrame, *, greatest: float | None, schema: Any) -> pl.DataFrame:
     grade = grades.item() if grades.height else None
-    if grade is not None and (greatest is None or grade > greatest):
-        msg = (
-            f"facts=: their highest grade is {greatest}, and this part has {grade}: make the facts "
-            "of the whole tables, or merge those of all parts"
-        )
-        raise RankingDataError(msg)
-    return pl.DataFrame(schema=schema)
+    is_new = grade is not None and (greatest is None or grade > greatest)
+    problem = f"their highest grade is {greatest}, and this part has {grade}" if is_new else ""
+    return _no_row(schema, problem)
 
 
 def _check_groups(other: pl.DataFrame, *, schema: Any) -> pl.DataFrame:
-    if not other.is_empty():
-        msg = (
-            f"facts=: they lack a group of this part, {other.row(0, named=True)}: make the facts "
-            "of the whole tables, or merge those of all parts"
-        )
+    row = None if other.is_empty() else other.row(0, named=True)
+    return _no_row(schema, f"they lack a group of this part, {row}" if row else "")
+
+
+def _no_row(schema: Any, problem: str) -> pl.DataFrame:
+    """Return no rows, or raise if the facts have a problem."""
+    if problem:
+        msg = f"facts=: {problem}: make the facts of the whole tables, or merge those of all parts"
         raise RankingDataError(msg)
     return pl.DataFrame(schema=schema)
 
@@ -665,7 +654,3 @@ def _stacked(several: Sequence[Any], duplicates: Duplicates) -> tuple[pl.DataFra
         msg = "the parts have no row: pass what rf.parts.sums returned for each"
         raise RankingDataError(msg)
     return _recipes.single_parts(small, duplicates), several[0]
-
-
-def _beside(truth: Frame | None, settings: Settings) -> list[Frame | None]:
-    return [truth, *(getattr(settings, name) for name in keywords.INPUTS)]

@@ -13,41 +13,31 @@ from rankframe._tables import run_dicts
 from rankframe.errors import RankingDataError
 
 GROUP = f"{labels.INNER}group"  # the column of groups as text
-_PLAIN = {
-    dtype.__name__: dtype
-    for dtype in (
-        *(pl.Boolean, pl.String, pl.Binary, pl.Categorical, pl.Date, pl.Time, pl.Null),
-        *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.Float32, pl.Float64),
-        *(pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.UInt128),
-    )
+#: The types that JSON can name, with their parameters.
+_TYPES: Mapping[type[pl.DataType], tuple[str, ...]] = {
+    **dict.fromkeys((pl.Boolean, pl.String, pl.Binary, pl.Categorical, pl.Date, pl.Time), ()),
+    **dict.fromkeys((pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.Null), ()),
+    **dict.fromkeys((pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.UInt128), ()),
+    **dict.fromkeys((pl.Float32, pl.Float64), ()),
+    pl.Datetime: ("time_unit", "time_zone"),
+    pl.Duration: ("time_unit",),
+    pl.Decimal: ("precision", "scale"),
+    pl.Enum: ("categories",),
 }
+_BY_NAME: Mapping[str, Callable[..., pl.DataType]] = {dtype.__name__: dtype for dtype in _TYPES}
 
 
 def type_in_json(dtype: pl.DataType) -> Any:
     """Write a type for JSON: its name and its parameters."""
     name = dtype.base_type().__name__
-    if isinstance(dtype, pl.Datetime):
-        return [name, dtype.time_unit, dtype.time_zone]
-    if isinstance(dtype, pl.Duration):
-        return [name, dtype.time_unit]
-    if isinstance(dtype, pl.Decimal):
-        return [name, dtype.precision, dtype.scale]
-    if isinstance(dtype, pl.Enum):
-        return [name, dtype.categories.to_list()]
-    return name
+    values = [getattr(dtype, parameter) for parameter in _TYPES.get(dtype.base_type(), ())]
+    values = [value.to_list() if isinstance(value, pl.Series) else value for value in values]
+    return [name, *values] if values else name
 
 
 def type_from_json(value: Any) -> pl.DataType:
-    if isinstance(value, str):
-        return _PLAIN[value]()
-    name, *parameters = cast("list[Any]", value)
-    parametric: dict[str, Callable[..., pl.DataType]] = {
-        "Datetime": pl.Datetime,
-        "Duration": pl.Duration,
-        "Decimal": pl.Decimal,
-        "Enum": pl.Enum,
-    }
-    return parametric[name](*parameters)
+    name, *parameters = [value] if isinstance(value, str) else cast("list[Any]", value)
+    return _BY_NAME[name](*parameters)
 
 
 def common_types_of_groups(

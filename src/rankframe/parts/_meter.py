@@ -126,11 +126,8 @@ class Meter(Generic[MeterFrameT]):
         if "total" in options:
             msg = "unknown argument 'total'; compute takes it: meter.compute(total=True)"
             raise TypeError(msg)
-        settings = replace(
-            keywords.read_options(options),
-            bounds=bounds,
-            scenarios=scenarios,
-            count_users=count_users,
+        settings = keywords.read_options(
+            options, bounds=bounds, scenarios=scenarios, count_users=count_users
         )
         tables: dict[str, Any] = {
             name: adapters.to_lazy(getattr(settings, name), f"{name}= table").collect()
@@ -258,9 +255,7 @@ class Meter(Generic[MeterFrameT]):
         if state is None or self._like is None:
             msg = "the Meter has no batch: call update first"
             raise RankingDataError(msg)
-        if total and not self._by:
-            msg = "total=True adds a row of overall means to the groups of by=: name their columns"
-            raise ValueError(msg)
+        keywords.check_total(self._by, total=total)
         numbers = _recipes.added(pl.concat(state.numbers))
         _recipes.raise_if_whole_is_broken(numbers, state.groups, policy=self._settings.users)
         frames = [_recipes.means_of(numbers, total=total)] if self._settled else []
@@ -272,13 +267,9 @@ class Meter(Generic[MeterFrameT]):
     def _batch(self, run: pl.DataFrame, truth: pl.DataFrame | None, by: list[str]) -> _State:
         """Return the state of a meter that has only this batch."""
         settings = self._settings
-        tables = readers.read_run_and_truth(
-            run, truth, by, settings.columns, reads=(), run_alone=True, any_name=True
-        )
+        tables = _partitions.tables_of(run, truth, by, settings.columns)
         lacking = _partitions.lacking_of(tables)
-        groups = pl.DataFrame()
-        if lacking:
-            groups = rules.retrieved(tables[0]).select(lacking).unique().collect()
+        groups = _partitions.groups_of(tables[0], lacking).collect() if lacking else pl.DataFrame()
         grade = _partitions.top_grade_of(tables).collect().item() if self._late else None
         totals = Totals(grade, groups if lacking else None)
         numbers: list[pl.DataFrame] = []

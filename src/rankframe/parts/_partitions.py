@@ -15,10 +15,11 @@ import polars as pl
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
 from rankframe._request import labels, registry
-from rankframe._request.keywords import Settings
+from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Entry, RequestedMetric
 from rankframe._request.question import Question, Totals
 from rankframe._request.registry import Column, Reading
+from rankframe._request.types import Frame
 from rankframe._tables import judgment, readers, rules, verbs
 from rankframe._tables.table import Table
 
@@ -147,12 +148,25 @@ def units_of(tables: Sequence[Table]) -> pl.LazyFrame:
     run, *truths = tables
     own = [name for name in run.keys if name not in run.truth_groups]
     keys = [name for name in own if name in tables[-1].keys]
-    of_run = rules.retrieved(run) if truths else run.frame
     if not truths:
-        return of_run.select(keys).unique()
+        return run.frame.select(keys).unique()
     (truth,) = truths
     types = [pl.col(name).cast(rules.same_types(run, truth)[name]) for name in keys]
-    return pl.concat([of_run.select(types), truth.frame.select(types)]).unique()
+    return pl.concat([rules.retrieved(run).select(types), truth.frame.select(types)]).unique()
+
+
+def tables_of(
+    run: Frame, truth: Frame | None, by: str | Sequence[str], columns: Columns
+) -> list[Table]:
+    """Read a run and its truth, or a judged table, before it is known which columns are read."""
+    return readers.read_run_and_truth(
+        run, truth, by, columns, reads=(), run_alone=True, any_name=True
+    )
+
+
+def groups_of(run: Table, names: Sequence[str]) -> pl.LazyFrame:
+    """List the groups of some columns of ``by`` in which there are lists."""
+    return rules.retrieved(run).select(names).unique()
 
 
 def lacking_of(tables: Sequence[Table]) -> list[str]:
@@ -175,14 +189,9 @@ def top_grade_of(tables: Sequence[Table]) -> pl.LazyFrame:
 
 
 def _counts(counts: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
-    columns = ["number"]
     return pl.concat(
-        [
-            count.rename(lambda _: columns[0]).select(
-                pl.lit(of).alias("of"), pl.col("number").cast(pl.Float64)
-            )
-            for of, count in counts.items()
-        ]
+        count.select(pl.lit(of).alias("of"), number=pl.all().cast(pl.Float64))
+        for of, count in counts.items()
     )
 
 

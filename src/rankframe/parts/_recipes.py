@@ -69,8 +69,11 @@ def from_json(text: str) -> Recipe:
 
 def of_recipe(recipe: Recipe) -> pl.DataFrame:
     """Write a recipe as the row of a small frame."""
-    row = {"group": "", "entry": RECIPE, "of": in_json(recipe), "number": 1.0}
-    return pl.DataFrame(row, schema=SCHEMA)
+    return _row_of(RECIPE, in_json(recipe))
+
+
+def _row_of(entry: str, text: str) -> pl.DataFrame:
+    return pl.DataFrame({"group": "", "entry": entry, "of": text, "number": 1.0}, schema=SCHEMA)
 
 
 def labels_of(of_lists: OfLists | None) -> dict[str, str]:
@@ -139,13 +142,7 @@ def _part_row(units: pl.DataFrame, part: str | None) -> pl.DataFrame:
     for slice_ in rows.iter_slices(100_000):
         digest.update(slice_.write_csv(include_header=False).encode())
     fingerprint = {"part": part, "users": units.height, "hash": digest.hexdigest()}
-    row = {
-        "group": "",
-        "entry": PART,
-        "of": json.dumps(fingerprint, ensure_ascii=False),
-        "number": 1.0,
-    }
-    return pl.DataFrame(row, schema=SCHEMA)
+    return _row_of(PART, json.dumps(fingerprint, ensure_ascii=False))
 
 
 def single_parts(small: pl.DataFrame, duplicates: Duplicates) -> pl.DataFrame:

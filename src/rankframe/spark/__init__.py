@@ -264,12 +264,9 @@ def from_lists(frame: DataFrame, /, **columns: Unpack[Columns]) -> DataFrame:
     """
     (lists,) = _frames(frame, None)
     types, schema = _types.schemas(verbs.from_lists(_empty(lists), **columns))
+    arrow = _types.arrow_schema(schema)
     explode = functools.partial(
-        _exploded,
-        names=lists.columns,
-        columns=columns,
-        types=types,
-        arrow=_types.arrow_schema(schema),
+        _exploded, names=lists.columns, columns=columns, types=types, arrow=arrow
     )
     return _shuffle.numbered(lists).mapInArrow(explode, schema)
 
@@ -362,7 +359,7 @@ def per_user(
         msg = "weights= are of means, and per_user gives one value per user: use evaluate"
         raise TypeError(msg)
     frame, by = _as_frame(frame, by)
-    settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
+    settings = _read_options(options, bounds=bounds, scenarios=scenarios)
     question = ask(_NO_TABLE, metrics, None, by, settings, per_user=True)
     sides, plan = _planned(frame, truth, question, evaluation.plan_values)
     _check_across_users(sides, settings.users)
@@ -450,9 +447,7 @@ def evaluate(
     +-----+----+--------+
     """
     frame, by = _as_frame(frame, by)
-    settings = replace(
-        _read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
-    )
+    settings = _read_options(options, bounds=bounds, scenarios=scenarios, count_users=count_users)
     plans = functools.partial(evaluation.plan_means, total=total)
     question = ask(_NO_TABLE, metrics, None, by, settings)
     sides, plan = _planned(frame, truth, question, plans)
@@ -703,19 +698,21 @@ def _with_exclude(columns: Columns, exclude: Truth | None) -> Options:
     return cast("Options", {**columns, "exclude": exclude})
 
 
-def _read_options(options: Options, *, count_missed: bool = False) -> Settings:
+def _read_options(options: Options, **more: Any) -> Settings:
     """Read the options; the tables beside run and truth are collected, and go to every worker."""
-    settings = keywords.read_options(options, count_missed=count_missed)
+    settings = keywords.read_options(options, **more)
     local: dict[str, Any] = {}
     for name in side_tables.INPUT_MEANINGS:
         table = getattr(settings, name)
         if isinstance(table, DataFrame):
             local[name] = _shuffle.collected(table)
         elif table is not None:
-            local[name] = adapters.to_lazy(
-                table, f"{name}= table", also="Spark DataFrame, a "
-            ).collect()
+            local[name] = _lazy(table, f"{name}= table").collect()
     return replace(settings, **local)
+
+
+def _lazy(table: Any, name: str) -> pl.LazyFrame:
+    return adapters.to_lazy(table, name, also="Spark DataFrame, a ")
 
 
 def _planned(
@@ -749,7 +746,7 @@ def _possible_grades(truth: Truth, columns: Columns, by: str | Sequence[str]) ->
         types = {field.name: field.dataType for field in truth.schema}
         possible = {n for n, dtype in types.items() if isinstance(dtype, BooleanType | NumericType)}
     else:
-        schema = adapters.to_lazy(truth, "truth", also="Spark DataFrame, a ").collect_schema()
+        schema = _lazy(truth, "truth").collect_schema()
         names = schema.names()
         possible = {n for n, dtype in schema.items() if dtype.is_numeric() or dtype == pl.Boolean}
     roles = column_roles.with_relevance(columns, by, names)
@@ -797,7 +794,7 @@ def _frames(
     _workers.check_workers(frame.sparkSession)
     if truth is None or isinstance(truth, DataFrame):
         return in_spark
-    local = adapters.to_lazy(truth, "truth", also="Spark DataFrame, a ").collect()
+    local = _lazy(truth, "truth").collect()
     unread = [name for name in local.columns if wanted is not None and name not in wanted]
     _types.check_times(local.drop(unread))
     local = local.with_columns(pl.lit(None, pl.Int8).alias(name) for name in unread)
