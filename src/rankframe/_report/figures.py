@@ -49,12 +49,14 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
         of_users = kept.select(
             call.by,
             user,
+            # without it there is no interval, which would take clusters for users
+            *([] if call.trial.cluster else [user_columns.MISSED]),
             relevant=f"{facts.OWN}total",
             precision=f"{facts.OWN}precision",
             recall=f"{facts.OWN}recall",
         )
         charts["change"] = _user_pictures.change(
-            of_users, numbers.diagnosis, groups, call.k, call.trial.baseline, call.options
+            of_users, numbers.diagnosis, groups, call.k, call.trial.baseline
         )
     name = numbers.user_metric
     if name is not None and call.settings.weights is None:

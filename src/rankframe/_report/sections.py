@@ -232,10 +232,9 @@ def _gained(numbers: Numbers) -> Section | None:
         "relevant items of the user."
     )
     figure = Figure("change", f"Change from {baseline}, user by user", alt)
-    circles = (
-        "A circle is users with similar R and change, a bar is a mean; gray is what k and R allow."
-    )
-    text = [f"Users by the number R of their relevant items. {circles}"]
+    interval = "" if numbers.trial.cluster else ", with its 95% interval"
+    marks = f"A short bar is users with this change, a point is the mean of a group{interval}."
+    text = [f"Users by the number R of their relevant items. {marks}"]
     grids: list[Grid] = []
     if table is not None:
         text.append(_tests_of(numbers, facts.RELEVANT, table))

@@ -216,7 +216,6 @@ def change(
     groups: Sequence[str],
     k: int,
     baseline: object,
-    _options: object = None,  # of callers that have them; nothing here depends on them
 ) -> alt.FacetChart:
     """Draw changes and the means of ``diagnose``; intervals need to know who has no list."""
     means = means.remove(pl.col("reading").str.starts_with(trials.NO_LIST))
