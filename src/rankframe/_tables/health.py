@@ -228,7 +228,7 @@ def _counted(call: Call, schema: Mapping[str, pl.DataType], _: pl.DataFrame) -> 
     sections = [
         section for section in health_counts.sections(parts, call.k, whole) if section.measures
     ]
-    firsts = _collected([_plan(section) for section in sections])
+    firsts = pl.collect_all(map(_plan, sections), engine="streaming")
     filled = [
         _filled(first, groups) if groups is not None and section.groups == groups.columns else first
         for section, first in zip(sections, firsts, strict=True)
@@ -239,10 +239,6 @@ def _counted(call: Call, schema: Mapping[str, pl.DataType], _: pl.DataFrame) -> 
             example = examples.get((place, number))
             rows.append(_rows_of(section, values, number, measure, example))
     return _in_order(rows, call.by, schema)
-
-
-def _collected(plans: Sequence[pl.LazyFrame]) -> list[pl.DataFrame]:
-    return pl.collect_all(plans, engine="streaming")
 
 
 def _groups(call: Call, parts: Mapping[str, Part]) -> pl.DataFrame | None:
@@ -298,10 +294,10 @@ def _examples(
                     rows = rows.select(_shown(sample.part)).unique()
                 places.append((place, number))
                 plans.append(rows)
-    fetched = dict(zip(places, _collected(plans), strict=True)) if plans else {}
+    fetched = zip(places, pl.collect_all(plans, engine="streaming"), strict=True)
     return {
         (place, number): _first(sections[place].measures[number], sections[place].groups, rows)
-        for (place, number), rows in fetched.items()
+        for (place, number), rows in fetched
     }
 
 
@@ -366,9 +362,7 @@ _ORDER = ("unreadable", "rows", "users", "items", "null_groups")
 
 
 def _in_order(
-    frames: Sequence[pl.DataFrame],
-    by: Sequence[str],
-    schema: Mapping[str, pl.DataType],
+    frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Mapping[str, pl.DataType]
 ) -> pl.DataFrame:
     """Sort tables, groups and counts, and restore the caller's names of groups."""
     groups = {f"group {place}": name for place, name in enumerate(by)}

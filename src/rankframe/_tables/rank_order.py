@@ -86,11 +86,7 @@ def ranked(
     if single_precision:
         score = score.cast(pl.Float32)
     placed = score.is_not_null()
-    tie = pl.col(table.item)
-    if ties == "order":
-        tie = -pl.col(INDEX).cast(pl.Int64)
-    elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
-        tie = tie.cast(pl.String)
+    tie = -pl.col(INDEX).cast(pl.Int64) if ties == "order" else tie_of(table)
     if not descending:
         # negation overflows unsigned integers and is undefined for some types
         score = ~score if dtype.is_integer() else -score
@@ -165,6 +161,17 @@ def with_places(
         size = pl.len().over([*keys, "rank"]).cast(pl.Int64)
         columns.append(pl.when(pl.col("rank").is_not_null()).then(size).alias(f"tied{suffix}"))
     return lists.with_columns(columns)
+
+
+def tie_of(table: Table) -> pl.Expr:
+    """Return the item id by which equal scores are ordered, descending: categories as text."""
+    return as_comparable(table.item, table.schema[table.item])
+
+
+def as_comparable(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Read ids in the order of their values; categories are numbered as they appear."""
+    column = pl.col(name)
+    return column.cast(pl.String) if isinstance(dtype, pl.Categorical | pl.Enum) else column
 
 
 def _in_score_order(user: pl.Series, item: pl.Series, score: pl.Series) -> bool:
@@ -451,9 +458,7 @@ def _number_of_item(item: str, dtype: pl.DataType) -> pl.Expr:
     """Return a number ≥ 0 for each item, the same for equal ones and rarely for others."""
     if dtype.is_integer() and (code := _code(item, dtype)) is not None:
         return code.cast(pl.Int64) & _LAST
-    categories = isinstance(dtype, pl.Categorical | pl.Enum)  # numbered as they appear
-    value = pl.col(item).cast(pl.String) if categories else pl.col(item)
-    return (value.hash() // 2).cast(pl.Int64)
+    return (as_comparable(item, dtype).hash() // 2).cast(pl.Int64)
 
 
 def _code(user: str, dtype: pl.DataType) -> pl.Expr | None:

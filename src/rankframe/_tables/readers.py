@@ -343,8 +343,8 @@ def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) 
     user, item = columns.get("user", "user"), columns.get("item", "item")
     if kind in ("truth", "other run"):
         groups = [name for name in groups if name in schema]
-    table = Table(kind, opened.lazy(), schema, groups, user, item, None, None, None)
-    return table._replace(rows=opened if isinstance(opened, pl.DataFrame) else None)
+    rows = opened if isinstance(opened, pl.DataFrame) else None
+    return Table(kind, opened.lazy(), schema, groups, user, item, rows=rows)
 
 
 def bounds_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
@@ -576,11 +576,8 @@ def has_relevance(
     grade = column_roles.with_relevance(columns, by, names).get("relevance")
     if grade is None or not (any_name or column_roles.lacks_items(columns, by, names)):
         return False
-    return column_roles.can_be_number(_dtype(frame, grade), "relevance")
-
-
-def _dtype(frame: Frame, column: str) -> pl.DataType:
-    return adapters.to_polars(frame, "run").collect_schema()[column]
+    dtype = adapters.to_polars(frame, "run").collect_schema()[grade]
+    return column_roles.can_be_number(dtype, "relevance")
 
 
 def with_items(
@@ -664,8 +661,8 @@ def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) ->
             msg = f"{name}=, column {column!r}: {schema[column]} cannot be an id: use text"
             raise RankingDataError(msg)
     groups = [column for column in run.by if column in schema and column not in roles.values()]
-    table = Table(f"{name}=", opened.lazy(), schema, groups, user, run.item, None, None, None)
-    return table._replace(rows=opened if isinstance(opened, pl.DataFrame) else None)
+    rows = opened if isinstance(opened, pl.DataFrame) else None
+    return Table(f"{name}=", opened.lazy(), schema, groups, user, run.item, rows=rows)
 
 
 def _read_other(frame: Frame, run: Table, columns: Columns) -> Table:
@@ -673,12 +670,7 @@ def _read_other(frame: Frame, run: Table, columns: Columns) -> Table:
     groups = [name for name in run.by if name in opened.collect_schema()]
     ids: Columns = {"user": run.user, "item": run.item}
     table = read_run(opened, groups, {**columns, **ids}, kind="other run")
-    if table.tied:
-        msg = (
-            "other run, column 'tied': blocks of ties, whose items have no single rank: call "
-            "with_rank(ties='item')"
-        )
-        raise RankingDataError(msg)
+    rules.raise_if_tied(table, "other run")
     return table
 
 
@@ -727,14 +719,11 @@ def _with_truth_groups(
 
     They are null for a user who is not in the truth.
     """
-    types = [pl.col(name).cast(dtype) for name, dtype in rules.same_types(run, truth).items()]
+    types = rules.same_types(run, truth)
     shared = [name for name in truth.keys if name not in truth_groups]
-    users = truth.frame.select(*truth.keys).with_columns(
-        column for column in types if column.meta.output_name() in shared
-    )
-    frame = run.frame.with_columns(types).join(
-        users.unique(), on=shared, how="left", build_side="force_right"
-    )
+    users = rules.in_types(truth.frame.select(*truth.keys), types).unique()
+    lists = rules.in_types(run.frame, types)
+    frame = lists.join(users, on=shared, how="left", build_side="force_right")
     return run._replace(
         frame=frame, schema=frame.collect_schema(), by=by, truth_groups=truth_groups
     )

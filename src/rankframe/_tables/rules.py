@@ -73,8 +73,7 @@ def raise_first(rules: Sequence[Rule], rows: pl.LazyFrame, shown: Sequence[str])
         rule.broken.any().alias(str(number)) for number, rule in enumerate(rules)
     ).collect()
     for rule in itertools.compress(rules, flags.row(0)):
-        row = rows.filter(rule.broken).select(shown).head(1).collect()
-        raise broken_row(rule.table, rule.column, rule.text, row)
+        raise_if_any(rows.filter(rule.broken).select(shown), rule.table, rule.column, rule.text)
 
 
 def as_rank(name: str) -> pl.Expr:
@@ -221,6 +220,23 @@ def raise_first_global(tables: Sequence[Table], users: Users = "truth") -> None:
         raise_if_apart(*tables, users=users)
 
 
+def raise_if_any(rows: pl.DataFrame | pl.LazyFrame, table: str, column: str, text: str) -> None:
+    """Raise for the first of the rows that break a rule, if there are any."""
+    row = rows.lazy().head(1).collect()
+    if not row.is_empty():
+        raise broken_row(table, column, text, row)
+
+
+def raise_if_tied(table: Table, name: str = "run", purpose: str = "") -> None:
+    """Raise if the lists have blocks of ties, where ranks are needed."""
+    if table.tied:
+        msg = (
+            f"{name}, column 'tied': blocks of ties, whose items have no single rank{purpose}: "
+            "call with_rank(ties='item')"
+        )
+        raise RankingDataError(msg)
+
+
 def broken_row(table: str, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
     """Make the error of a row that breaks a rule."""
     return RankingDataError(f"{table}, column {column!r}: {text}. Offending row: {format_row(row)}")
@@ -257,7 +273,7 @@ def counts_misses(users: Users | None) -> bool:
 def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
     """Raise if users cannot match: ids or groups differ, or the groups split those who count."""
     types = same_types(run, truth)
-    lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
+    lists, judged = (in_types(frame, types) for frame in (retrieved(run), truth.frame))
     lacking = [name for name in run.by if name not in truth.by]
     if not _meet(lists, judged, [run.user]):
         example = judged.select(run.user).head(1).collect().item()
@@ -280,7 +296,7 @@ def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
             raise diluted(run, truth, name, _first_row(run))
 
 
-def _in_types(frame: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+def in_types(frame: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
     """Cast the ids and groups that a frame has."""
     names = frame.collect_schema()
     return frame.with_columns(pl.col(n).cast(t) for n, t in types.items() if n in names)
@@ -295,7 +311,7 @@ def _meet(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> bool:
 def no_pair(run: Table, truth: Table) -> RankingDataError:
     """Make the error of tables in which no user is in both in the same group."""
     types = same_types(run, truth)
-    lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
+    lists, judged = (in_types(frame, types) for frame in (retrieved(run), truth.frame))
     apart = [name for name in truth.by if not _meet(lists, judged, [name])]
     pair, groups = ", ".join(truth.keys), " and ".join(map(repr, truth.by))
     example = format_row(truth.frame.select(truth.keys).head(1).collect())
@@ -313,18 +329,17 @@ def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
     if not by:
         return
     shared = [name for name in by if name in truth.by]
-    lists = _in_types(retrieved(run), types)
-    judged = _in_types(truth.frame, types).select(*shared, run.user).unique()
+    lists = in_types(retrieved(run), types)
+    judged = in_types(truth.frame, types).select(*shared, run.user).unique()
     met = lists.join(judged, on=[*shared, run.user], how="semi")
     lacking = [name for name in by if name not in shared]
     crossed = lists.select(lacking).unique().join(judged, how="cross") if lacking else judged
+    where = "both tables" if shared else f"the {run.name}"
     for table, rows in ((run, lists), (truth, crossed)):
         alone = rows.join(met, on=by, how="anti")
-        row = alone.select(role_columns(table) if table is run else [*by, run.user])
-        if not (first := row.sort(pl.all()).head(1).collect()).is_empty():
-            other = truth if table is run else run
-            where = "both tables" if shared else f"the {run.name}"
-            raise broken_row(table.name, (shared or by)[-1], alone_text(other, where), first)
+        rows = alone.select(role_columns(table) if table is run else [*by, run.user])
+        text = alone_text(truth if table is run else run, where)
+        raise_if_any(rows.sort(pl.all()), table.name, (shared or by)[-1], text)
 
 
 def alone_text(other: Table, where: str) -> str:

@@ -57,10 +57,8 @@ def raise_if_unknown(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFram
         return
     keys = [*inputs["items"].by, run.item]
     unknown = lists.join(inputs["items"].frame.select(keys), on=keys, how="anti")
-    row = unknown.select(run.ids).head(1).collect()
-    if not row.is_empty():
-        text = "an item that items= lacks: add it to the catalogue, or drop the row"
-        raise rules.broken_row(run.name, run.item, text, row)
+    text = "an item that items= lacks: add it to the catalogue, or drop the row"
+    rules.raise_if_any(unknown.select(run.ids), run.name, run.item, text)
 
 
 def flags_of(

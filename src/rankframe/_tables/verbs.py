@@ -25,12 +25,6 @@ from rankframe._tables import (
 from rankframe._tables.rank_order import Ties
 from rankframe.errors import RankingDataError
 
-_EMPTY_LIST = (
-    "column {0!r}: empty or null list, for which a long run has no row: drop it with "
-    ".filter(pl.col({0!r}).list.len() > 0). users='truth' and 'judged' still count its user as a "
-    "miss, 'run' and 'both' leave the user out"
-)
-
 
 @adapters.takes_any_frame
 def judge(
@@ -180,13 +174,7 @@ def with_rank(
     """
     run, by = run_dicts.as_frame(run, by)
     ranked = plan_ranks(
-        run,
-        by,
-        columns,
-        descending=descending,
-        ties=ties,
-        exclude=exclude,
-        close_gaps=close_gaps,
+        run, by, columns, descending=descending, ties=ties, exclude=exclude, close_gaps=close_gaps
     )
     new_columns = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
     return adapters.to_caller_type(
@@ -290,18 +278,17 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     size = pl.col(item).list.len()
     uneven = pl.any_horizontal(pl.col(name).list.len().ne_missing(size) for name in lists)
 
+    empty_text = (
+        "empty or null list, for which a long run has no row: drop it with "
+        f".filter(pl.col({item!r}).list.len() > 0). users='truth' and 'judged' still count its "
+        "user as a miss, 'run' and 'both' leave the user out"
+    )
+    uneven_text = "scores and items differ in number: give each item one score"
+
     def checked(rows: pl.DataFrame) -> pl.DataFrame:
-        for broken, text in (
-            (size.fill_null(0) == 0, _EMPTY_LIST.format(item)),
-            (
-                uneven,
-                f"column {score!r}: scores and items differ in number: give each item one score",
-            ),
-        ):
-            bad = rows.filter(broken).select(user).head(1)
-            if not bad.is_empty():
-                msg = f"frame of lists, {text}. Offending row: {rules.format_row(bad)}"
-                raise RankingDataError(msg)
+        empty = rows.filter(size.fill_null(0) == 0).select(user)
+        rules.raise_if_any(empty, "frame of lists", item, empty_text)
+        rules.raise_if_any(rows.filter(uneven).select(user), "frame of lists", score, uneven_text)
         return rows
 
     # check before explode, which fails on uneven lists, and makes a row of nulls of an empty one
@@ -390,11 +377,9 @@ def _of_collections(
     if not column_roles.can_be_id(table.dtypes[1]):
         msg = f"from_dict: items are {table.dtypes[1]}, and must be ids, such as text or integers"
         raise RankingDataError(msg)
-    return (
-        table.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
-        if ordered
-        else table.sort(names[:2])
-    )
+    if not ordered:
+        return table.sort(names[:2])
+    return table.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
 
 
 def _columns_of(columns: dict[str, list[Any]]) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from rankframe._request import gain_functions, labels
+from rankframe._tables import rank_order
 from rankframe._vocabulary import terms
 from rankframe._vocabulary.scope_rows import Rows
 
@@ -146,9 +147,7 @@ def _greedy_ideal(
     left: pl.DataFrame, keys: list[str], item: str, alpha: float, depth: int
 ) -> pl.DataFrame:
     """Take the next item of all users in one pass; of equal ones the higher one, as in ndeval."""
-    tie = pl.col(item)
-    if isinstance(left.schema[item], pl.Categorical | pl.Enum):
-        tie = tie.cast(pl.String)
+    tie = rank_order.as_comparable(item, left.schema[item])
     taken = [left.select(*keys, item, place=pl.lit(0, pl.Int64)).clear()]
     left = left.with_columns(gain=1.0)
     while not left.is_empty() and len(taken) <= depth:

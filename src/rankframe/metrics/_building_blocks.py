@@ -219,10 +219,7 @@ def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
 
 def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
     """(hits + β·gains) / (rank + β·ideal gains), at a rank."""
-    gains, ideal = (
-        pl.col(of_gain("gains", gain)),
-        pl.col(of_gain("ideal_gains", gain)),
-    )
+    gains, ideal = (pl.col(of_gain(column, gain)) for column in ("gains", "ideal_gains"))
     return (hits + beta * gains) / (rank + beta * ideal)
 
 

@@ -197,12 +197,7 @@ def recall_at(
     >>> judged.rank.evaluate(rf.recall_at(1)).item(0, "recall@1")
     0.5
     """
-    return where_relevant(
-        share(
-            hits_within(k),
-            R if divide_by == "relevant" else attainable(k),
-        )
-    )
+    return where_relevant(share(hits_within(k), R if divide_by == "relevant" else attainable(k)))
 
 
 @labelled(
@@ -628,8 +623,7 @@ def ndcg_at(
     divisor = {
         "truth": lambda: best,
         "returned": lambda: gain_sum(
-            gain,
-            discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), by),
+            gain, discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), by)
         ),
         "perfect": lambda: _perfect_ideal(k, gain, by),
         "same_length": lambda: ideal_gain_sum(gain, returned(k), by),
@@ -918,10 +912,7 @@ def _where_graded(gain: Gain, value: pl.Expr) -> pl.Expr:
 
 def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
-    measure = share(
-        (1 + weight) * hits_within(k),
-        weight * R + (n if k is None else k),
-    )
+    measure = share((1 + weight) * hits_within(k), weight * R + (n if k is None else k))
     return measure.clip(upper_bound=1)  # 1 + β² may round up
 
 

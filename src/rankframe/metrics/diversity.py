@@ -384,11 +384,7 @@ def subtopic_recall_at(k: int | None = None) -> pl.Expr:
 
 
 def _novelty(
-    alpha: float,
-    weight: pl.Expr,
-    k: int | None,
-    position: pl.Expr = rank,
-    seen: pl.Expr = _seen,
+    alpha: float, weight: pl.Expr, k: int | None, position: pl.Expr = rank, seen: pl.Expr = _seen
 ) -> pl.Expr:
     """Σ (1 − α)^(items of the subtopic above) · weight over the relevant rows at position ≤ k."""
     if alpha > 1:

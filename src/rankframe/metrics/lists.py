@@ -392,10 +392,7 @@ def filled_at(k: int) -> pl.Expr:
     in_words="Do we show items that are both wanted and little known?",
 )
 def relevant_novelty_at(
-    k: int | None = None,
-    *,
-    measure: Literal["epc", "efd"] = "epc",
-    weight: Weight = "log",
+    k: int | None = None, *, measure: Literal["epc", "efd"] = "epc", weight: Weight = "log"
 ) -> pl.Expr:
     """
     Relevant novelty: Σ weight·relevant·novelty / Σ weight over the list down to k.

@@ -581,10 +581,7 @@ def unjudged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.unjudged_at(2)).item(0, "unjudged@2")
     0.5
     """
-    return divided(
-        list_length(k) - count_within(judged, k),
-        k,
-    )
+    return divided(list_length(k) - count_within(judged, k), k)
 
 
 @labelled(

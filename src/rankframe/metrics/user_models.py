@@ -507,10 +507,7 @@ def judged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.judged_at(10)).item(0, "judged@10")
     0.5
     """
-    return share(
-        count_within(judged.is_not_null(), k),
-        list_length(k),
-    )
+    return share(count_within(judged.is_not_null(), k), list_length(k))
 
 
 @labelled(
@@ -667,10 +664,7 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.lauc_at(2, collection=6)).item(0, "lauc(collection=6)@2")
     0.375
     """
-    misses, above = (
-        float(collection) - R,
-        pl.when(within(k)).then(rank - hits),
-    )
+    misses, above = float(collection) - R, pl.when(within(k)).then(rank - hits)
     in_order = (hits_within(k) - above.sum() / misses) / pl.min_horizontal(R, k)
     holds = above.max().fill_null(0) <= misses
     value = pl.when(holds).then(pl.when(misses > 0).then(in_order)).otherwise(float("nan"))
