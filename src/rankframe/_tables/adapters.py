@@ -162,6 +162,21 @@ def collected(
         return plan.collect(engine=_engine(rows), optimizations=flags)
 
 
+def in_one_step(
+    plan: pl.LazyFrame,
+    function: Callable[[pl.DataFrame], pl.DataFrame],
+    schema: Mapping[str, pl.DataType],
+) -> pl.LazyFrame:
+    """Call a function on all rows and columns of a plan."""
+    return plan.map_batches(
+        function,
+        schema=dict(schema),
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+    )
+
+
 def _number_of_rows(frames: "Iterable[Frame | None]") -> float:
     """Count the rows of all frames; those of a LazyFrame may be any number."""
     present = [frame for frame in frames if frame is not None]

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._request import labels
 from rankframe._request.keywords import Users
-from rankframe._tables import rank_order, rules
+from rankframe._tables import adapters, rank_order, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 
@@ -53,7 +53,6 @@ def guarded_row(
 
     Its input is then read once; reading it twice would cost as much as a small table.
     """
-    types = dict(schema)
     raised = gathered_flags(flags)
     own = [pl.col(name).alias(f"{labels.INNER}{name}") for name in ("suspect", "surplus", "doubt")]
 
@@ -63,16 +62,10 @@ def guarded_row(
             raise_violation()
         elif doubt or doubts:
             raise_global()
-        return both[:, : len(types)]
+        return both[:, : len(schema)]
 
-    both = row.select(*types, *own).join(raised, how="cross")
-    return both.map_batches(
-        verdict,
-        schema=types,
-        predicate_pushdown=False,
-        projection_pushdown=False,
-        slice_pushdown=False,
-    )
+    both = row.select(*schema, *own).join(raised, how="cross")
+    return adapters.in_one_step(both, verdict, schema)
 
 
 def flag(

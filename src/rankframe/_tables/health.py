@@ -190,13 +190,8 @@ def health(
         **health_tables.types_of_groups(groups, opened.get("run")),
         **_MADE,
     }
-    plan = pl.LazyFrame({"row": [0]}).map_batches(
-        partial(_counted, call, schema),
-        schema=schema,
-        predicate_pushdown=False,
-        projection_pushdown=False,
-        slice_pushdown=False,
-    )
+    row = pl.LazyFrame({"row": [0]})
+    plan = adapters.in_one_step(row, partial(_counted, call, schema), schema)
     return adapters.to_caller_type(plan, like=like)
 
 

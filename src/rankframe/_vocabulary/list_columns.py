@@ -13,52 +13,45 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._request import registry
+from rankframe._request import registry, share_names
 from rankframe._tables import rank_order, readers
 from rankframe._tables.table import Table
+from rankframe._vocabulary import derived_columns
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe.errors import RankingDataError
 
-_OF_HISTORY: dict[str, Any] = {
-    "source": "history",
-    "of_lists": True,
-    "of_all_rows": True,
-    "in_ties": "both",
-    "down_to_rank": True,
-}
+_column = partial(
+    registry.joined_column,
+    source="history",
+    of_lists=True,
+    of_all_rows=True,
+    in_ties="both",
+    down_to_rank=True,
+)
 _PAIR = "__rankframe_pair"
 _popularity = pl.col("popularity")
 
 
-def _share(text: str) -> None:
-    if not 0 < float(text) < 1:
-        raise ValueError
-
-
-@registry.joined_column(
+@_column(
     "tail",
     "The item is not among the most popular ones that hold 80 % of the rows of the history, nor "
     "as popular as these; another share of the rows: tail(0.9)",
-    parameter=_share,
+    parameter=derived_columns.check_fraction,
     default="0.8",
-    **_OF_HISTORY,
 )
-@registry.joined_column(
+@_column(
     "popularity_quantile",
     "Rank of the popularity among the items of the history, 1 = most popular, equal ones averaged, "
     "divided by their number; 0 where nobody had the item",
-    **_OF_HISTORY,
 )
-@registry.joined_column(
+@_column(
     "popularity_rank",
     "Place of the popularity, 1 = most popular, equal ones at one place without gaps; null where "
     "nobody had the item",
-    **_OF_HISTORY,
 )
-@registry.joined_column(
+@_column(
     "popularity",
     "Rows of the history that have the item: the users who had it; 0 where nobody had it",
-    **_OF_HISTORY,
 )
 def _of_items(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the history by item."""
@@ -88,8 +81,8 @@ def popularities(history: Table, item: str) -> pl.LazyFrame:
     return history.frame.group_by(keys).agg(popularity=pl.len().cast(pl.Int64))
 
 
-@registry.joined_column("history_rows", "Rows of the history", **_OF_HISTORY)
-@registry.joined_column("history_users", "Users of the history", **_OF_HISTORY)
+@_column("history_rows", "Rows of the history")
+@_column("history_users", "Users of the history")
 def _of_history(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the whole history."""
     history, user = rows.judged.inputs["history"], rows.keys[-1]
@@ -98,10 +91,10 @@ def _of_history(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
     return with_numbers(frame, history.frame, history.by, counts)
 
 
-@registry.joined_column(
+@_column(
     "catalogue",
     "Number of items of the catalogue: those of items=, else of the history",
-    **{**_OF_HISTORY, "source": "items or history"},
+    source="items or history",
 )
 def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the items."""
@@ -115,10 +108,9 @@ def catalogue(inputs: Mapping[str, Table]) -> Table:
     return inputs["items"] if "items" in inputs else inputs["history"]
 
 
-@registry.joined_column(
+@_column(
     "profile_popularity",
     "Mean popularity of the items that the user had; null for one without a history",
-    **_OF_HISTORY,
 )
 def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look up the popularity of each row of the history."""
@@ -131,7 +123,7 @@ def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
     return frame.join(profiles, on=[*history.by, user], how="left")
 
 
-@registry.joined_column("seen", "The user had the item before", **_OF_HISTORY)
+@_column("seen", "The user had the item before")
 def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look for the pairs of user and item in the history."""
     history = rows.judged.inputs["history"]
@@ -145,10 +137,10 @@ def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     return joined.with_columns(pl.col(name).fill_null(value=False) for name in names)
 
 
-@registry.joined_column(
+@_column(
     "other_rank",
     "Rank of the item in the user's list of the other run; null where that run lacks it",
-    **{**_OF_HISTORY, "source": "other"},
+    source="other",
 )
 def _of_other(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look up the item in the other run."""
@@ -174,11 +166,6 @@ _OF_PAIRS: dict[str, Any] = {
 }
 
 
-def _of_pair(text: str) -> None:
-    if ";" in text:
-        raise ValueError
-
-
 @registry.joined_column(
     "distance_above",
     "Σ of the distance to each item above whose values are known: distance_above(genre;cosine)",
@@ -189,7 +176,7 @@ def _of_pair(text: str) -> None:
     "pairs_above",
     "Number of items above whose values are known: pairs_above(genre); null where the item's own "
     "values are not",
-    parameter=_of_pair,
+    parameter=share_names.values,
     **_OF_PAIRS,
 )
 def _above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
@@ -205,18 +192,16 @@ def _above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.Lazy
             _check_distance(items.schema[of], of, distance)
         values = items.frame.select(*items.by, item, of).drop_nulls(of)
         schema |= {n: pl.Float64() if distances[n] else pl.Int64() for n in distances}
-        frame = frame.map_batches(
-            partial(
-                _with_distances,
-                values=values,
-                item_keys=[*items.by, item],
-                keys=keys,
-                of=of,
-                distances=distances,
-            ),
-            schema=schema,
-            slice_pushdown=False,
+        item_keys = [*items.by, item]
+        add = partial(
+            _with_distances,
+            values=values,
+            item_keys=item_keys,
+            keys=keys,
+            of=of,
+            distances=distances,
         )
+        frame = frame.map_batches(add, schema=schema, slice_pushdown=False)
     return frame
 
 
@@ -248,11 +233,8 @@ def _with_distances(
         for name, distance in distances.items()
     ]
     distance_rows = listed.select(row, *columns)
-    return (
-        frame.with_row_index(row)
-        .join(distance_rows, on=row, how="left", maintain_order="left")
-        .drop(row)
-    )
+    rows = frame.with_row_index(row)
+    return rows.join(distance_rows, on=row, how="left", maintain_order="left").drop(row)
 
 
 def _in_order(rows: pl.DataFrame, columns: Sequence[str]) -> bool:

@@ -230,11 +230,9 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
 def _expression(name: str, rows: Rows) -> pl.Expr:
     column = registry.COLUMNS[name.partition("(")[0]]
     assert column.derive is not None
-    return (
-        column.derive(rows)
-        if column.parameter is None
-        else column.derive(rows, registry.parameter_text(name, column))
-    )
+    if column.parameter is None:
+        return column.derive(rows)
+    return column.derive(rows, registry.parameter_text(name, column))
 
 
 def _check_parameter(name: str, column: Column) -> None:

@@ -46,6 +46,7 @@ from rankframe.metrics._building_blocks import (
     returned,
     share,
     total,
+    where_graded,
     where_relevant,
 )
 
@@ -907,7 +908,7 @@ def _perfect_ideal(k: int | None, gain: Gain, by: Discounting) -> pl.Expr:
 
 def _where_graded(gain: Gain, value: pl.Expr) -> pl.Expr:
     """Null for a user without an item of grade > 0, unless grade 0 has a gain."""
-    return value if has_gain_of_zero(gain) else pl.when((pl.col("relevance") > 0).any()).then(value)
+    return value if has_gain_of_zero(gain) else where_graded(value)
 
 
 def _f(k: int | None, beta: float) -> pl.Expr:

@@ -15,6 +15,7 @@ from rankframe._request.labels import labelled
 from rankframe._request.parameters import as_text
 from rankframe.metrics._building_blocks import (
     check_persistence,
+    inside,
     rank,
     relevant,
     where_relevant,
@@ -390,8 +391,8 @@ def _novelty(
     if alpha > 1:
         msg = f"alpha must be a number from 0 to 1, not {alpha}"
         raise ValueError(msg)
-    inside = relevant & (position.is_not_null() if k is None else position <= k)
-    return pl.when(inside).then(pl.lit(1 - alpha).pow(seen - 1) * weight).sum()
+    counts = relevant & inside(position, k)
+    return pl.when(counts).then(pl.lit(1 - alpha).pow(seen - 1) * weight).sum()
 
 
 def _share_of_bound(share: pl.Expr) -> pl.Expr:

@@ -12,6 +12,7 @@ import polars as pl
 from rankframe._request.gain_functions import divided
 from rankframe._request.labels import labelled
 from rankframe._request.parameters import ColumnName, OptionalColumn, Weight, as_text
+from rankframe._request.share_names import Over, Target
 from rankframe.metrics._building_blocks import check_persistence
 
 __all__ = [
@@ -27,9 +28,6 @@ __all__ = [
     "gini_at",
     "personalization_at",
 ]
-
-Over: TypeAlias = Literal["all", "user"]
-Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
 
 
 @labelled(

@@ -5,7 +5,7 @@ and ``other=``; a truth is needed only where a metric reads ``relevant``.
 """
 
 from math import inf
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import polars as pl
 
@@ -37,6 +37,8 @@ __all__ = [
     "unseen_at",
 ]
 
+DivideBy: TypeAlias = Literal["returned", "k"]
+
 _popularity = pl.col("popularity")
 _users = pl.col("history_users")
 _rows = pl.col("history_rows")
@@ -55,7 +57,7 @@ def popularity_at(
     k: int | None = None,
     *,
     out_of: Literal["rows", "users"] | None = None,
-    divide_by: Literal["returned", "k"] = "returned",
+    divide_by: DivideBy = "returned",
 ) -> pl.Expr:
     """
     Popularity: the mean over the list down to k of popularity, the rows of the history per item.
@@ -104,7 +106,7 @@ def novelty_at(
     out_of: Literal["users", "rows"] = "users",
     new: Literal["one", "zero", "skip"] = "one",
     normalize: bool = False,
-    divide_by: Literal["returned", "k"] = "returned",
+    divide_by: DivideBy = "returned",
 ) -> pl.Expr:
     """
     Novelty: the mean over the list down to k of −log2(popularity / users), in bits.
@@ -164,9 +166,7 @@ def novelty_at(
     higher_is_better=None,
     in_words="Where are the items we show in the ranking by popularity?",
 )
-def popularity_quantile_at(
-    k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned"
-) -> pl.Expr:
+def popularity_quantile_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.Expr:
     """
     Popularity quantile: the mean over the list down to k of the rank of popularity / items.
 
@@ -211,7 +211,7 @@ def tail_at(
     *,
     head: float = 0.8,
     count: bool = False,
-    divide_by: Literal["returned", "k"] = "returned",
+    divide_by: DivideBy = "returned",
 ) -> pl.Expr:
     """
     Long tail: the share of the list down to k that is in the tail, beyond the most popular items.
@@ -258,7 +258,7 @@ def tail_at(
 
 
 @labelled("unseen", in_words="How much of what we show is new to this user?")
-def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
+def unseen_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.Expr:
     """
     Unseen: the share of the list down to k that the user did not have before.
 
@@ -290,7 +290,7 @@ def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "re
 
 
 @labelled("new", in_words="How much of what we show is new to everyone?")
-def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
+def new_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.Expr:
     """
     New: the share of the list down to k that nobody had before.
 
@@ -437,9 +437,7 @@ def relevant_novelty_at(
 @labelled(
     "serendipity", in_words="Do we show wanted items that a popularity list would have missed?"
 )
-def serendipity_at(
-    k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned"
-) -> pl.Expr:
+def serendipity_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.Expr:
     """
     Serendipity: the mean of relevant · max(P(rank) − P(popularity rank), 0), P(r) = (N + 1 − r)/N.
 
