@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
 
@@ -345,3 +346,10 @@ def _check_number(name: str, value: object, wanted: str) -> None:
     if not (is_number(value) and math.isfinite(value)):
         msg = f"{name} must be {wanted}, not {value!r}"
         raise ValueError(msg)
+
+
+def need_numpy(what: str) -> None:
+    """Check that NumPy is installed, for those parts that compute with it."""
+    if find_spec("numpy") is None:
+        msg = f"{what} need numpy: pip install 'rankframe[stats]'"
+        raise ImportError(msg)

@@ -254,11 +254,8 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     if truth is not None and "score" in columns:
         msg = "from_lists: the order of the list is its rank: leave out score= beside truth="
         raise ValueError(msg)
-    arrays = {
-        str(name)
-        for name in (*names.values(), score)
-        if isinstance(schema.get(str(name)), pl.Array)
-    }
+    arrays = {name for name, dtype in schema.items() if isinstance(dtype, pl.Array)}
+    arrays &= {*map(str, names.values()), score}
     lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
     if truth is not None:
         from rankframe._tables import two_lists
@@ -386,13 +383,10 @@ def _columns_of(columns: dict[str, list[Any]]) -> pl.DataFrame:
     try:
         return pl.DataFrame(columns)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        types = [
-            ", ".join(sorted({type(value).__name__ for value in column}))
-            for column in columns.values()
-        ]
+        roles = ("users are", "items", "scores")
         kinds = [
-            f"{role} {kind}"
-            for role, kind in zip(("users are", "items", "scores"), types, strict=False)
+            f"{role} {', '.join(sorted({type(value).__name__ for value in column}))}"
+            for role, column in zip(roles, columns.values(), strict=False)
         ]
         msg = (
             f"from_dict: {', '.join(kinds[:-1])} and {kinds[-1]}: each needs one type that polars "

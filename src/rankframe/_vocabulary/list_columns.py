@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import polars as pl
 
-from rankframe._request import registry, share_names
+from rankframe._request import keywords, registry, share_names
 from rankframe._tables import rank_order, readers
 from rankframe._tables.table import Table
 from rankframe._vocabulary import derived_columns
@@ -263,9 +262,7 @@ def _check_distance(dtype: pl.DataType, of: str, distance: str) -> None:
         kind, other = ("vectors", "euclidean2") if of_numbers else ("sets", "hamming")
         msg = f"of={of}: distance={distance} is not one of {kind}: use cosine or {other}"
         raise ValueError(msg)
-    if find_spec("numpy") is None:
-        msg = "distances need numpy: pip install 'rankframe[stats]'"
-        raise ImportError(msg)
+    keywords.need_numpy("distances")
 
 
 # ------------------------------------------------------------------ steps of derivations
@@ -297,8 +294,8 @@ def with_numbers(
 def column_of_values(items: Table, item: str, of: str) -> str:
     """Find the column of the catalogue that ``of=`` names, or its only one of lists."""
     if of:
-        if of not in items.schema or of in (item, *items.by):
-            has = [name for name in items.schema if name not in (item, *items.by)]
+        has = [name for name in items.schema if name not in (item, *items.by)]
+        if of not in has:
             from difflib import get_close_matches
 
             near = get_close_matches(of, has, n=1)

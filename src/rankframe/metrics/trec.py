@@ -1,7 +1,7 @@
 """Further measures of trec_eval, and counts."""
 
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -56,6 +56,8 @@ __all__ = [
 ]
 
 _judged_hits = pl.col("judged_hits")
+#: what is declared of a number of items
+_NUMBER: dict[str, Any] = {"over_users": SUM, "extremes": "none or all", "value_range": (0, inf)}
 
 
 @labelled(
@@ -587,9 +589,7 @@ def unjudged_at(k: int) -> pl.Expr:
 @labelled(
     "num_retrieved",
     aliases={"num_ret": "num_retrieved", "NumRet": "num_retrieved"},
-    over_users=SUM,
-    extremes="none or all",
-    value_range=(0, inf),
+    **_NUMBER,
     higher_is_better=None,
     in_words="How many items do the lists hold?",
 )
@@ -620,9 +620,7 @@ def num_retrieved() -> pl.Expr:
 @labelled(
     "num_relevant",
     aliases={"num_rel": "num_relevant", "NumRel": "num_relevant"},
-    over_users=SUM,
-    extremes="none or all",
-    value_range=(0, inf),
+    **_NUMBER,
     higher_is_better=None,
     in_words="How many items do users want?",
 )
@@ -658,9 +656,7 @@ def num_relevant() -> pl.Expr:
         "NumRelRet": "num_hits",
         "NumRet(rel={})": "num_hits(rel={})",
     },
-    over_users=SUM,
-    extremes="none or all",
-    value_range=(0, inf),
+    **_NUMBER,
     in_words="How many wanted items do we show?",
 )
 def num_hits(k: int | None = None) -> pl.Expr:
@@ -696,9 +692,7 @@ def num_hits(k: int | None = None) -> pl.Expr:
 @labelled(
     "num_nonrelevant",
     aliases={"num_nonrel_judged_ret": "num_nonrelevant(of=judged)"},
-    over_users=SUM,
-    extremes="none or all",
-    value_range=(0, inf),
+    **_NUMBER,
     higher_is_better=False,
     in_words="How many unwanted items do we show?",
 )
