@@ -111,8 +111,9 @@ def ranked_cells(
         for block in _blocks(scores):
             if ranking is None:
                 width = block.array.shape[1]
-                columns = f"{block.name} has {{}} columns"
-                items = _ids_or_places(item_ids, "item_ids", width, columns)
+                items = _ids_or_places(
+                    item_ids, "item_ids", width, f"{block.name} has {{}} columns"
+                )
                 excluded = _read_excluded(exclude, items, names)
                 ranking = _Ranking(k or width, items, _ties(items), excluded, names, descending)
             of_block, rows = _users_of(block, ids, ranking.excluded)

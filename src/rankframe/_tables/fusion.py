@@ -253,10 +253,7 @@ def _check(table: Table, method: Method, scores: Sequence[str]) -> None:
             msg = f"run, column {score!r}: {dtype} cannot be a score: cast it to numbers"
             raise RankingDataError(msg)
     rules.raise_if_tied(table, purpose=" to fuse")
-    for name in ("score", "rank"):
-        if name in (*table.by[1:], table.user, table.item):
-            msg = f"column {name!r}: fuse makes a column of this name: rename it"
-            raise RankingDataError(msg)
+    rules.raise_if_taken("fuse", ("score", "rank"), (*table.by[1:], table.user, table.item))
 
 
 def _check_numbers(smoothing: object, phi: object, weights: object) -> None:

@@ -213,10 +213,8 @@ def any_violation(*, count: bool = False) -> pl.Expr:
 
     A list has a duplicate item, or two items at one rank.
     """
-    suspects = [pl.col("__rankframe_shared").any()]
-    if not count:
-        suspects.append(pl.col("__rankframe_duplicate").any())
-    return pl.any_horizontal(suspects)
+    names = ["__rankframe_shared", *([] if count else ["__rankframe_duplicate"])]
+    return pl.any_horizontal(pl.col(name).any() for name in names)
 
 
 def any_doubt(tables: Sequence[Table], users: Users = "truth") -> pl.Expr:

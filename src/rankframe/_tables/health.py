@@ -22,7 +22,6 @@ from rankframe._tables import (
 )
 from rankframe._tables.health_counts import Measure, Section
 from rankframe._tables.health_tables import Call, Part
-from rankframe.errors import RankingDataError
 
 _MADE: dict[str, pl.DataType] = {
     "what": pl.String(),
@@ -173,10 +172,7 @@ def health(
         like, groups = next(iter(frame.values())), run_dicts.with_model(by)
     else:
         like, groups = frame, keywords.systems_groups(by, adapters.column_names(frame, "run"))
-    for name in groups:
-        if name == "table" or name in _MADE:
-            msg = f"run, column {name!r}: health makes a column of this name: rename it"
-            raise RankingDataError(msg)
+    rules.raise_if_taken("health", groups, ("table", *_MADE), "run, ")
     columns = column_roles.with_ids(columns, groups, {"run": like, "truth": truth})
     runs_of_call: Frame | Mapping[str, Frame] = frame
     if truth is None:

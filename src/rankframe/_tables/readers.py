@@ -274,19 +274,21 @@ def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
     unnamed = column_roles.lacks_items(columns, table.by, table.schema)
     if table.rows is None or not (scored and unnamed):
         return table, columns
-    _refuse_pooled(table, columns)
+    _refuse_pooled(table, table.rows, columns)
     rows = table.rows.with_columns(pl.int_range(pl.len(), 0, -1).alias(ROW_NUMBER))
     table = table._replace(rows=rows, frame=rows.lazy(), schema=rows.schema, item=ROW_NUMBER)
     return table, {**columns, "item": ROW_NUMBER}
 
 
-def _refuse_pooled(table: Table, columns: Columns) -> None:
+def _refuse_pooled(table: Table, rows: pl.DataFrame, columns: Columns) -> None:
     """Raise if lists of several systems are one: without items, no row is a duplicate."""
     name = keywords.MODEL
-    if table.rows is None or name not in table.schema:
-        return
-    if name != table.user and column_roles.is_free(name, columns, table.by):
-        models = table.rows[name].unique(maintain_order=True).head(2).to_list()
+    if (
+        name in table.schema
+        and name != table.user
+        and column_roles.is_free(name, columns, table.by)
+    ):
+        models = rows[name].unique(maintain_order=True).head(2).to_list()
         if len(models) > 1:
             text = (
                 f"{models[0]!r} and {models[1]!r} would be one system, since rows without items "
@@ -525,21 +527,15 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
             raise _wrong_type(table, name, "an id or group: use text or integers")
     if table.tied and not table.schema["tied"].is_numeric():
         raise _wrong_type(table, "tied", "the size of a block of ties: cast it to integers")
+    types = {"rank": "integers", "score": "numbers", "relevance": "numbers or booleans"}
     for role, name in numbers.items():
         if not column_roles.can_be_number(table.schema[name], role):
-            cure = _CURES_OF_TYPES[role]
+            cure = f"cast it to {types[role]}"
             # the caller may not have named it
             if role == "relevance" and name in column_roles.COMMON_NAMES[role]:
                 cure += ", or rename it if it is not one"
             raise _wrong_type(table, name, f"a {role}: {cure}")
     return table
-
-
-_CURES_OF_TYPES = {
-    "rank": "cast it to integers",
-    "score": "cast it to numbers",
-    "relevance": "cast it to numbers or booleans",
-}
 
 
 def _check_names(table: Table, names: Sequence[str], allow: Sequence[str]) -> None:

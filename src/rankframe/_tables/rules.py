@@ -237,6 +237,16 @@ def raise_if_tied(table: Table, name: str = "run", purpose: str = "") -> None:
         raise RankingDataError(msg)
 
 
+def raise_if_taken(
+    verb: str, names: Collection[str], taken: Collection[str], table: str = ""
+) -> None:
+    """Raise if a column that a verb makes has the name of one that the table has."""
+    for name in names:
+        if name in taken:
+            msg = f"{table}column {name!r}: {verb} makes a column of this name: rename it"
+            raise RankingDataError(msg)
+
+
 def broken_row(table: str, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
     """Make the error of a row that breaks a rule."""
     return RankingDataError(f"{table}, column {column!r}: {text}. Offending row: {format_row(row)}")

@@ -431,9 +431,8 @@ def plan_ranks(
     lists = judgment.unranked(readers.with_tables_beside([table], settings))
     rows = lists.run
     if close_gaps:
-        rows = judgment.renamed(rows, table.rank or "rank", "rank").with_columns(
-            rules.as_rank("rank")
-        )
+        rows = judgment.renamed(rows, table.rank or "rank", "rank")
+        rows = rows.with_columns(rules.as_rank("rank"))
         ranked = rank_order.with_places(rows, table.keys, tied=table.tied)
     else:
         rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)

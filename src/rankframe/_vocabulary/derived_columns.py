@@ -91,25 +91,16 @@ def _place_by_grade(keys: Sequence[str]) -> pl.Expr:
     return terms.relevance.rank("ordinal", descending=True).over(keys)
 
 
-def _grade_or_0(_keys: Sequence[str]) -> pl.Expr:
-    return terms.relevance.clip(lower_bound=0)
-
-
-registry.given_column(
+_column_in_order = partial(registry.given_column, in_ties="both", down_to_rank=True, in_order=True)
+_column_in_order(
     "ideal_place",
     "Number of the row among the user's rows in rank order, as a position in the ideal list",
     form=_place_by_grade,
-    in_ties="both",
-    down_to_rank=True,
-    in_order=True,
 )
-registry.given_column(
+_column_in_order(
     "ideal_relevance",
     "The grade at that position of the ideal list; 0 past its end",
-    form=_grade_or_0,
-    in_ties="both",
-    down_to_rank=True,
-    in_order=True,
+    form=lambda _keys: terms.relevance.clip(lower_bound=0),
 )
 
 
@@ -157,12 +148,8 @@ def within(_rows: Rows, k: str) -> pl.Expr:
     return terms.rank.is_not_null() if not k else (terms.rank <= int(k)).fill_null(value=False)
 
 
-def _length_of_list(_keys: Sequence[str], k: str) -> pl.Expr:
-    return _length(int(k) if k else None, tied=False)
-
-
 @registry.joined_column(
-    form=_length_of_list,
+    form=lambda _keys, k: _length(k, tied=False),
     parameter=check_cut,
     derived_over="listed",
     beside_subtopics=True,
@@ -175,19 +162,19 @@ def retrieved(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     retrieved(10).
     """
     tied = rows.judged.tied
-    lengths = [_length(int(k) if k else None, tied=tied).alias(n) for n, k in names.items()]
+    lengths = [_length(k, tied=tied).alias(name) for name, k in names.items()]
     ranked = rows.lists.filter(terms.is_listed).group_by(rows.keys).agg(lengths)
     frame = frame.join(ranked, on=rows.keys, how="left")
     return frame.with_columns(pl.col(list(names)).fill_null(0))
 
 
-def _length(k: int | None, *, tied: bool) -> pl.Expr:
+def _length(k: str, *, tied: bool) -> pl.Expr:
     """Number of items at rank ≤ k; a block of ties gives as many as it has places there."""
-    if k is None:
+    if not k:
         return terms.count(pl.len())
     if not tied:
-        return terms.count((terms.rank <= k).sum())
-    places = (k - terms.rank + 1).clip(0, pl.col("tied"))
+        return terms.count((terms.rank <= int(k)).sum())
+    places = (int(k) - terms.rank + 1).clip(0, pl.col("tied"))
     return terms.count((places / pl.col("tied")).sum().round())
 
 
@@ -258,12 +245,7 @@ def discounted_gains(rows: Rows) -> pl.Expr:
     return terms.running(gain * gain_functions.discount(terms.rank), rows.keys)
 
 
-def _gains_to_rank(_keys: Sequence[str], gain: str) -> SumOfTruth:
-    return SumOfTruth(gain_functions.gain_named(gain), pl.col("ideal_rank") <= OWN_RANK)
-
-
-def _discounted_to_rank(_keys: Sequence[str]) -> SumOfTruth:
-    return SumOfTruth(terms.ideal_discounted(), pl.col("ideal_rank") <= OWN_RANK)
+_to_rank = pl.col("ideal_rank") <= OWN_RANK
 
 
 def _weights_from_rank(keys: Sequence[str]) -> SumOfTruth:
@@ -286,12 +268,12 @@ _of_ideal_list = partial(
 @_of_ideal_list(
     "ideal_discounted_gains",
     "Discounted cumulated gain of the ideal list, down to this rank",
-    form=_discounted_to_rank,
+    form=lambda _keys: SumOfTruth(terms.ideal_discounted(), _to_rank),
 )
 @_of_ideal_list(
     "ideal_gains",
     "The same of the ideal list, down to this rank: ideal_gains(exponential)",
-    form=_gains_to_rank,
+    form=lambda _keys, gain: SumOfTruth(gain_functions.gain_named(gain), _to_rank),
     parameter=_gain,
     default="linear",
 )

@@ -441,10 +441,10 @@ def where_graded(value: pl.Expr) -> pl.Expr:
     return pl.when((relevance > 0).any()).then(value)
 
 
-def check_persistence(p: float) -> None:
-    """Check the chance that a reader goes on to the next item."""
-    if not 0 < p < 1:
-        msg = f"p must be a number between 0 and 1, not {p}"
+def check_fraction(name: str, value: float) -> None:
+    """Check a chance or a share that is neither 0 nor 1."""
+    if not 0 < value < 1:
+        msg = f"{name} must be a number between 0 and 1, not {value!r}"
         raise ValueError(msg)
 
 

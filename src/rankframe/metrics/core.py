@@ -291,13 +291,8 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
 @labelled(
     "hit",
     aliases={
-        "hit_rate": "hit",
-        "hitrate": "hit",
-        "hr": "hit",
-        "success": "hit",
-        "accuracy": "hit",
-        "top_k_accuracy": "hit",
-        "recall_any": "hit",
+        **dict.fromkeys(("hit_rate", "hitrate", "hr", "success", "accuracy"), "hit"),
+        **dict.fromkeys(("top_k_accuracy", "recall_any"), "hit"),
         "success_{}": "hit@{}",
     },
     extremes="none or all",
@@ -639,9 +634,7 @@ def ndcg_at(
 @labelled(
     "r_precision",
     aliases={
-        "rprec": "r_precision",
-        "rprecision": "r_precision",
-        "r-precision": "r_precision",
+        **dict.fromkeys(("rprec", "rprecision", "r-precision"), "r_precision"),
         "Rprec_mult_{}": "r_precision(multiple={})",
     },
     in_words="If we show as many items as a user wants, how many of them are right?",

@@ -19,7 +19,7 @@ from rankframe.metrics._building_blocks import (
     R,
     blended_ratio,
     blended_ratios,
-    check_persistence,
+    check_fraction,
     count_within,
     deepest,
     divisor_hits,
@@ -744,7 +744,7 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
     >>> round(judged.rank.evaluate(rf.compatibility(0.5)).item(0, "compatibility(p=0.5)"), 4)
     0.2
     """
-    check_persistence(p)
+    check_fraction("p", p)
     common, ideal = (pl.col(f"{of}_weight({as_text(p)})").sum() for of in ("common", "ideal"))
     depth = pl.max_horizontal(n, pl.col("graded").max())
     weights = divided(1 - pl.lit(p).pow(depth), 1 - p)

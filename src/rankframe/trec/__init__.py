@@ -264,15 +264,10 @@ def write_run(
     if not table.schema.get(scored, pl.Float64()).is_float():
         as_read = lists.with_columns(pl.col("score").cast(pl.Float64))
         _check_digits(ranked, verbs.with_rank(as_read, ties=ties).collect(), scored)
-    lines = ranked.filter(pl.col("rank").is_not_null()).select(
-        "user",
-        pl.lit("Q0").alias("Q0"),
-        "item",
-        "rank",
-        pl.col("score").cast(pl.Float64),
-        pl.lit(tag).alias("tag"),
+    listed = ranked.filter(pl.col("rank").is_not_null()).with_columns(
+        pl.col("score").cast(pl.Float64)
     )
-    _write(lines, path)
+    _write(listed.select("user", pl.lit("Q0"), "item", "rank", "score", tag=pl.lit(tag)), path)
 
 
 @adapters.takes_any_frame
