@@ -308,8 +308,13 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 
 
 def check_confidence(confidence: object) -> None:
-    if not (is_number(confidence) and 0 < confidence < 1):
-        msg = f"confidence must be a number between 0 and 1, not {confidence!r}"
+    check_fraction("confidence", confidence)
+
+
+def check_fraction(name: str, value: object) -> None:
+    """Check a chance or a share that is neither 0 nor 1."""
+    if not (is_number(value) and 0 < value < 1):
+        msg = f"{name} must be a number between 0 and 1, not {value!r}"
         raise ValueError(msg)
 
 

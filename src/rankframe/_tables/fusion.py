@@ -260,9 +260,7 @@ def _check_numbers(smoothing: object, phi: object, weights: object) -> None:
     if not (keywords.is_number(smoothing) and 0 <= smoothing < math.inf):
         msg = f"smoothing must be a number ≥ 0, not {smoothing!r}"
         raise ValueError(msg)
-    if not (keywords.is_number(phi) and 0 < phi < 1):
-        msg = f"phi must be a number between 0 and 1, not {phi!r}"
-        raise ValueError(msg)
+    keywords.check_fraction("phi", phi)
     if weights is None:
         return
     mapping = cast("dict[object, object]", weights if isinstance(weights, Mapping) else {})

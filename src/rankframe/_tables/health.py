@@ -357,8 +357,6 @@ def _in_order(
 ) -> pl.DataFrame:
     """Sort tables, groups and counts, and restore the caller's names of groups."""
     groups = {f"group {place}": name for place, name in enumerate(by)}
-    if not frames:
-        return pl.DataFrame(schema=schema)
     rows = pl.concat(frames, how="diagonal_relaxed")
     absent = [name for name in groups if name not in rows.columns]
     rows = rows.with_columns(pl.lit(None).alias(name) for name in absent)

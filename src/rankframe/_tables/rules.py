@@ -285,10 +285,7 @@ def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
     types = same_types(run, truth)
     lists, judged = (in_types(frame, types) for frame in (retrieved(run), truth.frame))
     lacking = [name for name in run.by if name not in truth.by]
-    if not _meet(lists, judged, [run.user]):
-        example = judged.select(run.user).head(1).collect().item()
-        text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
-        raise broken_row(run.name, run.user, text, _first_row(run))
+    _raise_if_none_meets(run, truth, "user", run.user)
     if truth.by and users != "run" and not _meet(lists, judged, truth.keys):
         raise no_pair(run, truth)
     all_groups = lists
@@ -450,13 +447,18 @@ def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDa
 
 def raise_if_no_item_meets(run: Table, truth: Table) -> None:
     """Raise if no item matches, as ids of chunks do not match ids of documents."""
-    item = pl.col(run.item).cast(same_types(run, truth)[run.item])
-    items_of_truth = truth.frame.select(item)
-    items_of_run = retrieved(run).select(item)
-    if items_of_run.join(items_of_truth, on=run.item, how="semi").head(1).collect().is_empty():
-        example = items_of_truth.head(1).collect().item()
-        text = f"no item of the {run.name} is in the {truth.name}, which has items like {example!r}"
-        raise broken_row(run.name, run.item, text, _first_row(run))
+    _raise_if_none_meets(run, truth, "item", run.item)
+
+
+def _raise_if_none_meets(run: Table, truth: Table, role: str, column: str) -> None:
+    """Raise if no id of a role is in both tables."""
+    ids = pl.col(column).cast(same_types(run, truth)[column])
+    lists, judged = retrieved(run).select(ids), truth.frame.select(ids)
+    if not _meet(lists, judged, [column]):
+        example = judged.head(1).collect().item()
+        other = f"the {truth.name}, which has {role}s like {example!r}"
+        text = f"no {role} of the {run.name} is in {other}"
+        raise broken_row(run.name, column, text, _first_row(run))
 
 
 def retrieved(table: Table) -> pl.LazyFrame:

@@ -180,15 +180,13 @@ def _check_choices(systems: Sequence[object], choices: Mapping[str, object]) -> 
     if not systems:
         msg = "run: it is empty"
         raise RankingDataError(msg)
-    of_run = ", ".join(map(repr, systems))
     for role, name in choices.items():
-        if name not in systems:
-            msg = f"{role} must be one of {of_run}, not {name!r}"
-            raise ValueError(msg)
+        keywords.check_choice(role, name, systems)
     if len(choices) == 2 and choices["baseline"] == choices["system"]:
         msg = f"baseline and system are both {choices['system']!r}: name two systems"
         raise ValueError(msg)
     if len(systems) > 2 and len(choices) < 2:
+        of_run = ", ".join(map(repr, systems))
         msg = (
             f"lists shows two of the {len(systems)} systems {of_run}: "
             "name them with baseline= and system="

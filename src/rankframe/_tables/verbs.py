@@ -416,9 +416,7 @@ def plan_ranks(
     """Plan ``with_rank``; with ``totals``, for a part of the users."""
     keywords.check_flag("descending", descending)
     keywords.check_flag("close_gaps", close_gaps)
-    if ties not in get_args(Ties):
-        msg = f"with_rank: ties must be one of 'item', 'order', 'expected', not {ties!r}"
-        raise ValueError(msg)
+    keywords.check_choice("with_rank: ties", ties, get_args(Ties))
     if close_gaps and (not descending or ties != "item" or "score" in columns):
         msg = (
             "with_rank(close_gaps=True) reads the rank, not a score: leave out score=, "

@@ -441,13 +441,6 @@ def where_graded(value: pl.Expr) -> pl.Expr:
     return pl.when((relevance > 0).any()).then(value)
 
 
-def check_fraction(name: str, value: float) -> None:
-    """Check a chance or a share that is neither 0 nor 1."""
-    if not 0 < value < 1:
-        msg = f"{name} must be a number between 0 and 1, not {value!r}"
-        raise ValueError(msg)
-
-
 def _places(k: Cut) -> pl.Expr:
     """Number of places of the block among the first k."""
     return tied if k is None else (k - block + 1).clip(0, tied)

@@ -10,11 +10,11 @@ from math import log2
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import discount
 from rankframe._request.labels import labelled
 from rankframe._request.parameters import as_text
 from rankframe.metrics._building_blocks import (
-    check_fraction,
     inside,
     rank,
     relevant,
@@ -237,7 +237,7 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     >>> judged.rank.evaluate(rf.nrbp()).item(0, "nrbp")
     0.65625
     """
-    check_fraction("p", p)
+    keywords.check_fraction("p", p)
     weight = pl.lit(p).pow(rank - 1)
     return _share_of_bound((1 - (1 - alpha) * p) * _novelty(alpha, weight, None) / _S)
 
@@ -275,7 +275,7 @@ def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.nnrbp()).item(0, "nnrbp"), 4)
     0.7778
     """
-    check_fraction("p", p)
+    keywords.check_fraction("p", p)
     return _of_ideal(alpha, lambda position: pl.lit(p).pow(position - 1), None)
 
 

@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import divided
 from rankframe._request.labels import labelled
 from rankframe._request.parameters import ColumnName, OptionalColumn, Weight, as_text
 from rankframe._request.share_names import Over, Target
-from rankframe.metrics._building_blocks import check_fraction
 
 __all__ = [
     "awrf_at",
@@ -288,7 +288,7 @@ def disparity_at(
     >>> round(run.rank.evaluate(rf.disparity_at(2, of="genre"), items=items).item(0, 1), 4)
     0.4583
     """
-    check_fraction("disparity_at: alpha", alpha)
+    keywords.check_fraction("disparity_at: alpha", alpha)
     return _apart(_share(k, of, over, weight), _target(k, of, over, target), distance, alpha)
 
 
@@ -346,7 +346,7 @@ def calibration_at(
     >>> run.rank.evaluate(calibration, items=items, history=history).item(0, 1)
     0.125
     """
-    check_fraction("calibration_at: alpha", alpha)
+    keywords.check_fraction("calibration_at: alpha", alpha)
     share, target = _share(k, of, "user", weight), _target(k, of, "user", "history")
     return _apart(share, target, distance, alpha)
 
@@ -473,7 +473,7 @@ def ee_disparity_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run.rank.per_user(rf.ee_disparity_at(), items=items)["ee_disparity"].to_list()
     [1.25, 1.0]
     """
-    check_fraction("p", p)
+    keywords.check_fraction("p", p)
     return (_exposure(k, "shown", "user", p) ** 2).sum()
 
 
@@ -509,7 +509,7 @@ def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run.rank.evaluate(rf.ee_relevance_at(), truth=truth).item(0, "ee_relevance")
     1.0
     """
-    check_fraction("p", p)
+    keywords.check_fraction("p", p)
     return _where_relevant((_exposure(k, "shown", "user", p) * _due(p)).sum())
 
 
@@ -547,7 +547,7 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run.rank.evaluate(rf.ee_loss_at(), truth=truth).item(0, "ee_loss")
     0.5
     """
-    check_fraction("p", p)
+    keywords.check_fraction("p", p)
     return _where_relevant(((_exposure(k, "shown", "user", p) - _due(p)) ** 2).sum())
 
 

@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import divided
 from rankframe._request.labels import labelled
 from rankframe._request.parameters import OptionalColumn, Weight
 from rankframe.metrics._building_blocks import (
-    check_fraction,
     in_list,
     length_within,
     mean_of_list,
@@ -248,7 +248,7 @@ def tail_at(
     >>> run.rank.evaluate(rf.tail_at(2, head=0.5), history=history).item(0, "tail(head=0.5)@2")
     0.5
     """
-    check_fraction("tail_at: head", head)
+    keywords.check_fraction("tail_at: head", head)
     # as numbers, since a sum of booleans is unsigned
     in_tail = pl.col("tail" if head == 0.8 else f"tail({head!r})").cast(pl.Float64)
     if count:

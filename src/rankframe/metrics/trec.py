@@ -5,13 +5,13 @@ from typing import Any, Literal
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import divided, gain_of
 from rankframe._request.labels import SUM, Aggregate, Extremes, Mean, labelled, labelled_mean
 from rankframe._request.parameters import Levels, Signed
 from rankframe.metrics import core
 from rankframe.metrics._building_blocks import (
     R,
-    check_fraction,
     count_within,
     floored_geometric_mean,
     hits,
@@ -497,7 +497,7 @@ def rank_biased_precision(
     >>> judged.rank.evaluate(rf.rank_biased_precision(0.5)).item(0, "rbp(p=0.5)")
     0.625
     """
-    check_fraction("p", p)
+    keywords.check_fraction("p", p)
     grade = gain_of("binary" if gain == "binary" else "linear")
     top = pl.col("top_grade").max() if max_grade is None else pl.lit(float(max_grade))
     top = {"binary": pl.lit(1.0), "graded": top, "user": grade.max()}[gain]
@@ -544,7 +544,7 @@ def rank_biased_residual(
     >>> judged.rank.evaluate(rf.rank_biased_residual(0.5)).item(0, "rbp_residual(p=0.5)")
     0.5
     """
-    check_fraction("p", p)
+    keywords.check_fraction("p", p)
     residual = 1 - pl.when(judged).then(persistence(p)).sum()
     if counts == "always":
         return residual

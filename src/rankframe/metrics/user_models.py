@@ -5,6 +5,7 @@ from typing import Literal
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import (
     divided,
     gain_of,
@@ -19,7 +20,6 @@ from rankframe.metrics._building_blocks import (
     R,
     blended_ratio,
     blended_ratios,
-    check_fraction,
     count_within,
     deepest,
     divisor_hits,
@@ -744,7 +744,7 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
     >>> round(judged.rank.evaluate(rf.compatibility(0.5)).item(0, "compatibility(p=0.5)"), 4)
     0.2
     """
-    check_fraction("p", p)
+    keywords.check_fraction("p", p)
     common, ideal = (pl.col(f"{of}_weight({as_text(p)})").sum() for of in ("common", "ideal"))
     depth = pl.max_horizontal(n, pl.col("graded").max())
     weights = divided(1 - pl.lit(p).pow(depth), 1 - p)
