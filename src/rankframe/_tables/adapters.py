@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, cast
 import polars as pl
 
 from rankframe._request import progress
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Types
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
@@ -163,9 +163,7 @@ def collected(
 
 
 def in_one_step(
-    plan: pl.LazyFrame,
-    function: Callable[[pl.DataFrame], pl.DataFrame],
-    schema: Mapping[str, pl.DataType],
+    plan: pl.LazyFrame, function: Callable[[pl.DataFrame], pl.DataFrame], schema: Types
 ) -> pl.LazyFrame:
     """Call a function on all rows and columns of a plan."""
     return plan.map_batches(

@@ -117,7 +117,7 @@ def ranked_cells(
                 excluded = _read_excluded(exclude, items, names)
                 ranking = _Ranking(k or width, items, _ties(items), excluded, names, descending)
             of_block, rows = _users_of(block, ids, ranking.excluded)
-            _check_like_first(block, of_block, ranking, users, best_cells)
+            _check_like_first(block, of_block, len(ranking.items), users, best_cells)
             if ranking.excluded is not None and ranking.excluded.users is not None:
                 rows = _rows_of_users(ranking.excluded.users, of_block)
                 met = met or bool((rows < len(ranking.excluded.users)).any())
@@ -186,14 +186,10 @@ def _dimensions(value: object) -> int:
 
 
 def _check_like_first(
-    block: _Block,
-    of_block: pl.Series,
-    ranking: _Ranking,
-    users: Sequence[pl.Series],
-    best: Sequence[_Best],
+    block: _Block, ids: pl.Series, first: int, users: Sequence[pl.Series], best: Sequence[_Best]
 ) -> None:
     """Raise if a batch differs from the first in width or types."""
-    width, first = block.array.shape[1], len(ranking.items)
+    width = block.array.shape[1]
     if width != first:
         msg = (
             f"{block.name}: it has {width} columns, and the batches before have {first}: give each "
@@ -204,8 +200,8 @@ def _check_like_first(
     if best and best[0].scores.dtype != dtype:
         msg = f"{name}: it is {dtype}, and the batches before are {best[0].scores.dtype}: cast one"
         raise RankingDataError(msg)
-    if users and (before := users[0].dtype) != of_block.dtype:
-        msg = f"{name}, users: they are {of_block.dtype}, and those before {before}: cast one"
+    if users and (before := users[0].dtype) != ids.dtype:
+        msg = f"{name}, users: they are {ids.dtype}, and those before {before}: cast one"
         raise RankingDataError(msg)
 
 

@@ -135,7 +135,7 @@ def fuse(
     rows = judgment.normalize_columns(table).filter(_rank.is_not_null())
     rows = rows.with_columns(_of_list(table, method, norm, score).alias("__rankframe_value"))
     rows = rows.with_columns(_weights(weights, system))
-    fused = _fused(rows, method, [*outer_groups, table.user, table.item], smoothing, phi, table)
+    fused = _fused(rows, table, method, smoothing, phi)
     ranked = rank_order.with_positions(
         fused, [*outer_groups, table.user], table.schema, pl.col("score"), rank_order.tie_of(table)
     )
@@ -158,8 +158,7 @@ def fuse(
         text = "a score that is null or not finite: drop the row, or fuse ranks"
         rules.raise_if_any(broken, table.name, score, text)
 
-    flags = [guards.table_flag(table), guards.lists_flag(table)]
-    flags.append(guards.flag(rows, bad.any()))
+    flags = [guards.table_flag(table), guards.lists_flag(table), guards.flag(rows, bad.any())]
     if weights is not None:
         systems = pl.col(system).n_unique()
         flags.append(guards.flag(rows, _weight.is_null().any() | (systems != len(weights))))
@@ -195,14 +194,10 @@ def _weights(weights: Mapping[object, float] | None, system: str) -> pl.Expr:
 
 
 def _fused(
-    rows: pl.LazyFrame,
-    method: Method,
-    keys: Sequence[str],
-    smoothing: float,
-    phi: float,
-    table: Table,
+    rows: pl.LazyFrame, table: Table, method: Method, smoothing: float, phi: float
 ) -> pl.LazyFrame:
     """Reduce the rows of each (user, item) to one score."""
+    keys = [*table.by[1:], table.user, table.item]
     if method == "borda":
         return _borda(rows, keys, table)
     number, value = pl.len().cast(pl.Float64), _value * _weight

@@ -5,12 +5,13 @@ Stage of the pipeline: rules become flags, plans of one row, and ``guarded`` add
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
 from rankframe._request import labels
 from rankframe._request.keywords import Users
+from rankframe._request.types import Types
 from rankframe._tables import adapters, rank_order, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
@@ -20,7 +21,7 @@ def guarded(
     result: pl.LazyFrame,
     flags: Iterable[pl.LazyFrame],
     raise_violation: Callable[[], None],
-    schema: Mapping[str, pl.DataType] | None = None,
+    schema: Types | None = None,
     raise_global: Callable[[], None] | None = None,
 ) -> pl.LazyFrame:
     """Call ``raise_violation`` when the plan runs and one of the flags is raised.
@@ -46,7 +47,7 @@ def guarded_row(
     row: pl.LazyFrame,
     flags: Iterable[pl.LazyFrame],
     raise_violation: Callable[[], None],
-    schema: Mapping[str, pl.DataType],
+    schema: Types,
     raise_global: Callable[[], None],
 ) -> pl.LazyFrame:
     """Guard a result of one row, which has its own flag in addition to the columns of ``schema``.

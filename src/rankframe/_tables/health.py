@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Types
 from rankframe._tables import (
     adapters,
     column_roles,
@@ -210,7 +210,7 @@ def _numbered(
 # ------------------------------------------------------------------ from plans to rows
 
 
-def _counted(call: Call, schema: Mapping[str, pl.DataType], _: pl.DataFrame) -> pl.DataFrame:
+def _counted(call: Call, schema: Types, _: pl.DataFrame) -> pl.DataFrame:
     """Run all plans, and return one row per count."""
     parts, problems = health_tables.parts(call)
     groups = _groups(call, parts)
@@ -226,9 +226,8 @@ def _counted(call: Call, schema: Mapping[str, pl.DataType], _: pl.DataFrame) -> 
     ]
     examples = _examples(sections, filled)
     for place, (section, values) in enumerate(zip(sections, filled, strict=True)):
-        for number, measure in enumerate(section.measures):
-            example = examples.get((place, number))
-            rows.append(_rows_of(section, values, number, measure, example))
+        numbers = range(len(section.measures))
+        rows += [_rows_of(section, values, n, examples.get((place, n))) for n in numbers]
     return _in_order(rows, call.by, schema)
 
 
@@ -313,12 +312,9 @@ def _first(measure: Measure, groups: list[str], rows: pl.DataFrame) -> pl.DataFr
 
 
 def _rows_of(
-    section: Section,
-    values: pl.DataFrame,
-    number: int,
-    measure: Measure,
-    examples: pl.DataFrame | None,
+    section: Section, values: pl.DataFrame, number: int, examples: pl.DataFrame | None
 ) -> pl.DataFrame:
+    measure = section.measures[number]
     count, of = pl.col(f"count {number}"), pl.col(f"of {number}")
     share = pl.lit(None, pl.Float64)
     if measure.of is not None:
@@ -352,9 +348,7 @@ def _unreadable(table: str, text: str) -> pl.DataFrame:
 _ORDER = ("unreadable", "rows", "users", "items", "null_groups")
 
 
-def _in_order(
-    frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Mapping[str, pl.DataType]
-) -> pl.DataFrame:
+def _in_order(frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Types) -> pl.DataFrame:
     """Sort tables, groups and counts, and restore the caller's names of groups."""
     groups = {f"group {place}": name for place, name in enumerate(by)}
     rows = pl.concat(frames, how="diagonal_relaxed")

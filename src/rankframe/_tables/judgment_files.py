@@ -116,7 +116,9 @@ def of_search(name: str, content: Any) -> pl.DataFrame | None:
     table = pl.DataFrame(
         rows, {"user": pl.String, "item": pl.String, "relevance": pl.Float64}, orient="row"
     )
-    return _with_integers(table)
+    grades = table["relevance"]
+    whole = ((grades == grades.round()) & (grades.abs() < _MOST_WHOLE)).all()
+    return table.with_columns(grades.cast(pl.Int64)) if whole else table
 
 
 def _check_rows(name: str, rows: list[Any]) -> None:
@@ -144,12 +146,6 @@ def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
     own = [pl.col(column).cast(pl.String).alias(role) for role, column in names.items()]
     graded = [pl.col(grade).alias("relevance")] if grade in table.columns else []
     return table.select(*own, *graded, pl.exclude(*names.values(), grade, "relevance"))
-
-
-def _with_integers(table: pl.DataFrame) -> pl.DataFrame:
-    grades = table["relevance"]
-    whole = ((grades == grades.round()) & (grades.abs() < _MOST_WHOLE)).all()
-    return table.with_columns(grades.cast(pl.Int64)) if whole else table
 
 
 def _parsed(name: str, content: bytes) -> Any:

@@ -19,7 +19,7 @@ import polars as pl
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, InputName, Settings
 from rankframe._request.question import Question, Totals
-from rankframe._request.types import Frame
+from rankframe._request.types import By, Frame
 from rankframe._tables import adapters, column_roles, rules
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
@@ -51,7 +51,7 @@ def read_tables(question: Question) -> Tables:
 def read_all(
     frame: Frame,
     truth: Frame | None,
-    by: str | Sequence[str],
+    by: By,
     settings: Settings,
     *,
     reads: Collection[str] | None = None,
@@ -78,7 +78,7 @@ def read_all(
 def read_run_and_truth(
     frame: Frame,
     truth: Frame | None,
-    by: str | Sequence[str],
+    by: By,
     columns: Columns,
     *,
     reads: Collection[str] | None = None,
@@ -146,7 +146,7 @@ def _groups_of_truth(run: Frame, truth: Frame, groups: Sequence[str]) -> list[st
     return [name for name in lacking if name in truth_names]
 
 
-def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
+def read_runs(run: Frame, other: Frame, by: By, columns: Columns) -> list[Table]:
     """Read two runs; the other one need not have the columns ``by``."""
     columns = column_roles.with_ids(columns, by, {"run": run, "other run": other})
     return [
@@ -155,18 +155,13 @@ def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Column
     ]
 
 
-def read_run(frame: Frame, by: str | Sequence[str], columns: Columns, kind: str = "run") -> Table:
+def read_run(frame: Frame, by: By, columns: Columns, kind: str = "run") -> Table:
     """Read a run: user, item, and rank or score."""
     return _read_run(frame, by, column_roles.with_ids(columns, by, {kind: frame}), kind)
 
 
 def _read_run(
-    frame: Frame,
-    by: str | Sequence[str],
-    columns: Columns,
-    kind: str = "run",
-    *,
-    beside: Frame | None = None,
+    frame: Frame, by: By, columns: Columns, kind: str = "run", *, beside: Frame | None = None
 ) -> Table:
     table = _opened(kind, frame, by, columns)
     columns = column_roles.with_placing(columns, by, table.schema)
@@ -179,18 +174,13 @@ def _read_run(
     return _typed(table._replace(rank=rank, score=score))
 
 
-def read_truth(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def read_truth(frame: Frame, by: By, columns: Columns) -> Table:
     """Read a truth: user, item, and relevance unless it is 1 in every row."""
     return _read_truth(frame, by, column_roles.with_ids(columns, by, {"truth": frame}))
 
 
 def _read_truth(
-    frame: Frame,
-    by: str | Sequence[str],
-    columns: Columns,
-    *,
-    beside: Frame | None = None,
-    reads: Collection[str] = (),
+    frame: Frame, by: By, columns: Columns, beside: Frame | None = None, reads: Collection[str] = ()
 ) -> Table:
     table = _opened("truth", frame, by, columns)
     columns = column_roles.with_relevance(columns, by, table.schema)
@@ -206,7 +196,7 @@ def _read_truth(
     return _typed(table._replace(relevance=relevance))
 
 
-def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> None:
+def _refuse_ratings(table: Table, by: By, columns: Columns) -> None:
     """Raise if a truth has ratings or grades but no relevance: each row would be relevant."""
     for name in (*column_roles.RATINGS, *column_roles.GRADES):
         dtype = table.schema.get(name)
@@ -229,7 +219,7 @@ def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> 
 
 
 def _ungraded(
-    table: Table, by: str | Sequence[str], columns: Columns, reads: Collection[str]
+    table: Table, by: By, columns: Columns, reads: Collection[str]
 ) -> pl.LazyFrame | None:
     """Select the columns that nothing reads and that may hold grades, if there are any."""
     own = [*table.row, *reads]
@@ -244,7 +234,7 @@ def _ungraded(
     return table.frame.select(*table.row, *names) if names else None
 
 
-def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def _read_judged(frame: Frame, by: By, columns: Columns) -> Table:
     """Read a judged table: user, item, rank or score, and relevance."""
     table = _opened("judged table", frame, by, columns)
     columns = column_roles.with_placing(columns, by, table.schema)
@@ -305,7 +295,7 @@ def without_items(what: str) -> RankingDataError:
     )
 
 
-def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def read_scored(frame: Frame, by: By, columns: Columns) -> Table:
     """Read a run whose rank will be made from its score."""
     columns = column_roles.with_ids(columns, by, {"run": frame})
     table = _opened("run", frame, by, columns)
@@ -320,7 +310,7 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", rank))
 
 
-def read_ranked(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def read_ranked(frame: Frame, by: By, columns: Columns) -> Table:
     """Read a run that already has ranks, with or without a relevance."""
     columns = column_roles.with_ids(columns, by, {"run": frame})
     table = _opened("run", frame, by, columns)
@@ -337,7 +327,7 @@ def read_ranked(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     return _typed(table._replace(rank=rank), allow=("relevance",))
 
 
-def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
     """Open a table, and name its user, item and groups; they are not checked yet."""
     opened = adapters.to_polars(frame, kind)
     schema = opened.collect_schema()
@@ -558,9 +548,7 @@ def _check_names(table: Table, names: Sequence[str], allow: Sequence[str]) -> No
             raise _reserved(table, name)
 
 
-def has_relevance(
-    frame: Frame, by: str | Sequence[str], columns: Columns, *, any_name: bool = False
-) -> bool:
+def has_relevance(frame: Frame, by: By, columns: Columns, *, any_name: bool = False) -> bool:
     """Whether a table is judged: it names a relevance, or has one.
 
     A grade under a common name makes a run a judged table with ``any_name``, or if the table
@@ -577,7 +565,7 @@ def has_relevance(
 
 
 def with_items(
-    frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, options: Mapping[str, Any]
+    frame: Frame, truth: Frame | None, by: By | None, options: Mapping[str, Any]
 ) -> Frame:
     """Number the rows of a judged table without items before it becomes lazy; leave any other."""
     roles = {role: name for role, name in options.items() if role in keywords.ROLES}
@@ -684,7 +672,7 @@ def remember(judged: Frame, tables: Tables) -> None:
         judged.attrs["rankframe_segments"] = list(tables.run.truth_groups)
 
 
-def _origin(frame: Frame, by: str | Sequence[str], settings: Settings) -> Tables | None:
+def _origin(frame: Frame, by: By, settings: Settings) -> Tables | None:
     """Return the tables of a lazy judged table, if its columns still play the same roles."""
     tables: Tables | None = getattr(frame, "_rankframe_tables", None)
     if tables is None:

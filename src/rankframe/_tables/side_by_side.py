@@ -142,11 +142,11 @@ def lists(
     _check_names(run, sides, texts)
     parts = [_of_user(table, user) for table in both]
     whole = _with_texts(_graded(parts), tables, texts)
-    result = _shown(whole, run, sides, k, texts, has_grades=tables.has_truth)
+    result = _shown(whole, tables, sides, k, texts)
 
     chosen = pl.concat([_of_system(whole, run, side) for side in sides])
     flags = [flag(part) for flag in (guards.table_flag, guards.lists_flag) for part in parts]
-    flags += side_tables.flags_of(tables.beside, {}, (), run, whole)
+    flags += side_tables.flags_of(tables, {}, (), whole)
     flags.append(guards.flag(chosen, pl.len() == 0))
     flags += [guards.table_flag(table) for table in both if table.ungraded is not None]
     raise_broken = partial(_raise_broken, parts, tables, chosen, user, sides)
@@ -273,22 +273,17 @@ def _of_system(rows: pl.LazyFrame, run: Table, side: _Side) -> pl.LazyFrame:
 
 
 def _shown(
-    rows: pl.LazyFrame,
-    run: Table,
-    sides: Sequence[_Side],
-    k: int,
-    texts: Sequence[str],
-    *,
-    has_grades: bool,
+    rows: pl.LazyFrame, tables: Tables, sides: Sequence[_Side], k: int, texts: Sequence[str]
 ) -> pl.LazyFrame:
     """Put the lists side by side, rank by rank."""
+    run = tables.run
     on = [*run.by[1:], "rank"]
     item = pl.col(run.item)
     of_sides: list[pl.LazyFrame] = []
     for side in sides:
         columns = [item.alias(side.items)]
         columns += [pl.col(_ridden(name)).alias(f"{side.items}_{name}") for name in texts]
-        columns += [pl.col("relevance").alias(side.grade)] if has_grades else []
+        columns += [pl.col("relevance").alias(side.grade)] if tables.has_truth else []
         listed = _of_system(rows, run, side).filter(pl.col("rank") <= k)
         if side is not sides[0]:
             pairs = [*run.by[1:], run.item]
@@ -303,11 +298,7 @@ def _shown(
 
 
 def _raise_broken(
-    parts: Sequence[Table],
-    tables: Tables,
-    chosen: pl.LazyFrame,
-    user: object,
-    sides: Sequence[_Side],
+    parts: list[Table], tables: Tables, chosen: pl.LazyFrame, user: object, sides: list[_Side]
 ) -> None:
     """Raise for the rule that is broken, or a user without a list."""
     for part in parts:

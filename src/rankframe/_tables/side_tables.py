@@ -13,7 +13,7 @@ import polars as pl
 
 from rankframe._tables import guards, rules
 from rankframe._tables.rules import Rule
-from rankframe._tables.table import Table
+from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
 
 INPUT_MEANINGS = {
@@ -62,13 +62,10 @@ def raise_if_unknown(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFram
 
 
 def flags_of(
-    beside: Mapping[str, Table],
-    inputs: Mapping[str, Table],
-    reads: Collection[str],
-    run: Table,
-    lists: pl.LazyFrame,
+    tables: Tables, inputs: Mapping[str, Table], reads: Collection[str], lists: pl.LazyFrame
 ) -> list[pl.LazyFrame]:
     """Flag rules on the data that the tables may break."""
+    beside, run = tables.beside, tables.run
     flags = [
         flag
         for table in _without_other(beside)

@@ -324,8 +324,7 @@ def from_dict(
     [('q1', 'd2', 1), ('q1', 'd1', 2)]
     """
     keywords.check_columns(columns, ("user", "item", "score"))
-    user, item, score = (columns.get(role, role) for role in ("user", "item", "score"))
-    names = [str(user), str(item), str(score)]
+    names = [str(columns.get(role, role)) for role in ("user", "item", "score")]
     if len(set(names)) < len(names):
         msg = f"from_dict: user, item and score need three different names, not {names}"
         raise ValueError(msg)
@@ -353,11 +352,7 @@ def _all_are(mapping: Mapping[Any, Any], kinds: tuple[type[Any], ...]) -> bool:
 
 
 def _of_collections(
-    collections: Mapping[Any, Collection[Any]],
-    names: Sequence[str],
-    columns: Columns,
-    *,
-    ordered: bool,
+    mapping: Mapping[Any, Collection[Any]], names: Sequence[str], columns: Columns, *, ordered: bool
 ) -> pl.DataFrame:
     """Make a run of lists, or a truth of sets, in which items are sorted if they can be."""
     if "score" in columns:
@@ -365,9 +360,7 @@ def _of_collections(
         msg = f"from_dict: {why}, and no scores: leave out score="
         raise ValueError(msg)
     rows = [
-        (user, item, rank)
-        for user, items in collections.items()
-        for rank, item in enumerate(items, 1)
+        (user, item, rank) for user, items in mapping.items() for rank, item in enumerate(items, 1)
     ]
     users, items, ranks = ([row[place] for row in rows] for place in range(3))
     table = _columns_of(dict(zip(names[:2], [users, items], strict=True)))

@@ -191,11 +191,10 @@ def _above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.Lazy
             _check_distance(items.schema[of], of, distance)
         values = items.frame.select(*items.by, item, of).drop_nulls(of)
         schema |= {n: pl.Float64() if distances[n] else pl.Int64() for n in distances}
-        item_keys = [*items.by, item]
         add = partial(
             _with_distances,
             values=values,
-            item_keys=item_keys,
+            on=[*items.by, item],
             keys=keys,
             of=of,
             distances=distances,
@@ -208,7 +207,7 @@ def _with_distances(
     frame: pl.DataFrame,
     *,
     values: pl.LazyFrame,
-    item_keys: Sequence[str],
+    on: Sequence[str],
     keys: Sequence[str],
     of: str,
     distances: Mapping[str, str],
@@ -217,10 +216,10 @@ def _with_distances(
 
     place, row = "__rankframe_place", "__rankframe_row"
     items = values.with_row_index(place).collect()
-    listed = frame.with_row_index(row).filter("listed").select(row, *keys, *item_keys[-1:], "rank")
+    listed = frame.with_row_index(row).filter("listed").select(row, *keys, *on[-1:], "rank")
     # most runs are in order; checking this takes a twentieth of the time of a sort
-    places = items.select(*item_keys, place)
-    listed = listed.join(places, on=item_keys, maintain_order="left")
+    places = items.select(*on, place)
+    listed = listed.join(places, on=on, maintain_order="left")
     if not _in_order(listed, [*keys, "rank"]):
         listed = listed.sort(*keys, "rank")
     new = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)

@@ -117,14 +117,9 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
             frame = frame.filter(was_graded)
     if judged.settings.least_gain is not None:
         frame = frame.drop(terms.WAS_GRADED)
+    item, types, alone = judged.item, judged.types, rows.alone
     frame = rank_order.in_rank_order(
-        frame,
-        rows.keys,
-        judged.item,
-        judged.types,
-        bounds,
-        alone=rows.alone,
-        numbered=rows.numbered,
+        frame, rows.keys, item, types, bounds, alone=alone, numbered=rows.numbered
     )
     if not over_judged:
         frame = frame.with_columns(relevant)
