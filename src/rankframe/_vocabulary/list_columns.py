@@ -185,20 +185,13 @@ def _above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.Lazy
     for name, text in names.items():
         of, _, distance = text.partition(";")
         by_column.setdefault(column_of_values(items, item, of), {})[name] = distance
-    schema = dict(frame.collect_schema())
+    schema, on = dict(frame.collect_schema()), [*items.by, item]
     for of, distances in by_column.items():
         for distance in distances.values():
             _check_distance(items.schema[of], of, distance)
-        values = items.frame.select(*items.by, item, of).drop_nulls(of)
+        values = items.frame.select(*on, of).drop_nulls(of)
         schema |= {n: pl.Float64() if distances[n] else pl.Int64() for n in distances}
-        add = partial(
-            _with_distances,
-            values=values,
-            on=[*items.by, item],
-            keys=keys,
-            of=of,
-            distances=distances,
-        )
+        add = partial(_with_distances, values=values, on=on, keys=keys, of=of, distances=distances)
         frame = frame.map_batches(add, schema=schema, slice_pushdown=False)
     return frame
 
