@@ -91,6 +91,10 @@ def _place_by_grade(keys: Sequence[str]) -> pl.Expr:
     return terms.relevance.rank("ordinal", descending=True).over(keys)
 
 
+def _grade_or_0(_keys: Sequence[str]) -> pl.Expr:
+    return terms.relevance.clip(lower_bound=0)
+
+
 _column_in_order = partial(registry.given_column, in_ties="both", down_to_rank=True, in_order=True)
 _column_in_order(
     "ideal_place",
@@ -100,7 +104,7 @@ _column_in_order(
 _column_in_order(
     "ideal_relevance",
     "The grade at that position of the ideal list; 0 past its end",
-    form=lambda _keys: terms.relevance.clip(lower_bound=0),
+    form=_grade_or_0,
 )
 
 
@@ -148,8 +152,12 @@ def within(_rows: Rows, k: str) -> pl.Expr:
     return terms.rank.is_not_null() if not k else (terms.rank <= int(k)).fill_null(value=False)
 
 
+def _length_of_list(_keys: Sequence[str], k: str) -> pl.Expr:
+    return _length(k, tied=False)
+
+
 @registry.joined_column(
-    form=lambda _keys, k: _length(k, tied=False),
+    form=_length_of_list,
     parameter=check_cut,
     derived_over="listed",
     beside_subtopics=True,
@@ -245,7 +253,12 @@ def discounted_gains(rows: Rows) -> pl.Expr:
     return terms.running(gain * gain_functions.discount(terms.rank), rows.keys)
 
 
-_to_rank = pl.col("ideal_rank") <= OWN_RANK
+def _gains_to_rank(_keys: Sequence[str], gain: str) -> SumOfTruth:
+    return SumOfTruth(gain_functions.gain_named(gain), pl.col("ideal_rank") <= OWN_RANK)
+
+
+def _discounted_to_rank(_keys: Sequence[str]) -> SumOfTruth:
+    return SumOfTruth(terms.ideal_discounted(), pl.col("ideal_rank") <= OWN_RANK)
 
 
 def _weights_from_rank(keys: Sequence[str]) -> SumOfTruth:
@@ -268,12 +281,12 @@ _of_ideal_list = partial(
 @_of_ideal_list(
     "ideal_discounted_gains",
     "Discounted cumulated gain of the ideal list, down to this rank",
-    form=lambda _keys: SumOfTruth(terms.ideal_discounted(), _to_rank),
+    form=_discounted_to_rank,
 )
 @_of_ideal_list(
     "ideal_gains",
     "The same of the ideal list, down to this rank: ideal_gains(exponential)",
-    form=lambda _keys, gain: SumOfTruth(gain_functions.gain_named(gain), _to_rank),
+    form=_gains_to_rank,
     parameter=_gain,
     default="linear",
 )
