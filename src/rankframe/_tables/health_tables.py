@@ -221,7 +221,7 @@ def _problem(table: str, read: Callable[[], object]) -> list[tuple[str, str]]:
 def _read_input(name: str, call: Call, run: pl.LazyFrame) -> None:
     columns, schema = call.columns, run.collect_schema()
     user, item = columns.get("user", "user"), columns.get("item", "item")
-    table = Table("run", run, schema, call.by, user, item)
+    table = Table("run", run, schema, call.by, user, item, None, None, None)
     tables: dict[str, pl.LazyFrame] = {name: call.frames[name]}
     settings = Settings(items=tables.get("items"), history=tables.get("history"), columns=columns)
     readers.common_types(table, readers.read_tables_beside(table, settings).values())

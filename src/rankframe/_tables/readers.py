@@ -336,7 +336,7 @@ def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
     if kind in ("truth", "other run"):
         groups = [name for name in groups if name in schema]
     rows = opened if isinstance(opened, pl.DataFrame) else None
-    return Table(kind, opened.lazy(), schema, groups, user, item, rows=rows)
+    return Table(kind, opened.lazy(), schema, groups, user, item, None, None, None, rows=rows)
 
 
 def bounds_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
@@ -646,7 +646,9 @@ def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) ->
             raise RankingDataError(msg)
     groups = [column for column in run.by if column in schema and column not in roles.values()]
     rows = opened if isinstance(opened, pl.DataFrame) else None
-    return Table(f"{name}=", opened.lazy(), schema, groups, user, run.item, rows=rows)
+    return Table(
+        f"{name}=", opened.lazy(), schema, groups, user, run.item, None, None, None, rows=rows
+    )
 
 
 def _read_other(frame: Frame, run: Table, columns: Columns) -> Table:

@@ -20,9 +20,9 @@ class Table(NamedTuple):
     by: list[str]
     user: str
     item: str
-    rank: str | None = None
-    score: str | None = None
-    relevance: str | None = None
+    rank: str | None
+    score: str | None
+    relevance: str | None
     # columns of by that only the truth has; they are joined to the run by user
     truth_groups: Sequence[str] = ()
     subtopic: str | None = None
