@@ -329,7 +329,8 @@ def from_dict(
         msg = f"from_dict: user, item and score need three different names, not {names}"
         raise ValueError(msg)
     mapping: Mapping[Any, Any] = scores if isinstance(cast("object", scores), Mapping) else {0: 0}
-    shape = next((kinds for kinds in _SHAPES if _all_are(mapping, kinds)), None)
+    values = mapping.values()
+    shape = next((kinds for kinds in _SHAPES if all(isinstance(v, kinds) for v in values)), None)
     if shape is None:
         msg = (
             "from_dict takes a dict of dicts, {user: {item: score}}, of lists, {user: [items]}, or "
@@ -345,10 +346,6 @@ def from_dict(
 
 #: What a dict maps users to: scores, a run in order, or a truth.
 _SHAPES: tuple[tuple[type[Any], ...], ...] = ((Mapping,), (list, tuple), (set, frozenset))
-
-
-def _all_are(mapping: Mapping[Any, Any], kinds: tuple[type[Any], ...]) -> bool:
-    return all(isinstance(items, kinds) for items in mapping.values())
 
 
 def _of_collections(
