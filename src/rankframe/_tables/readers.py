@@ -707,8 +707,9 @@ def _with_truth_groups(
     """
     types = rules.same_types(run, truth)
     shared = [name for name in truth.keys if name not in truth_groups]
-    users = rules.in_types(truth.frame.select(*truth.keys), types).unique()
-    lists = rules.in_types(run.frame, types)
+    users = truth.frame.select(*truth.keys)
+    users = users.with_columns(pl.col(name).cast(types[name]) for name in shared).unique()
+    lists = run.frame.with_columns(pl.col(name).cast(dtype) for name, dtype in types.items())
     frame = lists.join(users, on=shared, how="left", build_side="force_right")
     return run._replace(
         frame=frame, schema=frame.collect_schema(), by=by, truth_groups=truth_groups

@@ -283,7 +283,7 @@ def counts_misses(users: Users | None) -> bool:
 def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
     """Raise if users cannot match: ids or groups differ, or the groups split those who count."""
     types = same_types(run, truth)
-    lists, judged = (in_types(frame, types) for frame in (retrieved(run), truth.frame))
+    lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
     lacking = [name for name in run.by if name not in truth.by]
     _raise_if_none_meets(run, truth, "user", run.user)
     if truth.by and users != "run" and not _meet(lists, judged, truth.keys):
@@ -303,7 +303,7 @@ def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
             raise diluted(run, truth, name, _first_row(run))
 
 
-def in_types(frame: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+def _in_types(frame: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
     """Cast the ids and groups that a frame has."""
     names = frame.collect_schema()
     return frame.with_columns(pl.col(n).cast(t) for n, t in types.items() if n in names)
@@ -318,7 +318,7 @@ def _meet(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> bool:
 def no_pair(run: Table, truth: Table) -> RankingDataError:
     """Make the error of tables in which no user is in both in the same group."""
     types = same_types(run, truth)
-    lists, judged = (in_types(frame, types) for frame in (retrieved(run), truth.frame))
+    lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
     apart = [name for name in truth.by if not _meet(lists, judged, [name])]
     pair, groups = ", ".join(truth.keys), " and ".join(map(repr, truth.by))
     example = format_row(truth.frame.select(truth.keys).head(1).collect())
@@ -336,8 +336,8 @@ def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
     if not by:
         return
     shared = [name for name in by if name in truth.by]
-    lists = in_types(retrieved(run), types)
-    judged = in_types(truth.frame, types).select(*shared, run.user).unique()
+    lists = _in_types(retrieved(run), types)
+    judged = _in_types(truth.frame, types).select(*shared, run.user).unique()
     met = lists.join(judged, on=[*shared, run.user], how="semi")
     lacking = [name for name in by if name not in shared]
     crossed = lists.select(lacking).unique().join(judged, how="cross") if lacking else judged

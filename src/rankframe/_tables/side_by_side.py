@@ -244,11 +244,11 @@ def _graded(parts: Sequence[Table]) -> pl.LazyFrame:
         rows = rows.group_by(run.ids).agg(pl.col("rank").min(), *grades)
         return rows.filter(pl.col("rank").is_not_null())
     truth = parts[1]
-    types = rules.same_types(run, truth)
-    judgments = rules.in_types(judgment.normalize_columns(truth), types)
+    types = [pl.col(name).cast(dtype) for name, dtype in rules.same_types(run, truth).items()]
+    judgments = judgment.normalize_columns(truth).with_columns(types)
     judgments = judgments.group_by(truth.ids).agg(pl.col("relevance").max())
-    rows = rows.filter(pl.col("rank").is_not_null()).select(*run.ids, "rank")
-    return rules.in_types(rows, types).join(judgments, on=truth.ids, how="left")
+    rows = rows.filter(pl.col("rank").is_not_null()).select(*run.ids, "rank").with_columns(types)
+    return rows.join(judgments, on=truth.ids, how="left")
 
 
 def _with_texts(rows: pl.LazyFrame, tables: Tables, texts: Sequence[str]) -> pl.LazyFrame:
