@@ -19,6 +19,7 @@ import rankframe._request.share_names
 import rankframe._tables.fusion
 import rankframe._tables.rank_order
 import rankframe.metrics.exposure
+import rankframe.metrics.lists
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame, FrameT
 
@@ -540,7 +541,7 @@ class RankFrame(Generic[FrameT]):
         k: int | None = ...,
         *,
         of: rankframe._request.parameters.ColumnName = ...,
-        over: rankframe.metrics.exposure.Over = ...,
+        over: rankframe._request.share_names.Over = ...,
         weight: rankframe._request.parameters.Weight = ...,
         base: float = ...,
         normalize: bool = ...,
@@ -552,10 +553,10 @@ class RankFrame(Generic[FrameT]):
         k: int | None = ...,
         *,
         of: rankframe._request.parameters.OptionalColumn = ...,
-        target: rankframe.metrics.exposure.Target = ...,
+        target: rankframe._request.share_names.Target = ...,
         distance: rankframe.metrics.exposure.Distance = ...,
         weight: rankframe._request.parameters.Weight = ...,
-        over: rankframe.metrics.exposure.Over = ...,
+        over: rankframe._request.share_names.Over = ...,
         alpha: float = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
@@ -574,9 +575,9 @@ class RankFrame(Generic[FrameT]):
         k: int | None = ...,
         *,
         of: rankframe._request.parameters.OptionalColumn = ...,
-        target: rankframe.metrics.exposure.Target = ...,
+        target: rankframe._request.share_names.Target = ...,
         weight: rankframe._request.parameters.Weight = ...,
-        over: rankframe.metrics.exposure.Over = ...,
+        over: rankframe._request.share_names.Over = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
     def category_count_at(
@@ -601,7 +602,7 @@ class RankFrame(Generic[FrameT]):
         k: int | None = ...,
         *,
         out_of: Literal["rows", "users"] | None = ...,
-        divide_by: Literal["returned", "k"] = ...,
+        divide_by: rankframe.metrics.lists.DivideBy = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
     def novelty_at(
@@ -611,14 +612,14 @@ class RankFrame(Generic[FrameT]):
         out_of: Literal["users", "rows"] = ...,
         new: Literal["one", "zero", "skip"] = ...,
         normalize: bool = ...,
-        divide_by: Literal["returned", "k"] = ...,
+        divide_by: rankframe.metrics.lists.DivideBy = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
     def popularity_quantile_at(
         self,
         k: int | None = ...,
         *,
-        divide_by: Literal["returned", "k"] = ...,
+        divide_by: rankframe.metrics.lists.DivideBy = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
     def tail_at(
@@ -627,21 +628,21 @@ class RankFrame(Generic[FrameT]):
         *,
         head: float = ...,
         count: bool = ...,
-        divide_by: Literal["returned", "k"] = ...,
+        divide_by: rankframe.metrics.lists.DivideBy = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
     def unseen_at(
         self,
         k: int | None = ...,
         *,
-        divide_by: Literal["returned", "k"] = ...,
+        divide_by: rankframe.metrics.lists.DivideBy = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
     def new_at(
         self,
         k: int | None = ...,
         *,
-        divide_by: Literal["returned", "k"] = ...,
+        divide_by: rankframe.metrics.lists.DivideBy = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
     def popularity_lift_at(self, k: int | None = ..., **options: Unpack[PerUser]) -> FrameT: ...
@@ -658,7 +659,7 @@ class RankFrame(Generic[FrameT]):
         self,
         k: int | None = ...,
         *,
-        divide_by: Literal["returned", "k"] = ...,
+        divide_by: rankframe.metrics.lists.DivideBy = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
     def unexpectedness_at(self, k: int, **options: Unpack[PerUser]) -> FrameT: ...

@@ -82,10 +82,7 @@ def rbo(
     └──────┴──────────┴──────────┴──────────────┘
     """
     run, by = run_dicts.as_frame(run, by)
-    if not keywords.is_number(p):
-        msg = f"p must be a number between 0 and 1, not {p!r}"
-        raise ValueError(msg)
-    _building_blocks.check_persistence(p)
+    keywords.check_fraction("p", p)
     tables = _opened("rbo", run, other, by, columns, _MADE)
     keys, item = tables[0].keys, tables[0].item
     lists, other_lists = _lists(tables, None if k is None else keywords.whole_number("k", k))

@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, cast, get_args
 
@@ -312,8 +313,13 @@ def check_choice(name: str, value: object, choices: Sequence[ChoiceT], also: str
 
 
 def check_confidence(confidence: object) -> None:
-    if not (is_number(confidence) and 0 < confidence < 1):
-        msg = f"confidence must be a number between 0 and 1, not {confidence!r}"
+    check_fraction("confidence", confidence)
+
+
+def check_fraction(name: str, value: object) -> None:
+    """Check a chance or a share that is neither 0 nor 1."""
+    if not (is_number(value) and 0 < value < 1):
+        msg = f"{name} must be a number between 0 and 1, not {value!r}"
         raise ValueError(msg)
 
 
@@ -344,3 +350,10 @@ def plain_number(value: object) -> object:
     if not is_number(value):
         return value
     return int(value) if float(value).is_integer() else float(value)
+
+
+def need_numpy(what: str) -> None:
+    """Check that NumPy is installed, for those parts that compute with it."""
+    if find_spec("numpy") is None:
+        msg = f"{what} need numpy: pip install 'rankframe[stats]'"
+        raise ImportError(msg)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, cast
 import polars as pl
 
 from rankframe._request import progress
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Types
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
@@ -160,6 +160,19 @@ def collected(
     flags = pl.QueryOptFlags.none() if rows <= unoptimized else pl.QueryOptFlags()
     with progress.clock():
         return plan.collect(engine=_engine(rows), optimizations=flags)
+
+
+def in_one_step(
+    plan: pl.LazyFrame, function: Callable[[pl.DataFrame], pl.DataFrame], schema: Types
+) -> pl.LazyFrame:
+    """Call a function on all rows and columns of a plan."""
+    return plan.map_batches(
+        function,
+        schema=dict(schema),
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+    )
 
 
 def _number_of_rows(frames: "Iterable[Frame | None]") -> float:

@@ -111,11 +111,13 @@ def ranked_cells(
         for block in _blocks(scores):
             if ranking is None:
                 width = block.array.shape[1]
-                items = _of_columns(item_ids, width, block.name)
+                items = _ids_or_places(
+                    item_ids, "item_ids", width, f"{block.name} has {{}} columns"
+                )
                 excluded = _read_excluded(exclude, items, names)
                 ranking = _Ranking(k or width, items, _ties(items), excluded, names, descending)
             of_block, rows = _users_of(block, ids, ranking.excluded)
-            _check_like_first(block, of_block, ranking, users, best_cells)
+            _check_like_first(block, of_block, len(ranking.items), users, best_cells)
             if ranking.excluded is not None and ranking.excluded.users is not None:
                 rows = _rows_of_users(ranking.excluded.users, of_block)
                 met = met or bool((rows < len(ranking.excluded.users)).any())
@@ -184,14 +186,10 @@ def _dimensions(value: object) -> int:
 
 
 def _check_like_first(
-    block: _Block,
-    of_block: pl.Series,
-    ranking: _Ranking,
-    users: Sequence[pl.Series],
-    best: Sequence[_Best],
+    block: _Block, ids: pl.Series, first: int, users: Sequence[pl.Series], best: Sequence[_Best]
 ) -> None:
     """Raise if a batch differs from the first in width or types."""
-    width, first = block.array.shape[1], len(ranking.items)
+    width = block.array.shape[1]
     if width != first:
         msg = (
             f"{block.name}: it has {width} columns, and the batches before have {first}: give each "
@@ -202,9 +200,8 @@ def _check_like_first(
     if best and best[0].scores.dtype != dtype:
         msg = f"{name}: it is {dtype}, and the batches before are {best[0].scores.dtype}: cast one"
         raise RankingDataError(msg)
-    if users and users[0].dtype != of_block.dtype:
-        types = f"they are {of_block.dtype}, and those before {users[0].dtype}"
-        msg = f"{name}, users: {types}: cast one"
+    if users and (before := users[0].dtype) != ids.dtype:
+        msg = f"{name}, users: they are {ids.dtype}, and those before {before}: cast one"
         raise RankingDataError(msg)
 
 
@@ -473,10 +470,8 @@ def _excluded_by_table(exclude: object, items: pl.Series, names: Names) -> _Excl
             raise RankingDataError(msg)
     pairs = table.lazy().select(names.user, names.item).collect()
     for name in pairs.columns:
-        if pairs[name].null_count():
-            row = rules.format_row(pairs.filter(pl.col(name).is_null()).head(1))
-            msg = f"exclude=, column {name!r}: null id: drop the row. Offending row: {row}"
-            raise RankingDataError(msg)
+        missing = pairs.filter(pl.col(name).is_null())
+        rules.raise_if_any(missing, "exclude=", name, "null id: drop the row")
     if pairs.is_empty():
         msg = "exclude=: it is empty"
         raise RankingDataError(msg)
@@ -525,8 +520,7 @@ def _common_type(dtype: pl.DataType, own: pl.DataType, name: str, other: str) ->
     if dtype == own:
         return dtype
     if dtype.is_integer() and own.is_integer():
-        wide = {pl.UInt64(), pl.Int128(), pl.UInt128()} & {dtype, own}
-        return pl.Int128() if wide else pl.Int64()
+        return rules.common_integer(dtype, own)
     msg = (
         f"exclude=, column {name!r}: it is {dtype}, and the {other} are {own}: cast one; ids must "
         "have the same type, or any two integer types"
@@ -540,12 +534,10 @@ def _common_type(dtype: pl.DataType, own: pl.DataType, name: str, other: str) ->
 def graded_cells(matrix: object, user_ids: object, item_ids: object, names: Names) -> pl.DataFrame:
     """Return user, item and value of the nonzero cells, or of those that a sparse matrix stores."""
     shape, row, column, values = _graded(matrix)
-    users = _of_rows(user_ids, shape[0])
-    items = _of_columns(item_ids, shape[1], "matrix")
-    if values.dtype == np.bool_:
-        values = values.astype(np.int64)
-    if values.dtype == np.float16:
-        values = values.astype(np.float32)
+    users = _ids_or_places(user_ids, "user_ids", shape[0], "matrix has {} rows")
+    items = _ids_or_places(item_ids, "item_ids", shape[1], "matrix has {} columns")
+    dtype = np.int64 if values.dtype == np.bool_ else _type_of_result(values)
+    values = values.astype(dtype, copy=False)
     unfit = np.flatnonzero(~np.isfinite(values)) if values.dtype.kind == "f" else np.empty(0)
     if len(unfit):
         first = int(unfit[0])
@@ -586,20 +578,13 @@ def _graded(matrix: object) -> tuple[tuple[int, ...], Array, Array, Array]:
     return stored.shape, row, stored.indices, stored.data
 
 
-def _of_rows(ids: object, height: int) -> pl.Series:
-    if ids is None:
-        return pl.Series(np.arange(height))
-    users = read_ids(ids, "user_ids")
-    _check_length("user_ids", users, height, "matrix has {} rows")
-    return users
-
-
-def _of_columns(ids: object, width: int, matrix: str) -> pl.Series:
-    if ids is None:
-        return pl.Series(np.arange(width))
-    items = read_ids(ids, "item_ids")
-    _check_length("item_ids", items, width, f"{matrix} has {{}} columns")
-    return items
+def _ids_or_places(values: object, name: str, number: int, other: str) -> pl.Series:
+    """Read the ids of rows or columns, by default their places."""
+    if values is None:
+        return pl.Series(np.arange(number))
+    ids = read_ids(values, name)
+    _check_length(name, ids, number, other)
+    return ids
 
 
 # ------------------------------------------------------------------ arrays and ids

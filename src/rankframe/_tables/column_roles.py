@@ -13,7 +13,7 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._request.types import Frame
+from rankframe._request.types import By, Frame
 from rankframe._tables import adapters
 
 #: Other names of the roles.
@@ -50,9 +50,7 @@ def in_words(name: object) -> str:
     return text if text and text.isprintable() and text == text.strip() else repr(name)
 
 
-def fitting(
-    role: str, columns: Columns, by: str | Sequence[str], names: Collection[str]
-) -> list[str]:
+def fitting(role: str, columns: Columns, by: By, names: Collection[str]) -> list[str]:
     """Return the columns that may play a role; none if its keyword or its plain name is used."""
     if role in columns or role in names:
         return []
@@ -63,13 +61,13 @@ def fitting(
     return []
 
 
-def lacks_items(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> bool:
+def lacks_items(columns: Columns, by: By, names: Collection[str]) -> bool:
     """Whether no column can be that of the items."""
     plain = "item" in columns or ("item" in names and is_free("item", columns, by))
     return not plain and not fitting("item", columns, by, names)
 
 
-def is_free(name: str, columns: Columns, by: str | Sequence[str]) -> bool:
+def is_free(name: str, columns: Columns, by: By) -> bool:
     """Whether the caller has given a column no role."""
     return name not in columns.values() and name not in keywords.group_names(by)
 
@@ -89,9 +87,7 @@ def can_be_number(dtype: pl.DataType, role: str) -> bool:
     return dtype.is_numeric() or dtype == pl.Null or (role == "relevance" and dtype == pl.Boolean)
 
 
-def with_ids(
-    columns: Columns, by: str | Sequence[str], tables: Mapping[str, Frame | None]
-) -> Columns:
+def with_ids(columns: Columns, by: By, tables: Mapping[str, Frame | None]) -> Columns:
     """Check the keywords, and add the names of user and item; all tables have the same."""
     keywords.check_columns(columns)
     if "user" in columns and "item" in columns:
@@ -105,18 +101,18 @@ def with_ids(
     return _with_found(columns, by, names, ["user"], ["item"])
 
 
-def with_placing(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
+def with_placing(columns: Columns, by: By, names: Collection[str]) -> Columns:
     """Add the name of the rank or the score where a run has neither."""
     has_placing = any(role in columns or role in names for role in ("rank", "score"))
     return columns if has_placing else _with_found(columns, by, names, ["rank", "score"])
 
 
-def with_score(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
+def with_score(columns: Columns, by: By, names: Collection[str]) -> Columns:
     """Add the name of the score."""
     return _with_found(columns, by, names, ["score"])
 
 
-def with_relevance(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
+def with_relevance(columns: Columns, by: By, names: Collection[str]) -> Columns:
     """Add the name of the relevance of a truth."""
     for written, grade in _WRITTEN.items():
         ids = tuple(cast("Mapping[str, str]", columns).get(role) for role in ("user", "item"))
@@ -125,9 +121,7 @@ def with_relevance(columns: Columns, by: str | Sequence[str], names: Collection[
     return _with_found(columns, by, names, ["relevance"])
 
 
-def _with_found(
-    columns: Columns, by: str | Sequence[str], names: Collection[str], *roles: Sequence[str]
-) -> Columns:
+def _with_found(columns: Columns, by: By, names: Collection[str], *roles: Sequence[str]) -> Columns:
     """Add the one column that may play one of the roles, for each sequence of these."""
     additions: dict[str, str] = {}
     for alternatives in roles:

@@ -129,18 +129,18 @@ def fuse(
         raise ValueError(msg)
     table = readers.read_run(runs, groups, columns)
     score = column_roles.with_score(columns, groups, table.schema).get("score", "score")
-    _check(table, method, norm, score)
+    scores = [score] if method.startswith("comb") and norm != "rank" else []
+    _check(table, method, scores)
     system, *outer_groups = groups
     rows = judgment.normalize_columns(table).filter(_rank.is_not_null())
     rows = rows.with_columns(_of_list(table, method, norm, score).alias("__rankframe_value"))
     rows = rows.with_columns(_weights(weights, system))
-    fused = _fused(rows, method, [*outer_groups, table.user, table.item], smoothing, phi, table)
+    fused = _fused(rows, table, method, smoothing, phi)
     ranked = rank_order.with_positions(
-        fused, [*outer_groups, table.user], table.schema, pl.col("score"), _tie(table)
+        fused, [*outer_groups, table.user], table.schema, pl.col("score"), rank_order.tie_of(table)
     )
     ranked = ranked.select(*outer_groups, table.user, table.item, "score", "rank")
 
-    scores = [score] if _reads_scores(method, norm) else []
     finite = [pl.col(name).cast(pl.Float64).is_finite() for name in scores]
     bad = ~pl.all_horizontal(pl.lit(value=True), *finite).fill_null(value=False)
 
@@ -154,13 +154,11 @@ def fuse(
         if unknown := [name for name in weights or () if str(name) not in systems]:
             msg = f"weights names {unknown[0]!r}, which is not a system of column {system!r}"
             raise ValueError(msg)
-        row = rows.filter(bad).select(*table.keys, table.item, *scores).head(1).collect()
-        if not row.is_empty():
-            text = "a score that is null or not finite: drop the row, or fuse ranks"
-            raise rules.broken_row(table.name, score, text, row)
+        broken = rows.filter(bad).select(*table.keys, table.item, *scores)
+        text = "a score that is null or not finite: drop the row, or fuse ranks"
+        rules.raise_if_any(broken, table.name, score, text)
 
-    flags = [guards.table_flag(table), guards.lists_flag(table)]
-    flags.append(guards.flag(rows, bad.any()))
+    flags = [guards.table_flag(table), guards.lists_flag(table), guards.flag(rows, bad.any())]
     if weights is not None:
         systems = pl.col(system).n_unique()
         flags.append(guards.flag(rows, _weight.is_null().any() | (systems != len(weights))))
@@ -196,14 +194,10 @@ def _weights(weights: Mapping[object, float] | None, system: str) -> pl.Expr:
 
 
 def _fused(
-    rows: pl.LazyFrame,
-    method: Method,
-    keys: Sequence[str],
-    smoothing: float,
-    phi: float,
-    table: Table,
+    rows: pl.LazyFrame, table: Table, method: Method, smoothing: float, phi: float
 ) -> pl.LazyFrame:
     """Reduce the rows of each (user, item) to one score."""
+    keys = [*table.by[1:], table.user, table.item]
     if method == "borda":
         return _borda(rows, keys, table)
     number, value = pl.len().cast(pl.Float64), _value * _weight
@@ -241,46 +235,27 @@ def _borda(rows: pl.LazyFrame, keys: Sequence[str], table: Table) -> pl.LazyFram
     return sums.join(whole, on=of_user).select(*keys, score=score)
 
 
-def _reads_scores(method: Method, norm: Norm | None) -> bool:
-    return method.startswith("comb") and norm != "rank"
-
-
-def _tie(table: Table) -> pl.Expr:
-    tie = pl.col(table.item)
-    text = isinstance(table.schema[table.item], pl.Categorical | pl.Enum)
-    return tie.cast(pl.String) if text else tie
-
-
-def _check(table: Table, method: Method, norm: Norm | None, score: str) -> None:
+def _check(table: Table, method: Method, scores: Sequence[str]) -> None:
     """Check the columns that a method reads, and the names that it adds."""
-    if _reads_scores(method, norm) and score not in table.schema:
-        msg = (
-            f"run: no column {score!r} for score: {method} adds up scores; name it with score=, "
-            "use norm='rank', or fuse ranks, for example with 'rrf'"
-        )
-        raise RankingDataError(msg)
-    if _reads_scores(method, norm) and not table.schema[score].is_numeric():
-        msg = f"run, column {score!r}: {table.schema[score]} cannot be a score: cast it to numbers"
-        raise RankingDataError(msg)
-    if table.tied:
-        msg = (
-            "run, column 'tied': blocks of ties, whose items have no single rank to fuse: call "
-            "with_rank(ties='item')"
-        )
-        raise RankingDataError(msg)
-    for name in ("score", "rank"):
-        if name in (*table.by[1:], table.user, table.item):
-            msg = f"column {name!r}: fuse makes a column of this name: rename it"
+    for score in scores:
+        if score not in table.schema:
+            msg = (
+                f"run: no column {score!r} for score: {method} adds up scores; name it with "
+                "score=, use norm='rank', or fuse ranks, for example with 'rrf'"
+            )
             raise RankingDataError(msg)
+        if not (dtype := table.schema[score]).is_numeric():
+            msg = f"run, column {score!r}: {dtype} cannot be a score: cast it to numbers"
+            raise RankingDataError(msg)
+    rules.raise_if_tied(table, purpose=" to fuse")
+    rules.raise_if_taken("fuse", ("score", "rank"), (*table.by[1:], table.user, table.item))
 
 
 def _check_numbers(smoothing: object, phi: object, weights: object) -> None:
     if not (keywords.is_number(smoothing) and 0 <= smoothing < math.inf):
         msg = f"smoothing must be a number ≥ 0, not {smoothing!r}"
         raise ValueError(msg)
-    if not (keywords.is_number(phi) and 0 < phi < 1):
-        msg = f"phi must be a number between 0 and 1, not {phi!r}"
-        raise ValueError(msg)
+    keywords.check_fraction("phi", phi)
     if weights is None:
         return
     mapping = cast("dict[object, object]", weights if isinstance(weights, Mapping) else {})

@@ -5,13 +5,14 @@ Stage of the pipeline: rules become flags, plans of one row, and ``guarded`` add
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
 from rankframe._request import labels
 from rankframe._request.keywords import Users
-from rankframe._tables import rank_order, rules
+from rankframe._request.types import Types
+from rankframe._tables import adapters, rank_order, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 
@@ -20,7 +21,7 @@ def guarded(
     result: pl.LazyFrame,
     flags: Iterable[pl.LazyFrame],
     raise_violation: Callable[[], None],
-    schema: Mapping[str, pl.DataType] | None = None,
+    schema: Types | None = None,
     raise_global: Callable[[], None] | None = None,
 ) -> pl.LazyFrame:
     """Call ``raise_violation`` when the plan runs and one of the flags is raised.
@@ -46,14 +47,13 @@ def guarded_row(
     row: pl.LazyFrame,
     flags: Iterable[pl.LazyFrame],
     raise_violation: Callable[[], None],
-    schema: Mapping[str, pl.DataType],
+    schema: Types,
     raise_global: Callable[[], None],
 ) -> pl.LazyFrame:
     """Guard a result of one row, which has its own flag in addition to the columns of ``schema``.
 
     Its input is then read once; reading it twice would cost as much as a small table.
     """
-    types = dict(schema)
     raised = gathered_flags(flags)
     own = [pl.col(name).alias(f"{labels.INNER}{name}") for name in ("suspect", "surplus", "doubt")]
 
@@ -63,16 +63,10 @@ def guarded_row(
             raise_violation()
         elif doubt or doubts:
             raise_global()
-        return both[:, : len(types)]
+        return both[:, : len(schema)]
 
-    both = row.select(*types, *own).join(raised, how="cross")
-    return both.map_batches(
-        verdict,
-        schema=types,
-        predicate_pushdown=False,
-        projection_pushdown=False,
-        slice_pushdown=False,
-    )
+    both = row.select(*schema, *own).join(raised, how="cross")
+    return adapters.in_one_step(both, verdict, schema)
 
 
 def flag(
@@ -220,10 +214,8 @@ def any_violation(*, count: bool = False) -> pl.Expr:
 
     A list has a duplicate item, or two items at one rank.
     """
-    suspects = [pl.col("__rankframe_shared").any()]
-    if not count:
-        suspects.append(pl.col("__rankframe_duplicate").any())
-    return pl.any_horizontal(suspects)
+    names = ["__rankframe_shared", *([] if count else ["__rankframe_duplicate"])]
+    return pl.any_horizontal(pl.col(name).any() for name in names)
 
 
 def any_doubt(tables: Sequence[Table], users: Users = "truth") -> pl.Expr:

@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Types
 from rankframe._tables import (
     adapters,
     column_roles,
@@ -22,7 +22,6 @@ from rankframe._tables import (
 )
 from rankframe._tables.health_counts import Measure, Section
 from rankframe._tables.health_tables import Call, Part
-from rankframe.errors import RankingDataError
 
 _MADE: dict[str, pl.DataType] = {
     "what": pl.String(),
@@ -173,10 +172,7 @@ def health(
         like, groups = next(iter(frame.values())), run_dicts.with_model(by)
     else:
         like, groups = frame, keywords.systems_groups(by, adapters.column_names(frame, "run"))
-    for name in groups:
-        if name == "table" or name in _MADE:
-            msg = f"run, column {name!r}: health makes a column of this name: rename it"
-            raise RankingDataError(msg)
+    rules.raise_if_taken("health", groups, ("table", *_MADE), "run, ")
     columns = column_roles.with_ids(columns, groups, {"run": like, "truth": truth})
     runs_of_call: Frame | Mapping[str, Frame] = frame
     if truth is None:
@@ -190,13 +186,8 @@ def health(
         **health_tables.types_of_groups(groups, opened.get("run")),
         **_MADE,
     }
-    plan = pl.LazyFrame({"row": [0]}).map_batches(
-        partial(_counted, call, schema),
-        schema=schema,
-        predicate_pushdown=False,
-        projection_pushdown=False,
-        slice_pushdown=False,
-    )
+    row = pl.LazyFrame({"row": [0]})
+    plan = adapters.in_one_step(row, partial(_counted, call, schema), schema)
     return adapters.to_caller_type(plan, like=like)
 
 
@@ -219,7 +210,7 @@ def _numbered(
 # ------------------------------------------------------------------ from plans to rows
 
 
-def _counted(call: Call, schema: Mapping[str, pl.DataType], _: pl.DataFrame) -> pl.DataFrame:
+def _counted(call: Call, schema: Types, _: pl.DataFrame) -> pl.DataFrame:
     """Run all plans, and return one row per count."""
     parts, problems = health_tables.parts(call)
     groups = _groups(call, parts)
@@ -228,21 +219,16 @@ def _counted(call: Call, schema: Mapping[str, pl.DataType], _: pl.DataFrame) -> 
     sections = [
         section for section in health_counts.sections(parts, call.k, whole) if section.measures
     ]
-    firsts = _collected([_plan(section) for section in sections])
+    firsts = pl.collect_all(map(_plan, sections), engine="streaming")
     filled = [
         _filled(first, groups) if groups is not None and section.groups == groups.columns else first
         for section, first in zip(sections, firsts, strict=True)
     ]
     examples = _examples(sections, filled)
     for place, (section, values) in enumerate(zip(sections, filled, strict=True)):
-        for number, measure in enumerate(section.measures):
-            example = examples.get((place, number))
-            rows.append(_rows_of(section, values, number, measure, example))
+        numbers = range(len(section.measures))
+        rows += [_rows_of(section, values, n, examples.get((place, n))) for n in numbers]
     return _in_order(rows, call.by, schema)
-
-
-def _collected(plans: Sequence[pl.LazyFrame]) -> list[pl.DataFrame]:
-    return pl.collect_all(plans, engine="streaming")
 
 
 def _groups(call: Call, parts: Mapping[str, Part]) -> pl.DataFrame | None:
@@ -298,10 +284,10 @@ def _examples(
                     rows = rows.select(_shown(sample.part)).unique()
                 places.append((place, number))
                 plans.append(rows)
-    fetched = dict(zip(places, _collected(plans), strict=True)) if plans else {}
+    fetched = zip(places, pl.collect_all(plans, engine="streaming"), strict=True)
     return {
         (place, number): _first(sections[place].measures[number], sections[place].groups, rows)
-        for (place, number), rows in fetched.items()
+        for (place, number), rows in fetched
     }
 
 
@@ -326,12 +312,9 @@ def _first(measure: Measure, groups: list[str], rows: pl.DataFrame) -> pl.DataFr
 
 
 def _rows_of(
-    section: Section,
-    values: pl.DataFrame,
-    number: int,
-    measure: Measure,
-    examples: pl.DataFrame | None,
+    section: Section, values: pl.DataFrame, number: int, examples: pl.DataFrame | None
 ) -> pl.DataFrame:
+    measure = section.measures[number]
     count, of = pl.col(f"count {number}"), pl.col(f"of {number}")
     share = pl.lit(None, pl.Float64)
     if measure.of is not None:
@@ -365,15 +348,9 @@ def _unreadable(table: str, text: str) -> pl.DataFrame:
 _ORDER = ("unreadable", "rows", "users", "items", "null_groups")
 
 
-def _in_order(
-    frames: Sequence[pl.DataFrame],
-    by: Sequence[str],
-    schema: Mapping[str, pl.DataType],
-) -> pl.DataFrame:
+def _in_order(frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Types) -> pl.DataFrame:
     """Sort tables, groups and counts, and restore the caller's names of groups."""
     groups = {f"group {place}": name for place, name in enumerate(by)}
-    if not frames:
-        return pl.DataFrame(schema=schema)
     rows = pl.concat(frames, how="diagonal_relaxed")
     absent = [name for name in groups if name not in rows.columns]
     rows = rows.with_columns(pl.lit(None).alias(name) for name in absent)

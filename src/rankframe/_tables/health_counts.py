@@ -16,6 +16,7 @@ _MOST_GRADES = 20
 
 _user, _item, _rank, _given = pl.col("user"), pl.col("item"), pl.col("rank"), pl.col("given")
 _score, _relevance, _time = pl.col("score"), pl.col("relevance"), pl.col("time")
+_all, _met, _surplus = pl.len(), pl.col("met"), pl.col("surplus")
 
 
 class _Sample(NamedTuple):
@@ -51,15 +52,10 @@ class Section(NamedTuple):
     measures: list[Measure]
 
 
-def _size(what: str, count: pl.Expr) -> Measure:
-    return Measure(what, count)
-
-
-def _among(what: str, broken: pl.Expr, part: Part, role: str, of: pl.Expr | None = None) -> Measure:
+def _among(what: str, broken: pl.Expr, part: Part, role: str, of: pl.Expr = _all) -> Measure:
     """Count the ids, one per row, for which a condition holds; by default as a share of all."""
-    share = pl.len() if of is None else of
     least = pl.col(role).filter(broken).min()
-    return Measure(what, broken.sum(), share, least, role, name=part.names[role])
+    return Measure(what, broken.sum(), of, least, role, name=part.names[role])
 
 
 def _of_rows(what: str, broken: pl.Expr, part: Part, rows: pl.LazyFrame | None = None) -> Measure:
@@ -69,7 +65,7 @@ def _of_rows(what: str, broken: pl.Expr, part: Part, rows: pl.LazyFrame | None =
     )
     sample = _Sample(part, part.rows if rows is None else rows, broken) if role else None
     least = pl.col(role).filter(broken).min() if role else None
-    return Measure(what, broken.sum(), pl.len(), least, role, sample)
+    return Measure(what, broken.sum(), _all, least, role, sample)
 
 
 def _nulls(part: Part) -> Iterator[Measure]:
@@ -82,11 +78,11 @@ def _nulls(part: Part) -> Iterator[Measure]:
             yield _of_rows(f"null_{role}s", part.missing(role), part)
 
 
-def _duplicates(part: Part, rows: pl.LazyFrame, surplus: pl.Expr) -> Measure:
+def _duplicates(part: Part, rows: pl.LazyFrame) -> Measure:
     twice = pl.struct([*part.keys, *_row(part)]).is_duplicated()
     sample = _Sample(part, rows, ~part.missing("item"), twice)
-    least = _user.filter(pl.col("surplus") > 0).min()
-    return Measure("duplicates", surplus, pl.col("rows").sum(), least, "user", sample)
+    least = _user.filter(_surplus > 0).min()
+    return Measure("duplicates", _surplus.sum(), pl.col("rows").sum(), least, "user", sample)
 
 
 def _row(part: Part) -> list[str]:
@@ -94,12 +90,24 @@ def _row(part: Part) -> list[str]:
     return [role for role in ("item", "subtopic") if part.has(role)]
 
 
-def _surplus(part: Part) -> pl.Expr:
-    """Count the rows of a list beyond the first of each item."""
+def _repeated(part: Part) -> list[pl.Expr]:
+    """Count the rows of a list beyond the first of each item, if the table has items."""
+    if not part.has("item"):
+        return []
     columns = _row(part)
     row = pl.col(columns[0]) if len(columns) == 1 else pl.struct(columns)
     rows = row.filter(~part.missing("item"))
-    return (rows.len() - rows.n_unique()).cast(pl.Int64)
+    return [(rows.len() - rows.n_unique()).cast(pl.Int64).alias("surplus")]
+
+
+def _ids(part: Part, role: str) -> pl.LazyFrame:
+    """Return each id once per group."""
+    return part.rows_with(role).select(*part.groups, role).unique()
+
+
+def _items(table: str, part: Part) -> Iterator[Section]:
+    if part.has("item"):
+        yield Section(table, _ids(part, "item"), part.groups, [Measure("items", _all)])
 
 
 def sections(parts: dict[str, Part], k: int, groups: pl.LazyFrame | None) -> Iterator[Section]:
@@ -112,6 +120,7 @@ def sections(parts: dict[str, Part], k: int, groups: pl.LazyFrame | None) -> Ite
     if run is not None:
         run = _listed(run)
         yield from _of_run(run, k)
+        run = _lists_alone(run)
     if truth is not None:
         yield from _of_truth(truth)
     if run is not None and truth is not None:
@@ -133,9 +142,8 @@ def _of_judged(part: Part) -> Iterator[Section]:
         yield Section("judged table", part.rows, part.groups, [neither])
     if part.has(*health_tables.IDS):
         rows = part.rows_with(*health_tables.IDS)
-        lists = rows.group_by(part.keys).agg(rows=pl.len(), surplus=_surplus(part))
-        duplicates = _duplicates(part, rows, pl.col("surplus").sum())
-        yield Section("judged table", lists, part.groups, [duplicates])
+        lists = rows.group_by(part.keys).agg(*_repeated(part), rows=_all)
+        yield Section("judged table", lists, part.groups, [_duplicates(part, rows)])
 
 
 def _split(part: Part) -> tuple[Part, Part]:
@@ -170,13 +178,17 @@ def _listed(part: Part) -> Part:
     return part._replace(rows=pl.concat([ranked, rest.select(ranked.collect_schema().names())]))
 
 
+def _lists_alone(run: Part) -> Part:
+    return run._replace(rows=run.rows.filter("listed"))
+
+
 def _has_rank(run: Part) -> bool:
     return "rank" in run.rows.collect_schema()
 
 
 def _of_run(run: Part, k: int) -> Iterator[Section]:
     """Count rows, lists and items of a run."""
-    measures = [_size("rows", pl.len()), *_nulls(run)]
+    measures = [Measure("rows", _all), *_nulls(run)]
     if run.has("given"):
         measures.append(_of_rows("null_ranks", _given.is_null(), run))
         broken = _given.is_not_null() & _rank.is_null()
@@ -189,16 +201,12 @@ def _of_run(run: Part, k: int) -> Iterator[Section]:
     yield Section("run", run.rows, run.groups, measures)
     if run.has("user"):
         yield Section("run", _lists(run, k), run.groups, list(_of_lists(run, k)))
-    if run.has("item"):
-        listed = run.rows_with("item").filter(pl.col("listed")).select(*run.groups, "item").unique()
-        yield Section("run", listed, run.groups, [_size("items", pl.len())])
+    yield from _items("run", _lists_alone(run))
 
 
 def _lists(run: Part, k: int) -> pl.LazyFrame:
     """Return one row per list: its length, its duplicates, and the items at its cut-off."""
-    aggregates = [pl.len().alias("rows"), pl.col("listed").sum().alias("listed")]
-    if run.has("item"):
-        aggregates.append(_surplus(run).alias("surplus"))
+    aggregates = [_all.alias("rows"), pl.col("listed").sum().alias("listed"), *_repeated(run)]
     if _has_rank(run):
         top, crowded = _rank.max(), (_rank <= k).sum() > k
         covered = _rank.drop_nulls().n_unique()
@@ -215,10 +223,10 @@ def _lists(run: Part, k: int) -> pl.LazyFrame:
 def _of_lists(run: Part, k: int) -> Iterator[Measure]:
     listed = pl.col("listed") > 0
     of = listed.sum()
-    yield _size("users", of)
+    yield Measure("users", of)
     rows = run.rows_with("user")
     if run.has("item"):
-        yield _duplicates(run, rows, pl.col("surplus").sum())
+        yield _duplicates(run, rows)
     if run.has("given") and not run.has("tied"):
         twice = pl.struct([*run.keys, "rank"]).is_duplicated() & _rank.is_not_null()
         sample = _Sample(run, rows, _rank.is_not_null(), twice)
@@ -234,27 +242,22 @@ def _of_lists(run: Part, k: int) -> Iterator[Measure]:
 def _of_truth(truth: Part) -> Iterator[Section]:
     """Count rows, grades and users of a truth."""
     groups = truth.groups
-    measures = [_size("rows", pl.len()), *_nulls(truth)]
+    measures = [Measure("rows", _all), *_nulls(truth)]
     if truth.has("relevance"):
         measures.append(_of_rows("null_relevances", _relevance.is_null(), truth))
         if truth.types["relevance"].is_float():
             measures.append(_of_rows("nonfinite_relevances", ~_relevance.is_finite(), truth))
-        negative = _relevance < 0
-        measures.append(_of_rows("negative_grades", negative, truth))
+        measures.append(_of_rows("negative_grades", _relevance < 0, truth))
     yield Section("truth", truth.rows, groups, measures)
     if truth.has("user"):
-        aggregates = [pl.len().alias("rows"), _is_relevant(truth)]
-        if truth.has("item"):
-            aggregates.append(_surplus(truth).alias("surplus"))
-        users = truth.rows_with("user").group_by(truth.keys).agg(aggregates)
-        counts = [_size("users", pl.len())]
+        rows = truth.rows_with("user")
+        aggregates = [_all.alias("rows"), _is_relevant(truth), *_repeated(truth)]
+        counts = [Measure("users", _all)]
         counts.append(_among("users_without_relevant", ~pl.col("relevant"), truth, "user"))
         if truth.has("item"):
-            counts.append(_duplicates(truth, truth.rows_with("user"), pl.col("surplus").sum()))
-        yield Section("truth", users, groups, counts)
-    if truth.has("item"):
-        items = truth.rows_with("item").select(*groups, "item").unique()
-        yield Section("truth", items, groups, [_size("items", pl.len())])
+            counts.append(_duplicates(truth, rows))
+        yield Section("truth", rows.group_by(truth.keys).agg(aggregates), groups, counts)
+    yield from _items("truth", truth)
     yield from _of_grades(truth)
 
 
@@ -269,15 +272,15 @@ def _is_relevant(truth: Part) -> pl.Expr:
 
 def _of_grades(truth: Part) -> Iterator[Section]:
     """Count the rows of each grade, or if there are many grades, only the grades."""
-    rows = (
-        truth.rows.with_columns(relevance=pl.lit(1)) if not truth.has("relevance") else truth.rows
-    )
+    rows = truth.rows
+    if not truth.has("relevance"):
+        rows = rows.with_columns(relevance=pl.lit(1))
     part = truth._replace(rows=rows)
     grades = rows.select(_relevance.unique()).filter(_relevance.is_not_null()).sort("relevance")
     first = grades.head(_MOST_GRADES + 2).collect(engine="streaming").to_series()
     finite = [grade for grade in first.to_list() if math.isfinite(grade)]
     distinct = _relevance.drop_nulls().n_unique()
-    yield Section("truth", rows, truth.groups, [_size("grades", distinct)])
+    yield Section("truth", rows, truth.groups, [Measure("grades", distinct)])
     if len(finite) <= _MOST_GRADES:
         measures = [
             _of_rows(_grade_name(grade), (_relevance == grade).fill_null(value=False), part)
@@ -324,32 +327,37 @@ def _spread(
     return groups.join(ids, on=shared, nulls_equal=True)
 
 
-def _unknown(run: Part, other: Part, role: str, what: str) -> Iterator[Section]:
-    """Count the ids of the run that another table lacks."""
-    if not (run.has(role) and other.has(role)):
-        return
-    ids = run.rows_with(role).filter(pl.col("listed")).select(*run.groups, role).unique()
-    rows, on = other.rows_with(role), [*common_groups(run, other), role]
-    marked = _marked(ids, rows, on, "met", apart=health_tables.apart(run, other, role))
-    measures = [_among(f"{role}s_unknown_to_{what}", ~pl.col("met"), run, role)]
-    if what != "truth":
-        yield Section(what, marked, run.groups, measures)
-        return
-    for difference, form in (("case", _folded), ("type", _as_text)):
-        own_form, other_form = form(role, run.types[role]), form(role, other.types[role])
-        alike = pl.lit(value=False)
-        text = pl.String in (_plain_type(run, role), _plain_type(other, role))
-        if (
-            own_form is not None
-            and other_form is not None
-            and (text or health_tables.apart(run, other, role))
-        ):
-            marked = marked.with_columns(own_form.alias("form"))
-            forms = rows.with_columns(other_form.alias("form"))
-            marked = _marked(marked, forms, [*on[:-1], "form"], difference, apart=False)
-            alike = pl.col(difference) & ~pl.col("met")
-        measures.append(_among(f"{role}_ids_differ_in_{difference}", alike, run, role))
-    yield Section("both", marked, run.groups, measures)
+def _in_other(rows: pl.LazyFrame, part: Part, other: Part, *roles: str) -> pl.LazyFrame:
+    """Mark the rows of a table whose ids are in another one, in the groups of both."""
+    apart = any(health_tables.apart(part, other, role) for role in roles)
+    on = [*common_groups(part, other), *roles]
+    return _marked(rows, other.rows_with(*roles), on, "met", apart=apart)
+
+
+def _unknown(part: Part, other: Part, role: str, table: str, what: str) -> Iterator[Section]:
+    """Count the ids of a table that another one lacks."""
+    if part.has(role) and other.has(role):
+        marked = _in_other(_ids(part, role), part, other, role)
+        yield Section(table, marked, part.groups, [_among(what, ~_met, part, role)])
+
+
+def _unknown_to_truth(run: Part, truth: Part, role: str) -> Iterator[Section]:
+    """Count the ids of the run that the truth lacks, or has in another form."""
+    for section in _unknown(run, truth, role, "both", f"{role}s_unknown_to_truth"):
+        marked, measures = section.frame, section.measures
+        on, rows = [*common_groups(run, truth), "form"], truth.rows_with(role)
+        comparable = pl.String in (_plain_type(run, role), _plain_type(truth, role))
+        comparable = comparable or health_tables.apart(run, truth, role)
+        for difference, form in (("case", _folded), ("type", _as_text)):
+            own_form, other_form = form(role, run.types[role]), form(role, truth.types[role])
+            alike = pl.lit(value=False)
+            if comparable and own_form is not None and other_form is not None:
+                marked = marked.with_columns(own_form.alias("form"))
+                forms = rows.with_columns(other_form.alias("form"))
+                marked = _marked(marked, forms, on, difference, apart=False)
+                alike = pl.col(difference) & ~_met
+            measures.append(_among(f"{role}_ids_differ_in_{difference}", alike, run, role))
+        yield section._replace(frame=marked)
 
 
 def _plain_type(part: Part, role: str) -> pl.DataType:
@@ -371,17 +379,16 @@ def _as_text(role: str, dtype: pl.DataType) -> pl.Expr | None:
     return pl.col(role).cast(pl.String, strict=False).str.replace(r"^(-?\d+)\.0+$", "${1}")
 
 
-def _at_cut(run: Part, other: Part, what: str, k: int, *, met: bool) -> Iterator[Section]:
-    """Count rows among the first k that are in another table, or missing from it."""
-    if not (run.has(*health_tables.IDS) and other.has(*health_tables.IDS) and _has_rank(run)):
-        return
-    rows = run.rows_with(*health_tables.IDS).filter(_rank <= k)
-    on = [*common_groups(run, other), *health_tables.IDS]
-    apart = any(health_tables.apart(run, other, role) for role in health_tables.IDS)
-    marked = _marked(rows, other.rows_with(*health_tables.IDS), on, "met", apart=apart)
-    broken = pl.col("met") if met else ~pl.col("met")
-    table = "history" if met else "both"
-    yield Section(table, marked, run.groups, [_of_rows(what, broken, run, marked)])
+def _pairs(
+    part: Part, other: Part, table: str, what: str, broken: pl.Expr, k: int | None = None
+) -> Iterator[Section]:
+    """Count rows, perhaps among the first k, whose pairs of ids are in another table or not."""
+    ids = health_tables.IDS
+    if part.has(*ids) and other.has(*ids) and (k is None or _has_rank(part)):
+        rows = part.rows_with(*ids)
+        rows = rows if k is None else rows.filter(_rank <= k)
+        marked = _in_other(rows, part, other, *ids)
+        yield Section(table, marked, part.groups, [_of_rows(what, broken, part, marked)])
 
 
 def _of_both(run: Part, truth: Part, k: int, groups: pl.LazyFrame | None) -> Iterator[Section]:
@@ -390,24 +397,20 @@ def _of_both(run: Part, truth: Part, k: int, groups: pl.LazyFrame | None) -> Ite
     if run.has("user") and truth.has("user"):
         users = truth.rows_with("user").group_by([*shared, "user"]).agg(_is_relevant(truth))
         users = _spread(users, run, truth._replace(groups=shared), groups)
-        lists = run.rows_with("user").filter(pl.col("listed"))
         on, apart = [*run.groups, "user"], health_tables.apart(run, truth, "user")
-        users = _marked(users, lists, on, "met", apart=apart)
-        met, relevant = pl.col("met"), pl.col("relevant")
-        measures = [
-            Measure("users", met.sum(), pl.len()),
-            _among("missed_users", relevant & ~met, truth, "user", relevant.sum()),
-        ]
-        yield Section("both", users, run.groups, measures)
+        users = _marked(users, run.rows_with("user"), on, "met", apart=apart)
+        relevant = pl.col("relevant")
+        missed = _among("missed_users", relevant & ~_met, truth, "user", relevant.sum())
+        yield Section("both", users, run.groups, [Measure("users", _met.sum(), _all), missed])
         if groups is not None and run.groups == groups.collect_schema().names():
-            both = users.filter(met).select(run.groups)
+            both = users.filter(_met).select(run.groups)
             marked = _marked(groups, both, run.groups, "met", apart=False)
-            alone = _among("groups_without_common_users", ~met, run, run.groups[-1])
+            alone = _among("groups_without_common_users", ~_met, run, run.groups[-1])
             yield Section("both", marked, run.groups, [alone])
-    yield from _unknown(run, truth, "user", "truth")
-    yield from _unknown(run, truth, "item", "truth")
+    for role in health_tables.IDS:
+        yield from _unknown_to_truth(run, truth, role)
     yield from _unlisted(run, truth, "both", "items_unknown_to_run", groups)
-    yield from _at_cut(run, truth, f"unjudged_at_{k}", k, met=False)
+    yield from _pairs(run, truth, "both", f"unjudged_at_{k}", ~_met, k)
 
 
 def _unlisted(
@@ -416,87 +419,68 @@ def _unlisted(
     """Count the items of another table that are in no list."""
     if not (run.has("item") and other.has("item")):
         return
-    ids = other.rows_with("item").select(*other.groups, "item").unique()
-    ids = _spread(ids, run, other, groups)
-    lists = run.rows_with("item").filter(pl.col("listed"))
+    ids = _spread(_ids(other, "item"), run, other, groups)
     on, apart = [*run.groups, "item"], health_tables.apart(run, other, "item")
-    marked = _marked(ids, lists, on, "met", apart=apart)
-    yield Section(table, marked, run.groups, [_among(what, ~pl.col("met"), other, "item")])
+    marked = _marked(ids, run.rows_with("item"), on, "met", apart=apart)
+    yield Section(table, marked, run.groups, [_among(what, ~_met, other, "item")])
 
 
 def _of_items(items: Part, run: Part | None, groups: pl.LazyFrame | None) -> Iterator[Section]:
     """Count the items in the catalogue, and those missing from it."""
-    yield Section("items", items.rows, items.groups, [_size("rows", pl.len()), *_nulls(items)])
+    yield Section("items", items.rows, items.groups, [Measure("rows", _all), *_nulls(items)])
     if not items.has("item"):
         return
-    keys = [*items.groups, "item"]
     kept = pl.col("subtopic").n_unique() if items.has("subtopic") else 1
-    repeated = (pl.len() - kept).cast(pl.Int64)
-    counts = items.rows_with("item").group_by(keys).agg(rows=pl.len(), surplus=repeated)
-    surplus, of = pl.col("surplus"), pl.col("rows").sum()
-    least = _item.filter(surplus > 0).min()
-    duplicates = Measure("duplicates", surplus.sum(), of, least, "item", name=items.names["item"])
-    yield Section("items", counts, items.groups, [_size("items", pl.len()), duplicates])
+    repeated = (_all - kept).cast(pl.Int64)
+    rows = items.rows_with("item").group_by(*items.groups, "item")
+    counts = rows.agg(rows=_all, surplus=repeated)
+    least, name = _item.filter(_surplus > 0).min(), items.names["item"]
+    of = pl.col("rows").sum()
+    duplicates = Measure("duplicates", _surplus.sum(), of, least, "item", name=name)
+    yield Section("items", counts, items.groups, [Measure("items", _all), duplicates])
     if run is not None:
-        for section in _unknown(run, items, "item", "catalogue"):
-            yield section._replace(table="items")
+        yield from _unknown(run, items, "item", "items", "items_unknown_to_catalogue")
         yield from _unlisted(run, items, "items", "items_never_listed", groups)
 
 
 def _of_history(history: Part, run: Part | None, k: int) -> Iterator[Section]:
     """Count earlier events, and new users and items."""
-    rows = [_size("rows", pl.len()), *_nulls(history)]
-    yield Section("history", history.rows, history.groups, rows)
+    groups = history.groups
+    yield Section("history", history.rows, groups, [Measure("rows", _all), *_nulls(history)])
     if history.has(*health_tables.IDS):
-        counts = {"rows": pl.len(), "surplus": _surplus(history)}
-        lists = history.rows_with("user").group_by(history.keys).agg(**counts)
-        again = _duplicates(history, history.rows_with("user"), pl.col("surplus").sum())
-        yield Section("history", lists, history.groups, [_size("users", pl.len()), again])
-    if history.has("item"):
-        items = history.rows_with("item").select(*history.groups, "item").unique()
-        yield Section("history", items, history.groups, [_size("items", pl.len())])
+        rows = history.rows_with("user")
+        lists = rows.group_by(history.keys).agg(*_repeated(history), rows=_all)
+        counts = [Measure("users", _all), _duplicates(history, rows)]
+        yield Section("history", lists, groups, counts)
+    yield from _items("history", history)
     if run is not None:
-        yield from _unknown(run, history, "user", "history")
-        yield from _unknown(run, history, "item", "history")
-        yield from _at_cut(run, history, f"seen_at_{k}", k, met=True)
+        for role in health_tables.IDS:
+            yield from _unknown(run, history, role, "history", f"{role}s_unknown_to_history")
+        yield from _pairs(run, history, "history", f"seen_at_{k}", _met, k)
 
 
 def _leaks(truth: Part, history: Part) -> Iterator[Section]:
     """Count judgments that the history has, ids that it lacks, and events not before judgments."""
-    shared = common_groups(truth, history)
-    ids = health_tables.IDS
-    if truth.has(*ids) and history.has(*ids):
-        apart = any(health_tables.apart(truth, history, role) for role in ids)
-        pairs = history.rows_with(*ids)
-        marked = _marked(truth.rows_with(*ids), pairs, [*shared, *ids], "met", apart=apart)
-        met = _of_rows("truth_in_history", pl.col("met"), truth, marked)
-        yield Section("history", marked, truth.groups, [met])
-    for role in ids:
-        if truth.has(role) and history.has(role):
-            apart = health_tables.apart(truth, history, role)
-            judged = truth.rows_with(role).select(*truth.groups, role).unique()
-            marked = _marked(judged, history.rows_with(role), [*shared, role], "met", apart=apart)
-            new = _among(f"truth_{role}s_unknown_to_history", ~pl.col("met"), truth, role)
-            yield Section("history", marked, truth.groups, [new])
+    yield from _pairs(truth, history, "history", "truth_in_history", _met)
+    for role in health_tables.IDS:
+        what = f"truth_{role}s_unknown_to_history"
+        yield from _unknown(truth, history, role, "history", what)
     if not (truth.has("user", "time") and history.has("user", "time")):
         return
-    start = "first of all", "first"
+    shared, first, own_first = common_groups(truth, history), "first of all", "first"
     rows, judgments = history.rows_with("user"), truth.rows_with("user")
-    firsts = [judgments.group_by(shared) if shared else judgments.group_by(pl.lit(0).alias("all"))]
-    firsts.append(judgments.group_by([*shared, "user"]))
     if health_tables.apart(truth, history, "user"):
-        rows = rows.with_columns(pl.lit(None, truth.types["time"]).alias(start[1]))
+        rows = rows.with_columns(pl.lit(None, truth.types["time"]).alias(own_first))
     else:
-        of_users = firsts[1].agg(_time.min().alias(start[1]))
+        of_users = judgments.group_by(*shared, "user").agg(_time.min().alias(own_first))
         rows = rows.join(of_users, on=[*shared, "user"], how="left", nulls_equal=True)
-    of_all = firsts[0].agg(_time.min().alias(start[0]))
-    rows = (
-        rows.join(of_all, on=shared, how="left", nulls_equal=True)
-        if shared
-        else rows.join(of_all, how="cross")
-    )
+    of_all = judgments.group_by(shared or pl.lit(0).alias("all")).agg(_time.min().alias(first))
+    if shared:
+        rows = rows.join(of_all, on=shared, how="left", nulls_equal=True)
+    else:
+        rows = rows.join(of_all, how="cross")
     measures = [
-        _of_rows("not_before_the_users_truth", _time >= pl.col(start[1]), history, rows),
-        _of_rows("not_before_the_truth", _time >= pl.col(start[0]), history, rows),
+        _of_rows("not_before_the_users_truth", _time >= pl.col(own_first), history, rows),
+        _of_rows("not_before_the_truth", _time >= pl.col(first), history, rows),
     ]
     yield Section("history", rows, history.groups, measures)

@@ -68,19 +68,16 @@ def opened(
             if isinstance(table, Mapping):
                 frames[name] = _stacked(table, problems)
             elif table is not None:
-                frames[name] = adapters.to_polars(table, _title(name)).lazy()
+                title = f"{name}= table" if name in ("items", "history") else name
+                frames[name] = adapters.to_lazy(table, title)
         except (RankingDataError, pl.exceptions.SchemaError) as error:
             problems.append((name, str(error)))
     return frames, problems
 
 
-def _title(name: str) -> str:
-    return f"{name}= table" if name in ("items", "history") else name
-
-
 def _stacked(runs: Mapping[str, Frame], problems: list[tuple[str, str]]) -> pl.LazyFrame:
     """Stack runs in one table, also if their columns differ."""
-    frames = {name: adapters.to_polars(run, f"run {name!r}").lazy() for name, run in runs.items()}
+    frames = {name: adapters.to_lazy(run, f"run {name!r}") for name, run in runs.items()}
     try:
         run_dicts.common_types_of_runs(
             {name: run.collect_schema() for name, run in frames.items()}, run_dicts.MODEL

@@ -17,6 +17,7 @@ import polars as pl
 
 from rankframe._request import registry
 from rankframe._request.keywords import Settings
+from rankframe._request.types import Types
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
 from rankframe._tables.rank_order import Bounds
 from rankframe._tables.table import Table, Tables
@@ -54,7 +55,7 @@ class Judged(NamedTuple):
     graded_truth: pl.LazyFrame | None = None
 
     @property
-    def types(self) -> Mapping[str, pl.DataType]:
+    def types(self) -> Types:
         """The types of the keys, the item and the relevance."""
         return self.tables.types
 
@@ -228,7 +229,7 @@ def _listed(rows: pl.LazyFrame) -> pl.LazyFrame:
     return rows.filter(pl.col("rank").is_not_null())
 
 
-def _input_rows(table: Table, types: Mapping[str, pl.DataType]) -> Table:
+def _input_rows(table: Table, types: Types) -> Table:
     """Return the rows that columns are derived from, with ids of common types."""
     frame = normalize_columns(table)
     if table.name != "items=":  # the caller's other columns would clash with derived ones
@@ -276,7 +277,7 @@ def _with_ranks_of(run: pl.LazyFrame, judged: pl.LazyFrame, table: Table) -> pl.
 def input_flags(judged: Judged, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
     """Flags over the tables beside run and truth."""
     tables, run = judged.tables, judged.tables.run
-    flags = side_tables.flags_of(tables.beside, judged.inputs, reads, run, judged.whole)
+    flags = side_tables.flags_of(tables, judged.inputs, reads, judged.whole)
     if tables.exclusions and run.totals is None:
         flags.append(guards.flag(judged.run, pl.len() == 0))
     return flags
@@ -313,7 +314,7 @@ def _raise_deep_rank(judged: Judged) -> None:
 
 
 def _with_types(
-    frame: pl.LazyFrame, table: Table, names: Sequence[str], types: Mapping[str, pl.DataType]
+    frame: pl.LazyFrame, table: Table, names: Sequence[str], types: Types
 ) -> pl.LazyFrame:
     """Cast columns of a table to common types."""
     differ = [name for name in names if table.schema[name] != types[name]]

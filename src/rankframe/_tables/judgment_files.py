@@ -85,7 +85,9 @@ def read_nested(name: str, content: bytes) -> pl.DataFrame | None:
 def of_search(name: str, content: Any) -> pl.DataFrame | None:
     """Read the shapes of search engines; None if no field of the content is nested."""
     if isinstance(content, list):
-        _check_rows(name, content)  # pyright: ignore[reportUnknownArgumentType]
+        for place, row in enumerate(cast("list[object]", content)):
+            if not isinstance(row, Mapping):
+                raise _wrong(name, f"[{place}]", f"is {row!r:.50}, not a row")
     if not isinstance(content, Mapping):
         return None
     fields = cast("Mapping[str, Any]", content)
@@ -116,13 +118,9 @@ def of_search(name: str, content: Any) -> pl.DataFrame | None:
     table = pl.DataFrame(
         rows, {"user": pl.String, "item": pl.String, "relevance": pl.Float64}, orient="row"
     )
-    return _with_integers(table)
-
-
-def _check_rows(name: str, rows: list[Any]) -> None:
-    for place, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise _wrong(name, f"[{place}]", f"is {row!r:.50}, not a row")
+    grades = table["relevance"]
+    whole = ((grades == grades.round()) & (grades.abs() < _MOST_WHOLE)).all()
+    return table.with_columns(grades.cast(pl.Int64)) if whole else table
 
 
 def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
@@ -144,12 +142,6 @@ def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
     own = [pl.col(column).cast(pl.String).alias(role) for role, column in names.items()]
     graded = [pl.col(grade).alias("relevance")] if grade in table.columns else []
     return table.select(*own, *graded, pl.exclude(*names.values(), grade, "relevance"))
-
-
-def _with_integers(table: pl.DataFrame) -> pl.DataFrame:
-    grades = table["relevance"]
-    whole = ((grades == grades.round()) & (grades.abs() < _MOST_WHOLE)).all()
-    return table.with_columns(grades.cast(pl.Int64)) if whole else table
 
 
 def _parsed(name: str, content: bytes) -> Any:

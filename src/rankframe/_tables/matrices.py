@@ -6,7 +6,6 @@ NumPy comes with the caller's array, and is imported by the call.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import polars as pl
@@ -134,7 +133,7 @@ def from_scores(
     keywords.check_flag("descending", descending)
     _check_names("from_scores", user=user, item=item, score=score, rank="rank")
     depth = None if k is None else keywords.whole_number("k", k)
-    _need_numpy()
+    keywords.need_numpy("matrices")
     from rankframe._tables import arrays
     from rankframe._tables.arrays import Names
 
@@ -194,7 +193,7 @@ def from_matrix(
     [(0, 'b', 2), (1, 'a', 1)]
     """
     _check_names("from_matrix", user=user, item=item, relevance=relevance)
-    _need_numpy()
+    keywords.need_numpy("matrices")
     from rankframe._tables import arrays
     from rankframe._tables.arrays import Names
 
@@ -207,9 +206,3 @@ def _check_names(function: str, **names: str) -> None:
         roles = " and ".join([", ".join([*names][:-1]), [*names][-1]])
         msg = f"{function}: {roles} need different names, not {[*names.values()]}"
         raise ValueError(msg)
-
-
-def _need_numpy() -> None:
-    if find_spec("numpy") is None:
-        msg = "matrices need numpy: pip install 'rankframe[stats]'"
-        raise ImportError(msg)

@@ -29,6 +29,7 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
+from rankframe._request.types import Types
 from rankframe._tables import readers
 from rankframe._tables.table import Table
 
@@ -86,11 +87,7 @@ def ranked(
     if single_precision:
         score = score.cast(pl.Float32)
     placed = score.is_not_null()
-    tie = pl.col(table.item)
-    if ties == "order":
-        tie = -pl.col(INDEX).cast(pl.Int64)
-    elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
-        tie = tie.cast(pl.String)
+    tie = -pl.col(INDEX).cast(pl.Int64) if ties == "order" else tie_of(table)
     if not descending:
         # negation overflows unsigned integers and is undefined for some types
         score = ~score if dtype.is_integer() else -score
@@ -103,9 +100,7 @@ def ranked(
     return ranked.with_columns(rank=pl.when(placed).then("rank"))
 
 
-def ranked_alone(
-    run: Table, types: Mapping[str, pl.DataType], *, single_precision: bool
-) -> pl.LazyFrame | None:
+def ranked_alone(run: Table, types: Types, *, single_precision: bool) -> pl.LazyFrame | None:
     """Rank lists in memory that nothing else reads; return None if this may not be exact."""
     if run.score is None or run.rows is None or run.by:
         return None
@@ -121,17 +116,11 @@ def ranked_alone(
     if not floats:
         return None
     score = pl.col(run.score).cast(scores.dtype)
-    return _ranked_by_score(
-        run.frame, run.user, run.item, types, readers.bounds_of_lists(run), score
-    )
+    return _ranked_by_score(run, types, score)
 
 
 def with_positions(
-    rows: pl.LazyFrame,
-    keys: Sequence[str],
-    types: Mapping[str, pl.DataType],
-    score: pl.Expr,
-    tie: pl.Expr,
+    rows: pl.LazyFrame, keys: Sequence[str], types: Types, score: pl.Expr, tie: pl.Expr
 ) -> pl.LazyFrame:
     """Add ``rank``, the position in the list by score, then tie: both descending, null last."""
     # 100 k users × 100: about 1.7 of the time of a bare join, a window over all rows about 5
@@ -167,6 +156,17 @@ def with_places(
     return lists.with_columns(columns)
 
 
+def tie_of(table: Table) -> pl.Expr:
+    """Return the item id by which equal scores are ordered, descending: categories as text."""
+    return as_comparable(table.item, table.schema[table.item])
+
+
+def as_comparable(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Read ids in the order of their values; categories are numbered as they appear."""
+    column = pl.col(name)
+    return column.cast(pl.String) if isinstance(dtype, pl.Categorical | pl.Enum) else column
+
+
 def _in_score_order(user: pl.Series, item: pl.Series, score: pl.Series) -> bool:
     """Return whether lists are in order: by user, then score and item, both descending."""
     few = 1_000
@@ -188,18 +188,12 @@ def _with_ranks_in_order(rows: pl.LazyFrame, user: str) -> pl.LazyFrame:
     return placed.with_columns(rank=_position).drop(_ROW, _START)
 
 
-def _ranked_by_score(
-    rows: pl.LazyFrame,
-    user: str,
-    item: str,
-    types: Mapping[str, pl.DataType],
-    bounds: Bounds,
-    score: pl.Expr,
-) -> pl.LazyFrame | None:
+def _ranked_by_score(run: Table, types: Types, score: pl.Expr) -> pl.LazyFrame | None:
     """Return user, item and rank by score, for equal scores by item, descending, in rank order.
 
     Return None if list, score and item may not fit in 128 bits. No score may be null.
     """
+    user, item, bounds = run.user, run.item, readers.bounds_of_lists(run)
     if not {user, item} <= bounds.keys():
         return None
     (first, last), (least, most) = bounds[user], bounds[item]
@@ -210,7 +204,7 @@ def _ranked_by_score(
     place = (-_number(score.cast(pl.Float64))).cast(pl.Int128) + (1 << 63)
     code = (pl.col(user).cast(pl.Int128) - first) * _HALF + place
     packed = code * (1 << width) + (most - pl.col(item).cast(pl.Int64))
-    ordered = rows.select(packed.alias(_PACKED)).sort(_PACKED)
+    ordered = run.frame.select(packed.alias(_PACKED)).sort(_PACKED)
     low = pl.col(_PACKED).cast(pl.Int64, wrap_numerical=True) & ((1 << width) - 1)
     ids = ordered.select(
         ((pl.col(_PACKED) // (_HALF << width)).cast(pl.Int64) + first)
@@ -228,7 +222,7 @@ def in_rank_order(
     rows: pl.LazyFrame,
     keys: Sequence[str],
     item: str,
-    types: Mapping[str, pl.DataType],
+    types: Types,
     bounds: Bounds = MappingProxyType({}),
     *,
     alone: bool = False,
@@ -267,10 +261,7 @@ def in_rank_order(
 
 
 def grouped_by_list(
-    ordered: pl.LazyFrame,
-    keys: Sequence[str],
-    types: Mapping[str, pl.DataType],
-    aggregates: Sequence[pl.Expr],
+    ordered: pl.LazyFrame, keys: Sequence[str], types: Types, aggregates: Sequence[pl.Expr]
 ) -> pl.LazyFrame:
     """Reduce each list in the result of :func:`in_rank_order` to one row."""
     *groups, user = keys
@@ -281,13 +272,7 @@ def grouped_by_list(
 
 
 def _by_bounds(
-    rows: pl.LazyFrame,
-    keys: Sequence[str],
-    item: str,
-    types: Mapping[str, pl.DataType],
-    bounds: Bounds,
-    *,
-    alone: bool,
+    rows: pl.LazyFrame, keys: Sequence[str], item: str, types: Types, bounds: Bounds, *, alone: bool
 ) -> pl.LazyFrame | None:
     """Sort by list and place in 64 bits, or return None if they may not fit."""
     *groups, user = keys
@@ -374,7 +359,7 @@ def _are_in_rank_order(rows: pl.DataFrame) -> bool:
 
 
 def pair_codes(
-    user: str, item: str, types: Mapping[str, pl.DataType], bounds: Bounds
+    user: str, item: str, types: Types, bounds: Bounds
 ) -> tuple[pl.Expr, pl.Expr] | None:
     """Return one number for each pair of integer ids in the lists, and in the truth.
 
@@ -398,7 +383,7 @@ def pair_codes(
     return wide, wide
 
 
-def text_code(user: str, item: str, types: Mapping[str, pl.DataType]) -> pl.Expr | None:
+def text_code(user: str, item: str, types: Types) -> pl.Expr | None:
     """Return a number for each pair of ids, rarely the same for others; None without text."""
     dtypes = types[user], types[item]
     if pl.String not in dtypes or any(dtype.is_float() for dtype in dtypes):
@@ -409,7 +394,7 @@ def text_code(user: str, item: str, types: Mapping[str, pl.DataType]) -> pl.Expr
 def _ordered(
     rows: pl.LazyFrame,
     keys: Sequence[str],
-    types: Mapping[str, pl.DataType],
+    types: Types,
     number: pl.Expr,
     list_code: pl.Expr | None = None,
     numbered: Sequence[str] = (),
@@ -451,9 +436,7 @@ def _number_of_item(item: str, dtype: pl.DataType) -> pl.Expr:
     """Return a number ≥ 0 for each item, the same for equal ones and rarely for others."""
     if dtype.is_integer() and (code := _code(item, dtype)) is not None:
         return code.cast(pl.Int64) & _LAST
-    categories = isinstance(dtype, pl.Categorical | pl.Enum)  # numbered as they appear
-    value = pl.col(item).cast(pl.String) if categories else pl.col(item)
-    return (value.hash() // 2).cast(pl.Int64)
+    return (as_comparable(item, dtype).hash() // 2).cast(pl.Int64)
 
 
 def _code(user: str, dtype: pl.DataType) -> pl.Expr | None:

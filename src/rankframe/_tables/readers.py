@@ -19,7 +19,7 @@ import polars as pl
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, InputName, Settings
 from rankframe._request.question import Question, Totals
-from rankframe._request.types import Frame
+from rankframe._request.types import By, Frame
 from rankframe._tables import adapters, column_roles, rules
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
@@ -51,7 +51,7 @@ def read_tables(question: Question) -> Tables:
 def read_all(
     frame: Frame,
     truth: Frame | None,
-    by: str | Sequence[str],
+    by: By,
     settings: Settings,
     *,
     reads: Collection[str] | None = None,
@@ -78,7 +78,7 @@ def read_all(
 def read_run_and_truth(
     frame: Frame,
     truth: Frame | None,
-    by: str | Sequence[str],
+    by: By,
     columns: Columns,
     *,
     reads: Collection[str] | None = None,
@@ -146,7 +146,7 @@ def _groups_of_truth(run: Frame, truth: Frame, groups: Sequence[str]) -> list[st
     return [name for name in lacking if name in truth_names]
 
 
-def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
+def read_runs(run: Frame, other: Frame, by: By, columns: Columns) -> list[Table]:
     """Read two runs; the other one need not have the columns ``by``."""
     columns = column_roles.with_ids(columns, by, {"run": run, "other run": other})
     return [
@@ -155,18 +155,13 @@ def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Column
     ]
 
 
-def read_run(frame: Frame, by: str | Sequence[str], columns: Columns, kind: str = "run") -> Table:
+def read_run(frame: Frame, by: By, columns: Columns, kind: str = "run") -> Table:
     """Read a run: user, item, and rank or score."""
     return _read_run(frame, by, column_roles.with_ids(columns, by, {kind: frame}), kind)
 
 
 def _read_run(
-    frame: Frame,
-    by: str | Sequence[str],
-    columns: Columns,
-    kind: str = "run",
-    *,
-    beside: Frame | None = None,
+    frame: Frame, by: By, columns: Columns, kind: str = "run", *, beside: Frame | None = None
 ) -> Table:
     table = _opened(kind, frame, by, columns)
     columns = column_roles.with_placing(columns, by, table.schema)
@@ -179,18 +174,13 @@ def _read_run(
     return _typed(table._replace(rank=rank, score=score))
 
 
-def read_truth(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def read_truth(frame: Frame, by: By, columns: Columns) -> Table:
     """Read a truth: user, item, and relevance unless it is 1 in every row."""
     return _read_truth(frame, by, column_roles.with_ids(columns, by, {"truth": frame}))
 
 
 def _read_truth(
-    frame: Frame,
-    by: str | Sequence[str],
-    columns: Columns,
-    *,
-    beside: Frame | None = None,
-    reads: Collection[str] = (),
+    frame: Frame, by: By, columns: Columns, beside: Frame | None = None, reads: Collection[str] = ()
 ) -> Table:
     table = _opened("truth", frame, by, columns)
     columns = column_roles.with_relevance(columns, by, table.schema)
@@ -206,7 +196,7 @@ def _read_truth(
     return _typed(table._replace(relevance=relevance))
 
 
-def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> None:
+def _refuse_ratings(table: Table, by: By, columns: Columns) -> None:
     """Raise if a truth has ratings or grades but no relevance: each row would be relevant."""
     for name in (*column_roles.RATINGS, *column_roles.GRADES):
         dtype = table.schema.get(name)
@@ -229,7 +219,7 @@ def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> 
 
 
 def _ungraded(
-    table: Table, by: str | Sequence[str], columns: Columns, reads: Collection[str]
+    table: Table, by: By, columns: Columns, reads: Collection[str]
 ) -> pl.LazyFrame | None:
     """Select the columns that nothing reads and that may hold grades, if there are any."""
     own = [*table.row, *reads]
@@ -244,7 +234,7 @@ def _ungraded(
     return table.frame.select(*table.row, *names) if names else None
 
 
-def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def _read_judged(frame: Frame, by: By, columns: Columns) -> Table:
     """Read a judged table: user, item, rank or score, and relevance."""
     table = _opened("judged table", frame, by, columns)
     columns = column_roles.with_placing(columns, by, table.schema)
@@ -274,19 +264,21 @@ def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
     unnamed = column_roles.lacks_items(columns, table.by, table.schema)
     if table.rows is None or not (scored and unnamed):
         return table, columns
-    _refuse_pooled(table, columns)
+    _refuse_pooled(table, table.rows, columns)
     rows = table.rows.with_columns(pl.int_range(pl.len(), 0, -1).alias(ROW_NUMBER))
     table = table._replace(rows=rows, frame=rows.lazy(), schema=rows.schema, item=ROW_NUMBER)
     return table, {**columns, "item": ROW_NUMBER}
 
 
-def _refuse_pooled(table: Table, columns: Columns) -> None:
+def _refuse_pooled(table: Table, rows: pl.DataFrame, columns: Columns) -> None:
     """Raise if lists of several systems are one: without items, no row is a duplicate."""
     name = keywords.MODEL
-    if table.rows is None or name not in table.schema:
-        return
-    if name != table.user and column_roles.is_free(name, columns, table.by):
-        models = table.rows[name].unique(maintain_order=True).head(2).to_list()
+    if (
+        name in table.schema
+        and name != table.user
+        and column_roles.is_free(name, columns, table.by)
+    ):
+        models = rows[name].unique(maintain_order=True).head(2).to_list()
         if len(models) > 1:
             text = (
                 f"{models[0]!r} and {models[1]!r} would be one system, since rows without items "
@@ -303,7 +295,7 @@ def without_items(what: str) -> RankingDataError:
     )
 
 
-def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def read_scored(frame: Frame, by: By, columns: Columns) -> Table:
     """Read a run whose rank will be made from its score."""
     columns = column_roles.with_ids(columns, by, {"run": frame})
     table = _opened("run", frame, by, columns)
@@ -318,7 +310,7 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", rank))
 
 
-def read_ranked(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def read_ranked(frame: Frame, by: By, columns: Columns) -> Table:
     """Read a run that already has ranks, with or without a relevance."""
     columns = column_roles.with_ids(columns, by, {"run": frame})
     table = _opened("run", frame, by, columns)
@@ -335,7 +327,7 @@ def read_ranked(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     return _typed(table._replace(rank=rank), allow=("relevance",))
 
 
-def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
     """Open a table, and name its user, item and groups; they are not checked yet."""
     opened = adapters.to_polars(frame, kind)
     schema = opened.collect_schema()
@@ -343,8 +335,8 @@ def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) 
     user, item = columns.get("user", "user"), columns.get("item", "item")
     if kind in ("truth", "other run"):
         groups = [name for name in groups if name in schema]
-    table = Table(kind, opened.lazy(), schema, groups, user, item, None, None, None)
-    return table._replace(rows=opened if isinstance(opened, pl.DataFrame) else None)
+    rows = opened if isinstance(opened, pl.DataFrame) else None
+    return Table(kind, opened.lazy(), schema, groups, user, item, None, None, None, rows=rows)
 
 
 def bounds_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
@@ -525,21 +517,15 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
             raise _wrong_type(table, name, "an id or group: use text or integers")
     if table.tied and not table.schema["tied"].is_numeric():
         raise _wrong_type(table, "tied", "the size of a block of ties: cast it to integers")
+    types = {"rank": "integers", "score": "numbers", "relevance": "numbers or booleans"}
     for role, name in numbers.items():
         if not column_roles.can_be_number(table.schema[name], role):
-            cure = _CURES_OF_TYPES[role]
+            cure = f"cast it to {types[role]}"
             # the caller may not have named it
             if role == "relevance" and name in column_roles.COMMON_NAMES[role]:
                 cure += ", or rename it if it is not one"
             raise _wrong_type(table, name, f"a {role}: {cure}")
     return table
-
-
-_CURES_OF_TYPES = {
-    "rank": "cast it to integers",
-    "score": "cast it to numbers",
-    "relevance": "cast it to numbers or booleans",
-}
 
 
 def _check_names(table: Table, names: Sequence[str], allow: Sequence[str]) -> None:
@@ -562,9 +548,7 @@ def _check_names(table: Table, names: Sequence[str], allow: Sequence[str]) -> No
             raise _reserved(table, name)
 
 
-def has_relevance(
-    frame: Frame, by: str | Sequence[str], columns: Columns, *, any_name: bool = False
-) -> bool:
+def has_relevance(frame: Frame, by: By, columns: Columns, *, any_name: bool = False) -> bool:
     """Whether a table is judged: it names a relevance, or has one.
 
     A grade under a common name makes a run a judged table with ``any_name``, or if the table
@@ -576,15 +560,12 @@ def has_relevance(
     grade = column_roles.with_relevance(columns, by, names).get("relevance")
     if grade is None or not (any_name or column_roles.lacks_items(columns, by, names)):
         return False
-    return column_roles.can_be_number(_dtype(frame, grade), "relevance")
-
-
-def _dtype(frame: Frame, column: str) -> pl.DataType:
-    return adapters.to_polars(frame, "run").collect_schema()[column]
+    dtype = adapters.to_polars(frame, "run").collect_schema()[grade]
+    return column_roles.can_be_number(dtype, "relevance")
 
 
 def with_items(
-    frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, options: Mapping[str, Any]
+    frame: Frame, truth: Frame | None, by: By | None, options: Mapping[str, Any]
 ) -> Frame:
     """Number the rows of a judged table without items before it becomes lazy; leave any other."""
     roles = {role: name for role, name in options.items() if role in keywords.ROLES}
@@ -664,8 +645,10 @@ def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) ->
             msg = f"{name}=, column {column!r}: {schema[column]} cannot be an id: use text"
             raise RankingDataError(msg)
     groups = [column for column in run.by if column in schema and column not in roles.values()]
-    table = Table(f"{name}=", opened.lazy(), schema, groups, user, run.item, None, None, None)
-    return table._replace(rows=opened if isinstance(opened, pl.DataFrame) else None)
+    rows = opened if isinstance(opened, pl.DataFrame) else None
+    return Table(
+        f"{name}=", opened.lazy(), schema, groups, user, run.item, None, None, None, rows=rows
+    )
 
 
 def _read_other(frame: Frame, run: Table, columns: Columns) -> Table:
@@ -673,12 +656,7 @@ def _read_other(frame: Frame, run: Table, columns: Columns) -> Table:
     groups = [name for name in run.by if name in opened.collect_schema()]
     ids: Columns = {"user": run.user, "item": run.item}
     table = read_run(opened, groups, {**columns, **ids}, kind="other run")
-    if table.tied:
-        msg = (
-            "other run, column 'tied': blocks of ties, whose items have no single rank: call "
-            "with_rank(ties='item')"
-        )
-        raise RankingDataError(msg)
+    rules.raise_if_tied(table, "other run")
     return table
 
 
@@ -696,7 +674,7 @@ def remember(judged: Frame, tables: Tables) -> None:
         judged.attrs["rankframe_segments"] = list(tables.run.truth_groups)
 
 
-def _origin(frame: Frame, by: str | Sequence[str], settings: Settings) -> Tables | None:
+def _origin(frame: Frame, by: By, settings: Settings) -> Tables | None:
     """Return the tables of a lazy judged table, if its columns still play the same roles."""
     tables: Tables | None = getattr(frame, "_rankframe_tables", None)
     if tables is None:
@@ -727,14 +705,12 @@ def _with_truth_groups(
 
     They are null for a user who is not in the truth.
     """
-    types = [pl.col(name).cast(dtype) for name, dtype in rules.same_types(run, truth).items()]
+    types = rules.same_types(run, truth)
     shared = [name for name in truth.keys if name not in truth_groups]
-    users = truth.frame.select(*truth.keys).with_columns(
-        column for column in types if column.meta.output_name() in shared
-    )
-    frame = run.frame.with_columns(types).join(
-        users.unique(), on=shared, how="left", build_side="force_right"
-    )
+    users = truth.frame.select(*truth.keys)
+    users = users.with_columns(pl.col(name).cast(types[name]) for name in shared).unique()
+    lists = run.frame.with_columns(pl.col(name).cast(dtype) for name, dtype in types.items())
+    frame = lists.join(users, on=shared, how="left", build_side="force_right")
     return run._replace(
         frame=frame, schema=frame.collect_schema(), by=by, truth_groups=truth_groups
     )

@@ -73,8 +73,7 @@ def raise_first(rules: Sequence[Rule], rows: pl.LazyFrame, shown: Sequence[str])
         rule.broken.any().alias(str(number)) for number, rule in enumerate(rules)
     ).collect()
     for rule in itertools.compress(rules, flags.row(0)):
-        row = rows.filter(rule.broken).select(shown).head(1).collect()
-        raise broken_row(rule.table, rule.column, rule.text, row)
+        raise_if_any(rows.filter(rule.broken).select(shown), rule.table, rule.column, rule.text)
 
 
 def as_rank(name: str) -> pl.Expr:
@@ -221,6 +220,33 @@ def raise_first_global(tables: Sequence[Table], users: Users = "truth") -> None:
         raise_if_apart(*tables, users=users)
 
 
+def raise_if_any(rows: pl.DataFrame | pl.LazyFrame, table: str, column: str, text: str) -> None:
+    """Raise for the first of the rows that break a rule, if there are any."""
+    row = rows.lazy().head(1).collect()
+    if not row.is_empty():
+        raise broken_row(table, column, text, row)
+
+
+def raise_if_tied(table: Table, name: str = "run", purpose: str = "") -> None:
+    """Raise if the lists have blocks of ties, where ranks are needed."""
+    if table.tied:
+        msg = (
+            f"{name}, column 'tied': blocks of ties, whose items have no single rank{purpose}: "
+            "call with_rank(ties='item')"
+        )
+        raise RankingDataError(msg)
+
+
+def raise_if_taken(
+    verb: str, names: Collection[str], taken: Collection[str], table: str = ""
+) -> None:
+    """Raise if a column that a verb makes has the name of one that the table has."""
+    for name in names:
+        if name in taken:
+            msg = f"{table}column {name!r}: {verb} makes a column of this name: rename it"
+            raise RankingDataError(msg)
+
+
 def broken_row(table: str, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
     """Make the error of a row that breaks a rule."""
     return RankingDataError(f"{table}, column {column!r}: {text}. Offending row: {format_row(row)}")
@@ -259,10 +285,7 @@ def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
     types = same_types(run, truth)
     lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
     lacking = [name for name in run.by if name not in truth.by]
-    if not _meet(lists, judged, [run.user]):
-        example = judged.select(run.user).head(1).collect().item()
-        text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
-        raise broken_row(run.name, run.user, text, _first_row(run))
+    _raise_if_none_meets(run, truth, "user", run.user)
     if truth.by and users != "run" and not _meet(lists, judged, truth.keys):
         raise no_pair(run, truth)
     all_groups = lists
@@ -318,13 +341,12 @@ def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
     met = lists.join(judged, on=[*shared, run.user], how="semi")
     lacking = [name for name in by if name not in shared]
     crossed = lists.select(lacking).unique().join(judged, how="cross") if lacking else judged
+    where = "both tables" if shared else f"the {run.name}"
     for table, rows in ((run, lists), (truth, crossed)):
         alone = rows.join(met, on=by, how="anti")
-        row = alone.select(role_columns(table) if table is run else [*by, run.user])
-        if not (first := row.sort(pl.all()).head(1).collect()).is_empty():
-            other = truth if table is run else run
-            where = "both tables" if shared else f"the {run.name}"
-            raise broken_row(table.name, (shared or by)[-1], alone_text(other, where), first)
+        rows = alone.select(role_columns(table) if table is run else [*by, run.user])
+        text = alone_text(truth if table is run else run, where)
+        raise_if_any(rows.sort(pl.all()), table.name, (shared or by)[-1], text)
 
 
 def alone_text(other: Table, where: str) -> str:
@@ -425,13 +447,18 @@ def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDa
 
 def raise_if_no_item_meets(run: Table, truth: Table) -> None:
     """Raise if no item matches, as ids of chunks do not match ids of documents."""
-    item = pl.col(run.item).cast(same_types(run, truth)[run.item])
-    items_of_truth = truth.frame.select(item)
-    items_of_run = retrieved(run).select(item)
-    if items_of_run.join(items_of_truth, on=run.item, how="semi").head(1).collect().is_empty():
-        example = items_of_truth.head(1).collect().item()
-        text = f"no item of the {run.name} is in the {truth.name}, which has items like {example!r}"
-        raise broken_row(run.name, run.item, text, _first_row(run))
+    _raise_if_none_meets(run, truth, "item", run.item)
+
+
+def _raise_if_none_meets(run: Table, truth: Table, role: str, column: str) -> None:
+    """Raise if no id of a role is in both tables."""
+    ids = pl.col(column).cast(same_types(run, truth)[column])
+    lists, judged = retrieved(run).select(ids), truth.frame.select(ids)
+    if not _meet(lists, judged, [column]):
+        example = judged.head(1).collect().item()
+        other = f"the {truth.name}, which has {role}s like {example!r}"
+        text = f"no {role} of the {run.name} is in {other}"
+        raise broken_row(run.name, column, text, _first_row(run))
 
 
 def retrieved(table: Table) -> pl.LazyFrame:

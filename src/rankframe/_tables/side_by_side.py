@@ -12,7 +12,16 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, guards, judgment, readers, rules, run_dicts, side_tables
+from rankframe._tables import (
+    adapters,
+    guards,
+    judgment,
+    rank_order,
+    readers,
+    rules,
+    run_dicts,
+    side_tables,
+)
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
 
@@ -126,29 +135,19 @@ def lists(
     run = tables.run
     if run.item == readers.ROW_NUMBER:
         raise readers.without_items(what="lists")
-    if run.tied:
-        msg = (
-            "run, column 'tied': blocks of ties, whose items have no single rank: call "
-            "with_rank(ties='item')"
-        )
-        raise RankingDataError(msg)
+    rules.raise_if_tied(run)
     sides = _sides(run, baseline, system)
     texts = _texts(tables)
     outer_groups = run.by[1:]
     _check_names(run, sides, texts)
     parts = [_of_user(table, user) for table in both]
     whole = _with_texts(_graded(parts), tables, texts)
-    result = _shown(whole, run, sides, k, texts, has_grades=tables.has_truth)
+    result = _shown(whole, tables, sides, k, texts)
 
-    chosen = _of_systems(whole, run, sides)
-    flags = [
-        *(guards.table_flag(part) for part in parts),
-        *(guards.lists_flag(part) for part in parts),
-    ]
-    flags += [
-        *side_tables.flags_of(tables.beside, {}, (), run, whole),
-        guards.flag(chosen, pl.len() == 0),
-    ]
+    chosen = pl.concat([_of_system(whole, run, side) for side in sides])
+    flags = [flag(part) for flag in (guards.table_flag, guards.lists_flag) for part in parts]
+    flags += side_tables.flags_of(tables, {}, (), whole)
+    flags.append(guards.flag(chosen, pl.len() == 0))
     flags += [guards.table_flag(table) for table in both if table.ungraded is not None]
     raise_broken = partial(_raise_broken, parts, tables, chosen, user, sides)
     checked = guards.guarded(result, flags, raise_broken)
@@ -202,12 +201,8 @@ def _texts(tables: Tables) -> list[str]:
     if "items" not in tables.beside:
         return []
     items, text = tables.beside["items"], pl.String | pl.Categorical | pl.Enum
-    columns = {name: dtype for name, dtype in items.schema.items() if name not in items.ids}
-    return [
-        name
-        for name, dtype in columns.items()
-        if isinstance(dtype, text) and name != side_tables.LONG
-    ]
+    others = (*items.ids, side_tables.LONG)
+    return [n for n, dtype in items.schema.items() if isinstance(dtype, text) and n not in others]
 
 
 def _check_names(run: Table, sides: Sequence[_Side], texts: Sequence[str]) -> None:
@@ -237,9 +232,9 @@ def _of_user(table: Table, user: object) -> Table:
 
 def _is(name: str, dtype: pl.DataType, value: object) -> pl.Expr:
     """Whether a column has this value, of its type."""
-    if isinstance(dtype, pl.Categorical | pl.Enum):
-        return pl.col(name).cast(pl.String) == pl.lit(pl.Series([value], dtype=pl.String)).first()
-    return pl.col(name) == pl.lit(pl.Series([value], dtype=dtype, strict=True)).first()
+    own = pl.String() if isinstance(dtype, pl.Categorical | pl.Enum) else dtype
+    column = rank_order.as_comparable(name, dtype)
+    return column == pl.lit(pl.Series([value], dtype=own)).first()
 
 
 def _graded(parts: Sequence[Table]) -> pl.LazyFrame:
@@ -273,11 +268,6 @@ def _ridden(name: str) -> str:
     return f"__rankframe_text_{name}"
 
 
-def _of_systems(rows: pl.LazyFrame, run: Table, sides: Sequence[_Side]) -> pl.LazyFrame:
-    """Keep the lists of the systems that are shown."""
-    return pl.concat([_of_system(rows, run, side) for side in sides])
-
-
 def _of_system(rows: pl.LazyFrame, run: Table, side: _Side) -> pl.LazyFrame:
     if not run.by:
         return rows
@@ -285,22 +275,17 @@ def _of_system(rows: pl.LazyFrame, run: Table, side: _Side) -> pl.LazyFrame:
 
 
 def _shown(
-    rows: pl.LazyFrame,
-    run: Table,
-    sides: Sequence[_Side],
-    k: int,
-    texts: Sequence[str],
-    *,
-    has_grades: bool,
+    rows: pl.LazyFrame, tables: Tables, sides: Sequence[_Side], k: int, texts: Sequence[str]
 ) -> pl.LazyFrame:
     """Put the lists side by side, rank by rank."""
+    run = tables.run
     on = [*run.by[1:], "rank"]
     item = pl.col(run.item)
     of_sides: list[pl.LazyFrame] = []
     for side in sides:
         columns = [item.alias(side.items)]
         columns += [pl.col(_ridden(name)).alias(f"{side.items}_{name}") for name in texts]
-        columns += [pl.col("relevance").alias(side.grade)] if has_grades else []
+        columns += [pl.col("relevance").alias(side.grade)] if tables.has_truth else []
         listed = _of_system(rows, run, side).filter(pl.col("rank") <= k)
         if side is not sides[0]:
             pairs = [*run.by[1:], run.item]
@@ -315,11 +300,7 @@ def _shown(
 
 
 def _raise_broken(
-    parts: Sequence[Table],
-    tables: Tables,
-    chosen: pl.LazyFrame,
-    user: object,
-    sides: Sequence[_Side],
+    parts: list[Table], tables: Tables, chosen: pl.LazyFrame, user: object, sides: list[_Side]
 ) -> None:
     """Raise for the rule that is broken, or a user without a list."""
     for part in parts:

@@ -13,7 +13,7 @@ import polars as pl
 
 from rankframe._tables import guards, rules
 from rankframe._tables.rules import Rule
-from rankframe._tables.table import Table
+from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
 
 INPUT_MEANINGS = {
@@ -57,20 +57,15 @@ def raise_if_unknown(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFram
         return
     keys = [*inputs["items"].by, run.item]
     unknown = lists.join(inputs["items"].frame.select(keys), on=keys, how="anti")
-    row = unknown.select(run.ids).head(1).collect()
-    if not row.is_empty():
-        text = "an item that items= lacks: add it to the catalogue, or drop the row"
-        raise rules.broken_row(run.name, run.item, text, row)
+    text = "an item that items= lacks: add it to the catalogue, or drop the row"
+    rules.raise_if_any(unknown.select(run.ids), run.name, run.item, text)
 
 
 def flags_of(
-    beside: Mapping[str, Table],
-    inputs: Mapping[str, Table],
-    reads: Collection[str],
-    run: Table,
-    lists: pl.LazyFrame,
+    tables: Tables, inputs: Mapping[str, Table], reads: Collection[str], lists: pl.LazyFrame
 ) -> list[pl.LazyFrame]:
     """Flag rules on the data that the tables may break."""
+    beside, run = tables.beside, tables.run
     flags = [
         flag
         for table in _without_other(beside)

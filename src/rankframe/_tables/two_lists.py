@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 
 import polars as pl
 
-from rankframe._tables import column_roles, run_dicts
+from rankframe._tables import column_roles, rules, run_dicts
 from rankframe.errors import RankingDataError
 
 _ROW, _PLACE = "__rankframe_row", "__rankframe_place"
@@ -36,10 +36,8 @@ def judged(lists: pl.LazyFrame, user: str, retrieved: str, expected: str) -> pl.
         )
         raise RankingDataError(msg)
     others = [name for name in schema if name not in (user, retrieved, expected)]
-    for name in ("user", "item", "rank", "relevance"):
-        if name in others:
-            msg = f"{_FRAME}, column {name!r}: from_lists makes a column of this name: rename it"
-            raise RankingDataError(msg)
+    names = ("user", "item", "rank", "relevance")
+    rules.raise_if_taken("from_lists", names, others, f"{_FRAME}, ")
     rows = lists.with_row_index(_ROW)
     run, truth = (_exploded(rows, ids, dtype) for ids in both)
     grade = pl.lit(1, pl.Int64)

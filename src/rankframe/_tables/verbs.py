@@ -25,12 +25,6 @@ from rankframe._tables import (
 from rankframe._tables.rank_order import Ties
 from rankframe.errors import RankingDataError
 
-_EMPTY_LIST = (
-    "column {0!r}: empty or null list, for which a long run has no row: drop it with "
-    ".filter(pl.col({0!r}).list.len() > 0). users='truth' and 'judged' still count its user as a "
-    "miss, 'run' and 'both' leave the user out"
-)
-
 
 @adapters.takes_any_frame
 def judge(
@@ -180,13 +174,7 @@ def with_rank(
     """
     run, by = run_dicts.as_frame(run, by)
     ranked = plan_ranks(
-        run,
-        by,
-        columns,
-        descending=descending,
-        ties=ties,
-        exclude=exclude,
-        close_gaps=close_gaps,
+        run, by, columns, descending=descending, ties=ties, exclude=exclude, close_gaps=close_gaps
     )
     new_columns = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
     return adapters.to_caller_type(
@@ -266,11 +254,8 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     if truth is not None and "score" in columns:
         msg = "from_lists: the order of the list is its rank: leave out score= beside truth="
         raise ValueError(msg)
-    arrays = {
-        str(name)
-        for name in (*names.values(), score)
-        if isinstance(schema.get(str(name)), pl.Array)
-    }
+    arrays = {name for name, dtype in schema.items() if isinstance(dtype, pl.Array)}
+    arrays &= {*map(str, names.values()), score}
     lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
     if truth is not None:
         from rankframe._tables import two_lists
@@ -290,18 +275,17 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     size = pl.col(item).list.len()
     uneven = pl.any_horizontal(pl.col(name).list.len().ne_missing(size) for name in lists)
 
+    empty_text = (
+        "empty or null list, for which a long run has no row: drop it with "
+        f".filter(pl.col({item!r}).list.len() > 0). users='truth' and 'judged' still count its "
+        "user as a miss, 'run' and 'both' leave the user out"
+    )
+    uneven_text = "scores and items differ in number: give each item one score"
+
     def checked(rows: pl.DataFrame) -> pl.DataFrame:
-        for broken, text in (
-            (size.fill_null(0) == 0, _EMPTY_LIST.format(item)),
-            (
-                uneven,
-                f"column {score!r}: scores and items differ in number: give each item one score",
-            ),
-        ):
-            bad = rows.filter(broken).select(user).head(1)
-            if not bad.is_empty():
-                msg = f"frame of lists, {text}. Offending row: {rules.format_row(bad)}"
-                raise RankingDataError(msg)
+        empty = rows.filter(size.fill_null(0) == 0).select(user)
+        rules.raise_if_any(empty, "frame of lists", item, empty_text)
+        rules.raise_if_any(rows.filter(uneven).select(user), "frame of lists", score, uneven_text)
         return rows
 
     # check before explode, which fails on uneven lists, and makes a row of nulls of an empty one
@@ -340,13 +324,13 @@ def from_dict(
     [('q1', 'd2', 1), ('q1', 'd1', 2)]
     """
     keywords.check_columns(columns, ("user", "item", "score"))
-    user, item, score = (columns.get(role, role) for role in ("user", "item", "score"))
-    names = [str(user), str(item), str(score)]
+    names = [str(columns.get(role, role)) for role in ("user", "item", "score")]
     if len(set(names)) < len(names):
         msg = f"from_dict: user, item and score need three different names, not {names}"
         raise ValueError(msg)
     mapping: Mapping[Any, Any] = scores if isinstance(cast("object", scores), Mapping) else {0: 0}
-    shape = next((kinds for kinds in _SHAPES if _all_are(mapping, kinds)), None)
+    values = mapping.values()
+    shape = next((kinds for kinds in _SHAPES if all(isinstance(v, kinds) for v in values)), None)
     if shape is None:
         msg = (
             "from_dict takes a dict of dicts, {user: {item: score}}, of lists, {user: [items]}, or "
@@ -364,16 +348,8 @@ def from_dict(
 _SHAPES: tuple[tuple[type[Any], ...], ...] = ((Mapping,), (list, tuple), (set, frozenset))
 
 
-def _all_are(mapping: Mapping[Any, Any], kinds: tuple[type[Any], ...]) -> bool:
-    return all(isinstance(items, kinds) for items in mapping.values())
-
-
 def _of_collections(
-    collections: Mapping[Any, Collection[Any]],
-    names: Sequence[str],
-    columns: Columns,
-    *,
-    ordered: bool,
+    mapping: Mapping[Any, Collection[Any]], names: Sequence[str], columns: Columns, *, ordered: bool
 ) -> pl.DataFrame:
     """Make a run of lists, or a truth of sets, in which items are sorted if they can be."""
     if "score" in columns:
@@ -381,33 +357,26 @@ def _of_collections(
         msg = f"from_dict: {why}, and no scores: leave out score="
         raise ValueError(msg)
     rows = [
-        (user, item, rank)
-        for user, items in collections.items()
-        for rank, item in enumerate(items, 1)
+        (user, item, rank) for user, items in mapping.items() for rank, item in enumerate(items, 1)
     ]
     users, items, ranks = ([row[place] for row in rows] for place in range(3))
     table = _columns_of(dict(zip(names[:2], [users, items], strict=True)))
     if not column_roles.can_be_id(table.dtypes[1]):
         msg = f"from_dict: items are {table.dtypes[1]}, and must be ids, such as text or integers"
         raise RankingDataError(msg)
-    return (
-        table.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
-        if ordered
-        else table.sort(names[:2])
-    )
+    if not ordered:
+        return table.sort(names[:2])
+    return table.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
 
 
 def _columns_of(columns: dict[str, list[Any]]) -> pl.DataFrame:
     try:
         return pl.DataFrame(columns)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        types = [
-            ", ".join(sorted({type(value).__name__ for value in column}))
-            for column in columns.values()
-        ]
+        roles = ("users are", "items", "scores")
         kinds = [
-            f"{role} {kind}"
-            for role, kind in zip(("users are", "items", "scores"), types, strict=False)
+            f"{role} {', '.join(sorted({type(value).__name__ for value in column}))}"
+            for role, column in zip(roles, columns.values(), strict=False)
         ]
         msg = (
             f"from_dict: {', '.join(kinds[:-1])} and {kinds[-1]}: each needs one type that polars "
@@ -437,9 +406,7 @@ def plan_ranks(
     """Plan ``with_rank``; with ``totals``, for a part of the users."""
     keywords.check_flag("descending", descending)
     keywords.check_flag("close_gaps", close_gaps)
-    if ties not in get_args(Ties):
-        msg = f"with_rank: ties must be one of 'item', 'order', 'expected', not {ties!r}"
-        raise ValueError(msg)
+    keywords.check_choice("with_rank: ties", ties, get_args(Ties))
     if close_gaps and (not descending or ties != "item" or "score" in columns):
         msg = (
             "with_rank(close_gaps=True) reads the rank, not a score: leave out score=, "
@@ -452,9 +419,8 @@ def plan_ranks(
     lists = judgment.unranked(readers.with_tables_beside([table], settings))
     rows = lists.run
     if close_gaps:
-        rows = judgment.renamed(rows, table.rank or "rank", "rank").with_columns(
-            rules.as_rank("rank")
-        )
+        rows = judgment.renamed(rows, table.rank or "rank", "rank")
+        rows = rows.with_columns(rules.as_rank("rank"))
         ranked = rank_order.with_places(rows, table.keys, tied=table.tied)
     else:
         rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)

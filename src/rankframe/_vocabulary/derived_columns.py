@@ -9,6 +9,7 @@ with the columns that are read and no others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import ceil, log
 from typing import Any
 
@@ -57,9 +58,8 @@ def hits(rows: Rows) -> pl.Expr:
 def _ideal_position(among: pl.Expr, text: str, keys: Sequence[str]) -> pl.Expr:
     """Position by gain, highest first, among these items."""
     gain = gain_functions.gain_named(text)
-    return terms.count(
-        pl.when(gain > 0, among).then(gain).rank("ordinal", descending=True).over(keys)
-    )
+    gains = pl.when(gain > 0, among).then(gain)
+    return terms.count(gains.rank("ordinal", descending=True).over(keys))
 
 
 @registry.column(
@@ -95,21 +95,16 @@ def _grade_or_0(_keys: Sequence[str]) -> pl.Expr:
     return terms.relevance.clip(lower_bound=0)
 
 
-registry.given_column(
+_column_in_order = partial(registry.given_column, in_ties="both", down_to_rank=True, in_order=True)
+_column_in_order(
     "ideal_place",
     "Number of the row among the user's rows in rank order, as a position in the ideal list",
     form=_place_by_grade,
-    in_ties="both",
-    down_to_rank=True,
-    in_order=True,
 )
-registry.given_column(
+_column_in_order(
     "ideal_relevance",
     "The grade at that position of the ideal list; 0 past its end",
     form=_grade_or_0,
-    in_ties="both",
-    down_to_rank=True,
-    in_order=True,
 )
 
 
@@ -158,7 +153,7 @@ def within(_rows: Rows, k: str) -> pl.Expr:
 
 
 def _length_of_list(_keys: Sequence[str], k: str) -> pl.Expr:
-    return _length(int(k) if k else None, tied=False)
+    return _length(k, tied=False)
 
 
 @registry.joined_column(
@@ -175,21 +170,20 @@ def retrieved(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     retrieved(10).
     """
     tied = rows.judged.tied
-    lengths = [_length(int(k) if k else None, tied=tied).alias(n) for n, k in names.items()]
+    lengths = [_length(k, tied=tied).alias(name) for name, k in names.items()]
     ranked = rows.lists.filter(terms.is_listed).group_by(rows.keys).agg(lengths)
     frame = frame.join(ranked, on=rows.keys, how="left")
     return frame.with_columns(pl.col(list(names)).fill_null(0))
 
 
-def _length(k: int | None, *, tied: bool) -> pl.Expr:
+def _length(k: str, *, tied: bool) -> pl.Expr:
     """Number of items at rank ≤ k; a block of ties gives as many as it has places there."""
-    if k is None:
+    if not k:
         return terms.count(pl.len())
     if not tied:
-        return terms.count((terms.rank <= k).sum())
-    return terms.count(
-        ((k - terms.rank + 1).clip(0, pl.col("tied")) / pl.col("tied")).sum().round()
-    )
+        return terms.count((terms.rank <= int(k)).sum())
+    places = (int(k) - terms.rank + 1).clip(0, pl.col("tied"))
+    return terms.count((places / pl.col("tied")).sum().round())
 
 
 @registry.column(scope="judged", of_all_rows=True, down_to_rank=True, in_ties="both")
@@ -255,9 +249,8 @@ def gains(rows: Rows, gain: str) -> pl.Expr:
 @registry.column(down_to_rank=True)
 def discounted_gains(rows: Rows) -> pl.Expr:
     """Discounted cumulated gain at this rank; null without a rank."""
-    return terms.running(
-        gain_functions.gain_of("linear") * gain_functions.discount(terms.rank), rows.keys
-    )
+    gain = gain_functions.gain_of("linear")
+    return terms.running(gain * gain_functions.discount(terms.rank), rows.keys)
 
 
 def _gains_to_rank(_keys: Sequence[str], gain: str) -> SumOfTruth:
@@ -265,42 +258,37 @@ def _gains_to_rank(_keys: Sequence[str], gain: str) -> SumOfTruth:
 
 
 def _discounted_to_rank(_keys: Sequence[str]) -> SumOfTruth:
-    return SumOfTruth(_ideal_discounted(), pl.col("ideal_rank") <= OWN_RANK)
-
-
-def _ideal_discounted() -> pl.Expr:
-    return gain_functions.gain_of("linear") * gain_functions.discount(pl.col("ideal_rank"))
+    return SumOfTruth(terms.ideal_discounted(), pl.col("ideal_rank") <= OWN_RANK)
 
 
 def _weights_from_rank(keys: Sequence[str]) -> SumOfTruth:
     below = terms.relevance.shift(-1).over(keys, order_by="ideal_rank", nulls_last=True)
     last = (terms.relevance != below).fill_null(value=True)
-    down_to = terms.running(_ideal_discounted(), keys, "ideal_rank")
+    down_to = terms.running(terms.ideal_discounted(), keys, "ideal_rank")
     return SumOfTruth(pl.when(last).then(1 / down_to), pl.col("ideal_rank") >= OWN_RANK)
 
 
-@registry.joined_column(
+_of_ideal_list = partial(
+    registry.joined_column, reads=("relevant", "ideal_rank", "graded"), down_to_rank=True
+)
+
+
+@_of_ideal_list(
     "level_weight",
     "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list",
     form=_weights_from_rank,
-    reads=("relevant", "ideal_rank", "graded"),
-    down_to_rank=True,
 )
-@registry.joined_column(
+@_of_ideal_list(
     "ideal_discounted_gains",
     "Discounted cumulated gain of the ideal list, down to this rank",
     form=_discounted_to_rank,
-    reads=("relevant", "ideal_rank", "graded"),
-    down_to_rank=True,
 )
-@registry.joined_column(
+@_of_ideal_list(
     "ideal_gains",
     "The same of the ideal list, down to this rank: ideal_gains(exponential)",
     form=_gains_to_rank,
-    reads=("relevant", "ideal_rank", "graded"),
     parameter=_gain,
     default="linear",
-    down_to_rank=True,
 )
 def _ideal_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look up the sums of the ideal list at each rank; past its end, the final ones."""
@@ -377,14 +365,14 @@ def eagerness(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     columns: list[pl.Expr] = []
     for name, text in names.items():
         goals, _, top = text.partition(";")
-        kept = 1 - gain_functions.usefulness(top) / gain_functions.need(
-            float(goals), top, pl.col("__rankframe_gains")
-        )
+        need = gain_functions.need(float(goals), top, pl.col("__rankframe_gains"))
+        kept = 1 - gain_functions.usefulness(top) / need
         columns.append(terms.product_above(kept, rows.keys, "rank").alias(name))
     return frame.with_columns(gains).with_columns(columns).drop("__rankframe_gains")
 
 
-def _persistence(text: str) -> None:
+def check_fraction(text: str) -> None:
+    """Check that a text is a number between 0 and 1."""
     if not 0 < float(text) < 1:
         raise ValueError
 
@@ -410,7 +398,7 @@ def with_tail(rows: pl.LazyFrame, tails: pl.LazyFrame, place: str, name: str) ->
     "ideal_weight",
     "The same of the ideal list alone: ideal_weight(0.9)",
     reads=("retrieved", "graded"),
-    parameter=_persistence,
+    parameter=check_fraction,
     default="0.95",
 )
 @registry.joined_column(
@@ -418,7 +406,7 @@ def with_tail(rows: pl.LazyFrame, tails: pl.LazyFrame, place: str, name: str) ->
     "Σ p^(d − 1)/d over the depths d at which this list and the ideal list both hold the item, "
     "equal grades in the order of this list; for p = 0.9: common_weight(0.9)",
     reads=("retrieved", "graded"),
-    parameter=_persistence,
+    parameter=check_fraction,
     default="0.95",
 )
 def _overlap_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:

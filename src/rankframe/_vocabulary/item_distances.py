@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from rankframe.errors import RankingDataError
+from rankframe._tables import rules
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -156,7 +156,5 @@ def _vectors(items: pl.DataFrame, of: str) -> Array:
 
 
 def _raise_bad_vector(items: pl.DataFrame, of: str, bad: pl.Series, why: str) -> None:
-    row = items.filter(bad).head(1).drop("__rankframe_place").row(0, named=True)
-    shown = ", ".join(f"{name}={value!r}" for name, value in row.items())
-    msg = f"items=, column {of!r}: a vector cannot be compared: {why}. Offending row: {shown}"
-    raise RankingDataError(msg)
+    rows = items.filter(bad).drop("__rankframe_place")
+    rules.raise_if_any(rows, "items=", of, f"a vector cannot be compared: {why}")

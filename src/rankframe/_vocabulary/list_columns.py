@@ -8,56 +8,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import polars as pl
 
-from rankframe._request import registry
+from rankframe._request import keywords, registry, share_names
 from rankframe._tables import rank_order, readers
 from rankframe._tables.table import Table
+from rankframe._vocabulary import derived_columns
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe.errors import RankingDataError
 
-_OF_HISTORY: dict[str, Any] = {
-    "source": "history",
-    "of_lists": True,
-    "of_all_rows": True,
-    "in_ties": "both",
-}
+_column = partial(
+    registry.joined_column,
+    source="history",
+    of_lists=True,
+    of_all_rows=True,
+    in_ties="both",
+)
 _PAIR = "__rankframe_pair"
 _popularity = pl.col("popularity")
 
 
-def _share(text: str) -> None:
-    if not 0 < float(text) < 1:
-        raise ValueError
-
-
-@registry.joined_column(
+@_column(
     "tail",
     "The item is not among the most popular ones that hold 80 % of the rows of the history, nor "
     "as popular as these; another share of the rows: tail(0.9)",
-    parameter=_share,
+    parameter=derived_columns.check_fraction,
     default="0.8",
-    **_OF_HISTORY,
 )
-@registry.joined_column(
+@_column(
     "popularity_quantile",
     "Rank of the popularity among the items of the history, 1 = most popular, equal ones averaged, "
     "divided by their number; 0 where nobody had the item",
-    **_OF_HISTORY,
 )
-@registry.joined_column(
+@_column(
     "popularity_rank",
     "Place of the popularity, 1 = most popular, equal ones at one place without gaps; null where "
     "nobody had the item",
-    **_OF_HISTORY,
 )
-@registry.joined_column(
+@_column(
     "popularity",
     "Rows of the history that have the item: the users who had it; 0 where nobody had it",
-    **_OF_HISTORY,
 )
 def _of_items(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the history by item."""
@@ -87,8 +79,8 @@ def popularities(history: Table, item: str) -> pl.LazyFrame:
     return history.frame.group_by(keys).agg(popularity=pl.len().cast(pl.Int64))
 
 
-@registry.joined_column("history_rows", "Rows of the history", **_OF_HISTORY)
-@registry.joined_column("history_users", "Users of the history", **_OF_HISTORY)
+@_column("history_rows", "Rows of the history")
+@_column("history_users", "Users of the history")
 def _of_history(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the whole history."""
     history, user = rows.judged.inputs["history"], rows.keys[-1]
@@ -97,10 +89,10 @@ def _of_history(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
     return with_numbers(frame, history.frame, history.by, counts)
 
 
-@registry.joined_column(
+@_column(
     "catalogue",
     "Number of items of the catalogue: those of items=, else of the history",
-    **{**_OF_HISTORY, "source": "items or history"},
+    source="items or history",
 )
 def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the items."""
@@ -114,10 +106,9 @@ def catalogue(inputs: Mapping[str, Table]) -> Table:
     return inputs["items"] if "items" in inputs else inputs["history"]
 
 
-@registry.joined_column(
+@_column(
     "profile_popularity",
     "Mean popularity of the items that the user had; null for one without a history",
-    **_OF_HISTORY,
 )
 def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look up the popularity of each row of the history."""
@@ -130,7 +121,7 @@ def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
     return frame.join(profiles, on=[*history.by, user], how="left")
 
 
-@registry.joined_column("seen", "The user had the item before", **_OF_HISTORY)
+@_column("seen", "The user had the item before")
 def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look for the pairs of user and item in the history."""
     history = rows.judged.inputs["history"]
@@ -144,10 +135,10 @@ def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     return joined.with_columns(pl.col(name).fill_null(value=False) for name in names)
 
 
-@registry.joined_column(
+@_column(
     "other_rank",
     "Rank of the item in the user's list of the other run; null where that run lacks it",
-    **{**_OF_HISTORY, "source": "other"},
+    source="other",
 )
 def _of_other(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look up the item in the other run."""
@@ -172,11 +163,6 @@ _OF_PAIRS: dict[str, Any] = {
 }
 
 
-def _of_pair(text: str) -> None:
-    if ";" in text:
-        raise ValueError
-
-
 @registry.joined_column(
     "distance_above",
     "Σ of the distance to each item above whose values are known: distance_above(genre;cosine)",
@@ -187,7 +173,7 @@ def _of_pair(text: str) -> None:
     "pairs_above",
     "Number of items above whose values are known: pairs_above(genre); null where the item's own "
     "values are not",
-    parameter=_of_pair,
+    parameter=share_names.values,
     **_OF_PAIRS,
 )
 def _above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
@@ -197,24 +183,14 @@ def _above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.Lazy
     for name, text in names.items():
         of, _, distance = text.partition(";")
         by_column.setdefault(column_of_values(items, item, of), {})[name] = distance
-    schema = dict(frame.collect_schema())
+    schema, on = dict(frame.collect_schema()), [*items.by, item]
     for of, distances in by_column.items():
         for distance in distances.values():
             _check_distance(items.schema[of], of, distance)
-        values = items.frame.select(*items.by, item, of).drop_nulls(of)
+        values = items.frame.select(*on, of).drop_nulls(of)
         schema |= {n: pl.Float64() if distances[n] else pl.Int64() for n in distances}
-        frame = frame.map_batches(
-            partial(
-                _with_distances,
-                values=values,
-                item_keys=[*items.by, item],
-                keys=keys,
-                of=of,
-                distances=distances,
-            ),
-            schema=schema,
-            slice_pushdown=False,
-        )
+        add = partial(_with_distances, values=values, on=on, keys=keys, of=of, distances=distances)
+        frame = frame.map_batches(add, schema=schema, slice_pushdown=False)
     return frame
 
 
@@ -222,7 +198,7 @@ def _with_distances(
     frame: pl.DataFrame,
     *,
     values: pl.LazyFrame,
-    item_keys: Sequence[str],
+    on: Sequence[str],
     keys: Sequence[str],
     of: str,
     distances: Mapping[str, str],
@@ -231,10 +207,10 @@ def _with_distances(
 
     place, row = "__rankframe_place", "__rankframe_row"
     items = values.with_row_index(place).collect()
-    listed = frame.with_row_index(row).filter("listed").select(row, *keys, *item_keys[-1:], "rank")
+    listed = frame.with_row_index(row).filter("listed").select(row, *keys, *on[-1:], "rank")
     # most runs are in order; checking this takes a twentieth of the time of a sort
-    places = items.select(*item_keys, place)
-    listed = listed.join(places, on=item_keys, maintain_order="left")
+    places = items.select(*on, place)
+    listed = listed.join(places, on=on, maintain_order="left")
     if not _in_order(listed, [*keys, "rank"]):
         listed = listed.sort(*keys, "rank")
     new = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
@@ -246,11 +222,8 @@ def _with_distances(
         for name, distance in distances.items()
     ]
     distance_rows = listed.select(row, *columns)
-    return (
-        frame.with_row_index(row)
-        .join(distance_rows, on=row, how="left", maintain_order="left")
-        .drop(row)
-    )
+    rows = frame.with_row_index(row)
+    return rows.join(distance_rows, on=row, how="left", maintain_order="left").drop(row)
 
 
 def _in_order(rows: pl.DataFrame, columns: Sequence[str]) -> bool:
@@ -279,9 +252,7 @@ def _check_distance(dtype: pl.DataType, of: str, distance: str) -> None:
         kind, other = ("vectors", "euclidean2") if of_numbers else ("sets", "hamming")
         msg = f"of={of}: distance={distance} is not one of {kind}: use cosine or {other}"
         raise ValueError(msg)
-    if find_spec("numpy") is None:
-        msg = "distances need numpy: pip install 'rankframe[stats]'"
-        raise ImportError(msg)
+    keywords.need_numpy("distances")
 
 
 # ------------------------------------------------------------------ steps of derivations
@@ -313,8 +284,8 @@ def with_numbers(
 def column_of_values(items: Table, item: str, of: str) -> str:
     """Find the column of the catalogue that ``of=`` names, or its only one of lists."""
     if of:
-        if of not in items.schema or of in (item, *items.by):
-            has = [name for name in items.schema if name not in (item, *items.by)]
+        has = [name for name in items.schema if name not in (item, *items.by)]
+        if of not in has:
             from difflib import get_close_matches
 
             near = get_close_matches(of, has, n=1)

@@ -117,14 +117,9 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
             frame = frame.filter(was_graded)
     if judged.settings.least_gain is not None:
         frame = frame.drop(terms.WAS_GRADED)
+    item, types, alone = judged.item, judged.types, rows.alone
     frame = rank_order.in_rank_order(
-        frame,
-        rows.keys,
-        judged.item,
-        judged.types,
-        bounds,
-        alone=rows.alone,
-        numbered=rows.numbered,
+        frame, rows.keys, item, types, bounds, alone=alone, numbered=rows.numbered
     )
     if not over_judged:
         frame = frame.with_columns(relevant)
@@ -230,11 +225,9 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
 def _expression(name: str, rows: Rows) -> pl.Expr:
     column = registry.COLUMNS[name.partition("(")[0]]
     assert column.derive is not None
-    return (
-        column.derive(rows)
-        if column.parameter is None
-        else column.derive(rows, registry.parameter_text(name, column))
-    )
+    if column.parameter is None:
+        return column.derive(rows)
+    return column.derive(rows, registry.parameter_text(name, column))
 
 
 def _check_parameter(name: str, column: Column) -> None:

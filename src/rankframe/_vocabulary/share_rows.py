@@ -7,6 +7,7 @@ A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -25,42 +26,26 @@ _HAD, _THERE, _LISTS = "__rankframe_had", "__rankframe_there", "__rankframe_list
 _rank = pl.col("rank")
 
 
-_OF_SHARES: dict[str, Any] = {
-    "scope": "shares",
-    "source": "shares",
-    "of_lists": True,
-    "in_ties": "both",
-}
-registry.given_column(
+_column = partial(
+    registry.given_column, scope="shares", source="shares", of_lists=True, in_ties="both"
+)
+_column(
     "exposure",
     "Σ of the weights of the ranks at which the value is listed, 0 if it is not listed: "
     "exposure(genre;all;log;10)",
     parameter=share_names.exposure,
-    **_OF_SHARES,
 )
-registry.given_column(
-    "share",
-    "Exposure / Σ exposure: share(genre;all;log;10)",
-    parameter=share_names.exposure,
-    **_OF_SHARES,
-)
-registry.given_column(
+_column("share", "Exposure / Σ exposure: share(genre;all;log;10)", parameter=share_names.exposure)
+_column(
     "target",
     "The share that the value should have: target(genre;all;catalogue)",
     parameter=share_names.target,
-    **_OF_SHARES,
 )
-registry.given_column(
-    "values",
-    "Number of values in the catalogue: values(genre)",
-    parameter=share_names.values,
-    **_OF_SHARES,
-)
-registry.given_column(
+_column("values", "Number of values in the catalogue: values(genre)", parameter=share_names.values)
+_column(
     "lists",
     "Number of lists; of those that have an item down to rank 10: lists(10)",
     parameter=derived_columns.check_cut,
-    **_OF_SHARES,
 )
 
 
@@ -116,7 +101,7 @@ def exposures(shares: Shares, names: Iterable[str], *, per_list: bool = False) -
     weights = {share_names.exposure_name(share): share for share in columns} or {
         f"exposure({kind.of};{kind.over};none;)": ShareName("", "exposure", kind.of, kind.over)
     }
-    rows = _with_values(_listed(shares, weights.values()), shares)
+    rows = _with_values(_listed(shares, list(weights.values())), shares)
     part = pl.lit(1.0) if shares.single else pl.col(_PART)
     sums = [_sum_of(share, part, single=shares.single).alias(n) for n, share in weights.items()]
     exposed = rows.group_by(*keys, VALUE).agg(sums)
@@ -169,13 +154,10 @@ def with_targets(
 
 def with_shares(rows: pl.LazyFrame, names: Iterable[str], keys: Sequence[str]) -> pl.LazyFrame:
     """Add shares to exposures, and divide targets by their sum."""
-    columns = list(share_names.parsed(names))
-    shares = {
-        share.name: pl.col(share_names.exposure_name(share))
-        for share in columns
-        if share.word == "share"
-    } | {share.name: pl.col(share.name) for share in columns if share.word == "target"}
-    return rows.with_columns(_normed(value, keys).alias(name) for name, value in shares.items())
+    columns = [share for share in share_names.parsed(names) if share.word in ("share", "target")]
+    return rows.with_columns(
+        _normed(pl.col(_name_of_sum(share)), keys).alias(share.name) for share in columns
+    )
 
 
 def with_counts(rows: pl.LazyFrame, shares: Shares, names: Iterable[str]) -> pl.LazyFrame:
@@ -198,10 +180,11 @@ def with_counts(rows: pl.LazyFrame, shares: Shares, names: Iterable[str]) -> pl.
 
 def columns_of_sums(names: Iterable[str]) -> list[str]:
     """Return the names of the exposures and targets from which the shares are made."""
-    return [
-        share.name if share.word == "target" else share_names.exposure_name(share)
-        for share in share_names.parsed(names)
-    ]
+    return list(map(_name_of_sum, share_names.parsed(names)))
+
+
+def _name_of_sum(share: ShareName) -> str:
+    return share.name if share.word == "target" else share_names.exposure_name(share)
 
 
 def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:
@@ -217,11 +200,9 @@ def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:
 
 def public_name(of: str, inputs: Mapping[str, Table], item: str) -> str:
     """Return the name of the column of values in the caller's tables."""
-    return (
-        item
-        if of in ("item", "shown")
-        else list_columns.column_of_values(inputs["items"], item, of)
-    )
+    if of in ("item", "shown"):
+        return item
+    return list_columns.column_of_values(inputs["items"], item, of)
 
 
 def check_shares(
@@ -249,9 +230,8 @@ def check_shares(
 # ------------------------------------------------------------------ exposure
 
 
-def _listed(shares: Shares, columns: Iterable[ShareName]) -> pl.LazyFrame:
+def _listed(shares: Shares, columns: Sequence[ShareName]) -> pl.LazyFrame:
     """Return the rows of the lists, no deeper than the greatest cut-off."""
-    columns = list(columns)
     names = ["relevant"] if any(share.weight == "hit" for share in columns) else []
     rows = _lists(shares, *names)
     cuts = [share.k for share in columns]
@@ -294,22 +274,16 @@ def _length(share: ShareName) -> str:
 
 def _with_values(rows: pl.LazyFrame, shares: Shares) -> pl.LazyFrame:
     """Return one row per value of an item; what is not in the catalogue is left out."""
-    judged = shares.judged
-    if not shares.whole:
-        return _split(rows, judged, shares.kind.of)
-    rows = rows.with_columns(pl.col(judged.item).alias(VALUE))
-    if not _is_joined(shares.kind, judged.inputs):
+    judged, kind = shares.judged, shares.kind
+    if shares.whole:
+        rows = rows.with_columns(pl.col(judged.item).alias(VALUE))
+    if not _is_joined(kind, judged.inputs):
         return rows
-    has, items = rows.collect_schema(), list_columns.catalogue(judged.inputs)
+    items, has = _catalogue(judged, kind.of), rows.collect_schema()
+    values = items.frame.select(*items.by, judged.item).unique()
+    values = values if shares.whole else _parts(judged, kind.of)
     on = [*(name for name in items.by if name in has), judged.item]
-    return rows.join(items.frame.select(*items.by, judged.item).unique(), on=on)
-
-
-def _split(rows: pl.LazyFrame, judged: Judged, of: str) -> pl.LazyFrame:
-    """Return one row per value of an item, each with an equal part; unknown items are left out."""
-    has = rows.collect_schema()
-    keys = [name for name in _catalogue(judged, of).by if name in has]
-    return rows.join(_parts(judged, of), on=[*keys, judged.item])
+    return rows.join(values, on=on)
 
 
 def _parts(judged: Judged, of: str) -> pl.LazyFrame:

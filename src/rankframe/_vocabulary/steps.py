@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from rankframe._request import gain_functions, labels
+from rankframe._tables import adapters, rank_order
 from rankframe._vocabulary import terms
 from rankframe._vocabulary.scope_rows import Rows
 
@@ -86,11 +87,7 @@ def ideal_list(frame: pl.LazyFrame, keys: Sequence[str], names: Mapping[str, str
     def down(value: pl.Expr, *, reverse: bool = False) -> pl.Expr:
         return value.cum_sum(reverse=reverse).over(keys, order_by="ideal_rank")
 
-    last = (
-        (terms.relevance != terms.relevance.shift(-1))
-        .over(keys, order_by="ideal_rank")
-        .fill_null(value=True)
-    )
+    last = (terms.relevance != terms.relevance.shift(-1)).over(keys, order_by="ideal_rank")
     level = pl.when("__rankframe_last").then(1 / pl.col("ideal_discounted_gains")).otherwise(0.0)
     gains = (
         down(gain_functions.gain_named(gain)).alias(name)
@@ -102,10 +99,8 @@ def ideal_list(frame: pl.LazyFrame, keys: Sequence[str], names: Mapping[str, str
         .select(*keys, "relevance", "relevant", "ideal_rank")
         .with_columns(
             *gains,
-            ideal_discounted_gains=down(
-                gain_functions.gain_of("linear") * gain_functions.discount(pl.col("ideal_rank"))
-            ),
-            __rankframe_last=last,
+            ideal_discounted_gains=down(terms.ideal_discounted()),
+            __rankframe_last=last.fill_null(value=True),
         )
         .with_columns(level_weight=down(level, reverse=True))
         .drop("relevance", "relevant", "__rankframe_last")
@@ -133,30 +128,21 @@ def greedy_ideals(
             ideals = ideals.join(ideal.rename({"place": name}), on=[*ordered], how="left")
         return ideals
 
-    return subtopics.map_batches(
-        order,
-        schema={**ordered, **dict.fromkeys(names, pl.Int64())},
-        predicate_pushdown=False,
-        projection_pushdown=False,
-        slice_pushdown=False,
-    )
+    return adapters.in_one_step(subtopics, order, {**ordered, **dict.fromkeys(names, pl.Int64())})
 
 
 def _greedy_ideal(
     left: pl.DataFrame, keys: list[str], item: str, alpha: float, depth: int
 ) -> pl.DataFrame:
     """Take the next item of all users in one pass; of equal ones the higher one, as in ndeval."""
-    tie = pl.col(item)
-    if isinstance(left.schema[item], pl.Categorical | pl.Enum):
-        tie = tie.cast(pl.String)
+    tie = rank_order.as_comparable(item, left.schema[item])
     taken = [left.select(*keys, item, place=pl.lit(0, pl.Int64)).clear()]
     left = left.with_columns(gain=1.0)
     while not left.is_empty() and len(taken) <= depth:
         # summation order changes the last bits of equal sums
         adds = left.group_by(*keys, item).agg(pl.col("gain").sum().round(12))
-        best = adds.sort("gain", tie, descending=True).unique(
-            keys, keep="first", maintain_order=True
-        )
+        adds = adds.sort("gain", tie, descending=True)
+        best = adds.unique(keys, keep="first", maintain_order=True)
         best = best.select(*keys, item, place=pl.lit(len(taken), pl.Int64))
         taken.append(best)
         covered = left.join(best, on=[*keys, item]).select(*keys, "subtopic", covered=True)
@@ -174,9 +160,8 @@ def lower_below(frame: pl.LazyFrame, keys: list[str], item: str, *, tied: bool) 
     Two grades differ first in one binary digit of their places among the user's grades. So each row
     appears once per digit, and counts the pairs that this digit decides.
     """
-    place, digits, power, count = (
-        f"{labels.INNER}{x}" for x in ("place", "digits", "power", "count")
-    )
+    names = ("place", "digits", "power", "count")
+    place, digits, power, count = (f"{labels.INNER}{name}" for name in names)
     number = terms.count(terms.relevance.rank("dense").over(keys)) - 1
     # if a logarithm rounds up, one more digit decides nothing
     most = (pl.col(place).max().over(keys) + 1).log(2).floor().cast(pl.Int64) + 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from rankframe._request import labels
+from rankframe._request import gain_functions, labels
 
 rank = pl.col("rank")
 relevance = pl.col("relevance")
@@ -20,6 +20,11 @@ IS_EMPTIED = f"{labels.INNER}is_emptied"
 
 #: whether the grade was > 0 before grades below ``gains_from`` became 0
 WAS_GRADED = f"{labels.INNER}was_graded"
+
+
+def ideal_discounted() -> pl.Expr:
+    """Discounted gain at its place in the ideal list."""
+    return gain_functions.gain_of("linear") * gain_functions.discount(pl.col("ideal_rank"))
 
 
 def running(value: pl.Expr, keys: Sequence[str], order: str = "rank") -> pl.Expr:

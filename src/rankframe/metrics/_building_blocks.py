@@ -60,9 +60,14 @@ def expected_as(
     return decorate
 
 
+def inside(position: pl.Expr, k: Cut) -> pl.Expr:
+    """A position among the first k; without k, any."""
+    return position.is_not_null() if k is None else position <= k
+
+
 def within(k: Cut) -> pl.Expr:
     """A relevant item among the first k."""
-    return relevant & _inside(rank, k)
+    return relevant & inside(rank, k)
 
 
 def _expected_chance_within(k: Cut) -> pl.Expr:
@@ -73,7 +78,7 @@ def _expected_chance_within(k: Cut) -> pl.Expr:
 @expected_as(_expected_chance_within)
 def chance_within(k: Cut) -> pl.Expr:
     """1 for an item among the first k, else 0."""
-    return _inside(rank, k).fill_null(value=False).cast(pl.Float64)
+    return inside(rank, k).fill_null(value=False).cast(pl.Float64)
 
 
 def _expected_count_within(which: pl.Expr, k: Cut) -> pl.Expr:
@@ -86,7 +91,7 @@ def _expected_count_within(which: pl.Expr, k: Cut) -> pl.Expr:
 @expected_as(_expected_count_within)
 def count_within(which: pl.Expr, k: Cut) -> pl.Expr:
     """Number of these items among the first k."""
-    return (which & _inside(rank, k)).sum().cast(pl.Int64)
+    return (which & inside(rank, k)).sum().cast(pl.Int64)
 
 
 def hits_within(k: Cut) -> pl.Expr:
@@ -134,7 +139,7 @@ def _expected_first_reciprocal(k: int | None) -> pl.Expr:
 def first_reciprocal(k: int | None) -> pl.Expr:
     """1 / rank of the first relevant item among the first k, or 0."""
     first = pl.when(within(None)).then(rank).min()  # one minimum for all cut-offs
-    return pl.when(first.is_not_null() if k is None else first <= k).then(1 / first).otherwise(0.0)
+    return pl.when(inside(first, k)).then(1 / first).otherwise(0.0)
 
 
 def _expected_reciprocals(k: int | None) -> pl.Expr:
@@ -185,7 +190,7 @@ def discount_within(k: int | None, by: Discounting = None) -> pl.Expr:
     """The discount of an item's rank, 0 below k."""
     if by is not None:
         return discount_down_to(k, rank, by)
-    return pl.when(_inside(rank, k)).then(pl.col("rank_discount")).otherwise(0.0)
+    return pl.when(inside(rank, k)).then(pl.col("rank_discount")).otherwise(0.0)
 
 
 def _expected_persistence(p: float, k: int | None = None) -> pl.Expr:
@@ -219,10 +224,7 @@ def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
 
 def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
     """(hits + β·gains) / (rank + β·ideal gains), at a rank."""
-    gains, ideal = (
-        pl.col(of_gain("gains", gain)),
-        pl.col(of_gain("ideal_gains", gain)),
-    )
+    gains, ideal = (pl.col(of_gain(column, gain)) for column in ("gains", "ideal_gains"))
     return (hits + beta * gains) / (rank + beta * ideal)
 
 
@@ -239,7 +241,7 @@ def _expected_shared_gains(gain: Gain, k: int | None) -> pl.Expr:
 def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
     """Shared gain / rank, at a rank; 0 below k."""
     shared = pl.col(of_gain("shared", gain))
-    return pl.when(_inside(rank, k)).then(shared / rank).otherwise(0.0)
+    return pl.when(inside(rank, k)).then(shared / rank).otherwise(0.0)
 
 
 def _expected_places_left(k: int) -> pl.Expr:
@@ -354,18 +356,18 @@ def ideal_gain_sum(gain: Gain, k: Cut, by: Discounting = None) -> pl.Expr:
     gains = binary if gain == "binary" else gain_of(gain, grade)
     if by is not None:
         return (gains * discount_down_to(k, place, by)).sum()
-    return (gains * pl.when(_inside(place, k)).then(pl.col("place_discount")).otherwise(0.0)).sum()
+    return (gains * pl.when(inside(place, k)).then(pl.col("place_discount")).otherwise(0.0)).sum()
 
 
 def discount_down_to(k: Cut, position: pl.Expr, by: Discounting = None) -> pl.Expr:
     """The discount of a position, 0 below k."""
-    return pl.when(_inside(position, k)).then(discount(position, by)).otherwise(0.0)
+    return pl.when(inside(position, k)).then(discount(position, by)).otherwise(0.0)
 
 
 def persistence_down_to(k: pl.Expr | int | None, position: pl.Expr, p: float) -> pl.Expr:
     """(1 − p)·p^(position − 1), 0 below k."""
     weight = (1 - p) * pl.lit(p).pow(position - 1)
-    return pl.when(_inside(position, k)).then(weight).otherwise(0.0)
+    return pl.when(inside(position, k)).then(weight).otherwise(0.0)
 
 
 def in_list(k: int | None) -> pl.Expr:
@@ -434,15 +436,9 @@ def where_relevant(value: pl.Expr) -> pl.Expr:
     return pl.when(relevant.any()).then(value)
 
 
-def check_persistence(p: float) -> None:
-    """Check the chance that a reader goes on to the next item."""
-    if not 0 < p < 1:
-        msg = f"p must be a number between 0 and 1, not {p}"
-        raise ValueError(msg)
-
-
-def _inside(position: pl.Expr, k: Cut) -> pl.Expr:
-    return position.is_not_null() if k is None else position <= k
+def where_graded(value: pl.Expr) -> pl.Expr:
+    """Null for a user without an item of grade > 0."""
+    return pl.when((relevance > 0).any()).then(value)
 
 
 def _places(k: Cut) -> pl.Expr:

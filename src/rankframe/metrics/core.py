@@ -46,6 +46,7 @@ from rankframe.metrics._building_blocks import (
     returned,
     share,
     total,
+    where_graded,
     where_relevant,
 )
 
@@ -197,12 +198,7 @@ def recall_at(
     >>> judged.rank.evaluate(rf.recall_at(1)).item(0, "recall@1")
     0.5
     """
-    return where_relevant(
-        share(
-            hits_within(k),
-            R if divide_by == "relevant" else attainable(k),
-        )
-    )
+    return where_relevant(share(hits_within(k), R if divide_by == "relevant" else attainable(k)))
 
 
 @labelled(
@@ -295,13 +291,8 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
 @labelled(
     "hit",
     aliases={
-        "hit_rate": "hit",
-        "hitrate": "hit",
-        "hr": "hit",
-        "success": "hit",
-        "accuracy": "hit",
-        "top_k_accuracy": "hit",
-        "recall_any": "hit",
+        **dict.fromkeys(("hit_rate", "hitrate", "hr", "success", "accuracy"), "hit"),
+        **dict.fromkeys(("top_k_accuracy", "recall_any"), "hit"),
         "success_{}": "hit@{}",
     },
     extremes="none or all",
@@ -628,8 +619,7 @@ def ndcg_at(
     divisor = {
         "truth": lambda: best,
         "returned": lambda: gain_sum(
-            gain,
-            discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), by),
+            gain, discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), by)
         ),
         "perfect": lambda: _perfect_ideal(k, gain, by),
         "same_length": lambda: ideal_gain_sum(gain, returned(k), by),
@@ -644,9 +634,7 @@ def ndcg_at(
 @labelled(
     "r_precision",
     aliases={
-        "rprec": "r_precision",
-        "rprecision": "r_precision",
-        "r-precision": "r_precision",
+        **dict.fromkeys(("rprec", "rprecision", "r-precision"), "r_precision"),
         "Rprec_mult_{}": "r_precision(multiple={})",
     },
     in_words="If we show as many items as a user wants, how many of them are right?",
@@ -913,15 +901,12 @@ def _perfect_ideal(k: int | None, gain: Gain, by: Discounting) -> pl.Expr:
 
 def _where_graded(gain: Gain, value: pl.Expr) -> pl.Expr:
     """Null for a user without an item of grade > 0, unless grade 0 has a gain."""
-    return value if has_gain_of_zero(gain) else pl.when((pl.col("relevance") > 0).any()).then(value)
+    return value if has_gain_of_zero(gain) else where_graded(value)
 
 
 def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
-    measure = share(
-        (1 + weight) * hits_within(k),
-        weight * R + (n if k is None else k),
-    )
+    measure = share((1 + weight) * hits_within(k), weight * R + (n if k is None else k))
     return measure.clip(upper_bound=1)  # 1 + β² may round up
 
 

@@ -10,11 +10,12 @@ from math import log2
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import discount
 from rankframe._request.labels import labelled
 from rankframe._request.parameters import as_text
 from rankframe.metrics._building_blocks import (
-    check_persistence,
+    inside,
     rank,
     relevant,
     where_relevant,
@@ -236,7 +237,7 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     >>> judged.rank.evaluate(rf.nrbp()).item(0, "nrbp")
     0.65625
     """
-    check_persistence(p)
+    keywords.check_fraction("p", p)
     weight = pl.lit(p).pow(rank - 1)
     return _share_of_bound((1 - (1 - alpha) * p) * _novelty(alpha, weight, None) / _S)
 
@@ -274,7 +275,7 @@ def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.nnrbp()).item(0, "nnrbp"), 4)
     0.7778
     """
-    check_persistence(p)
+    keywords.check_fraction("p", p)
     return _of_ideal(alpha, lambda position: pl.lit(p).pow(position - 1), None)
 
 
@@ -384,18 +385,14 @@ def subtopic_recall_at(k: int | None = None) -> pl.Expr:
 
 
 def _novelty(
-    alpha: float,
-    weight: pl.Expr,
-    k: int | None,
-    position: pl.Expr = rank,
-    seen: pl.Expr = _seen,
+    alpha: float, weight: pl.Expr, k: int | None, position: pl.Expr = rank, seen: pl.Expr = _seen
 ) -> pl.Expr:
     """Σ (1 − α)^(items of the subtopic above) · weight over the relevant rows at position ≤ k."""
     if alpha > 1:
         msg = f"alpha must be a number from 0 to 1, not {alpha}"
         raise ValueError(msg)
-    inside = relevant & (position.is_not_null() if k is None else position <= k)
-    return pl.when(inside).then(pl.lit(1 - alpha).pow(seen - 1) * weight).sum()
+    counts = relevant & inside(position, k)
+    return pl.when(counts).then(pl.lit(1 - alpha).pow(seen - 1) * weight).sum()
 
 
 def _share_of_bound(share: pl.Expr) -> pl.Expr:

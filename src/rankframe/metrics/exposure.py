@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import divided
 from rankframe._request.labels import labelled
 from rankframe._request.parameters import ColumnName, OptionalColumn, Weight, as_text
-from rankframe.metrics._building_blocks import check_persistence
+from rankframe._request.share_names import Over, Target
 
 __all__ = [
     "awrf_at",
@@ -27,9 +28,6 @@ __all__ = [
     "gini_at",
     "personalization_at",
 ]
-
-Over: TypeAlias = Literal["all", "user"]
-Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
 
 
 @labelled(
@@ -290,8 +288,8 @@ def disparity_at(
     >>> round(run.rank.evaluate(rf.disparity_at(2, of="genre"), items=items).item(0, 1), 4)
     0.4583
     """
-    share, wanted = _share(k, of, over, weight), _target(k, of, over, target)
-    return _apart(share, wanted, distance, _checked("disparity", alpha))
+    keywords.check_fraction("disparity_at: alpha", alpha)
+    return _apart(_share(k, of, over, weight), _target(k, of, over, target), distance, alpha)
 
 
 @labelled(
@@ -348,8 +346,9 @@ def calibration_at(
     >>> run.rank.evaluate(calibration, items=items, history=history).item(0, 1)
     0.125
     """
+    keywords.check_fraction("calibration_at: alpha", alpha)
     share, target = _share(k, of, "user", weight), _target(k, of, "user", "history")
-    return _apart(share, target, distance, _checked("calibration", alpha))
+    return _apart(share, target, distance, alpha)
 
 
 @labelled("awrf", in_words="Do providers receive the share of attention that they should?")
@@ -474,7 +473,7 @@ def ee_disparity_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run.rank.per_user(rf.ee_disparity_at(), items=items)["ee_disparity"].to_list()
     [1.25, 1.0]
     """
-    check_persistence(p)
+    keywords.check_fraction("p", p)
     return (_exposure(k, "shown", "user", p) ** 2).sum()
 
 
@@ -510,7 +509,7 @@ def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run.rank.evaluate(rf.ee_relevance_at(), truth=truth).item(0, "ee_relevance")
     1.0
     """
-    check_persistence(p)
+    keywords.check_fraction("p", p)
     return _where_relevant((_exposure(k, "shown", "user", p) * _due(p)).sum())
 
 
@@ -548,7 +547,7 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run.rank.evaluate(rf.ee_loss_at(), truth=truth).item(0, "ee_loss")
     0.5
     """
-    check_persistence(p)
+    keywords.check_fraction("p", p)
     return _where_relevant(((_exposure(k, "shown", "user", p) - _due(p)) ** 2).sum())
 
 
@@ -574,13 +573,6 @@ def _target(k: int | None, of: str | None, over: str, what: str) -> pl.Expr:
         return target
     target = pl.when(_is_shown(k, of, over)).then(target)
     return pl.when(target.sum() > 0).then(target / target.sum())
-
-
-def _checked(label: str, alpha: float) -> float:
-    if not 0 < alpha < 1:
-        msg = f"{label}_at: alpha must be a number between 0 and 1, not {alpha!r}"
-        raise ValueError(msg)
-    return alpha
 
 
 def _apart(share: pl.Expr, target: pl.Expr, distance: str, alpha: float) -> pl.Expr:

@@ -5,10 +5,11 @@ and ``other=``; a truth is needed only where a metric reads ``relevant``.
 """
 
 from math import inf
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import divided
 from rankframe._request.labels import labelled
 from rankframe._request.parameters import OptionalColumn, Weight
@@ -37,6 +38,8 @@ __all__ = [
     "unseen_at",
 ]
 
+DivideBy: TypeAlias = Literal["returned", "k"]
+
 _popularity = pl.col("popularity")
 _users = pl.col("history_users")
 _rows = pl.col("history_rows")
@@ -55,7 +58,7 @@ def popularity_at(
     k: int | None = None,
     *,
     out_of: Literal["rows", "users"] | None = None,
-    divide_by: Literal["returned", "k"] = "returned",
+    divide_by: DivideBy = "returned",
 ) -> pl.Expr:
     """
     Popularity: the mean over the list down to k of popularity, the rows of the history per item.
@@ -104,7 +107,7 @@ def novelty_at(
     out_of: Literal["users", "rows"] = "users",
     new: Literal["one", "zero", "skip"] = "one",
     normalize: bool = False,
-    divide_by: Literal["returned", "k"] = "returned",
+    divide_by: DivideBy = "returned",
 ) -> pl.Expr:
     """
     Novelty: the mean over the list down to k of −log2(popularity / users), in bits.
@@ -164,9 +167,7 @@ def novelty_at(
     higher_is_better=None,
     in_words="Where are the items we show in the ranking by popularity?",
 )
-def popularity_quantile_at(
-    k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned"
-) -> pl.Expr:
+def popularity_quantile_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.Expr:
     """
     Popularity quantile: the mean over the list down to k of the rank of popularity / items.
 
@@ -211,7 +212,7 @@ def tail_at(
     *,
     head: float = 0.8,
     count: bool = False,
-    divide_by: Literal["returned", "k"] = "returned",
+    divide_by: DivideBy = "returned",
 ) -> pl.Expr:
     """
     Long tail: the share of the list down to k that is in the tail, beyond the most popular items.
@@ -247,9 +248,7 @@ def tail_at(
     >>> run.rank.evaluate(rf.tail_at(2, head=0.5), history=history).item(0, "tail(head=0.5)@2")
     0.5
     """
-    if not 0 < head < 1:
-        msg = f"tail_at: head must be a number between 0 and 1, not {head!r}"
-        raise ValueError(msg)
+    keywords.check_fraction("tail_at: head", head)
     # as numbers, since a sum of booleans is unsigned
     in_tail = pl.col("tail" if head == 0.8 else f"tail({head!r})").cast(pl.Float64)
     if count:
@@ -258,7 +257,7 @@ def tail_at(
 
 
 @labelled("unseen", in_words="How much of what we show is new to this user?")
-def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
+def unseen_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.Expr:
     """
     Unseen: the share of the list down to k that the user did not have before.
 
@@ -290,7 +289,7 @@ def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "re
 
 
 @labelled("new", in_words="How much of what we show is new to everyone?")
-def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
+def new_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.Expr:
     """
     New: the share of the list down to k that nobody had before.
 
@@ -392,10 +391,7 @@ def filled_at(k: int) -> pl.Expr:
     in_words="Do we show items that are both wanted and little known?",
 )
 def relevant_novelty_at(
-    k: int | None = None,
-    *,
-    measure: Literal["epc", "efd"] = "epc",
-    weight: Weight = "log",
+    k: int | None = None, *, measure: Literal["epc", "efd"] = "epc", weight: Weight = "log"
 ) -> pl.Expr:
     """
     Relevant novelty: Σ weight·relevant·novelty / Σ weight over the list down to k.
@@ -440,9 +436,7 @@ def relevant_novelty_at(
 @labelled(
     "serendipity", in_words="Do we show wanted items that a popularity list would have missed?"
 )
-def serendipity_at(
-    k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned"
-) -> pl.Expr:
+def serendipity_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.Expr:
     """
     Serendipity: the mean of relevant · max(P(rank) − P(popularity rank), 0), P(r) = (N + 1 − r)/N.
 

@@ -28,6 +28,10 @@ __all__ = [
     "mean_hit_rank",
 ]
 
+#: pairs of judged items of the list that differ in grade, and those with the higher grade above
+_pairs = pl.col("lower_graded").sum()
+_pairs_in_order = pl.col("lower_graded_below").sum()
+
 
 @labelled("concordance", in_words="Of two judged items, how often is the better one above?")
 def concordance() -> pl.Expr:
@@ -56,7 +60,7 @@ def concordance() -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.concordance()).item(0, "concordance"), 4)
     0.3333
     """
-    return pl.when(_pairs() > 0).then(_pairs_in_order() / _pairs())
+    return pl.when(_pairs > 0).then(_pairs_in_order / _pairs)
 
 
 @labelled(
@@ -93,9 +97,9 @@ def kendall_tau_b() -> pl.Expr:
     """
     items = count_within(judged, None)
     every_pair = items * (items - 1) / 2
-    surplus = 2 * _pairs_in_order() - _pairs()
-    value = surplus / (every_pair * _pairs()).sqrt()
-    return pl.when(_pairs() > 0).then(value.clip(-1, 1))  # rounding may exceed 1
+    surplus = 2 * _pairs_in_order - _pairs
+    value = surplus / (every_pair * _pairs).sqrt()
+    return pl.when(_pairs > 0).then(value.clip(-1, 1))  # rounding may exceed 1
 
 
 @labelled("fallout", higher_is_better=False, in_words="How much of what is unwanted do we show?")
@@ -266,16 +270,6 @@ def label_ranking_average_precision() -> pl.Expr:
     divisor = divisor_hits(None)
     # n is at least the divisor: reading it has the ranks of the misses checked, too
     return pl.when((n > 0) & (divisor > 0)).then(precisions(None) / divisor)
-
-
-def _pairs() -> pl.Expr:
-    """Number of pairs of judged items of the list that differ in grade."""
-    return pl.col("lower_graded").sum()
-
-
-def _pairs_in_order() -> pl.Expr:
-    """Number of those pairs that have the higher grade above."""
-    return pl.col("lower_graded_below").sum()
 
 
 def _if_held(collection: int, value: pl.Expr) -> pl.Expr:

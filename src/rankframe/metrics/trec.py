@@ -1,17 +1,17 @@
 """Further measures of trec_eval, and counts."""
 
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import divided, gain_of
 from rankframe._request.labels import SUM, Aggregate, Extremes, Mean, labelled, labelled_mean
 from rankframe._request.parameters import Levels, Signed
 from rankframe.metrics import core
 from rankframe.metrics._building_blocks import (
     R,
-    check_persistence,
     count_within,
     floored_geometric_mean,
     hits,
@@ -56,6 +56,8 @@ __all__ = [
 ]
 
 _judged_hits = pl.col("judged_hits")
+#: what is declared of a number of items
+_NUMBER: dict[str, Any] = {"over_users": SUM, "extremes": "none or all", "value_range": (0, inf)}
 
 
 @labelled(
@@ -495,7 +497,7 @@ def rank_biased_precision(
     >>> judged.rank.evaluate(rf.rank_biased_precision(0.5)).item(0, "rbp(p=0.5)")
     0.625
     """
-    check_persistence(p)
+    keywords.check_fraction("p", p)
     grade = gain_of("binary" if gain == "binary" else "linear")
     top = pl.col("top_grade").max() if max_grade is None else pl.lit(float(max_grade))
     top = {"binary": pl.lit(1.0), "graded": top, "user": grade.max()}[gain]
@@ -542,7 +544,7 @@ def rank_biased_residual(
     >>> judged.rank.evaluate(rf.rank_biased_residual(0.5)).item(0, "rbp_residual(p=0.5)")
     0.5
     """
-    check_persistence(p)
+    keywords.check_fraction("p", p)
     residual = 1 - pl.when(judged).then(persistence(p)).sum()
     if counts == "always":
         return residual
@@ -581,18 +583,13 @@ def unjudged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.unjudged_at(2)).item(0, "unjudged@2")
     0.5
     """
-    return divided(
-        list_length(k) - count_within(judged, k),
-        k,
-    )
+    return divided(list_length(k) - count_within(judged, k), k)
 
 
 @labelled(
     "num_retrieved",
     aliases={"num_ret": "num_retrieved", "NumRet": "num_retrieved"},
-    over_users=SUM,
-    extremes="none or all",
-    value_range=(0, inf),
+    **_NUMBER,
     higher_is_better=None,
     in_words="How many items do the lists hold?",
 )
@@ -623,9 +620,7 @@ def num_retrieved() -> pl.Expr:
 @labelled(
     "num_relevant",
     aliases={"num_rel": "num_relevant", "NumRel": "num_relevant"},
-    over_users=SUM,
-    extremes="none or all",
-    value_range=(0, inf),
+    **_NUMBER,
     higher_is_better=None,
     in_words="How many items do users want?",
 )
@@ -661,9 +656,7 @@ def num_relevant() -> pl.Expr:
         "NumRelRet": "num_hits",
         "NumRet(rel={})": "num_hits(rel={})",
     },
-    over_users=SUM,
-    extremes="none or all",
-    value_range=(0, inf),
+    **_NUMBER,
     in_words="How many wanted items do we show?",
 )
 def num_hits(k: int | None = None) -> pl.Expr:
@@ -699,9 +692,7 @@ def num_hits(k: int | None = None) -> pl.Expr:
 @labelled(
     "num_nonrelevant",
     aliases={"num_nonrel_judged_ret": "num_nonrelevant(of=judged)"},
-    over_users=SUM,
-    extremes="none or all",
-    value_range=(0, inf),
+    **_NUMBER,
     higher_is_better=False,
     in_words="How many unwanted items do we show?",
 )

@@ -1,12 +1,12 @@
 """Accuracy from biased observations: biased by popularity, or by sampled negatives."""
 
 from functools import lru_cache
-from importlib.util import find_spec
 from math import inf, log2, nan
 from typing import Literal
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.labels import labelled
 from rankframe._request.parameters import ColumnName
 from rankframe.metrics._building_blocks import (
@@ -185,9 +185,7 @@ def _snips(value: pl.Expr, propensity: str, power: float) -> pl.Expr:
 @lru_cache(maxsize=64)
 def _estimate(metric: str, k: int | None, n: int, m: int, gamma: float) -> list[float]:
     """Estimate of the metric in the whole catalogue, for each rank among sampled items."""
-    if find_spec("numpy") is None:
-        msg = "corrected metrics need numpy: pip install 'rankframe[stats]'"
-        raise ImportError(msg)
+    keywords.need_numpy("corrected metrics")
     import numpy as np
 
     ranks = range(1, n + 1)

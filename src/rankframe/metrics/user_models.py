@@ -5,6 +5,7 @@ from typing import Literal
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.gain_functions import (
     divided,
     gain_of,
@@ -19,12 +20,12 @@ from rankframe.metrics._building_blocks import (
     R,
     blended_ratio,
     blended_ratios,
-    check_persistence,
     count_within,
     deepest,
     divisor_hits,
     hits,
     hits_within,
+    inside,
     judged,
     list_length,
     misplaced,
@@ -36,6 +37,7 @@ from rankframe.metrics._building_blocks import (
     relevant,
     share,
     shared_gains,
+    where_graded,
     where_relevant,
     within,
 )
@@ -247,10 +249,9 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.p_measure()).item(0, "p_measure")
     1.0
     """
-    preferred = (
-        pl.when(within(None) & (rank == pl.col("best_rank"))).then(blended_ratio(beta, gain)).max()
-    )
-    return where_relevant(preferred.fill_null(0.0))
+    preferred = within(None) & (rank == pl.col("best_rank"))
+    ratio = pl.when(preferred).then(blended_ratio(beta, gain)).max()
+    return where_relevant(ratio.fill_null(0.0))
 
 
 @labelled("p_plus", in_words="How good is the list, down to its best item?")
@@ -282,8 +283,8 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.p_plus()).item(0, "p_plus"), 4)
     0.8333
     """
-    inside = within(None) & (rank <= pl.col("best_rank"))
-    down = pl.when(inside).then(blended_ratio(beta, gain))
+    down_to = within(None) & (rank <= pl.col("best_rank"))
+    down = pl.when(down_to).then(blended_ratio(beta, gain))
     return where_relevant(down.mean().fill_null(0.0))
 
 
@@ -369,12 +370,12 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     0.6923
     """
     _check_goals(goals)
-    useful = _useful(max_grade)
+    useful = usefulness(_scale(max_grade))
     weight = 1 / (rank - 1 + 2 * goals).pow(2)
     whole = _inverse_squares(pl.lit(2.0 * goals))
     if k is not None:
         whole -= _inverse_squares(pl.lit(2.0 * goals + k))
-    return _share_of_reading(divided(_over_list(useful * weight, k, useful), whole))
+    return _at_most_1(divided(_over_list(useful * weight, k, useful), whole))
 
 
 @labelled("inst", in_words="How much does a reader find if they stop after T relevant items?")
@@ -416,8 +417,8 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     0.8
     """
     _check_goals(goals)
-    scale = "top" if max_grade is None else as_text(max_grade)
-    gains, useful = pl.col("gains"), _useful(max_grade)
+    scale = _scale(max_grade)
+    gains, useful = pl.col("gains"), usefulness(scale)
     needed = need(goals, scale, gains)
     # at distance w from a hit, with no other hit between, a rank is reached with chance force / w²
     force = (2 * goals * pl.col(f"eagerness({as_text(goals)};{scale})")).pow(2)
@@ -430,11 +431,11 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     )
     whole = start + _over_list(turn, k, useful)
     if k is not None:
-        inside = (relevance > 0) & (rank <= k)
-        last = pl.when(inside).then(force_after).min().fill_null((2.0 * goals) ** 2)
-        satisfied = pl.when(inside).then(divided(gains, top_of(scale))).max().fill_null(0.0)
+        graded = (relevance > 0) & (rank <= k)
+        last = pl.when(graded).then(force_after).min().fill_null((2.0 * goals) ** 2)
+        satisfied = pl.when(graded).then(divided(gains, top_of(scale))).max().fill_null(0.0)
         whole -= last * _inverse_squares(k + 2.0 * goals - satisfied)
-    return _share_of_reading(_over_list(useful * reached, k, useful) / whole)
+    return _at_most_1(_over_list(useful * reached, k, useful) / whole)
 
 
 @labelled(
@@ -507,10 +508,7 @@ def judged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.judged_at(10)).item(0, "judged@10")
     0.5
     """
-    return share(
-        count_within(judged.is_not_null(), k),
-        list_length(k),
-    )
+    return share(count_within(judged.is_not_null(), k), list_length(k))
 
 
 @labelled(
@@ -667,10 +665,7 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.lauc_at(2, collection=6)).item(0, "lauc(collection=6)@2")
     0.375
     """
-    misses, above = (
-        float(collection) - R,
-        pl.when(within(k)).then(rank - hits),
-    )
+    misses, above = float(collection) - R, pl.when(within(k)).then(rank - hits)
     in_order = (hits_within(k) - above.sum() / misses) / pl.min_horizontal(R, k)
     holds = above.max().fill_null(0) <= misses
     value = pl.when(holds).then(pl.when(misses > 0).then(in_order)).otherwise(float("nan"))
@@ -749,14 +744,13 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
     >>> round(judged.rank.evaluate(rf.compatibility(0.5)).item(0, "compatibility(p=0.5)"), 4)
     0.2
     """
-    check_persistence(p)
+    keywords.check_fraction("p", p)
     common, ideal = (pl.col(f"{of}_weight({as_text(p)})").sum() for of in ("common", "ideal"))
     depth = pl.max_horizontal(n, pl.col("graded").max())
     weights = divided(1 - pl.lit(p).pow(depth), 1 - p)
     overlap, best = common / weights, ideal / weights
     value = overlap / best if divide_by == "ideal" else overlap
-    # rounding may exceed 1
-    return pl.when((relevance > 0).any()).then(value.clip(upper_bound=1))
+    return _at_most_1(value)
 
 
 def _misses_below(k: int, items: pl.Expr) -> pl.Expr:
@@ -765,28 +759,26 @@ def _misses_below(k: int, items: pl.Expr) -> pl.Expr:
 
 
 def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | None) -> pl.Expr:
-    stop = stop_chance("top" if max_grade is None else as_text(max_grade))
+    stop = stop_chance(_scale(max_grade))
     column = survival if max_grade is None else f"{survival}({as_text(max_grade)})"
     reached = stop * pl.col(column) / position
-    inside = position.is_not_null() if k is None else position <= k
-    total = pl.when(inside).then(reached).otherwise(0.0 * stop).sum()
-    return pl.when((relevance > 0).any()).then(total)
+    total = pl.when(inside(position, k)).then(reached).otherwise(0.0 * stop).sum()
+    return where_graded(total)
 
 
-def _useful(max_grade: float | None) -> pl.Expr:
-    return usefulness("top" if max_grade is None else as_text(max_grade))
+def _scale(max_grade: float | None) -> str:
+    return "top" if max_grade is None else as_text(max_grade)
 
 
-def _share_of_reading(ratio: pl.Expr) -> pl.Expr:
-    # rounding may exceed 1
-    return pl.when((relevance > 0).any()).then(ratio.clip(upper_bound=1))
+def _at_most_1(ratio: pl.Expr) -> pl.Expr:
+    return where_graded(ratio.clip(upper_bound=1))  # rounding may exceed 1
 
 
 def _over_list(value: pl.Expr, k: int | None, grade: pl.Expr) -> pl.Expr:
     """Σ value over the items of grade > 0 at rank ≤ k."""
-    inside = (relevance > 0) & (rank.is_not_null() if k is None else rank <= k)
+    counts = (relevance > 0) & inside(rank, k)
     # 0·grade, not 0: a grade above the scale (NaN) must show at any rank
-    return pl.when(inside).then(value).otherwise(0.0 * grade).sum()
+    return pl.when(counts).then(value).otherwise(0.0 * grade).sum()
 
 
 def _inverse_squares(start: pl.Expr) -> pl.Expr:

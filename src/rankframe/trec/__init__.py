@@ -264,15 +264,10 @@ def write_run(
     if not table.schema.get(scored, pl.Float64()).is_float():
         as_read = lists.with_columns(pl.col("score").cast(pl.Float64))
         _check_digits(ranked, verbs.with_rank(as_read, ties=ties).collect(), scored)
-    lines = ranked.filter(pl.col("rank").is_not_null()).select(
-        "user",
-        pl.lit("Q0").alias("Q0"),
-        "item",
-        "rank",
-        pl.col("score").cast(pl.Float64),
-        pl.lit(tag).alias("tag"),
+    listed = ranked.filter(pl.col("rank").is_not_null()).with_columns(
+        pl.col("score").cast(pl.Float64)
     )
-    _write(lines, path)
+    _write(listed.select("user", pl.lit("Q0"), "item", "rank", "score", tag=pl.lit(tag)), path)
 
 
 @adapters.takes_any_frame
@@ -319,19 +314,14 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
     grade = pl.lit(1) if table.relevance is None else pl.col(table.relevance)
     subtopic = pl.lit("0") if table.subtopic is None else pl.col(table.subtopic).cast(pl.String)
     judged = table.frame.select(
-        *_words(table),
-        subtopic=subtopic,
-        grade=grade,
-        relevance=grade.cast(pl.Int64, strict=False),
+        *_words(table), subtopic=subtopic, grade=grade, relevance=grade.cast(pl.Int64, strict=False)
     ).collect()
     wrong = judged.filter(pl.col("relevance").ne_missing(pl.col("grade").cast(pl.Float64)))
-    if not wrong.is_empty():
-        row = rules.format_row(wrong.select("user", "item", relevance="grade").head(1))
-        msg = (
-            f"truth, column {table.relevance!r}: a relevance that is not a 64-bit integer: round "
-            f"or rescale it, as TREC files hold integers. Offending row: {row}"
-        )
-        raise RankingDataError(msg)
+    text = (
+        "a relevance that is not a 64-bit integer: round or rescale it, as TREC files hold integers"
+    )
+    shown = wrong.select("user", "item", relevance="grade")
+    rules.raise_if_any(shown, "truth", table.relevance or "relevance", text)
     _write(judged.select("user", "subtopic", "item", "relevance"), path)
 
 
@@ -348,18 +338,11 @@ def _words(table: Table) -> list[pl.Expr]:
             msg = f"{table.name}, column {name!r}: TREC files hold text, so cast it to pl.String"
             raise RankingDataError(msg)
         text = pl.col(name).cast(pl.String)
-        wrong = table.frame.filter(~text.str.contains(f"^{pattern}$")).select(table.row).head(1)
-        if not (row := wrong.collect()).is_empty():
-            or_hash = ", or begins with #" if role == "user" else ""
-            msg = (
-                f"{table.name}, column {name!r}: {role} that is empty or has white space{or_hash}: "
-                f"rename it, as TREC files cannot hold it. Offending row: {rules.format_row(row)}"
-            )
-            raise RankingDataError(msg)
-    return [
-        pl.col(table.user).cast(pl.String).alias("user"),
-        pl.col(table.item).cast(pl.String).alias("item"),
-    ]
+        wrong = table.frame.filter(~text.str.contains(f"^{pattern}$")).select(table.row)
+        problem = "is empty or has white space" + ", or begins with #" * (role == "user")
+        problem = f"{role} that {problem}: rename it, as TREC files cannot hold it"
+        rules.raise_if_any(wrong, table.name, name, problem)
+    return [pl.col(name).cast(pl.String).alias(role) for role, name, _ in words[:2]]
 
 
 def _check_order(ranked: pl.DataFrame, table: Table) -> None:
@@ -367,26 +350,22 @@ def _check_order(ranked: pl.DataFrame, table: Table) -> None:
     wrong = ranked.filter(
         pl.col("own_rank").is_not_null() & pl.col("own_rank").ne_missing(pl.col("rank"))
     )
-    if not wrong.is_empty():
-        row = wrong.select("user", "item", "score", rank="own_rank", made="rank").head(1)
-        msg = (
-            f"run, column {table.rank!r}: a rank that differs from the one that readers of TREC "
-            "files make from the score (ties by item, descending; no gaps): drop the rank or the "
-            f"score, or close the gaps. Offending row: {rules.format_row(row)}"
-        )
-        raise RankingDataError(msg)
+    text = (
+        "a rank that differs from the one that readers of TREC files make from the score (ties by "
+        "item, descending; no gaps): drop the rank or the score, or close the gaps"
+    )
+    shown = wrong.select("user", "item", "score", rank="own_rank", made="rank")
+    rules.raise_if_any(shown, "run", table.rank or "rank", text)
 
 
 def _check_digits(ranked: pl.DataFrame, as_read: pl.DataFrame, score: str) -> None:
     """Check that scores keep their order as floats."""
-    wrong = ranked.filter(pl.col("rank").ne_missing(as_read["rank"])).head(1)
-    if not wrong.is_empty():
-        msg = (
-            f"run, column {score!r}: different scores that are equal as 64-bit floats, which TREC "
-            "files hold: call with_rank and drop the score. "
-            f"Offending row: {rules.format_row(wrong.select('user', 'item', 'score'))}"
-        )
-        raise RankingDataError(msg)
+    wrong = ranked.filter(pl.col("rank").ne_missing(as_read["rank"]))
+    text = (
+        "different scores that are equal as 64-bit floats, which TREC files hold: call with_rank "
+        "and drop the score"
+    )
+    rules.raise_if_any(wrong.select("user", "item", "score"), "run", score, text)
 
 
 def _write(lines: pl.DataFrame, path: Target) -> None:

@@ -69,37 +69,22 @@ class Form(NamedTuple):
     is_quoted: bool = False  # whether fields may be quoted as in CSV
 
 
-def _form(description: str, pattern: str, *captures: str) -> Form:
+def _form(description: str, *fields: str, rest: str = f"{_GAP}*") -> Form:
+    """Make the form of a TREC file from the roles of its fields; one without a role is empty."""
+    # a pattern that can match in only one way needs no backtracking: twice as fast
+    words = [_field(None, role, is_first=role == "user", is_kept=bool(role)) for role in fields]
+    captures = tuple(filter(None, fields))
     order = sorted(captures, key=("user", "item", "subtopic", "score", "relevance").index)
-    return Form(description, pattern, captures, {name: _type(name) for name in order})
+    schema = {name: _type(name) for name in order}
+    return Form(description, _pattern_of_words(words, rest), captures, schema)
+
+
+def _pattern_of_words(words: Sequence[str], rest: str) -> str:
+    return rf"^{_GAP}*{f'{_GAP}+'.join(words)}{rest}$"
 
 
 def _type(role: str | None) -> pl.DataType:
     return _TYPES.get(role or "", pl.String())
-
-
-# a pattern that can match in only one way needs no backtracking: twice as fast
-_HEAD = rf"^{_GAP}*({USER}){_GAP}+{WORD}{_GAP}+({WORD}){_GAP}+"
-_RUN = _form(
-    "user Q0 item rank score tag",
-    rf"{_HEAD}{WORD}{_GAP}+({WORD})(?:{_GAP}.*)?$",
-    *("user", "item", "score"),
-)
-_QRELS = _form(
-    "user 0 item relevance (an integer)",
-    rf"{_HEAD}({WORD}){_GAP}*$",
-    *("user", "item", "relevance"),
-)
-_SUBTOPICS = _form(
-    "user subtopic item relevance (an integer)",
-    rf"^{_GAP}*({USER}){_GAP}+({WORD}){_GAP}+({WORD}){_GAP}+({WORD}){_GAP}*$",
-    *("user", "subtopic", "item", "relevance"),
-)
-_PAIRS = _form(
-    "user item relevance (an integer)",
-    rf"^{_GAP}*({USER}){_GAP}+({WORD}){_GAP}+({WORD}){_GAP}*$",
-    *("user", "item", "relevance"),
-)
 
 
 def scan_text(
@@ -226,7 +211,7 @@ def _form_of_header(header: Header, kind: Kind, columns: Mapping[str, str]) -> F
     notes = {"rank": " (an integer)", "relevance": " (an integer)"}
     words = [name + notes.get(roles.get(name, ""), "") for name in names]
     if header.separator is None:
-        pattern = rf"^{_GAP}*{f'{_GAP}+'.join(parts)}{_GAP}*$"
+        pattern = _pattern_of_words(parts, f"{_GAP}*")
     else:
         pattern = rf"^{header.separator.join(parts)}\r?$"
     of_tabs = ", separated by tabs" if header.separator == "\t" else ""
@@ -248,6 +233,15 @@ def _field(separator: str | None, role: str | None, *, is_first: bool, is_kept: 
         field = rf'"(?:[^"]|"")*"|[^"{separator}\r][^{separator}\r]*'
         field += "" if role else "|"
     return f"({field})" if is_kept else f"(?:{field})"
+
+
+_TAG = rf"(?:{_GAP}.*)?"
+_RUN = _form("user Q0 item rank score tag", "user", "", "item", "", "score", rest=_TAG)
+_QRELS = _form("user 0 item relevance (an integer)", "user", "", "item", "relevance")
+_SUBTOPICS = _form(
+    "user subtopic item relevance (an integer)", "user", "subtopic", "item", "relevance"
+)
+_PAIRS = _form("user item relevance (an integer)", "user", "item", "relevance")
 
 
 # ------------------------------------------------------------------ reading
