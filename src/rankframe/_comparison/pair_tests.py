@@ -35,9 +35,9 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
             return statistics.randomization(sample, confidence, resampling, advance)
         if test == "bootstrap":
             return statistics.bootstrap_test(sample, confidence, resampling, advance)
-        return (statistics.wilcoxon if test == "wilcoxon" else statistics.t_test)(
-            sample, confidence
-        )
+        if test == "wilcoxon":
+            return statistics.wilcoxon(sample, confidence)
+        return statistics.t_test(sample, confidence)
 
     if test == "wilcoxon":
         pairs = [_with_ties(pair) for pair in pairs]
@@ -49,14 +49,9 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
             note or (NO_BOUND if isnan(low) else None)
             for note, low in zip(notes, outcome.low.tolist(), strict=True)
         ]
-    if test in trials.UNWEIGHTED:
-        notes = [
-            note if pair.weights is None else note or trials.UNEVEN
-            for note, pair in zip(notes, pairs, strict=True)
-        ]
     if test == "wilcoxon":
         signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
-        notes = [note or _note_of_skewness(pair) for note, pair in zip(notes, pairs, strict=True)]
+        notes = [pair.undefined or _note_of_ranks(pair) for pair in pairs]
     return Tested(outcome, outcome.p.copy(), notes, signs)
 
 
@@ -78,10 +73,12 @@ def _with_ties(pair: Pair) -> Pair:
 _MANY_RANKS = 200
 
 
-def _note_of_skewness(pair: Pair) -> str | None:
-    """Note that the mean of many skewed differences is not what ranks test."""
+def _note_of_ranks(pair: Pair) -> str | None:
+    """Note that ranks have no weighted form, or that the mean of skewed differences is another."""
     from rankframe._comparison import statistics
 
+    if pair.weights is not None:
+        return trials.UNEVEN
     users = len(pair.difference)
     if users < _MANY_RANKS or not statistics.is_skewed(pair.sample):
         return None
@@ -94,9 +91,8 @@ def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested
     import numpy as np
 
     from rankframe._comparison import always_valid, statistics
-    from rankframe._comparison.statistics import Outcome
 
-    outcome = Outcome(*(np.full(len(pairs), nan) for _ in Outcome._fields))
+    outcome = statistics.undefined(len(pairs))
     notes = [trials.UNEVEN if pair.weights is not None else pair.undefined for pair in pairs]
     widths = [trial.widths.get(pair.metric, inf) for pair in pairs]
     for bounded, reduce in ((True, always_valid.bets), (False, always_valid.mixture)):
@@ -154,9 +150,8 @@ def _test_hits(pairs: Sequence[Pair], confidence: float) -> Tested:
     import numpy as np
 
     from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Outcome
 
-    outcome = Outcome(*(np.full(len(pairs), nan) for _ in Outcome._fields))
+    outcome = statistics.undefined(len(pairs))
     notes = [pair.undefined for pair in pairs]
     for place, pair in enumerate(pairs):
         hits = np.concatenate([pair.of_system, pair.of_baseline])

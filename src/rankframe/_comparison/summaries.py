@@ -381,12 +381,9 @@ def sampled(
 
 def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resampling) -> Outcome:
     """Compute all intervals of one method together."""
-    import numpy as np
-
     from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Outcome
 
-    outcome = Outcome(*(np.full(len(samples), np.nan) for _ in Outcome._fields))
+    outcome = statistics.undefined(len(samples))
     methods: list[Method] = [sample.method for sample in samples]
     resampled = sum(method not in ("t", "wilson") for method in methods)
     with statistics.progress(resampling.times * resampled) as advance:
