@@ -417,12 +417,10 @@ def _systems_first(
 def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
     """Plan a comparison of values per user."""
     trial = _read_trial(trial, values, verb)
-    types = summaries.result_schema(
-        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON, **losses.COLUMNS}
-    )
+    types = system_pairs.schema_of(verb, values, {**_COMPARISON, **losses.COLUMNS})
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_columns(trial)]
-    schema = {name: types[model if name == "baseline" else name] for name in order}
+    schema = {name: types[name] for name in order}
     reduce = partial(_comparison_table, values=values, trial=trial)
     comparison = values.rows.map_batches(
         reduce if values.requested else lambda _: pl.DataFrame(schema=schema), schema=schema
@@ -668,7 +666,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
         )
         raise ValueError(msg)
     lists = [] if values.of_lists is None else [metric.name for metric in values.of_lists.requested]
-    names = [metric.name for metric in values.requested]
+    names = values.names_per_user
     geometric = {
         metric.name for metric in values.requested if metric.over_users.epsilon is not None
     }
@@ -705,7 +703,7 @@ def _check_primary(primary: str | None, values: Values, test: Test) -> None:
         msg = f"primary must be the name of a metric, such as 'ndcg@10', not a value of type {kind}"
         raise TypeError(msg)
     lists = [] if values.of_lists is None else [metric.name for metric in values.of_lists.requested]
-    names = [*(metric.name for metric in values.requested), *lists]
+    names = [*values.names_per_user, *lists]
     if primary not in names:
         msg = f"primary names {primary!r}; the metrics are {', '.join(map(repr, names))}"
         raise ValueError(msg)

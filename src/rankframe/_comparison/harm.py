@@ -139,24 +139,17 @@ def plan_of(
     values: Values, *, trial: Trial, more_than: float | Mapping[str, float]
 ) -> pl.LazyFrame:
     """Plan a row per segment, metric and system."""
-    summaries.check_systems("harm", values.by)
-    summaries.check_numbers(values)
     amounts = _amounts(values, more_than)
     directions = {metric.name: labels.direction_of(metric) for metric in values.requested}
-    model, *segments = values.by
-    columns = {"metric": pl.String, "baseline": None, **COLUMNS}
-    types = summaries.result_schema("harm", values, columns)
-    order = [*segments, "metric", model, "baseline", *COLUMNS]
-    schema = {name: types[model if name == "baseline" else name] for name in order}
     reduce = partial(
         _harm_table, values=values, trial=trial, amounts=amounts, directions=directions
     )
-    return values.rows.map_batches(reduce, schema=schema)
+    return system_pairs.plan_of("harm", values, COLUMNS, reduce)
 
 
 def _amounts(values: Values, more_than: float | Mapping[str, float]) -> dict[str, float]:
     """Read the loss that a user of each metric must exceed."""
-    names = [metric.name for metric in values.requested]
+    names = values.names_per_user
     amounts = dict.fromkeys(names, 0.0) | comparison.per_metric("more_than", more_than, names)
     for name, amount in amounts.items():
         if not (keywords.is_number(amount) and 0 <= amount < inf):
@@ -191,8 +184,7 @@ def _harm_table(
             )
             for pair in paired.pairs
         ]
-    table = pl.DataFrame(numbers, schema=COLUMNS).with_columns(pl.selectors.float().fill_nan(None))
-    return table.select(*paired.pair_keys(values.by[0], paired.pairs), *COLUMNS)
+    return paired.table(values.by[0], numbers, COLUMNS)
 
 
 def _numbers_of(

@@ -164,22 +164,14 @@ def compare_segments(
 
 
 def _plan_of(values: Values, *, trial: Trial) -> pl.LazyFrame:
-    summaries.check_systems("compare_segments", values.by)
-    if len(values.by) < 2:
+    if len(values.by) == 1:
         msg = (
             "compare_segments needs segments in addition to the systems: name their columns, such "
             f"as by={[*values.by, 'country']!r}"
         )
         raise ValueError(msg)
-    summaries.check_numbers(values)
-    types = summaries.result_schema(
-        "compare_segments", values, {"metric": pl.String, "baseline": None, **_MADE}
-    )
-    model, *segments = values.by
-    order = [*segments, "metric", model, "baseline", *_MADE]
-    schema = {name: types[model if name == "baseline" else name] for name in order}
     reduce = partial(_segment_table, values=values, trial=trial)
-    return values.rows.map_batches(reduce, schema=schema)
+    return system_pairs.plan_of("compare_segments", values, _MADE, reduce)
 
 
 # ------------------------------------------------------------------ one row per user → per segment
@@ -189,11 +181,7 @@ def _segment_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl.Da
     _check_segments(rows, values)
     paired = system_pairs.paired_users(rows, values, trial)
     rows_of_pairs = _rows_of_pairs(paired, trial, weighted=values.weights is not None)
-    return (
-        pl.DataFrame(rows_of_pairs, schema=_MADE)
-        .with_columns(pl.selectors.float().fill_nan(None))
-        .select(*paired.pair_keys(values.by[0], paired.pairs), *_MADE)
-    )
+    return paired.table(values.by[0], rows_of_pairs, _MADE)
 
 
 def _rows_of_pairs(paired: Paired, trial: Trial, *, weighted: bool) -> list[dict[str, Any]]:

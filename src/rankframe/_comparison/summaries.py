@@ -336,9 +336,7 @@ def _summary_table(
 ) -> pl.DataFrame:
     check_sizes(rows, values)
     if values.cluster is not None:
-        user_columns.check_clusters(
-            rows, values.cluster, [metric.name for metric in values.requested]
-        )
+        user_columns.check_clusters(rows, values.cluster, values.names_per_user)
     if method == "wilson":
         check_hits(rows, values, "method='wilson'")
     by, columns = values.by, _columns(total=total)

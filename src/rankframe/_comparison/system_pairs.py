@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -114,6 +114,14 @@ class Paired(NamedTuple):
         segments = [column.gather([item.segment for item in of]) for column in self.segments]
         return [*segments, pl.Series("metric", [item.metric for item in of])]
 
+    def table(
+        self, model: str, numbers: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]
+    ) -> pl.DataFrame:
+        """Make a row per pair of its numbers, in which NaN is null."""
+        table = pl.DataFrame(numbers, schema=dict(columns))
+        table = table.with_columns(pl.selectors.float().fill_nan(None))
+        return table.select(*self.pair_keys(model, self.pairs), *columns)
+
 
 class Tested(NamedTuple):
     """Numbers and a note per pair; and the direction that a test of ranks finds."""
@@ -122,6 +130,27 @@ class Tested(NamedTuple):
     adjusted: Array
     notes: list[str | None]
     signs: list[float | None]
+
+
+def schema_of(verb: str, values: Values, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the columns that name a pair before those that the verb makes."""
+    model, *segments = values.by
+    keys: dict[str, Any] = {"metric": pl.String, "baseline": None}
+    types = summaries.result_schema(verb, values, {**keys, **columns})
+    types["baseline"] = types[model]
+    return {name: types[name] for name in [*segments, "metric", model, "baseline", *columns]}
+
+
+def plan_of(
+    verb: str,
+    values: Values,
+    columns: Mapping[str, Any],
+    reduce: Callable[[pl.DataFrame], pl.DataFrame],
+) -> pl.LazyFrame:
+    """Plan a row per segment, metric and pair."""
+    summaries.check_systems(verb, values.by)
+    summaries.check_numbers(values)
+    return values.rows.map_batches(reduce, schema=schema_of(verb, values, columns))
 
 
 def paired_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
@@ -144,9 +173,7 @@ def open_matrices(
     """Find the systems and the segments, and return the matrices one after the other."""
     summaries.check_sizes(rows, values)
     if values.cluster is not None:
-        user_columns.check_clusters(
-            rows, values.cluster, [metric.name for metric in values.requested]
-        )
+        user_columns.check_clusters(rows, values.cluster, values.names_per_user)
     rows = summaries.in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by

@@ -255,7 +255,7 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
 
 def _filled(values: Values, undefined: float) -> Values:
     """Replace nulls with ``undefined``."""
-    types, names = values.types, [metric.name for metric in values.requested]
+    types, names = values.types, values.names_per_user
     numbers = [name for name in names if types[name].is_numeric()]
     flags_of_users = [name for name in names if types[name] == pl.Boolean]
     rows = values.rows.with_columns(pl.col(flags_of_users).cast(pl.Float64))

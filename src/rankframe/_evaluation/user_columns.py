@@ -96,9 +96,7 @@ def with_clusters(values: Values, question: Question) -> Values:
 def _with_column(values: Values, purpose: Purpose, name: str) -> Values:
     column = _user_column(purpose, values.source, name)
     rows = values.rows.join(column.rows, on=column.on, how="left")
-    lacks = (
-        _has_value([metric.name for metric in values.requested]) & pl.col(purpose.column).is_null()
-    )
+    lacks = _has_value(values.names_per_user) & pl.col(purpose.column).is_null()
     flags = [column.flag, guards.flag(rows, lacks.any())]
     raiser = partial(column.raise_first_broken, rows.filter(lacks).select(values.keys))
     return values._replace(rows=rows, checks=values.checks.with_more(flags, raiser))
@@ -106,7 +104,7 @@ def _with_column(values: Values, purpose: Purpose, name: str) -> Values:
 
 def with_weight_watched(values: Values, column: str) -> Values:
     """Flag groups in which no averaged user has a weight above 0."""
-    names, by = [metric.name for metric in values.requested], values.by
+    names, by = values.names_per_user, values.by
     weights = [(name, pl.when(pl.col(name).is_not_null()).then(WEIGHT)) for name in names]
     zero = [(weight.max() == 0).fill_null(value=False).alias(name) for name, weight in weights]
     groups = values.rows.group_by(by).agg(zero) if by else values.rows.select(zero)
