@@ -434,7 +434,7 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
             _list_comparison_table, of_lists=of_lists, kind=kind, trial=trial, schema=schema
         )
         tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
-    position = pl.col("metric").replace_strict(of_lists.names, list(range(len(of_lists.names))))
+    position = summaries.in_requested_order(of_lists.names)
     both = pl.concat(tables).sort(*segments, position, maintain_order=True)
     if trial.test != "randomization":
         return both

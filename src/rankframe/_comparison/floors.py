@@ -118,8 +118,7 @@ def _table(
     schema |= {**COLUMNS, **losses.COLUMNS}
     ends = [summaries.from_logarithms(name, requested) for name in ("ci_low", "ci_high")]
     table = pl.DataFrame([{name: row[name] for name in schema} for row in tested], schema=schema)
-    order = [metric.name for metric in requested]
-    place = pl.col("metric").replace_strict(order, list(range(len(order))))
+    place = summaries.in_requested_order([metric.name for metric in requested])
     table = table.with_columns(pl.col(name).fill_nan(None) for name in _NUMBERS).with_columns(ends)
     return table.sort(*values.by[1:], place, *values.by[:1], nulls_last=True, maintain_order=True)
 

@@ -141,9 +141,19 @@ def plan_of(
     """Plan a row per segment, metric and system."""
     amounts = _amounts(values, more_than)
     directions = {metric.name: labels.direction_of(metric) for metric in values.requested}
-    reduce = partial(
-        _harm_table, values=values, trial=trial, amounts=amounts, directions=directions
-    )
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        from rankframe._comparison import statistics
+
+        paired = system_pairs.paired_users(rows, values, trial)
+        large = [pair for pair in paired.pairs if len(pair.difference) >= FEWEST_OF_INTERVAL]
+        numbers: list[dict[str, Any]] = []
+        with statistics.progress(trial.resamples * len(large)) as advance:
+            for pair in paired.pairs:
+                amount, rises = amounts[pair.metric], directions[pair.metric]
+                numbers.append(_numbers_of(pair, amount, trial, advance, higher_is_better=rises))
+        return paired.table(values.by[0], numbers, COLUMNS)
+
     return system_pairs.plan_of("harm", values, COLUMNS, reduce)
 
 
@@ -159,32 +169,6 @@ def _amounts(values: Values, more_than: float | Mapping[str, float]) -> dict[str
 
 
 # ------------------------------------------------------------------ one row per user → per pair
-
-
-def _harm_table(
-    rows: pl.DataFrame,
-    *,
-    values: Values,
-    trial: Trial,
-    amounts: Mapping[str, float],
-    directions: Mapping[str, bool],
-) -> pl.DataFrame:
-    from rankframe._comparison import statistics
-
-    paired = system_pairs.paired_users(rows, values, trial)
-    large = [pair for pair in paired.pairs if len(pair.difference) >= FEWEST_OF_INTERVAL]
-    with statistics.progress(trial.resamples * len(large)) as advance:
-        numbers = [
-            _numbers_of(
-                pair,
-                amounts[pair.metric],
-                trial,
-                advance,
-                higher_is_better=directions[pair.metric],
-            )
-            for pair in paired.pairs
-        ]
-    return paired.table(values.by[0], numbers, COLUMNS)
 
 
 def _numbers_of(

@@ -158,14 +158,17 @@ def _plan_of(
     differences = comparison.per_metric("difference", difference, values.names_per_user)
     wanted = {name: _read_wanted(name, value) for name, value in differences.items()}
     summaries.check_packages()
-    reduce = partial(
-        _of_pairs,
-        values=values,
-        trial=trial._replace(confidence=float(trial.confidence)),
-        power=float(power),
-        wanted=wanted,
-        comparisons=comparisons,
-    )
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        from rankframe._comparison import power_statistics
+        from rankframe._comparison.power_statistics import Design
+
+        paired = system_pairs.paired_users(rows, values, trial)
+        level = power_statistics.of_family(float(trial.confidence), comparisons)
+        design = Design(level, float(power))
+        numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
+        return paired.table(values.by[0], numbers, _MADE)
+
     return system_pairs.plan_of("power", values, _MADE, reduce)
 
 
@@ -194,24 +197,6 @@ def _read_wanted(name: str, value: Size) -> Bound:
 
 
 # ------------------------------------------------------------------ one row per user → per pair
-
-
-def _of_pairs(
-    rows: pl.DataFrame,
-    *,
-    values: Values,
-    trial: Trial,
-    power: float,
-    wanted: Mapping[str, Bound],
-    comparisons: int,
-) -> pl.DataFrame:
-    from rankframe._comparison import power_statistics
-    from rankframe._comparison.power_statistics import Design
-
-    paired = system_pairs.paired_users(rows, values, trial)
-    design = Design(power_statistics.of_family(trial.confidence, comparisons), power)
-    numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
-    return paired.table(values.by[0], numbers, _MADE)
 
 
 class _Spread(NamedTuple):

@@ -18,7 +18,6 @@ from rankframe._evaluation import (
     system_metrics,
     user_columns,
 )
-from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
@@ -220,20 +219,36 @@ def summary_of(
     check_numbers(values)
     check_total(values, total=total, least=1)
     schema = result_schema(verb, values, _columns(total=total))
-    reduce = partial(
-        _summary_table,
-        values=values,
-        confidence=confidence,
-        method=method,
-        resampling=resampling,
-        total=total,
-    )
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        check_sizes(rows, values)
+        if values.cluster is not None:
+            user_columns.check_clusters(rows, values.cluster, values.names_per_user)
+        if method == "wilson":
+            check_hits(rows, values, "method='wilson'")
+        if not values.requested:
+            return pl.DataFrame(schema=schema)
+        samples, summary = sampled(rows, values, method, total=total)
+        outcome = _intervals(samples, confidence, resampling)
+        notes = [
+            [
+                *sample.notes,
+                *_notes_of_resamples(sample.method, dropped, resampling.times, confidence),
+            ]
+            for sample, dropped in zip(samples, outcome.dropped, strict=True)
+        ]
+        summary = summary.with_columns(
+            pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
+            pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
+            pl.Series("note", ["; ".join(texts) or None for texts in notes], pl.String),
+        )
+        ends = [from_logarithms(name, values.requested) for name in ("ci_low", "ci_high")]
+        summary = summary.with_columns(ends).select(list(schema))
+        summary = summary.with_columns(cut_at(ranges_of(values.requested)))
+        return summary.sort(values.by, nulls_last=True, maintain_order=True) if total else summary
+
     summary = values.rows.map_batches(reduce, schema=schema)
-    if values.of_lists is None:
-        return summary
-    return _in_requested_order(
-        summary, _of_all_lists(values, schema, confidence, method, seed), values.of_lists, values.by
-    )
+    return _with_lists(summary, values, schema, confidence, method, seed)
 
 
 def description_of(values: Values) -> pl.LazyFrame:
@@ -242,10 +257,7 @@ def description_of(values: Values) -> pl.LazyFrame:
     schema = result_schema("summarize", values, _SUMMARY)
     reduce = partial(_description_table, values=values)
     description = values.rows.map_batches(reduce, schema=schema)
-    if values.of_lists is None:
-        return description
-    numbers = _of_all_lists(values, schema, 0.95, None, 0)
-    return _in_requested_order(description, numbers, values.of_lists, values.by)
+    return _with_lists(description, values, schema, 0.95, None, 0)
 
 
 def _description_table(rows: pl.DataFrame, *, values: Values) -> pl.DataFrame:
@@ -255,27 +267,30 @@ def _description_table(rows: pl.DataFrame, *, values: Values) -> pl.DataFrame:
     return _describe(rows, values, values.by).with_columns(**absent).select(*values.by, *_SUMMARY)
 
 
-def _in_requested_order(
-    summary: pl.LazyFrame, numbers: pl.LazyFrame, of_lists: OfLists, by: Sequence[str]
-) -> pl.LazyFrame:
-    order = pl.col("metric").replace_strict(of_lists.names, list(range(len(of_lists.names))))
-    return pl.concat([summary, numbers]).sort(*by, order)
+def in_requested_order(names: Sequence[str]) -> pl.Expr:
+    """Return the place of each metric in the call."""
+    return pl.col("metric").replace_strict(names, list(range(len(names))))
 
 
 _RESAMPLED = "resampled users can only lose items"
 _NO_INTERVAL = "one number of all lists; no interval: its target changes with the users"
 
 
-def _of_all_lists(
-    values: Values, schema: dict[str, Any], confidence: float, method: Method | None, seed: int
+def _with_lists(
+    summary: pl.LazyFrame,
+    values: Values,
+    schema: dict[str, Any],
+    confidence: float,
+    method: Method | None,
+    seed: int,
 ) -> pl.LazyFrame:
-    """Describe the metrics of all lists: one number per group, without a spread over users.
+    """Add the metrics of all lists: one number per group, without a spread over users.
 
     Without a method, they have no interval.
     """
     of_lists, numbers = values.of_lists, values.numbers
-    assert of_lists is not None
-    assert numbers is not None
+    if of_lists is None or numbers is None:
+        return summary
     names = [metric.name for metric in of_lists.requested]
     numbers = numbers.with_columns(pl.col(names).cast(pl.Float64))
     counts = [name for name in ("users", "num_missed") if name in numbers.collect_schema()]
@@ -305,7 +320,8 @@ def _of_all_lists(
     rows = rows.with_columns(cut_at(ranges_of(of_lists.requested)))
     missing = [name for name in schema if name not in rows.collect_schema()]
     nulls = {name: pl.lit(None, schema[name]) for name in missing}
-    return rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
+    rows = rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
+    return pl.concat([summary, rows]).sort(*values.by, in_requested_order(of_lists.names))
 
 
 def _columns(*, total: bool) -> dict[str, Any]:
@@ -323,40 +339,6 @@ class Sampled(NamedTuple):
     sample: Sample
     method: Method
     notes: list[str]
-
-
-def _summary_table(
-    rows: pl.DataFrame,
-    *,
-    values: Values,
-    confidence: float,
-    method: Method,
-    resampling: Resampling,
-    total: bool,
-) -> pl.DataFrame:
-    check_sizes(rows, values)
-    if values.cluster is not None:
-        user_columns.check_clusters(rows, values.cluster, values.names_per_user)
-    if method == "wilson":
-        check_hits(rows, values, "method='wilson'")
-    by, columns = values.by, _columns(total=total)
-    if not values.requested:
-        return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **columns})
-    samples, summary = sampled(rows, values, method, total=total)
-    outcome = _intervals(samples, confidence, resampling)
-    notes = [
-        [*sample.notes, *_notes_of_resamples(sample.method, dropped, resampling.times, confidence)]
-        for sample, dropped in zip(samples, outcome.dropped, strict=True)
-    ]
-    summary = summary.with_columns(
-        pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
-        pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
-        pl.Series("note", ["; ".join(texts) or None for texts in notes], pl.String),
-    )
-    ends = [from_logarithms(name, values.requested) for name in ("ci_low", "ci_high")]
-    summary = summary.with_columns(ends).select(*by, *columns)
-    summary = summary.with_columns(cut_at(ranges_of(values.requested)))
-    return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
 
 
 def sampled(
@@ -387,22 +369,16 @@ def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resamp
     with statistics.progress(resampling.times * resampled) as advance:
         for method in dict.fromkeys(methods):
             places = [place for place, sample in enumerate(samples) if sample.method == method]
-            reduce = partial(_interval, method=method, confidence=confidence, resampling=resampling)
-            part = statistics.in_matrices(
-                [samples[place].sample for place in places], reduce, advance
-            )
+            reduce = partial(_interval, method, confidence, resampling)
+            of_method = [samples[place].sample for place in places]
+            part = statistics.in_matrices(of_method, reduce, advance)
             for into, values in zip(outcome, part, strict=True):
                 into[places] = values
     return outcome
 
 
 def _interval(
-    sample: Sample,
-    advance: Advance,
-    *,
-    method: Method,
-    confidence: float,
-    resampling: Resampling,
+    method: Method, confidence: float, resampling: Resampling, sample: Sample, advance: Advance
 ) -> Outcome:
     from rankframe._comparison import statistics
 
