@@ -428,12 +428,8 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     if values.of_lists is None:
         return comparison
     of_lists = values.of_lists
-    tables = [comparison]
-    for kind in of_lists.kinds():
-        reduce_lists = partial(
-            _list_comparison_table, of_lists=of_lists, kind=kind, trial=trial, schema=schema
-        )
-        tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
+    of_kinds = [_comparison_of_lists(of_lists, kind, trial, schema) for kind in of_lists.kinds()]
+    tables = [comparison, *of_kinds]
     position = summaries.in_requested_order(of_lists.names)
     both = pl.concat(tables).sort(*segments, position, maintain_order=True)
     if trial.test != "randomization":
@@ -505,57 +501,58 @@ def _columns(trial: Trial) -> list[str]:
     return [*names, *(losses.COLUMNS if trial.rules else ())]
 
 
-def _list_comparison_table(
-    lists: pl.DataFrame,
-    *,
-    of_lists: OfLists,
-    kind: Kind,
-    trial: Trial,
-    schema: Mapping[str, Any],
-) -> pl.DataFrame:
+def _comparison_of_lists(
+    of_lists: OfLists, kind: Kind, trial: Trial, schema: Mapping[str, Any]
+) -> pl.LazyFrame:
     """Compare metrics of all lists: by swapping whole lists, or without a test."""
-    from rankframe._comparison import statistics
-
     model, *segments = of_lists.by
-    systems = system_pairs.systems_in(lists, model, trial, segments).to_list()
-    groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
-    pairs = system_pairs.pairs_of_places(systems, trial.baseline)
     times = trial.resamples if trial.test == "randomization" else 0
-    moving = [
-        metric.name for metric in of_lists.kinds()[kind] if system_metrics.is_of_targets(metric)
-    ]
-    rows: list[dict[str, Any]] = []
-    with statistics.progress(times * len(pairs) * len(groups)) as advance:
-        for group in groups:
-            of_segment = group.select(segments).row(0, named=True) if segments else {}
-            for system, other in pairs:
-                pair = systems[system], systems[other]
-                results = system_metrics.test_by_swapping_lists(
-                    group, of_lists, kind, pair, times, trial.seed, advance
-                )
-                rows += [
-                    {
-                        **of_segment,
-                        "metric": result.metric,
-                        model: pair[0],
-                        "baseline": pair[1],
-                        "users": result.users,
-                        "num_left_out": result.left_out,
-                        "num_missed": 0,  # users without one of the two lists are left out
-                        "baseline_num_missed": 0,
-                        "mean": result.system,
-                        "baseline_mean": result.baseline,
-                        "difference": (change := _difference(result)),
-                        "relative": change / mean
-                        if change is not None and (mean := result.baseline or 0.0) > 0
-                        else None,
-                        "p_value": result.p if times and result.metric not in moving else None,
-                        "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
-                    }
-                    for result in results
-                ]
-    empty = dict.fromkeys(schema)
-    return pl.DataFrame([{**empty, **row} for row in rows], schema=dict(schema))
+    of_kind = of_lists.kinds()[kind]
+    moving = [metric.name for metric in of_kind if system_metrics.is_of_targets(metric)]
+
+    def numbers_of(result: Swaps) -> dict[str, Any]:
+        difference, mean = result.system - result.baseline, result.baseline
+        return {
+            "metric": result.metric,
+            "users": result.users,
+            "num_left_out": result.left_out,
+            "num_missed": 0,  # users without one of the two lists are left out
+            "baseline_num_missed": 0,
+            "mean": result.system,
+            "baseline_mean": mean,
+            "difference": difference,
+            "relative": difference / mean if mean > 0 else nan,
+            "p_value": result.p if times and result.metric not in moving else nan,
+            "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
+        }
+
+    def reduce(lists: pl.DataFrame) -> pl.DataFrame:
+        from rankframe._comparison import statistics
+
+        systems = system_pairs.systems_in(lists, model, trial, segments).to_list()
+        groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
+        pairs = system_pairs.pairs_of_places(systems, trial.baseline)
+        rows: list[dict[str, Any]] = []
+        with statistics.progress(times * len(pairs) * len(groups)) as advance:
+            for group in groups:
+                of_segment = group.select(segments).row(0, named=True) if segments else {}
+                for system, other in pairs:
+                    pair = systems[system], systems[other]
+                    names = {**dict.fromkeys(schema), **of_segment}
+                    names |= {model: pair[0], "baseline": pair[1]}
+                    results = system_metrics.test_by_swapping_lists(
+                        group, of_lists, kind, pair, times, trial.seed, advance
+                    )
+                    rows += [names | numbers_of(result) for result in results]
+        table = pl.DataFrame(rows, schema=dict(schema))
+        return table.with_columns(_numbers(of_lists.by).fill_nan(None))
+
+    return of_lists.exposures(kind).map_batches(reduce, schema=dict(schema))
+
+
+def _numbers(by: Sequence[str]) -> pl.Expr:
+    """Select the columns of floats that do not name a group."""
+    return pl.selectors.float().exclude(*by, "baseline")
 
 
 def _notes_of(result: Swaps, moving: Collection[str], *, tested: bool) -> list[str]:
@@ -571,12 +568,6 @@ def _notes_of(result: Swaps, moving: Collection[str], *, tested: bool) -> list[s
 
 
 _UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
-
-
-def _difference(result: Swaps) -> float | None:
-    if result.system is None or result.baseline is None:
-        return None
-    return result.system - result.baseline
 
 
 def _correct_together(
@@ -756,7 +747,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     )
     table = (
         table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), *hidden)
-        .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
+        .with_columns(_numbers(values.by).fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
         .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
         .pipe(pair_tests.of_families, trial, trials.NUMBER if is_whole else None)

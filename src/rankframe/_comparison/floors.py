@@ -235,10 +235,7 @@ def _of_sample(
         low, above, evidence = _exact(sample, highest, least, amount, floor, tail)
         high, below, _ = _exact(mirrored, -lowest, -greatest, -amount, floor, tail)
         return _Tested(low, -high, below, above, evidence if floor.strict else None)
-    columns = sample._replace(
-        values=values[:, None], weights=None if sample.weights is None else sample.weights[:, None]
-    )
-    interval = statistics.t_test(columns, trial.confidence)
+    interval = statistics.t_test_of_mean(sample, trial.confidence)
     shifted = sample._replace(values=values - amount)
     above = float(pair_tests.p_above([shifted], Trial(), lambda _: None)[0])
     low, high = max(float(interval.low[0]), least), min(float(interval.high[0]), greatest)

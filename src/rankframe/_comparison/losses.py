@@ -167,10 +167,7 @@ def _least_mean(sample: Sample, tail: float) -> float:
     estimate = statistics.estimate(sample)
     if not estimate.variance > 0:
         return estimate.mean
-    column = statistics.Sample(
-        sample.values[:, None], None if sample.weights is None else sample.weights[:, None]
-    )
-    return float(statistics.t_test(column, 1 - 2 * tail).low[0])
+    return float(statistics.t_test_of_mean(sample, 1 - 2 * tail).low[0])
 
 
 def _end(lost: Below, width: float, tail: float) -> float:

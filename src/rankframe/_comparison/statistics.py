@@ -219,6 +219,14 @@ def t_test(sample: Sample, confidence: float) -> Outcome:
     return outcome
 
 
+def t_test_of_mean(sample: Sample, confidence: float) -> Outcome:
+    """Student's t of a sample of one column."""
+    values, weights = sample
+    return t_test(
+        Sample(values[:, None], None if weights is None else weights[:, None]), confidence
+    )
+
+
 def welch(values: Array, other: Array) -> float:
     """Welch's t of two samples that are independent; NaN without a variance."""
     if not (differs(values[:, None]) | differs(other[:, None])).any():

@@ -252,11 +252,11 @@ class Swaps(NamedTuple):
     """A metric of two systems and the share of swaps that set them as far apart, or further."""
 
     metric: str
-    system: float | None
-    baseline: float | None
+    system: float  # NaN if undefined, as p then is
+    baseline: float
     users: int
     left_out: int  # users with one of the two lists
-    p: float | None
+    p: float
 
 
 def test_by_swapping_lists(
@@ -342,13 +342,11 @@ def test_by_swapping_lists(
         apart = np.abs(swapped[0] - swapped[1])
         as_far += (apart >= difference - 1e-12 * np.maximum(difference, 1e-3)).sum(axis=0)
         advance(number)
-    p = (as_far + 1) / (times + 1)
-    swaps: list[Swaps] = []
-    for i, name in enumerate(names):
-        system, baseline = (None if np.isnan(x[i]) else float(x[i]) for x in observed)
-        tested = None if np.isnan(difference[i]) else float(p[i])
-        swaps.append(Swaps(name, system, baseline, shape[1], left_out, tested))
-    return swaps
+    p = np.where(np.isnan(difference), np.nan, (as_far + 1) / (times + 1))
+    return [
+        Swaps(name, float(system), float(baseline), shape[1], left_out, float(tested))
+        for name, system, baseline, tested in zip(names, *observed, p, strict=True)
+    ]
 
 
 def _group_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
