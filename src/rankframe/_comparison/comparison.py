@@ -619,10 +619,7 @@ def _apply_gate(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> 
         pl.when(~closed & adjusted.is_not_null())
         .then(pl.max_horizontal(adjusted, pl.when(~decides).then(gate)))
         .alias("p_adjusted"),
-        pl.when(sentence.is_null())
-        .then("note")
-        .otherwise(pl.concat_str("note", sentence, separator="; ", ignore_nulls=True))
-        .alias("note"),
+        sentences.noted(sentence),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import system_pairs, trials
+from rankframe._comparison import sentences, system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
 from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._request import labels
@@ -251,17 +251,18 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     change, weights = pair.difference, pair.weights
     has_users, varied = len(change) > 0, pair.undefined is None
     wins, losses = int((change > 0).sum()), int((change < 0).sum())
-    difference = float(statistics.weighted_mean(change, weights)) if has_users else nan
+    mean, baseline_mean, difference = (
+        float(statistics.weighted_mean(values, weights)) if has_users else nan
+        for values in (pair.of_system, pair.of_baseline, change)
+    )
     missed, of_baseline = pair.missed or (None, None)
     return {
         "users": len(change),
         "num_left_out": pair.left_out,
         "num_missed": missed,
         "baseline_num_missed": of_baseline,
-        "mean": float(statistics.weighted_mean(pair.of_system, weights)) if has_users else nan,
-        "baseline_mean": float(statistics.weighted_mean(pair.of_baseline, weights))
-        if has_users
-        else nan,
+        "mean": mean,
+        "baseline_mean": baseline_mean,
         "difference": difference,
         "effect_size": difference / float(statistics.deviation(change, weights)) if varied else nan,
         "wins": wins,
@@ -542,14 +543,11 @@ _DIFFERS = ("better", "worse", "higher", "lower")
 def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
     """Remove a verdict of ranks that the means contradict, and note it."""
     contrary = (pl.col("difference").sign() * pl.col(trials.SIGN).sign() < 0).fill_null(value=False)
-    sentence = pl.lit("the ranks and the means have opposite signs")
+    sentence = pl.when(contrary).then(pl.lit("the ranks and the means have opposite signs"))
     return table.with_columns(
         pl.when(contrary & pl.col("verdict").is_in(_DIFFERS))
         .then(pl.lit("undecided"))
         .otherwise("verdict")
         .alias("verdict"),
-        pl.when(contrary)
-        .then(pl.concat_str("note", sentence, separator="; ", ignore_nulls=True))
-        .otherwise("note")
-        .alias("note"),
+        sentences.noted(sentence),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import inf, isfinite
@@ -708,10 +708,7 @@ def cut_at(ranges: Mapping[str, Range]) -> list[pl.Expr]:
     return [
         low.clip(lower_bound=least),
         high.clip(upper_bound=most),
-        pl.when(cut)
-        .then(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
-        .otherwise("note")
-        .alias("note"),
+        sentences.noted(said),
     ]
 
 
@@ -749,11 +746,16 @@ def from_logarithms(column: str, requested: Sequence[RequestedMetric]) -> pl.Exp
 def result_schema(verb: str, values: Values, columns: dict[str, Any]) -> dict[str, Any]:
     """Put the columns of ``by`` before those that the verb makes."""
     types = values.rows.collect_schema()
-    for name in values.by:
+    check_made(verb, values.by, columns)
+    return {**{name: types[name] for name in values.by}, **columns}
+
+
+def check_made(verb: str, by: Sequence[str], columns: Collection[str]) -> None:
+    """Check that no column of ``by`` has the name of one that the verb makes."""
+    for name in by:
         if name in columns:
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
-    return {**{name: types[name] for name in values.by}, **columns}
 
 
 def check_systems(verb: str, by: Sequence[str]) -> None:

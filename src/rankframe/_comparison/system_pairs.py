@@ -306,12 +306,14 @@ def _complete(matrix: Matrix) -> Matrix:
 
     keep = np.asarray(~np.isnan(matrix.values).any(axis=1), np.bool_)
     users = None if matrix.users is None else matrix.users[keep]
+    clusters = None if matrix.clusters is None else matrix.clusters[keep]
     missed = None if matrix.missed is None else matrix.missed[keep]
     incomplete = np.asarray(~np.isnan(matrix.values).all(axis=1) & ~keep, np.bool_)
     left_out = _count_left_out(incomplete, keep, matrix.users)
     return matrix._replace(
         values=np.ascontiguousarray(matrix.values[keep]),
         users=users,
+        clusters=clusters,
         missed=missed,
         left_out=left_out,
     )
