@@ -721,7 +721,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
             for place, row in unpaired.rows_of(matrices, systems, values, trial, paired.systems):
                 places.append(place)
                 numbers.append(row)
-        for pairs, tested in test(matrices, systems, values.weights, trial, advance):
+        for pairs, tested in test(matrices, systems, trial, advance):
             within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
             of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
@@ -769,7 +769,6 @@ def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Rang
 def _test_in_batches(
     matrices: Iterator[Matrix],
     systems: Sequence[tuple[int, int]],
-    column: str | None,
     trial: Trial,
     advance: Advance,
 ) -> Iterator[tuple[list[Pair], Tested]]:
@@ -778,7 +777,7 @@ def _test_in_batches(
     batch: list[Pair] = []
     cells = 0
     for matrix in matrices:
-        for pair in system_pairs.pairs_of(matrix, systems, column):
+        for pair in system_pairs.pairs_of(matrix, systems):
             cells += len(pair.difference)
             if batch and cells > room:
                 yield batch, pair_tests.test_pairs(batch, trial, advance)
@@ -791,13 +790,12 @@ def _test_in_batches(
 def _test_jointly(
     matrices: Iterator[Matrix],
     systems: Sequence[tuple[int, int]],
-    column: str | None,
     trial: Trial,
     advance: Advance,
 ) -> Iterator[tuple[list[Pair], Tested]]:
     """Test all systems of a metric at once."""
     for matrix in matrices:
-        pairs = list(system_pairs.pairs_of(matrix, systems, column))
+        pairs = list(system_pairs.pairs_of(matrix, systems))
         yield pairs, pair_tests.test_jointly(matrix, pairs, trial, advance)
 
 

@@ -446,8 +446,7 @@ def _paired_reading(
         return trials.NO_PAIR
     weights = None
     if users is not None:
-        changes, weights = statistics.of_users(users, changes, None)
-        clusters = statistics.of_merged(users, clusters)
+        changes, weights, clusters = statistics.of_users(users, changes, None, clusters)
     if not any(change.any() for change in changes):
         return "unchanged"
     samples = [system_pairs.sample_of(change, weights, clusters) for change in changes]

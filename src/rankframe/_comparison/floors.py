@@ -248,16 +248,10 @@ def _of_sample(
         return tested._replace(above=above, evidence=evidence)
     if not isfinite(least):
         return tested
+    words = "values", f"are far {'below' if floor.is_least else 'above'}", "may be"
     rare = statistics.rare(sample, least)
-    p = rare.p_above(amount, least)
-    if p < tail or above >= tail:
-        return tested._replace(above=max(p, above))
-    side = "below" if floor.is_least else "above"
-    evidence = (
-        f"too few values: {rare.below.lower:,.0f} of {rare.below.number:,.0f} are far {side} the "
-        f"others, but {rare.below.most(tail):.2%} may be"
-    )
-    return tested._replace(above=p, evidence=evidence)
+    above, evidence = losses.rare_p(rare, amount, least, above, tail, words)
+    return tested._replace(above=above, evidence=evidence)
 
 
 def _exact(

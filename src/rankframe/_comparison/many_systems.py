@@ -449,7 +449,7 @@ def _lead_by_pairs(matrix: Matrix, sign: float, confidence: float) -> tuple[Lead
 
     systems = matrix.values.shape[1]
     places = system_pairs.pairs_of_places([*range(systems)], None)
-    pairs = list(system_pairs.pairs_of(matrix, places, None))
+    pairs = list(system_pairs.pairs_of(matrix, places))
     varied = [pair for pair in pairs if system_pairs.why_undefined(pair.sample.values) is None]
     if not varied:
         return system_statistics.no_lead(matrix.values), None

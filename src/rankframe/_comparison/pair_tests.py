@@ -240,7 +240,7 @@ def _per_observation(matrix: Matrix) -> Array | None:
     values = matrix.values
     if matrix.users is None or not len(values):
         return values
-    columns, weights = statistics.of_users(matrix.users, list(values.T), None)
+    columns, weights, _ = statistics.of_users(matrix.users, list(values.T), None)
     return None if weights is not None else np.column_stack(columns)
 
 
@@ -402,10 +402,10 @@ def why_untested(pair: Pair, trial: Trial) -> str | None:
 
 def too_few_to_resample(pair: Pair, trial: Trial) -> str:
     """Return that the bootstrap has too few users for a margin; empty if it has enough."""
-    users, unit = len(pair.sample.values), "users" if pair.clusters is None else "clusters"
+    users = len(pair.sample.values)
     if trial.test != "bootstrap" or users >= _FEWEST_RESAMPLED:
         return ""
-    return f"the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}"
+    return f"the bootstrap needs {_FEWEST_RESAMPLED} {pair.unit}, not {users}"
 
 
 def _few_differ(pair: Pair) -> str | None:
@@ -423,12 +423,11 @@ def _few_differ(pair: Pair) -> str | None:
     remainder = len(values) - alike
     if 2 * alike <= len(values) or remainder >= statistics.FEW_USERS:
         return None
-    unit = "users" if pair.clusters is None else "clusters"
     rest = (
         "1 changes by another amount" if remainder == 1 else f"{remainder} change by other amounts"
     )
     return (
-        f"margin not tested: {alike} of {len(values)} {unit} change by the same amount, "
+        f"margin not tested: {alike} of {len(values)} {pair.unit} change by the same amount, "
         f"{amounts[counts.argmax()] + 0.0:.3g}; only {rest}"
     )
 

@@ -267,36 +267,28 @@ def deviation(values: Array, weights: Array | None) -> Array:
 
 
 def of_users(
-    users: Places, columns: Sequence[Array], weights: Array | None
-) -> tuple[list[Array], Array | None]:
+    users: Places,
+    columns: Sequence[Array],
+    weights: Array | None,
+    clusters: Places | None = None,
+) -> tuple[list[Array], Array | None, Places | None]:
     """Return one value per user: the mean of the user's rows, with the sum of their weights.
 
-    So the mean over users is the mean over rows, and its standard error counts each user once.
+    So the mean over users is the mean over rows, and its standard error counts each user once. Each
+    user is in one cluster.
     """
-    place = _consecutive(users)
+    present = np.bincount(users) > 0
+    place = users if present.all() else np.asarray(np.cumsum(present) - 1, np.int64)[users]
     row_weights = np.ones(len(users)) if weights is None else weights
     sizes = np.bincount(place, row_weights)
     if len(sizes) == len(users):
-        return [*columns], weights
+        return [*columns], weights, clusters
     means = [np.bincount(place, row_weights * column) / sizes for column in columns]
     alike = weights is None and sizes.min() == sizes.max()
-    return means, None if alike else sizes.astype(np.float64)
-
-
-def of_merged(users: Places, clusters: Places | None) -> Places | None:
-    """Return the cluster of each user that ``of_users`` returns; each user is in one cluster."""
-    if clusters is None:
-        return None
-    place = _consecutive(users)
-    merged = np.empty(place.max(initial=-1) + 1, clusters.dtype)
-    merged[place] = clusters
-    return clusters if len(merged) == len(users) else merged
-
-
-def _consecutive(users: Places) -> Places:
-    """Number the distinct values 0, 1, 2…, in sorted order."""
-    present = np.bincount(users) > 0
-    return users if present.all() else np.asarray(np.cumsum(present) - 1, np.int64)[users]
+    if clusters is not None:
+        of_rows, clusters = clusters, np.empty(len(sizes), np.int64)
+        clusters[place] = of_rows
+    return means, None if alike else sizes.astype(np.float64), clusters
 
 
 def of_clusters(clusters: Places, sample: Sample) -> Sample:
@@ -307,7 +299,7 @@ def of_clusters(clusters: Places, sample: Sample) -> Sample:
     draws clusters; one sign applies to all differences of a cluster.
     """
     values, weights = sample
-    (means, sizes), merged = of_users(clusters, [values, np.abs(values)], weights)
+    (means, sizes), merged, _ = of_users(clusters, [values, np.abs(values)], weights)
     return sample if len(means) == len(values) else Sample(rounded(means, sizes), merged)
 
 

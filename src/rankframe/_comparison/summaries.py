@@ -520,9 +520,8 @@ def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None]:
     clusters = None if group.clusters is None else group.clusters[counts]
     if users is None or not counts.any():
         return Sample(column, weights), 0, clusters
-    (merged,), weights = statistics.of_users(users[counts], [column], weights)
+    (merged,), weights, clusters = statistics.of_users(users[counts], [column], weights, clusters)
     returning = len(column) - len(merged)
-    clusters = statistics.of_merged(users[counts], clusters)
     return Sample(statistics.rounded(merged) if returning else column, weights), returning, clusters
 
 

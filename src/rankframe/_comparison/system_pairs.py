@@ -55,6 +55,7 @@ class Matrix(NamedTuple):
     metric: str
     values: Array
     weights: Array | None = None
+    weighted_by: str | None = None  # the column of the weights
     users: Places | None = None  # of all segments together: the user of each row
     clusters: Places | None = None
     missed: Array | None = None  # 1 where the system has no list for the user, else 0
@@ -88,6 +89,11 @@ class Pair(NamedTuple):
     missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
     left_out: int = 0  # users with a value in one group only
     joint: bool = False  # the users are those of all systems
+
+    @property
+    def unit(self) -> str:
+        """What the observations are."""
+        return "users" if self.clusters is None else "clusters"
 
     @property
     def place(self) -> Place:
@@ -157,7 +163,7 @@ def paired_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
     """Pair the users of two systems."""
     paired, matrices = open_matrices(rows, values, trial, complete=False)
     systems = pairs_of_places(paired.systems.to_list(), trial.baseline)
-    pairs = [pair for matrix in matrices for pair in pairs_of(matrix, systems, values.weights)]
+    pairs = [pair for matrix in matrices for pair in pairs_of(matrix, systems)]
     return paired._replace(pairs=pairs)
 
 
@@ -274,6 +280,7 @@ def _matrices_of(
         Matrix,
         segment,
         weights=None if values.weights is None else users[user_columns.WEIGHT].to_numpy(),
+        weighted_by=values.weights,
         users=summaries.places_of_users(users[values.user]) if pooled else None,
         clusters=clusters,
         missed=of_rows(user_columns.MISSED, 0) if user_columns.MISSED in rows.columns else None,
@@ -334,10 +341,8 @@ class _Column(NamedTuple):
     scales: Places
 
 
-def pairs_of(
-    matrix: Matrix, systems: Sequence[tuple[int, int]], column: str | None
-) -> Iterator[Pair]:
-    """Pair systems; ``column`` is the name of the weights."""
+def pairs_of(matrix: Matrix, systems: Sequence[tuple[int, int]]) -> Iterator[Pair]:
+    """Pair systems."""
     import numpy as np
 
     from rankframe._comparison import statistics
@@ -348,18 +353,16 @@ def pairs_of(
     ]
     for system, baseline in systems:
         place = Place(matrix.segment, matrix.metric, system, baseline)
-        yield _pair(matrix, place, columns[system], columns[baseline], column)
+        yield _pair(matrix, place, columns[system], columns[baseline])
 
 
-def _pair(
-    matrix: Matrix, place: Place, system: _Column, baseline: _Column, column: str | None
-) -> Pair:
+def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> Pair:
     from rankframe._comparison import statistics
 
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
-    counts, left_out = _who_counts(matrix, system, baseline, column)
+    counts, left_out = _who_counts(matrix, system, baseline)
     kept = slice(None) if counts.all() else counts
-    if column is not None and weights is not None:
+    if weights is not None:
         weights = statistics.shares(weights[kept])
     of_system, of_baseline = system.values[kept], baseline.values[kept]
     change = statistics.differences(
@@ -370,10 +373,9 @@ def _pair(
     lists = [] if matrix.missed is None else [matrix.missed[kept, at] for at in place[2:]]
     if users is not None and number:
         columns = [of_system, of_baseline, change, *lists]
-        merged, weights = statistics.of_users(users[kept], columns, weights)
+        merged, weights, clusters = statistics.of_users(users[kept], columns, weights, clusters)
         of_system, of_baseline, change, *lists = merged
         change = change if len(change) == number else statistics.rounded(change)
-        clusters = statistics.of_merged(users[kept], clusters)
     return Pair(
         *place,
         of_system=of_system,
@@ -384,31 +386,35 @@ def _pair(
         clusters=clusters,
         sample=sample_of(change, weights, clusters),
         undefined=why_undefined(change) if number else _why_no_pair(matrix, system, baseline),
-        missed=_without_lists(*lists) if lists else None,
+        missed=(number_without(lists[0]), number_without(lists[1])) if lists else None,
         left_out=left_out,
         joint=matrix.left_out is not None,
     )
 
 
-def _who_counts(
-    matrix: Matrix, system: _Column, baseline: _Column, column: str | None
-) -> tuple[Bits, int]:
+def _who_counts(matrix: Matrix, system: _Column, baseline: _Column) -> tuple[Bits, int]:
     """Find the users for whom both systems are defined, and count those whom only one has."""
     weights, counts = matrix.weights, system.defined & baseline.defined
     left_out = matrix.left_out
     if left_out is None:
         alone = (system.defined ^ baseline.defined) & (True if weights is None else weights > 0)
         left_out = _count_left_out(alone, counts, matrix.users)
-    if column is not None and weights is not None:
-        if counts.any() and not (counts & (weights > 0)).any():
-            user_columns.raise_no_weight(column, matrix.metric)
-        counts &= weights > 0
-    return counts, left_out
+    return with_weight(matrix, counts), left_out
 
 
-def _without_lists(system: Array, baseline: Array) -> tuple[int, int]:
+def with_weight(matrix: Matrix, counts: Bits) -> Bits:
+    """Leave out users of weight 0, of whom there must be others."""
+    if matrix.weights is None or matrix.weighted_by is None:
+        return counts
+    weighted = counts & (matrix.weights > 0)
+    if counts.any() and not weighted.any():
+        user_columns.raise_no_weight(matrix.weighted_by, matrix.metric)
+    return weighted
+
+
+def number_without(missed: Array) -> int:
     """Count the users who have no list, in none of their segments."""
-    return int((system > 1 - trials.NOTHING).sum()), int((baseline > 1 - trials.NOTHING).sum())
+    return int((missed > 1 - trials.NOTHING).sum())
 
 
 def sample_of(difference: Array, weights: Array | None, clusters: Places | None) -> Sample:

@@ -57,7 +57,7 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
     checks = _checks(judged, names_read(requested), reductions, users)
     frames = [reduction.rows for reduction in reductions]
     if not _has_all_users(by_rows, users, judged):
-        frames.insert(0, user_choice.selected(judged, users, settings))
+        frames.insert(0, user_choice.selected(judged, users))
     if len(frames) > 1:
         checks = checks.with_more(())
     rows, *others = frames
@@ -84,7 +84,7 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
 
 
 def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Users) -> OfLists:
-    selected = None if users == "run" else user_choice.selected(judged, users, judged.settings)
+    selected = None if users == "run" else user_choice.selected(judged, users)
     return system_metrics.of_all_lists(judged, requested, selected)
 
 

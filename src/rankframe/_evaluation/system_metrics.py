@@ -173,7 +173,7 @@ def margins(of_lists: OfLists, confidence: float, seed: int) -> pl.LazyFrame:
 
     A bootstrap of users would draw some twice and others not at all, and so only lose items.
     """
-    schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
+    schema = _margin_schema(of_lists)
     frames = [
         of_lists.exposures(kind).map_batches(
             partial(_margins, of_lists=of_lists, kind=kind, confidence=confidence, seed=seed),
@@ -223,8 +223,7 @@ def _margins(
         numbers = of_lists.resampled(kind, sums.lazy(), _PART, complete=catalogue is not None)
         without.append(numbers.collect())
     if not without:  # an empty run, for which the checks raise
-        schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
-        return pl.DataFrame(schema=schema)
+        return pl.DataFrame(schema=_margin_schema(of_lists))
     rows = pl.concat(without).unpivot(
         on=names, index=[*by, _PART], variable_name="metric", value_name="value"
     )
@@ -349,6 +348,7 @@ def test_by_swapping_lists(
     ]
 
 
-def _group_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
-    schema = of_lists.judged.run.collect_schema()
-    return {name: schema[name] for name in of_lists.by}
+def _margin_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
+    types = of_lists.judged.run.collect_schema()
+    groups = {name: types[name] for name in of_lists.by}
+    return {**groups, "metric": pl.String(), "margin": pl.Float64()}
