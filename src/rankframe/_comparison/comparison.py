@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
@@ -442,8 +442,7 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
 def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
     """Check the options of a comparison, and read the margin of each metric."""
     test = trial.test
-    keywords.check_confidence(trial.confidence)
-    keywords.check_choice("test", test, get_args(Test))
+    resampling = summaries.check_trial(trial)
     if values.weights is not None and test in trials.UNWEIGHTED:
         msg = f"test={test!r} has no weighted form: take 't', 'randomization' or 'bootstrap'"
         raise ValueError(msg)
@@ -453,14 +452,12 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
             "'bootstrap' or 'max_t'"
         )
         raise ValueError(msg)
-    keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
     if test in trials.JOINT_TESTS and trial.correction != Trial().correction:
         msg = (
             f"correction={trial.correction!r}: test={test!r} is of all systems at once, with a "
             "correction of its own: leave out correction="
         )
         raise ValueError(msg)
-    resampling = summaries.read_resampling(trial.resamples, trial.seed)
     summaries.check_systems(verb, values.by)
     _check_means(values)
     if test == "mcnemar":

@@ -127,8 +127,7 @@ def harm(
     if baseline is None:
         msg = "harm without a baseline: name the system to compare with in baseline="
         raise ValueError(msg)
-    keywords.check_confidence(confidence)
-    summaries.read_resampling(resamples, seed)
+    summaries.check_trial(trial)
     summaries.check_unweighted("harm", options)
     summaries.check_independent("harm", options)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -14,7 +14,6 @@ from rankframe._comparison.system_pairs import Pair, Paired
 from rankframe._comparison.trials import Correction, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
@@ -156,9 +155,7 @@ def compare_segments(
         total=True,
     )
     frame, by = run_dicts.as_frame(frame, by)
-    keywords.check_confidence(confidence)
-    keywords.check_choice("correction", correction, (*get_args(Correction), None))
-    summaries.read_resampling(resamples, seed)
+    summaries.check_trial(trial)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     return summaries.described(frame, question, partial(_plan_of, trial=trial))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, c
 import polars as pl
 
 from rankframe._comparison import sentences, trials
+from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import (
     evaluation,
     group_means,
@@ -869,6 +870,14 @@ def read_resampling(resamples: object, seed: object) -> Resampling:
     from rankframe._comparison.statistics import Resampling
 
     return Resampling(times, start)
+
+
+def check_trial(trial: Trial) -> Resampling:
+    """Check the options that verbs of several tests have in common."""
+    keywords.check_confidence(trial.confidence)
+    keywords.check_choice("test", trial.test, get_args(Test))
+    keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
+    return read_resampling(trial.resamples, trial.seed)
 
 
 def check_packages() -> None:
