@@ -386,19 +386,10 @@ def groups_by_systems(
 ) -> list[str]:
     """Read ``by=``, and put the column of the systems first: called model, or with the baseline."""
     tables = [("judged table", frame)] if truth is None else [("run", frame), ("truth", truth)]
-    return _systems_first(by, tables, baseline)
-
-
-def _systems_first(
-    by: str | Sequence[str] | None, tables: Sequence[tuple[str, Frame]], baseline: object
-) -> list[str]:
-    kind, frame = tables[0]
-    groups = keywords.systems_groups(by, adapters.column_names(frame, kind))
-    if (
-        len(groups) < 2
-        or groups[0] == keywords.MODEL
-        or isinstance(baseline, pl.Expr | pl.Series | None)
-    ):
+    groups = keywords.systems_groups(by, adapters.column_names(frame, tables[0][0]))
+    if len(groups) < 2 or groups[0] == keywords.MODEL:
+        return groups
+    if isinstance(baseline, pl.Expr | pl.Series | None):
         return groups
     opened = [adapters.to_polars(table, kind) for kind, table in tables]
     eager = [table for table in opened if isinstance(table, pl.DataFrame)]
@@ -435,7 +426,17 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     if trial.test != "randomization":
         return both
     directions = pair_tests.directions_of([*values.requested, *of_lists.requested])
-    correct = partial(_correct_together, by=values.by, trial=trial, directions=directions)
+
+    def correct(table: pl.DataFrame) -> pl.DataFrame:
+        p = table["p_value"].fill_null(nan).to_numpy()
+        adjusted = _in_families(p, table["metric"].to_list(), trial)
+        return (
+            table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
+            .pipe(pair_tests.of_families, trial, "users")  # such metrics take no clusters
+            .pipe(_apply_gate, values.by, trial.primary)
+            .pipe(pair_tests.with_verdict, trial.confidence, directions)
+        )
+
     return both.map_batches(correct, schema=schema)
 
 
@@ -565,23 +566,6 @@ def _notes_of(result: Swaps, moving: Collection[str], *, tested: bool) -> list[s
 
 
 _UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
-
-
-def _correct_together(
-    table: pl.DataFrame,
-    *,
-    by: Sequence[str],
-    trial: Trial,
-    directions: Mapping[str, bool | None],
-) -> pl.DataFrame:
-    """Adjust the p-values of all comparisons of a call."""
-    p = table["p_value"].fill_null(nan).to_numpy()
-    adjusted = _in_families(p, table["metric"].to_list(), trial)
-    table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
-    table = pair_tests.of_families(table, trial, "users")  # such metrics take no clusters
-    return table.pipe(_apply_gate, by, trial.primary).pipe(
-        pair_tests.with_verdict, trial.confidence, directions
-    )
 
 
 def _in_families(p: Array, metrics: Sequence[str], trial: Trial) -> Array:
@@ -903,9 +887,5 @@ def notes_of_lists(pair: Pair, systems: pl.Series) -> list[str]:
     """Write how many of the users have no list of the system, and of the baseline."""
     if pair.missed is None:
         return []
-    users, names = len(pair.difference), (systems[pair.system], systems[pair.baseline])
-    return [
-        note
-        for missed, name in zip(pair.missed, names, strict=True)
-        for note in sentences.notes_of_missed(missed, users, name)
-    ]
+    names = systems[pair.system], systems[pair.baseline]
+    return sentences.notes_of_lists(pair.missed, len(pair.difference), names)

@@ -241,11 +241,7 @@ def _reading_of_row(
         [pl.Series(row[name]).to_numpy() for name in _CHANGED],
         clusters=None if clusters is None else summaries.places_of_users(pl.Series("", clusters)),
     )
-    notes = [
-        note
-        for missed, name in zip(without, (system, baseline), strict=False)
-        for note in sentences.notes_of_missed(missed, users, name)
-    ]
+    notes = sentences.notes_of_lists(without[:2], users, (system, baseline))
     return "; ".join(filter(None, [read, *notes])) or None
 
 

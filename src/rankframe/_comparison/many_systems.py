@@ -418,9 +418,9 @@ def _plan_of(
     schema = {name: types[name] for name in order}
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
-        shared = system_pairs.shared_users(rows, values, Trial())
+        shared, matrices = system_pairs.open_matrices(rows, values, Trial(), complete=True)
         tables: list[pl.DataFrame] = []
-        for matrix in shared.matrices:
+        for matrix in matrices:
             table = pl.DataFrame(describe(matrix))
             table = table.with_columns(shared.keys([matrix] * len(table)))
             if system:

@@ -167,18 +167,17 @@ def _plan_of(values: Values, *, trial: Trial) -> pl.LazyFrame:
             f"as by={[*values.by, 'country']!r}"
         )
         raise ValueError(msg)
-    reduce = partial(_segment_table, values=values, trial=trial)
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        _check_segments(rows, values)
+        paired = system_pairs.paired_users(rows, values, trial)
+        rows_of_pairs = _rows_of_pairs(paired, trial, weighted=values.weights is not None)
+        return paired.table(values.by[0], rows_of_pairs, _MADE)
+
     return system_pairs.plan_of("compare_segments", values, _MADE, reduce)
 
 
 # ------------------------------------------------------------------ one row per user → per segment
-
-
-def _segment_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl.DataFrame:
-    _check_segments(rows, values)
-    paired = system_pairs.paired_users(rows, values, trial)
-    rows_of_pairs = _rows_of_pairs(paired, trial, weighted=values.weights is not None)
-    return paired.table(values.by[0], rows_of_pairs, _MADE)
 
 
 def _rows_of_pairs(paired: Paired, trial: Trial, *, weighted: bool) -> list[dict[str, Any]]:
@@ -188,25 +187,20 @@ def _rows_of_pairs(paired: Paired, trial: Trial, *, weighted: bool) -> list[dict
     from rankframe._comparison import statistics
 
     results: list[dict[str, Any]] = [{} for _ in paired.pairs]
-    wholes: list[int] = []
     same_pairs = _same_pairs(paired.pairs)
     with statistics.progress(trial.resamples * len(same_pairs)) as advance:
-        tables = [
-            _rows([paired.pairs[place] for place in places], trial, advance, weighted=weighted)
-            for places in same_pairs
-        ]
-    for places, rows in zip(same_pairs, tables, strict=True):
-        tested = np.array([row["p_value"] for row in rows[:-1]], np.float64)
-        alone = (
-            np.count_nonzero(~np.isnan(tested)) == 2 == sum(row["users"] > 0 for row in rows[:-1])
-        )
-        adjusted = statistics.corrected(tested, None if alone else trial.correction)
-        for place, row, p in zip(places, rows, [*adjusted, nan], strict=True):
-            results[place] = {**row, "p_adjusted": p}
-        wholes.append(places[-1])
-    of_all = statistics.corrected(
-        np.array([results[place]["p_value"] for place in wholes]), trial.correction
-    )
+        for places in same_pairs:
+            pairs = [paired.pairs[place] for place in places]
+            rows = _rows(pairs, trial, advance, weighted=weighted)
+            tested = np.array([row["p_value"] for row in rows[:-1]], np.float64)
+            number, users = np.count_nonzero(~np.isnan(tested)), [row["users"] for row in rows[:-1]]
+            alone = number == 2 == np.count_nonzero(users)
+            adjusted = statistics.corrected(tested, None if alone else trial.correction)
+            for place, row, p in zip(places, rows, [*adjusted, nan], strict=True):
+                results[place] = {**row, "p_adjusted": p}
+    wholes = [places[-1] for places in same_pairs]
+    p_values = np.array([results[place]["p_value"] for place in wholes])
+    of_all = statistics.corrected(p_values, trial.correction)
     for place, p in zip(wholes, of_all, strict=True):
         results[place]["p_adjusted"] = p
     return results

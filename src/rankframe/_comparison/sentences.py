@@ -185,6 +185,14 @@ def missed_counts(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
 WORTH_A_NOTE = 0.05
 
 
+def notes_of_lists(missed: Sequence[int], users: int, systems: Sequence[object]) -> list[str]:
+    """Write how many users have no list of each of several systems."""
+    notes: list[str] = []
+    for number, system in zip(missed, systems, strict=True):
+        notes += notes_of_missed(number, users, system)
+    return notes
+
+
 def notes_of_missed(
     missed: int, users: int, system: object = None, column: str | None = None
 ) -> list[str]:

@@ -436,8 +436,8 @@ def _sampled(
     unit = "users" if group.clusters is None else "clusters"
     column = _column(group.rows, metric)
     of_users, returning, of_group = _sample(column, group)
-    if weights is not None:
-        _check_some_weight(of_users, column, weights, metric.name)
+    if weights is not None and not len(of_users.values) and (column == column).any():
+        user_columns.raise_no_weight(weights, metric.name)
     sample = of_users
     if of_group is not None and _has_interval(metric, of_users, "t"):
         sample = statistics.of_clusters(of_group, of_users)
@@ -446,9 +446,7 @@ def _sampled(
     why = _why_null(metric, of_users, of_sample)
     if of_sample != "wilson" and _why_null(metric, sample, of_sample):
         reasons = []
-    elif (
-        of_group is None or len(sample.values) >= sentences.FEW_CLUSTERS
-    ):  # else that note is there
+    elif of_group is None or len(sample.values) >= sentences.FEW_CLUSTERS:  # else noted below
         reasons += _notes_of_few(sample, of_sample, unit)
     weights_of_notes = None if weights is None else of_users.weights
     counted = notes_of_users(of_users.values, weights_of_notes, returning) + group.lacking
@@ -530,14 +528,12 @@ def _describe(rows: pl.DataFrame, values: Values, by: Sequence[str]) -> pl.DataF
     """Describe each metric in each group, except for its interval."""
     weighted = values.weights is not None
     tables: list[pl.DataFrame] = []
-    missed = (
-        user_columns.number_missed()
-        if user_columns.MISSED in rows.columns
-        else pl.lit(None, pl.Int64)
-    )
+    missed = pl.lit(None, pl.Int64).alias("num_missed")
+    if user_columns.MISSED in rows.columns:
+        missed = user_columns.number_missed()
     for place, metric in enumerate(values.requested):
         columns = [*_numbers(metric, values.user, weighted=weighted), pl.lit(place).alias(_ORDER)]
-        columns.append(missed.alias("num_missed"))
+        columns.append(missed)
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     if not tables:
         return pl.DataFrame(schema=result_schema("summarize", values, _SUMMARY))
@@ -656,13 +652,6 @@ def _notes_of_group(group: pl.DataFrame, user: str) -> list[str]:
 
 def _note_of_row(row: Mapping[str, int]) -> str | None:
     return "".join(sentences.notes_of_missed(row["num_missed"], row["users"])) or None
-
-
-def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str) -> None:
-    import numpy as np
-
-    if not len(sample.values) and not np.isnan(column).all():
-        user_columns.raise_no_weight(weights, metric)
 
 
 # ------------------------------------------------------------------ ranges of metrics

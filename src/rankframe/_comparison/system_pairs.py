@@ -106,7 +106,6 @@ class Paired(NamedTuple):
 
     segments: pl.DataFrame  # one row per segment; with a total, the last one is null
     systems: pl.Series
-    matrices: list[Matrix]
     pairs: list[Pair]
 
     def pair_keys(self, model: str, of: Sequence[Pair] | Sequence[Place]) -> list[pl.Series]:
@@ -167,12 +166,6 @@ def paired_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
     return paired._replace(pairs=pairs)
 
 
-def shared_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
-    """Prepare the values of all systems for the users for whom every system is defined."""
-    shared, matrices = open_matrices(rows, values, trial, complete=True)
-    return shared._replace(matrices=list(matrices))
-
-
 def open_matrices(
     rows: pl.DataFrame, values: Values, trial: Trial, *, complete: bool
 ) -> tuple[Paired, Iterator[Matrix]]:
@@ -188,7 +181,7 @@ def open_matrices(
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     if trial.total:
         of_segments = pl.concat([of_segments, of_segments.clear(1)])
-    return Paired(of_segments, systems, [], []), matrices
+    return Paired(of_segments, systems, []), matrices
 
 
 def systems_in(rows: pl.DataFrame, model: str, trial: Trial, segments: Sequence[str]) -> pl.Series:

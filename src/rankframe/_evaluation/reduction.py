@@ -84,8 +84,11 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
 
 
 def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Users) -> OfLists:
+    """Return the metrics of all lists of a call."""
     selected = None if users == "run" else user_choice.selected(judged, users)
-    return system_metrics.of_all_lists(judged, requested, selected)
+    metrics = [metric for metric in requested if system_metrics.is_of_all(metric)]
+    names = [metric.name for metric in requested]
+    return OfLists(metrics, names, judged, selected, judged.tables.run.by)
 
 
 def _by_rows(

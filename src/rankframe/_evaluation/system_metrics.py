@@ -123,15 +123,6 @@ def numbers_of_sums(
     return _reduced(rows, by, metrics, in_order=True).collect()
 
 
-def of_all_lists(
-    judged: Judged, requested: Sequence[RequestedMetric], users: pl.LazyFrame | None
-) -> OfLists:
-    """Return the metrics of all lists of a call."""
-    metrics = [metric for metric in requested if is_of_all(metric)]
-    names = [metric.name for metric in requested]
-    return OfLists(metrics, names, judged, users, judged.tables.run.by)
-
-
 def is_of_all(metric: RequestedMetric) -> bool:
     """Return whether a metric is one number of all lists."""
     kind = share_names.kind_of(metric)
@@ -314,14 +305,11 @@ def test_by_swapping_lists(
         part = (pl.int_range(number * shape[0], eager=True) // shape[0]).alias(_PART)
         moved = [(change @ flags).T for change in changes]
         for side, sign in ((0, -1), (1, 1)):
-            columns = {
-                name: (own[2 * i + side] + sign * moved[i]).ravel()
-                for i, name in enumerate(exposed)
-            }
+            columns = [own[2 * i + side] + sign * change for i, change in enumerate(moved)]
             rows = pl.concat([values] * number).with_columns(
                 part,
                 pl.lit(pair[side], dtype=lists.schema[model]).alias(model),
-                *(pl.Series(n, v).clip(lower_bound=0) for n, v in columns.items()),
+                *(pl.Series(n, v.ravel()).clip(0) for n, v in zip(exposed, columns, strict=True)),
             )
             frames.append(rows)
         sums, complete = pl.concat(frames).lazy(), catalogue is not None
