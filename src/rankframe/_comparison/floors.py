@@ -242,8 +242,8 @@ def _of_sample(
         return tested
     words = "values", f"are far {'below' if floor.is_least else 'above'}", "may be"
     rare = statistics.rare(sample, least)
-    above, evidence = losses.rare_p(rare, amount, least, above, tail, words)
-    return tested._replace(above=above, evidence=evidence)
+    above, why = losses.rare_p(rare, amount, least, above, tail, words)
+    return tested._replace(above=above, evidence=why)
 
 
 def _exact(
