@@ -232,6 +232,18 @@ def test_clusters_are_flipped_as_one():
         rf.compare(table, VALUE, test="max_t", weights="customer")
 
 
+def test_clusters_of_users_without_a_value_in_a_system_are_left_out():
+    values = sample(29, 40, systems=3)
+    of_users = pl.DataFrame({"user": np.arange(40), "customer": np.arange(40) // 4})
+    table = judged(*values).join(of_users, on="user")
+    lacks = (pl.col("model") == "m1") & (pl.col("user") % 13 == 0)
+    options = {"test": "max_t", "cluster": "customer", "resamples": 500}
+    got = rf.compare(table.with_columns(value=pl.when(~lacks).then("value")), VALUE, **options)
+    alone = rf.compare(table.filter(pl.col("user") % 13 > 0), VALUE, **options)
+    assert got["users"].to_list() == [36] * 3
+    assert got.drop("note", "num_left_out").equals(alone.drop("note", "num_left_out"))
+
+
 def test_too_little_for_an_interval_is_reported():
     few = compared(*sample(27, 30, systems=3), test="max_t", resamples=10)
     assert few["ci_low"].null_count() == few["ci_high"].null_count() == 3

@@ -7,19 +7,18 @@ the probability that it ever reaches 1/α is at most α (Ville). Each is symmetr
 from __future__ import annotations
 
 from functools import partial
-from math import exp, log1p, nan
+from math import exp, log1p
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import optimize, special
 
 from rankframe._comparison import statistics
-from rankframe._comparison.statistics import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankframe._comparison.statistics import Array, Bits, Sample
+    from rankframe._comparison.statistics import Array, Bits, Outcome, Sample
 
 #: Shares of the wealth that are staked, in both directions: great shares find large effects with
 #: few users, small shares find small effects with many.
@@ -41,7 +40,7 @@ def bets(sample: Sample, confidence: float) -> Outcome:
     p is the inverse of the wealth for the mean 0. The interval contains the means m whose wealth is
     below 1/α. It is one interval: the wealth is convex in m, and at the mean of the sample below 1.
     """
-    outcome = Outcome(*(np.full(sample.values.shape[1], nan) for _ in Outcome._fields))
+    outcome = statistics.undefined(sample.values.shape[1])
     if sample.weights is not None or not len(sample.values):
         return outcome
     for place, column in enumerate(sample.values.T):
@@ -94,7 +93,7 @@ def mixture(sample: Sample, confidence: float) -> Outcome:
     is c^(−½) · ((1 + x)/(1 + x/c))^(n/2), and p is its inverse. The interval contains all means
     that are not rejected: x < (K − 1)/(1 − K/c) with K = (c/α²)^(1/n).
     """
-    outcome = Outcome(*(np.full(sample.values.shape[1], nan) for _ in Outcome._fields))
+    outcome = statistics.undefined(sample.values.shape[1])
     varied = statistics.differs(sample.values)
     if sample.weights is not None or not varied.any():
         return outcome

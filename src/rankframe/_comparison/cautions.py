@@ -78,12 +78,11 @@ def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | N
     most = max(rising, falling)
     if not 2 * stats.binom.sf(most - 1, rising + falling, 0.5) < SIGN_LEVEL:
         return []
-    unit = "users" if pair.clusters is None else "clusters"
     verb = "gain" if (rising > falling) is higher_is_better else "lose"
     if higher_is_better is None:
         verb = f"have a {'higher' if rising > falling else 'lower'} value"
     direction = "rises" if difference > 0 else "falls"
-    return [f"{most:,} of {len(values):,} {unit} {verb}, the mean {direction}"]
+    return [f"{most:,} of {len(values):,} {pair.unit} {verb}, the mean {direction}"]
 
 
 def clusters_in(question: Question) -> str | None:

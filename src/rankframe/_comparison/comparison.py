@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
@@ -386,19 +386,10 @@ def groups_by_systems(
 ) -> list[str]:
     """Read ``by=``, and put the column of the systems first: called model, or with the baseline."""
     tables = [("judged table", frame)] if truth is None else [("run", frame), ("truth", truth)]
-    return _systems_first(by, tables, baseline)
-
-
-def _systems_first(
-    by: str | Sequence[str] | None, tables: Sequence[tuple[str, Frame]], baseline: object
-) -> list[str]:
-    kind, frame = tables[0]
-    groups = keywords.systems_groups(by, adapters.column_names(frame, kind))
-    if (
-        len(groups) < 2
-        or groups[0] == keywords.MODEL
-        or isinstance(baseline, pl.Expr | pl.Series | None)
-    ):
+    groups = keywords.systems_groups(by, adapters.column_names(frame, tables[0][0]))
+    if len(groups) < 2 or groups[0] == keywords.MODEL:
+        return groups
+    if isinstance(baseline, pl.Expr | pl.Series | None):
         return groups
     opened = [adapters.to_polars(table, kind) for kind, table in tables]
     eager = [table for table in opened if isinstance(table, pl.DataFrame)]
@@ -417,12 +408,10 @@ def _systems_first(
 def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
     """Plan a comparison of values per user."""
     trial = _read_trial(trial, values, verb)
-    types = summaries.result_schema(
-        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON, **losses.COLUMNS}
-    )
+    types = system_pairs.schema_of(verb, values, {**_COMPARISON, **losses.COLUMNS})
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_columns(trial)]
-    schema = {name: types[model if name == "baseline" else name] for name in order}
+    schema = {name: types[name] for name in order}
     reduce = partial(_comparison_table, values=values, trial=trial)
     comparison = values.rows.map_batches(
         reduce if values.requested else lambda _: pl.DataFrame(schema=schema), schema=schema
@@ -430,26 +419,31 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     if values.of_lists is None:
         return comparison
     of_lists = values.of_lists
-    tables = [comparison]
-    for kind in of_lists.kinds():
-        reduce_lists = partial(
-            _list_comparison_table, of_lists=of_lists, kind=kind, trial=trial, schema=schema
-        )
-        tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
-    position = pl.col("metric").replace_strict(of_lists.names, list(range(len(of_lists.names))))
+    of_kinds = [_comparison_of_lists(of_lists, kind, trial, schema) for kind in of_lists.kinds()]
+    tables = [comparison, *of_kinds]
+    position = summaries.in_requested_order(of_lists.names)
     both = pl.concat(tables).sort(*segments, position, maintain_order=True)
     if trial.test != "randomization":
         return both
     directions = pair_tests.directions_of([*values.requested, *of_lists.requested])
-    correct = partial(_correct_together, by=values.by, trial=trial, directions=directions)
+
+    def correct(table: pl.DataFrame) -> pl.DataFrame:
+        p = table["p_value"].fill_null(nan).to_numpy()
+        adjusted = _in_families(p, table["metric"].to_list(), trial)
+        return (
+            table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
+            .pipe(pair_tests.of_families, trial, "users")  # such metrics take no clusters
+            .pipe(_apply_gate, values.by, trial.primary)
+            .pipe(pair_tests.with_verdict, trial.confidence, directions)
+        )
+
     return both.map_batches(correct, schema=schema)
 
 
 def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
     """Check the options of a comparison, and read the margin of each metric."""
     test = trial.test
-    keywords.check_confidence(trial.confidence)
-    keywords.check_choice("test", test, get_args(Test))
+    resampling = summaries.check_trial(trial)
     if values.weights is not None and test in trials.UNWEIGHTED:
         msg = f"test={test!r} has no weighted form: take 't', 'randomization' or 'bootstrap'"
         raise ValueError(msg)
@@ -459,14 +453,12 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
             "'bootstrap' or 'max_t'"
         )
         raise ValueError(msg)
-    keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
     if test in trials.JOINT_TESTS and trial.correction != Trial().correction:
         msg = (
             f"correction={trial.correction!r}: test={test!r} is of all systems at once, with a "
             "correction of its own: leave out correction="
         )
         raise ValueError(msg)
-    resampling = summaries.read_resampling(trial.resamples, trial.seed)
     summaries.check_systems(verb, values.by)
     _check_means(values)
     if test == "mcnemar":
@@ -507,57 +499,58 @@ def _columns(trial: Trial) -> list[str]:
     return [*names, *(losses.COLUMNS if trial.rules else ())]
 
 
-def _list_comparison_table(
-    lists: pl.DataFrame,
-    *,
-    of_lists: OfLists,
-    kind: Kind,
-    trial: Trial,
-    schema: Mapping[str, Any],
-) -> pl.DataFrame:
+def _comparison_of_lists(
+    of_lists: OfLists, kind: Kind, trial: Trial, schema: Mapping[str, Any]
+) -> pl.LazyFrame:
     """Compare metrics of all lists: by swapping whole lists, or without a test."""
-    from rankframe._comparison import statistics
-
     model, *segments = of_lists.by
-    systems = system_pairs.systems_in(lists, model, trial, segments).to_list()
-    groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
-    pairs = system_pairs.pairs_of_places(systems, trial.baseline)
     times = trial.resamples if trial.test == "randomization" else 0
-    moving = [
-        metric.name for metric in of_lists.kinds()[kind] if system_metrics.is_of_targets(metric)
-    ]
-    rows: list[dict[str, Any]] = []
-    with statistics.progress(times * len(pairs) * len(groups)) as advance:
-        for group in groups:
-            of_segment = group.select(segments).row(0, named=True) if segments else {}
-            for system, other in pairs:
-                pair = systems[system], systems[other]
-                results = system_metrics.test_by_swapping_lists(
-                    group, of_lists, kind, pair, times, trial.seed, advance
-                )
-                rows += [
-                    {
-                        **of_segment,
-                        "metric": result.metric,
-                        model: pair[0],
-                        "baseline": pair[1],
-                        "users": result.users,
-                        "num_left_out": result.left_out,
-                        "num_missed": 0,  # users without one of the two lists are left out
-                        "baseline_num_missed": 0,
-                        "mean": result.system,
-                        "baseline_mean": result.baseline,
-                        "difference": (change := _difference(result)),
-                        "relative": change / mean
-                        if change is not None and (mean := result.baseline or 0.0) > 0
-                        else None,
-                        "p_value": result.p if times and result.metric not in moving else None,
-                        "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
-                    }
-                    for result in results
-                ]
-    empty = dict.fromkeys(schema)
-    return pl.DataFrame([{**empty, **row} for row in rows], schema=dict(schema))
+    of_kind = of_lists.kinds()[kind]
+    moving = [metric.name for metric in of_kind if system_metrics.is_of_targets(metric)]
+
+    def numbers_of(result: Swaps) -> dict[str, Any]:
+        difference, mean = result.system - result.baseline, result.baseline
+        return {
+            "metric": result.metric,
+            "users": result.users,
+            "num_left_out": result.left_out,
+            "num_missed": 0,  # users without one of the two lists are left out
+            "baseline_num_missed": 0,
+            "mean": result.system,
+            "baseline_mean": mean,
+            "difference": difference,
+            "relative": difference / mean if mean > 0 else nan,
+            "p_value": result.p if times and result.metric not in moving else nan,
+            "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
+        }
+
+    def reduce(lists: pl.DataFrame) -> pl.DataFrame:
+        from rankframe._comparison import statistics
+
+        systems = system_pairs.systems_in(lists, model, trial, segments).to_list()
+        groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
+        pairs = system_pairs.pairs_of_places(systems, trial.baseline)
+        rows: list[dict[str, Any]] = []
+        with statistics.progress(times * len(pairs) * len(groups)) as advance:
+            for group in groups:
+                of_segment = group.select(segments).row(0, named=True) if segments else {}
+                for system, other in pairs:
+                    pair = systems[system], systems[other]
+                    names = {**dict.fromkeys(schema), **of_segment}
+                    names |= {model: pair[0], "baseline": pair[1]}
+                    results = system_metrics.test_by_swapping_lists(
+                        group, of_lists, kind, pair, times, trial.seed, advance
+                    )
+                    rows += [names | numbers_of(result) for result in results]
+        table = pl.DataFrame(rows, schema=dict(schema))
+        return table.with_columns(_numbers(of_lists.by).fill_nan(None))
+
+    return of_lists.exposures(kind).map_batches(reduce, schema=dict(schema))
+
+
+def _numbers(by: Sequence[str]) -> pl.Expr:
+    """Select the columns of floats that do not name a group."""
+    return pl.selectors.float().exclude(*by, "baseline")
 
 
 def _notes_of(result: Swaps, moving: Collection[str], *, tested: bool) -> list[str]:
@@ -573,29 +566,6 @@ def _notes_of(result: Swaps, moving: Collection[str], *, tested: bool) -> list[s
 
 
 _UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
-
-
-def _difference(result: Swaps) -> float | None:
-    if result.system is None or result.baseline is None:
-        return None
-    return result.system - result.baseline
-
-
-def _correct_together(
-    table: pl.DataFrame,
-    *,
-    by: Sequence[str],
-    trial: Trial,
-    directions: Mapping[str, bool | None],
-) -> pl.DataFrame:
-    """Adjust the p-values of all comparisons of a call."""
-    p = table["p_value"].fill_null(nan).to_numpy()
-    adjusted = _in_families(p, table["metric"].to_list(), trial)
-    table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
-    table = pair_tests.of_families(table, trial, "users")  # such metrics take no clusters
-    return table.pipe(_apply_gate, by, trial.primary).pipe(
-        pair_tests.with_verdict, trial.confidence, directions
-    )
 
 
 def _in_families(p: Array, metrics: Sequence[str], trial: Trial) -> Array:
@@ -630,10 +600,7 @@ def _apply_gate(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> 
         pl.when(~closed & adjusted.is_not_null())
         .then(pl.max_horizontal(adjusted, pl.when(~decides).then(gate)))
         .alias("p_adjusted"),
-        pl.when(sentence.is_null())
-        .then("note")
-        .otherwise(pl.concat_str("note", sentence, separator="; ", ignore_nulls=True))
-        .alias("note"),
+        sentences.noted(sentence),
     )
 
 
@@ -668,7 +635,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
         )
         raise ValueError(msg)
     lists = [] if values.of_lists is None else [metric.name for metric in values.of_lists.requested]
-    names = [metric.name for metric in values.requested]
+    names = values.names_per_user
     geometric = {
         metric.name for metric in values.requested if metric.over_users.epsilon is not None
     }
@@ -705,7 +672,7 @@ def _check_primary(primary: str | None, values: Values, test: Test) -> None:
         msg = f"primary must be the name of a metric, such as 'ndcg@10', not a value of type {kind}"
         raise TypeError(msg)
     lists = [] if values.of_lists is None else [metric.name for metric in values.of_lists.requested]
-    names = [*(metric.name for metric in values.requested), *lists]
+    names = [*values.names_per_user, *lists]
     if primary not in names:
         msg = f"primary names {primary!r}; the metrics are {', '.join(map(repr, names))}"
         raise ValueError(msg)
@@ -735,7 +702,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
             for place, row in unpaired.rows_of(matrices, systems, values, trial, paired.systems):
                 places.append(place)
                 numbers.append(row)
-        for pairs, tested in test(matrices, systems, values.weights, trial, advance):
+        for pairs, tested in test(matrices, systems, trial, advance):
             within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
             of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
@@ -758,7 +725,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     )
     table = (
         table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), *hidden)
-        .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
+        .with_columns(_numbers(values.by).fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
         .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
         .pipe(pair_tests.of_families, trial, trials.NUMBER if is_whole else None)
@@ -783,7 +750,6 @@ def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Rang
 def _test_in_batches(
     matrices: Iterator[Matrix],
     systems: Sequence[tuple[int, int]],
-    column: str | None,
     trial: Trial,
     advance: Advance,
 ) -> Iterator[tuple[list[Pair], Tested]]:
@@ -792,7 +758,7 @@ def _test_in_batches(
     batch: list[Pair] = []
     cells = 0
     for matrix in matrices:
-        for pair in system_pairs.pairs_of(matrix, systems, column):
+        for pair in system_pairs.pairs_of(matrix, systems):
             cells += len(pair.difference)
             if batch and cells > room:
                 yield batch, pair_tests.test_pairs(batch, trial, advance)
@@ -805,13 +771,12 @@ def _test_in_batches(
 def _test_jointly(
     matrices: Iterator[Matrix],
     systems: Sequence[tuple[int, int]],
-    column: str | None,
     trial: Trial,
     advance: Advance,
 ) -> Iterator[tuple[list[Pair], Tested]]:
     """Test all systems of a metric at once."""
     for matrix in matrices:
-        pairs = list(system_pairs.pairs_of(matrix, systems, column))
+        pairs = list(system_pairs.pairs_of(matrix, systems))
         yield pairs, pair_tests.test_jointly(matrix, pairs, trial, advance)
 
 
@@ -922,9 +887,5 @@ def notes_of_lists(pair: Pair, systems: pl.Series) -> list[str]:
     """Write how many of the users have no list of the system, and of the baseline."""
     if pair.missed is None:
         return []
-    users, names = len(pair.difference), (systems[pair.system], systems[pair.baseline])
-    return [
-        note
-        for missed, name in zip(pair.missed, names, strict=True)
-        for note in sentences.notes_of_missed(missed, users, name)
-    ]
+    names = systems[pair.system], systems[pair.baseline]
+    return sentences.notes_of_lists(pair.missed, len(pair.difference), names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import isnan
 from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 #: What changes, and the columns of its change.
 _CHANGING = ("hits", "precision", "recall")
 _CHANGES = ("hits_change", "precision_change", "recall_change")
+_TESTED = _CHANGES[1:]
 _CHANGED = ("__rankframe_precision", "__rankframe_recall")  # of each user
 _BIN = "__rankframe_bin"
 #: The users without a list of the system, of the baseline, of both.
@@ -174,13 +176,11 @@ def diagnosis_of(
     rows: pl.DataFrame, *, values: Values, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
-    from rankframe._comparison import statistics
-
     system_pairs.systems_in(rows, model, Trial(baseline), segments)
     if values.cluster is not None:
         user_columns.check_clusters(rows, values.cluster, _LEVELS)
         user_columns.check_one_cluster(rows, [values.user], values.cluster)
-    of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
+    of_baseline = _is_of(rows, model, baseline)
     users = [*segments, values.user]
     relevant_rows = rows.filter(pl.col("total") > 0).sort(*values.by, values.user)
     before = relevant_rows.filter(of_baseline).drop(model)
@@ -189,19 +189,13 @@ def diagnosis_of(
     )
     smaller = pl.col("total before").rank("min").cast(pl.Int64) - 1
     place = (smaller * bins // pl.len()).over(values.by).alias(_BIN)
-    bounds = pl.col("total before").min(), pl.col("total before").max()
+    low, high = pl.col("total before").min(), pl.col("total before").max()
     means = [sums.order_free_mean(change) for change in _changes()]
     means += [sums.order_free_mean(pl.col(name)).alias(name) for name in _LEVELS]
-    paired = paired.with_columns(
-        pl.Series(
-            changed,
-            statistics.differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy()),
-        )
-        for name, changed in zip(_LEVELS, _CHANGED, strict=False)
-    )
+    paired = paired.with_columns(map(pl.Series, _CHANGED, _changes_of_users(paired)))
     means += [pl.col(name) for name in (*_CHANGED, *_cluster_column(values))]
     counted = [pl.len().cast(pl.Int64).alias("users"), *means]
-    described = [bounds[0].alias("relevant_low"), bounds[1].alias("relevant_high"), *counted]
+    described = [low.alias("relevant_low"), high.alias("relevant_high"), *counted]
     misses = pl.col(user_columns.MISSED), pl.col(f"{user_columns.MISSED} before")
     without = [
         sum_.sum().cast(pl.Int64).alias(name)
@@ -247,11 +241,7 @@ def _reading_of_row(
         [pl.Series(row[name]).to_numpy() for name in _CHANGED],
         clusters=None if clusters is None else summaries.places_of_users(pl.Series("", clusters)),
     )
-    notes = [
-        note
-        for missed, name in zip(without, (system, baseline), strict=False)
-        for note in sentences.notes_of_missed(missed, users, name)
-    ]
+    notes = sentences.notes_of_lists(without[:2], users, (system, baseline))
     return "; ".join(filter(None, [read, *notes])) or None
 
 
@@ -299,73 +289,59 @@ def _of_all_segments(
     everywhere = systems.join(rows.select(segments).unique(), how="cross")
     within = _changes_of_means(rows, everywhere, by, baseline)
     within = within.filter(pl.len().over(model) > 1)
-    signs = {"rises": pl.Expr.gt, "falls": pl.Expr.lt}
-    of_each = within.group_by(model).agg(
-        compared(pl.col(name), end).all(ignore_nulls=False).alias(f"{name} {sign}")
-        for name in _CHANGES[1:]
-        for (sign, compared), end in zip(
-            signs.items(), (trials.NOTHING, -trials.NOTHING), strict=True
-        )
-    )
+    of_each = within.group_by(model).agg(pl.col(name).alias(f"{name} within") for name in _TESTED)
     whole = _changes_of_means(rows, systems, [model], baseline)
     whole = whole.join(of_each, on=model, how="left")
-    readings = [
-        _reading_of_all(rows, values, system=system, baseline=baseline) for system in whole[model]
-    ]
-    notes = [_note_of_all(rows, values, system, baseline) for system in whole[model]]
-    read = pl.coalesce(_reversal(" and ".join(segments)), pl.Series(readings, dtype=pl.String))
-    texts = pl.Series(notes, dtype=pl.String)
+    readings: list[str | None] = []
+    for row in whole.iter_rows(named=True):
+        system = row[model]
+        read = _reversal(row, " and ".join(segments))
+        read = read or _reading_of_all(rows, values, system=system, baseline=baseline)
+        notes = _notes_of_all(rows, values, (system, baseline))
+        readings.append("; ".join([read, *notes]))
+    whole = whole.drop(of_each.columns[1:])
     return whole.with_columns(
-        pl.col("users").fill_null(0),
-        reading=pl.when(read.is_not_null()).then(
-            pl.concat_str(read, texts, separator="; ", ignore_nulls=True)
-        ),
-    ).drop(of_each.columns[1:])
-
-
-def _note_of_all(
-    rows: pl.DataFrame, values: Values, system: object, baseline: object
-) -> str | None:
-    """Write how many users of all segments have no list of a system, and of the baseline."""
-    model = values.by[0]
-    notes: list[str] = []
-    for name in (system, baseline):
-        own = rows.filter(pl.col(model) == pl.lit(name, dtype=rows.schema[model]))
-        users = own.group_by(values.user).agg(pl.col(user_columns.MISSED).all())
-        notes += sentences.notes_of_missed(
-            int(users[user_columns.MISSED].sum()), users.height, name
-        )
-    return "; ".join(notes) or None
-
-
-def _reading_of_all(
-    rows: pl.DataFrame, values: Values, *, system: object, baseline: object
-) -> str | None:
-    """Test a system over all segments: paired if it has the users of the baseline."""
-    from rankframe._comparison import statistics
-
-    model, *segments = values.by
-    after, before = (
-        rows.filter(pl.col(model) == pl.lit(name, dtype=rows.schema[model]))
-        for name in (system, baseline)
+        pl.col("users").fill_null(0), reading=pl.Series(readings, dtype=pl.String)
     )
+
+
+def _is_of(rows: pl.DataFrame, model: str, system: object) -> pl.Expr:
+    return pl.col(model) == pl.lit(system, dtype=rows.schema[model])
+
+
+def _notes_of_all(rows: pl.DataFrame, values: Values, systems: Sequence[object]) -> list[str]:
+    """Write how many users of all segments have no list of a system, and of the baseline."""
+    notes: list[str] = []
+    for name in systems:
+        own = rows.filter(_is_of(rows, values.by[0], name))
+        missed = own.group_by(values.user).agg(pl.col(user_columns.MISSED).all())
+        number = int(missed[user_columns.MISSED].sum())
+        notes += sentences.notes_of_missed(number, missed.height, name)
+    return notes
+
+
+def _reading_of_all(rows: pl.DataFrame, values: Values, *, system: object, baseline: object) -> str:
+    """Test a system over all segments: paired if it has the users of the baseline."""
+    model, *segments = values.by
+    after, before = (rows.filter(_is_of(rows, model, name)) for name in (system, baseline))
     paired = after.join(
         before, on=[*segments, values.user], suffix=" before", maintain_order="left"
     )
-    names = _LEVELS[:2]
     if len(paired) < max(len(after), len(before)):
         if values.cluster is not None:
             return "no test: with cluster=, the systems need the same users"
-        return _unpaired_reading(
-            [before[name].to_numpy() for name in names], [after[name].to_numpy() for name in names]
-        )
-    changes = [
-        statistics.differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy())
-        for name in names
-    ]
+        return _unpaired_reading(before, after)
     clusters = [summaries.places_of_users(paired[name]) for name in _cluster_column(values)]
     users = summaries.places_of_users(paired[values.user])
-    return _paired_reading(changes, users, *clusters)
+    return _paired_reading(_changes_of_users(paired), users, *clusters)
+
+
+def _changes_of_users(paired: pl.DataFrame) -> list[Array]:
+    """Return the changes of precision and recall, for each user."""
+    from rankframe._comparison import statistics
+
+    pairs = [(paired[name], paired[f"{name} before"]) for name in _LEVELS[:2]]
+    return [statistics.differences(new.to_numpy(), old.to_numpy()) for new, old in pairs]
 
 
 def _changes_of_means(
@@ -377,7 +353,7 @@ def _changes_of_means(
         pl.len().cast(pl.Int64).alias("users"),
         *(sums.order_free_mean(pl.col(name)).alias(name) for name in ("hits", *_LEVELS)),
     )
-    of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
+    of_baseline = _is_of(rows, model, baseline)
     means = groups.join(means, on=by, how="left")
     before = means.filter(of_baseline).select(*segments, *_CHANGING)
     after = means.filter(~of_baseline)
@@ -399,28 +375,24 @@ def _changes() -> list[pl.Expr]:
 _MIX = ", each system over its own users: the mix changed"
 
 
-def _reversal(segments: str) -> pl.Expr:
+def _reversal(row: Mapping[str, Any], segments: str) -> str:
     """Name changes that have one sign in each segment, and the other one overall."""
-    texts: list[pl.Expr] = []
-    for name in _CHANGES[1:]:
-        change = pl.col(name)
-        better = pl.col(f"{name} rises") & (change < -trials.NOTHING)
-        worse = pl.col(f"{name} falls") & (change > trials.NOTHING)
-        texts.append(
-            pl.when(better)
-            .then(pl.lit(f"better in each {segments}, worse overall"))
-            .when(worse)
-            .then(pl.lit(f"worse in each {segments}, better overall"))
-        )
-    precision, recall = texts
-    parts = pl.format("precision: {}", precision), pl.format("recall: {}", recall)
-    text = (
-        pl.when(precision == recall)
-        .then(precision)
-        .otherwise(pl.concat_str(parts, separator="; ", ignore_nulls=True))
-    )
-    any_reversal = precision.is_not_null() | recall.is_not_null()
-    return pl.when(any_reversal).then(pl.concat_str(text, pl.lit(_MIX)))
+    texts: dict[str, str] = {}
+    for measure, name in zip(_CHANGING[1:], _TESTED, strict=True):
+        change, within = row[name] or 0.0, row[f"{name} within"] or [0.0]
+        if any(of_segment is None for of_segment in within):
+            continue
+        if change < -trials.NOTHING and min(within) > trials.NOTHING:
+            texts[measure] = f"better in each {segments}, worse overall"
+        if change > trials.NOTHING and max(within) < -trials.NOTHING:
+            texts[measure] = f"worse in each {segments}, better overall"
+    if not texts:
+        return ""
+    of_both = [*texts.values()]
+    if len(of_both) == 1 or of_both[0] != of_both[1]:
+        of_both = [f"{measure}: {text}" for measure, text in texts.items()]
+        return "; ".join(of_both) + _MIX
+    return of_both[0] + _MIX
 
 
 _READINGS = {
@@ -441,7 +413,7 @@ def _signs() -> pl.Expr:
     """Read the signs of the mean changes of precision and recall."""
     signs = [
         pl.when(pl.col(name).abs() < trials.NOTHING).then(0).otherwise(pl.col(name).sign())
-        for name in _CHANGES[1:]
+        for name in _TESTED
     ]
     key = pl.format("{} {}", *(sign.cast(pl.Int8) for sign in signs))
     texts = {f"{precision} {recall}": text for (precision, recall), text in _READINGS.items()}
@@ -462,19 +434,15 @@ def _cluster_column(values: Values) -> list[str]:
 
 def _paired_reading(
     changes: Sequence[Array], users: Places | None = None, clusters: Places | None = None
-) -> str | None:
+) -> str:
     """Test the changes of precision and recall by the paired t, and return the reading."""
-    import numpy as np
-
     from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Sample
 
     if not len(changes[0]):
         return trials.NO_PAIR
     weights = None
     if users is not None:
-        changes, weights = statistics.of_users(users, changes, None)
-        clusters = statistics.of_merged(users, clusters)
+        changes, weights, clusters = statistics.of_users(users, changes, None, clusters)
     if not any(change.any() for change in changes):
         return "unchanged"
     samples = [system_pairs.sample_of(change, weights, clusters) for change in changes]
@@ -482,42 +450,34 @@ def _paired_reading(
         if why := system_pairs.why_undefined(sample.values):
             one_cluster = clusters is not None and len(sample.values) == 1
             return f"no test: {'one cluster' if one_cluster else why}"
-    matrix, weights = np.column_stack([sample.values for sample in samples]), samples[0].weights
-    columns = None if weights is None else np.column_stack([weights, weights])
-    p = statistics.t_test(Sample(matrix, columns), comparison.CONFIDENCE).p
-    return _read(p, statistics.weighted_mean(matrix, columns))
+    p = [statistics.t_test_of_mean(sample, comparison.CONFIDENCE).p.item() for sample in samples]
+    return _read(p, [float(statistics.weighted_mean(*sample)) for sample in samples])
 
 
-def _unpaired_reading(before: Sequence[Array], after: Sequence[Array]) -> str | None:
+def _unpaired_reading(before: pl.DataFrame, after: pl.DataFrame) -> str:
     """Test by Welch's t where the users of the systems differ, and return the reading."""
+    from rankframe._comparison import statistics
+
+    if before.is_empty() or after.is_empty():
+        return "no test: a system has no user"
+    if min(len(before), len(after)) < 2:
+        return "no test: one user"
+    pairs = [(after[name].to_numpy(), before[name].to_numpy()) for name in _LEVELS[:2]]
+    p = [statistics.welch(new, old) for new, old in pairs]
+    if any(map(isnan, p)):
+        return "no test: the users of each system have the same value"
+    return _read(p, [float(new.mean() - old.mean()) for new, old in pairs])
+
+
+def _read(p: Sequence[float], changes: Sequence[float]) -> str:
+    """Read two p-values after Holm's correction, and the signs of the changes."""
     import numpy as np
 
     from rankframe._comparison import statistics
 
-    if not (len(before[0]) and len(after[0])):
-        return "no test: a system has no user"
-    if min(len(before[0]), len(after[0])) < 2:
-        return "no test: one user"
-    p = [
-        statistics.welch(system_values, baseline_values)
-        for system_values, baseline_values in zip(after, before, strict=True)
-    ]
-    if np.isnan(p).any():
-        return "no test: the users of each system have the same value"
-    changes = [
-        system_values.mean() - baseline_values.mean()
-        for system_values, baseline_values in zip(after, before, strict=True)
-    ]
-    return _read(np.array(p), np.array(changes))
-
-
-def _read(p: Array, changes: Array) -> str:
-    """Read two p-values after Holm's correction, and the signs of the changes."""
-    from rankframe._comparison import statistics
-
-    shown = statistics.corrected(p, "holm") < 1 - comparison.CONFIDENCE
+    shown = statistics.corrected(np.array(p), "holm") < 1 - comparison.CONFIDENCE
     precision, recall = (
         (change > 0) - (change < 0) if sure else 0
-        for change, sure in zip(changes.tolist(), shown, strict=True)
+        for change, sure in zip(changes, shown, strict=True)
     )
     return _READINGS[precision, recall]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from math import isfinite, log, nan
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from rankframe._comparison import losses, pair_tests, sentences, summaries
 from rankframe._comparison.summaries import Sampled
-from rankframe._comparison.trials import Correction, Test, Trial
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation import system_metrics, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
@@ -85,63 +84,61 @@ def floors_of(
 
 def means_of(values: Values, trial: Trial, floors: Sequence[Floor], verb: str) -> pl.LazyFrame:
     """Plan the means, their intervals, and the tests of their bounds."""
-    keywords.check_confidence(trial.confidence)
-    keywords.check_choice("test", trial.test, get_args(Test))
-    keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
-    summaries.read_resampling(trial.resamples, trial.seed)
+    summaries.check_trial(trial)
     summaries.check_numbers(values)
     summaries.check_total(values, total=trial.total, least=2)
     schema = summaries.result_schema(verb, values, {**COLUMNS, **losses.COLUMNS})
-    reduce = partial(_table, values=values, trial=trial, floors=floors)
+    names = [floor.metric for floor in floors]
+    metrics = {metric.name: metric for metric in values.requested if metric.name in names}
+    of_floors = values._replace(requested=[*metrics.values()])
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        summaries.check_sizes(rows, values)
+        if values.cluster is not None:
+            user_columns.check_clusters(rows, values.cluster, names)
+        samples, summary = summaries.sampled(rows, of_floors, "t", total=trial.total)
+        tested: list[dict[str, Any]] = []
+        for group, sampled in zip(summary.iter_rows(named=True), samples, strict=True):
+            metric = metrics[group["metric"]]
+            limits = _limits(metric, rows.schema[metric.name])
+            tested += [
+                _row(group, sampled, floor, limits, trial, metric.over_users.epsilon)
+                for floor in floors
+                if floor.metric == metric.name
+            ]
+        tested += _without_users(rows, of_floors, floors)
+        table = pl.DataFrame([{n: row.get(n) for n in schema} for row in tested], schema=schema)
+        table = table.with_columns(pl.col(name).fill_nan(None) for name in _NUMBERS)
+        ends = [summaries.from_logarithms(n, of_floors.requested) for n in ("ci_low", "ci_high")]
+        place = summaries.in_requested_order([*metrics])
+        by = [*values.by[1:], place, *values.by[:1]]
+        return table.with_columns(ends).sort(by, nulls_last=True, maintain_order=True)
+
     return values.rows.map_batches(reduce, schema=schema)
 
 
-def _table(
-    rows: pl.DataFrame, *, values: Values, trial: Trial, floors: Sequence[Floor]
-) -> pl.DataFrame:
-    summaries.check_sizes(rows, values)
-    names = [floor.metric for floor in floors]
-    requested = [metric for metric in values.requested if metric.name in names]
-    if values.cluster is not None:
-        user_columns.check_clusters(rows, values.cluster, names)
-    of_floors = values._replace(requested=requested)
-    samples, summary = summaries.sampled(rows, of_floors, "t", total=trial.total)
-    metrics = {metric.name: metric for metric in requested}
-    booleans = [metric.name for metric in requested if rows.schema[metric.name] == pl.Boolean]
-    tested = [
-        row
-        for group, sample in zip(summary.iter_rows(named=True), samples, strict=True)
-        for row in _rows_of(group, sample, metrics[group["metric"]], floors, trial, booleans)
-    ]
-    tested += _without_users(rows, of_floors, floors)
-    schema: dict[str, Any] = {name: rows.schema[name] for name in values.by}
-    schema |= {**COLUMNS, **losses.COLUMNS}
-    ends = [summaries.from_logarithms(name, requested) for name in ("ci_low", "ci_high")]
-    table = pl.DataFrame([{name: row[name] for name in schema} for row in tested], schema=schema)
-    order = [metric.name for metric in requested]
-    place = pl.col("metric").replace_strict(order, list(range(len(order))))
-    table = table.with_columns(pl.col(name).fill_nan(None) for name in _NUMBERS).with_columns(ends)
-    return table.sort(*values.by[1:], place, *values.by[:1], nulls_last=True, maintain_order=True)
+def _limits(metric: RequestedMetric, dtype: pl.DataType) -> tuple[float, float]:
+    """Return the least and the greatest value of a metric."""
+    traits = labels.traits_of(metric)
+    return (0.0, 1.0) if dtype == pl.Boolean else (traits.least, traits.greatest)
 
 
-def _rows_of(
+def _row(
     group: Mapping[str, Any],
     sampled: Sampled,
-    metric: RequestedMetric,
-    floors: Sequence[Floor],
+    floor: Floor,
+    limits: tuple[float, float],
     trial: Trial,
-    booleans: Sequence[str],
-) -> Iterator[dict[str, Any]]:
-    for floor in floors:
-        if floor.metric == metric.name:
-            yield {
-                **group,
-                "num_left_out": group["undefined"],
-                "users": group["users"] - group["undefined"],
-                **_amounts(floor),
-                "note": "; ".join([*sampled.notes, *_notes_of_undefined(group)]) or None,
-                **_tested(sampled.sample, metric, floor, trial, is_boolean=metric.name in booleans),
-            }
+    epsilon: float | None,
+) -> dict[str, Any]:
+    return {
+        **group,
+        "num_left_out": group["undefined"],
+        "users": group["users"] - group["undefined"],
+        **_amounts(floor),
+        "note": "; ".join([*sampled.notes, *_notes_of_undefined(group)]) or None,
+        **_tested(sampled.sample, limits, floor, trial, epsilon),
+    }
 
 
 def _notes_of_undefined(group: Mapping[str, Any]) -> list[str]:
@@ -168,7 +165,6 @@ def _without_users(
     for group in lacking.iter_rows(named=True):
         for floor in floors:
             yield {
-                **dict.fromkeys((*COLUMNS, *losses.COLUMNS)),
                 **group,
                 "metric": floor.metric,
                 "users": 0,
@@ -181,35 +177,30 @@ def _without_users(
 class _Tested(NamedTuple):
     """An interval, and one-sided p-values that the mean is below and above a bound."""
 
-    low: float
-    high: float
-    below: float
-    above: float
+    low: float = nan
+    high: float = nan
+    below: float = nan
+    above: float = nan
     evidence: str | None = None
 
 
 def _tested(
-    sample: Sample, metric: RequestedMetric, floor: Floor, trial: Trial, *, is_boolean: bool
+    sample: Sample, limits: tuple[float, float], floor: Floor, trial: Trial, epsilon: float | None
 ) -> dict[str, Any]:
     """Test the mean of a group against its floor; a mirrored sample has its ceiling as a floor."""
-    traits = labels.traits_of(metric)
-    least, greatest, amount = traits.least, traits.greatest, floor.amount
-    if is_boolean:
-        least, greatest = 0.0, 1.0
-    if (epsilon := metric.over_users.epsilon) is not None:
+    least, greatest, amount = *limits, floor.amount
+    if epsilon is not None:
         least, greatest, amount = (_logarithm(x + epsilon) for x in (least, greatest, amount))
     if len(sample.values) and (sample.values.min() < least or sample.values.max() > greatest):
         least, greatest = -float("inf"), float("inf")
     if not floor.is_least:
         sample = sample._replace(values=-sample.values)
         least, greatest, amount = -greatest, -least, -amount
-    if len(sample.values) < 2:
-        tested = _Tested(nan, nan, nan, nan)
-    else:
+    tested = _Tested()
+    if len(sample.values) > 1:
         tested = _of_sample(sample, (least, greatest), amount, floor, trial)
     low, high = (tested.low, tested.high) if floor.is_least else (-tested.high, -tested.low)
-    empty = dict.fromkeys(losses.COLUMNS)
-    return empty | {
+    return {
         "ci_low": low,
         "ci_high": high,
         losses.P_BEYOND: tested.below,
@@ -236,10 +227,7 @@ def _of_sample(
         low, above, evidence = _exact(sample, highest, least, amount, floor, tail)
         high, below, _ = _exact(mirrored, -lowest, -greatest, -amount, floor, tail)
         return _Tested(low, -high, below, above, evidence if floor.strict else None)
-    columns = sample._replace(
-        values=values[:, None], weights=None if sample.weights is None else sample.weights[:, None]
-    )
-    interval = statistics.t_test(columns, trial.confidence)
+    interval = statistics.t_test_of_mean(sample, trial.confidence)
     shifted = sample._replace(values=values - amount)
     above = float(pair_tests.p_above([shifted], Trial(), lambda _: None)[0])
     low, high = max(float(interval.low[0]), least), min(float(interval.high[0]), greatest)
@@ -252,16 +240,10 @@ def _of_sample(
         return tested._replace(above=above, evidence=evidence)
     if not isfinite(least):
         return tested
+    words = "values", f"are far {'below' if floor.is_least else 'above'}", "may be"
     rare = statistics.rare(sample, least)
-    p = rare.p_above(amount, least)
-    if p < tail or above >= tail:
-        return tested._replace(above=max(p, above))
-    side = "below" if floor.is_least else "above"
-    evidence = (
-        f"too few values: {rare.below.lower:,.0f} of {rare.below.number:,.0f} are far {side} the "
-        f"others, but {rare.below.most(tail):.2%} may be"
-    )
-    return tested._replace(above=p, evidence=evidence)
+    above, why = losses.rare_p(rare, amount, least, above, tail, words)
+    return tested._replace(above=above, evidence=why)
 
 
 def _exact(

@@ -220,38 +220,31 @@ def gate(
         _check_floors(trial._replace(margin=margin), compares=False)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     trial = trial._replace(hint=cautions.clusters_in(question))
-    bounds = _Bounds(margin, at_least, at_most, strict)
-    describe = partial(_decisions, trial=trial, bounds=bounds)
+    amounts = {"at_least": at_least, "at_most": at_most}
+    describe = partial(_decisions, trial=trial, margin=margin, amounts=amounts, strict=strict)
     return summaries.described(frame, question, describe)
-
-
-class _Bounds(NamedTuple):
-    """The bounds of a gate, as they were passed."""
-
-    margin: Margin
-    at_least: float | Mapping[str, float] | None
-    at_most: float | Mapping[str, float] | None
-    strict: bool
 
 
 _DECIDED = {"passed": pl.Boolean, "why": pl.String}
 
 
-def _decisions(values: Values, *, trial: Trial, bounds: _Bounds) -> pl.LazyFrame:
+def _decisions(
+    values: Values, *, trial: Trial, margin: Margin, amounts: Mapping[str, Any], strict: bool
+) -> pl.LazyFrame:
     """Decide by the margin and the floors of each metric."""
     lists = [] if values.of_lists is None else values.of_lists.requested
     requested = [*values.requested, *lists]
     names = [metric.name for metric in requested]
     floored: list[Floor] = []
     for option in floors.OPTIONS:
-        amounts = comparison.per_metric(option, getattr(bounds, option), names)
-        floored += floors.floors_of(requested, amounts, option, strict=bounds.strict)
+        of_option = comparison.per_metric(option, amounts[option], names)
+        floored += floors.floors_of(requested, of_option, option, strict=strict)
     with_floor = {floor.metric for floor in floored}
-    margins = comparison.per_metric("margin", bounds.margin, names)
+    margins = comparison.per_metric("margin", margin, names)
     gated = [] if trial.baseline is None else requested
-    if isinstance(bounds.margin, Mapping):
+    if isinstance(margin, Mapping):
         gated = [m for m in gated if m.name in margins or m.name not in with_floor]
-    rules = rules_of(gated, margins, strict=names if bounds.strict else ())
+    rules = rules_of(gated, margins, strict=names if strict else ())
     for name in names:
         if name not in rules and name not in with_floor:
             msg = (
@@ -260,13 +253,13 @@ def _decisions(values: Values, *, trial: Trial, bounds: _Bounds) -> pl.LazyFrame
             )
             raise ValueError(msg)
     of_rules = ["margin", "difference"] if rules else []
-    of_floors = [name for name in floors.OPTIONS if getattr(bounds, name) is not None]
+    of_floors = [name for name in floors.OPTIONS if amounts[name] is not None]
     columns = ["baseline"] * bool(rules) + ["users", "num_left_out", *of_rules]
     columns += ["mean"] * bool(floored) + of_floors + ["note", "ci_low", "ci_high"]
-    compared = values._replace(requested=[m for m in values.requested if m.name in rules])
-    return decisions_of(
-        compared if rules else None, values, trial._replace(rules=rules), floored
-    ).select(*values.by[1:], "metric", *values.by[:1], *columns, *_DECIDED)
+    gated = [m for m in values.requested if m.name in rules]
+    compared = values._replace(requested=gated) if rules else None
+    decided = decisions_of(compared, values, trial._replace(rules=rules), floored)
+    return decided.select(*values.by[1:], "metric", *values.by[:1], *columns, *_DECIDED)
 
 
 def compare_and_decide(

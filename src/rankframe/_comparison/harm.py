@@ -127,8 +127,7 @@ def harm(
     if baseline is None:
         msg = "harm without a baseline: name the system to compare with in baseline="
         raise ValueError(msg)
-    keywords.check_confidence(confidence)
-    summaries.read_resampling(resamples, seed)
+    summaries.check_trial(trial)
     summaries.check_unweighted("harm", options)
     summaries.check_independent("harm", options)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
@@ -139,24 +138,27 @@ def plan_of(
     values: Values, *, trial: Trial, more_than: float | Mapping[str, float]
 ) -> pl.LazyFrame:
     """Plan a row per segment, metric and system."""
-    summaries.check_systems("harm", values.by)
-    summaries.check_numbers(values)
     amounts = _amounts(values, more_than)
     directions = {metric.name: labels.direction_of(metric) for metric in values.requested}
-    model, *segments = values.by
-    columns = {"metric": pl.String, "baseline": None, **COLUMNS}
-    types = summaries.result_schema("harm", values, columns)
-    order = [*segments, "metric", model, "baseline", *COLUMNS]
-    schema = {name: types[model if name == "baseline" else name] for name in order}
-    reduce = partial(
-        _harm_table, values=values, trial=trial, amounts=amounts, directions=directions
-    )
-    return values.rows.map_batches(reduce, schema=schema)
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        from rankframe._comparison import statistics
+
+        paired = system_pairs.paired_users(rows, values, trial)
+        large = [pair for pair in paired.pairs if len(pair.difference) >= FEWEST_OF_INTERVAL]
+        numbers: list[dict[str, Any]] = []
+        with statistics.progress(trial.resamples * len(large)) as advance:
+            for pair in paired.pairs:
+                amount, rises = amounts[pair.metric], directions[pair.metric]
+                numbers.append(_numbers_of(pair, amount, trial, advance, higher_is_better=rises))
+        return paired.table(values.by[0], numbers, COLUMNS)
+
+    return system_pairs.plan_of("harm", values, COLUMNS, reduce)
 
 
 def _amounts(values: Values, more_than: float | Mapping[str, float]) -> dict[str, float]:
     """Read the loss that a user of each metric must exceed."""
-    names = [metric.name for metric in values.requested]
+    names = values.names_per_user
     amounts = dict.fromkeys(names, 0.0) | comparison.per_metric("more_than", more_than, names)
     for name, amount in amounts.items():
         if not (keywords.is_number(amount) and 0 <= amount < inf):
@@ -166,33 +168,6 @@ def _amounts(values: Values, more_than: float | Mapping[str, float]) -> dict[str
 
 
 # ------------------------------------------------------------------ one row per user → per pair
-
-
-def _harm_table(
-    rows: pl.DataFrame,
-    *,
-    values: Values,
-    trial: Trial,
-    amounts: Mapping[str, float],
-    directions: Mapping[str, bool],
-) -> pl.DataFrame:
-    from rankframe._comparison import statistics
-
-    paired = system_pairs.paired_users(rows, values, trial)
-    large = [pair for pair in paired.pairs if len(pair.difference) >= FEWEST_OF_INTERVAL]
-    with statistics.progress(trial.resamples * len(large)) as advance:
-        numbers = [
-            _numbers_of(
-                pair,
-                amounts[pair.metric],
-                trial,
-                advance,
-                higher_is_better=directions[pair.metric],
-            )
-            for pair in paired.pairs
-        ]
-    table = pl.DataFrame(numbers, schema=COLUMNS).with_columns(pl.selectors.float().fill_nan(None))
-    return table.select(*paired.pair_keys(values.by[0], paired.pairs), *COLUMNS)
 
 
 def _numbers_of(

@@ -15,7 +15,7 @@ from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Advance, Array, Below, Sample
+    from rankframe._comparison.statistics import Advance, Array, Rare, Sample
 
 #: One-sided p-values: that the system is beyond the bound of a gate, and that it is within; what
 #: decides instead of a test; and an interval, if the test has none.
@@ -42,8 +42,8 @@ def test_losses(
     trial = trial._replace(margin={name: rule.margin for name, rule in trial.rules.items()})
     metrics = {metric.name: metric for metric in requested}
     places = [place for place, row in enumerate(rows) if row]
-    of_rules = [(place, trial.rules[pairs[place].metric]) for place in places]
-    for place, above in zip(places, _p_above(pairs, of_rules, trial, advance), strict=True):
+    gated = [pairs[place] for place in places]
+    for place, above in zip(places, _p_above(gated, trial, advance), strict=True):
         pair, row = pairs[place], rows[place]
         rule, least = trial.rules[pair.metric], 1 / (trial.resamples + 1)
         row[P_BEYOND] = 1 - above + (least if trial.test == "bootstrap" else 0)
@@ -73,19 +73,19 @@ def _is_beyond(pair: Pair, rule: Rule) -> bool:
     return bool(_gain(pair.difference, rule)[0] < -margin)
 
 
-def _p_above(
-    pairs: Sequence[Pair], of_rules: Sequence[tuple[int, Rule]], trial: Trial, advance: Advance
-) -> Array:
+def _p_above(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Array:
     """Test whether the mean gain is above −margin; not for tests with intervals of their own."""
     import numpy as np
 
     if trial.test in (*trials.OF_TWO_SIDES, *trials.SIMULTANEOUS):
-        return np.full(len(of_rules), nan)
-    samples = [
-        pair_tests.beside(pairs[place], rule.tolerance, below=not rule.higher_is_better)
-        for place, rule in of_rules
-    ]
+        return np.full(len(pairs), nan)
+    samples = [_beside_margin(pair, trial.rules[pair.metric]) for pair in pairs]
     return pair_tests.p_above(samples, trial, advance)
+
+
+def _beside_margin(pair: Pair, rule: Rule) -> Sample:
+    """Return what users gain beside the margin: the loss is accepted if the mean is above 0."""
+    return pair_tests.beside(pair, rule.tolerance, below=not rule.higher_is_better)
 
 
 def _p_of_loss(p: float, pair: Pair, rule: Rule) -> float:
@@ -106,8 +106,7 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
         _are_lost_hits(pair, gain) or pair_tests.why_untested(pair, trial)
     ):
         return {}
-    unit = "users" if pair.clusters is None else "clusters"
-    width = labels.traits_of(metric).width
+    unit, width = pair.unit, labels.traits_of(metric).width
     few = differ >= statistics.FEW_USERS and pair_tests.too_few_to_resample(pair, trial)
     if not isfinite(width) or -gain.min() > width:
         why = f"{few}" if few else f"{differ:,} of {number:,} {unit} differ, too few for the test"
@@ -122,7 +121,7 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
     lost, gained = (
         statistics.below(pair.sample._replace(values=values), 0.0) for values in (gain, -gain)
     )
-    low, high = _end(lost, width, tail), -_end(gained, width, tail)
+    low, high = lost.least_mean(0.0, -width, tail), -gained.least_mean(0.0, -width, tail)
     losers = int((gain < 0).sum())
     verb = "loses" if losers == 1 else "lose"
     why = f"{losers:,} of {number:,} {unit} {verb}, so the mean loss is at most {-low:.4g}"
@@ -147,17 +146,22 @@ def _unseen(
     if rule.relative:  # new − (1 − margin)·old, or (1 + margin)·old − new
         worst = rule.margin * (traits.greatest if rule.higher_is_better else traits.least)
         worst -= traits.width
-    sample = pair_tests.beside(pair, rule.tolerance, below=not rule.higher_is_better)
-    rare, tail = statistics.rare(sample, worst), (1 - trial.confidence) / 2
-    p = rare.p_above(0.0, worst)
-    if p < tail or above >= tail:
-        return {P_WITHIN: max(p, above) if above == above else p}
-    unit = "users" if pair.clusters is None else "clusters"
-    why = (
-        f"too few {unit}: {rare.below.lower:,.0f} of {rare.below.number:,.0f} lose far more than "
-        f"the others, but {rare.below.most(tail):.2%} may"
-    )
+    rare, tail = statistics.rare(_beside_margin(pair, rule), worst), (1 - trial.confidence) / 2
+    words = pair.unit, "lose far more than", "may"
+    p, why = rare_p(rare, 0.0, worst, above, tail, words)
     return {P_WITHIN: p, EVIDENCE: why}
+
+
+def rare_p(
+    rare: Rare, bound: float, least: float, above: float, tail: float, words: tuple[str, str, str]
+) -> tuple[float, str | None]:
+    """Test a bound with values too rare for a test to see; say so in ``words`` if they decide."""
+    p = rare.p_above(bound, least)
+    if p < tail or above >= tail:
+        return max(p, above) if above == above else p, None
+    unit, far, may = words
+    seen = f"{rare.below.lower:,.0f} of {rare.below.number:,.0f}"
+    return p, f"too few {unit}: {seen} {far} the others, but {rare.below.most(tail):.2%} {may}"
 
 
 def _least_mean(sample: Sample, tail: float) -> float:
@@ -167,14 +171,7 @@ def _least_mean(sample: Sample, tail: float) -> float:
     estimate = statistics.estimate(sample)
     if not estimate.variance > 0:
         return estimate.mean
-    column = statistics.Sample(
-        sample.values[:, None], None if sample.weights is None else sample.weights[:, None]
-    )
-    return float(statistics.t_test(column, 1 - 2 * tail).low[0])
-
-
-def _end(lost: Below, width: float, tail: float) -> float:
-    return lost.least_mean(0.0, -width, tail)
+    return float(statistics.t_test_of_mean(sample, 1 - 2 * tail).low[0])
 
 
 def _are_lost_hits(pair: Pair, gain: Array) -> bool:

@@ -327,10 +327,19 @@ def letters(
     _check_columns(types, needed)
     texts = {"mean": pl.Float64, "letters": pl.String}
     schema: dict[str, Any] = {name: types[name] for name in (*segments, "metric", model)} | texts
-    reduce = partial(_letter_table, groups=groups, confidence=confidence, schema=schema)
-    return adapters.to_caller_type(
-        lazy.select(needed).map_batches(reduce, schema=schema), like=comparison
-    )
+    keys = [*segments, "metric"]
+
+    def reduce(pairs: pl.DataFrame) -> pl.DataFrame:
+        tables = [
+            _of_family(family, model, confidence).join(family.select(keys).head(1), how="cross")
+            for family in pairs.partition_by(keys, maintain_order=True)
+        ]
+        if not tables:
+            return pl.DataFrame(schema=schema)
+        return pl.concat(tables).select(list(schema)).cast(pl.Schema(schema))
+
+    table = lazy.select(needed).map_batches(reduce, schema=schema)
+    return adapters.to_caller_type(table, like=comparison)
 
 
 def _check_columns(types: pl.Schema, names: Sequence[str]) -> None:
@@ -407,24 +416,20 @@ def _plan_of(
     types = summaries.result_schema(verb, values, {"metric": pl.String, **columns})
     order = [*segments, "metric", *([model] if system else []), *columns]
     schema = {name: types[name] for name in order}
-    reduce = partial(_describe_matrices, values=values, describe=describe, schema=schema)
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        shared, matrices = system_pairs.open_matrices(rows, values, Trial(), complete=True)
+        tables: list[pl.DataFrame] = []
+        for matrix in matrices:
+            table = pl.DataFrame(describe(matrix))
+            table = table.with_columns(shared.keys([matrix] * len(table)))
+            if system:
+                table = table.with_columns(shared.systems.gather(table[_SYSTEM]).alias(model))
+            numbers = table.with_columns(pl.selectors.float().exclude(values.by).fill_nan(None))
+            tables.append(numbers.select(list(schema)).cast(pl.Schema(schema)))
+        return pl.concat(tables)
+
     return values.rows.map_batches(reduce, schema=schema)
-
-
-def _describe_matrices(
-    rows: pl.DataFrame, *, values: Values, describe: _Describe, schema: dict[str, Any]
-) -> pl.DataFrame:
-    model = values.by[0]
-    shared = system_pairs.shared_users(rows, values, Trial())
-    tables: list[pl.DataFrame] = []
-    for matrix in shared.matrices:
-        table = pl.DataFrame(describe(matrix))
-        table = table.with_columns(shared.keys([matrix] * len(table)))
-        if _SYSTEM in table.columns:
-            table = table.with_columns(shared.systems.gather(table[_SYSTEM]).alias(model))
-        numbers = table.with_columns(pl.selectors.float().exclude(values.by).fill_nan(None))
-        tables.append(numbers.select(list(schema)).cast(pl.Schema(schema)))
-    return pl.concat(tables)
 
 
 def _variance(matrix: Matrix) -> _Columns:
@@ -449,7 +454,7 @@ def _lead_by_pairs(matrix: Matrix, sign: float, confidence: float) -> tuple[Lead
 
     systems = matrix.values.shape[1]
     places = system_pairs.pairs_of_places([*range(systems)], None)
-    pairs = list(system_pairs.pairs_of(matrix, places, None))
+    pairs = list(system_pairs.pairs_of(matrix, places))
     varied = [pair for pair in pairs if system_pairs.why_undefined(pair.sample.values) is None]
     if not varied:
         return system_statistics.no_lead(matrix.values), None
@@ -517,20 +522,6 @@ def _lowest_is_best(requested: Sequence[RequestedMetric]) -> dict[str, bool]:
 
 
 # ------------------------------------------------------------------ letters
-
-
-def _letter_table(
-    pairs: pl.DataFrame, *, groups: Sequence[str], confidence: float, schema: dict[str, Any]
-) -> pl.DataFrame:
-    model, *segments = groups
-    keys = [*segments, "metric"]
-    tables = [
-        _of_family(family, model, confidence).join(family.select(keys).head(1), how="cross")
-        for family in pairs.partition_by(keys, maintain_order=True)
-    ]
-    if not tables:
-        return pl.DataFrame(schema=schema)
-    return pl.concat(tables).select(list(schema)).cast(pl.Schema(schema))
 
 
 def _of_family(family: pl.DataFrame, model: str, confidence: float) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import system_pairs, trials
+from rankframe._comparison import sentences, system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
 from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._request import labels
@@ -35,9 +35,9 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
             return statistics.randomization(sample, confidence, resampling, advance)
         if test == "bootstrap":
             return statistics.bootstrap_test(sample, confidence, resampling, advance)
-        return (statistics.wilcoxon if test == "wilcoxon" else statistics.t_test)(
-            sample, confidence
-        )
+        if test == "wilcoxon":
+            return statistics.wilcoxon(sample, confidence)
+        return statistics.t_test(sample, confidence)
 
     if test == "wilcoxon":
         pairs = [_with_ties(pair) for pair in pairs]
@@ -49,14 +49,9 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
             note or (NO_BOUND if isnan(low) else None)
             for note, low in zip(notes, outcome.low.tolist(), strict=True)
         ]
-    if test in trials.UNWEIGHTED:
-        notes = [
-            note if pair.weights is None else note or trials.UNEVEN
-            for note, pair in zip(notes, pairs, strict=True)
-        ]
     if test == "wilcoxon":
         signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
-        notes = [note or _note_of_skewness(pair) for note, pair in zip(notes, pairs, strict=True)]
+        notes = [pair.undefined or _note_of_ranks(pair) for pair in pairs]
     return Tested(outcome, outcome.p.copy(), notes, signs)
 
 
@@ -78,10 +73,12 @@ def _with_ties(pair: Pair) -> Pair:
 _MANY_RANKS = 200
 
 
-def _note_of_skewness(pair: Pair) -> str | None:
-    """Note that the mean of many skewed differences is not what ranks test."""
+def _note_of_ranks(pair: Pair) -> str | None:
+    """Note that ranks have no weighted form, or that the mean of skewed differences is another."""
     from rankframe._comparison import statistics
 
+    if pair.weights is not None:
+        return trials.UNEVEN
     users = len(pair.difference)
     if users < _MANY_RANKS or not statistics.is_skewed(pair.sample):
         return None
@@ -94,9 +91,8 @@ def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested
     import numpy as np
 
     from rankframe._comparison import always_valid, statistics
-    from rankframe._comparison.statistics import Outcome
 
-    outcome = Outcome(*(np.full(len(pairs), nan) for _ in Outcome._fields))
+    outcome = statistics.undefined(len(pairs))
     notes = [trials.UNEVEN if pair.weights is not None else pair.undefined for pair in pairs]
     widths = [trial.widths.get(pair.metric, inf) for pair in pairs]
     for bounded, reduce in ((True, always_valid.bets), (False, always_valid.mixture)):
@@ -154,9 +150,8 @@ def _test_hits(pairs: Sequence[Pair], confidence: float) -> Tested:
     import numpy as np
 
     from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Outcome
 
-    outcome = Outcome(*(np.full(len(pairs), nan) for _ in Outcome._fields))
+    outcome = statistics.undefined(len(pairs))
     notes = [pair.undefined for pair in pairs]
     for place, pair in enumerate(pairs):
         hits = np.concatenate([pair.of_system, pair.of_baseline])
@@ -245,7 +240,7 @@ def _per_observation(matrix: Matrix) -> Array | None:
     values = matrix.values
     if matrix.users is None or not len(values):
         return values
-    columns, weights = statistics.of_users(matrix.users, list(values.T), None)
+    columns, weights, _ = statistics.of_users(matrix.users, list(values.T), None)
     return None if weights is not None else np.column_stack(columns)
 
 
@@ -256,17 +251,18 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     change, weights = pair.difference, pair.weights
     has_users, varied = len(change) > 0, pair.undefined is None
     wins, losses = int((change > 0).sum()), int((change < 0).sum())
-    difference = float(statistics.weighted_mean(change, weights)) if has_users else nan
+    mean, baseline_mean, difference = (
+        float(statistics.weighted_mean(values, weights)) if has_users else nan
+        for values in (pair.of_system, pair.of_baseline, change)
+    )
     missed, of_baseline = pair.missed or (None, None)
     return {
         "users": len(change),
         "num_left_out": pair.left_out,
         "num_missed": missed,
         "baseline_num_missed": of_baseline,
-        "mean": float(statistics.weighted_mean(pair.of_system, weights)) if has_users else nan,
-        "baseline_mean": float(statistics.weighted_mean(pair.of_baseline, weights))
-        if has_users
-        else nan,
+        "mean": mean,
+        "baseline_mean": baseline_mean,
         "difference": difference,
         "effect_size": difference / float(statistics.deviation(change, weights)) if varied else nan,
         "wins": wins,
@@ -406,10 +402,10 @@ def why_untested(pair: Pair, trial: Trial) -> str | None:
 
 def too_few_to_resample(pair: Pair, trial: Trial) -> str:
     """Return that the bootstrap has too few users for a margin; empty if it has enough."""
-    users, unit = len(pair.sample.values), "users" if pair.clusters is None else "clusters"
+    users = len(pair.sample.values)
     if trial.test != "bootstrap" or users >= _FEWEST_RESAMPLED:
         return ""
-    return f"the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}"
+    return f"the bootstrap needs {_FEWEST_RESAMPLED} {pair.unit}, not {users}"
 
 
 def _few_differ(pair: Pair) -> str | None:
@@ -427,12 +423,11 @@ def _few_differ(pair: Pair) -> str | None:
     remainder = len(values) - alike
     if 2 * alike <= len(values) or remainder >= statistics.FEW_USERS:
         return None
-    unit = "users" if pair.clusters is None else "clusters"
     rest = (
         "1 changes by another amount" if remainder == 1 else f"{remainder} change by other amounts"
     )
     return (
-        f"margin not tested: {alike} of {len(values)} {unit} change by the same amount, "
+        f"margin not tested: {alike} of {len(values)} {pair.unit} change by the same amount, "
         f"{amounts[counts.argmax()] + 0.0:.3g}; only {rest}"
     )
 
@@ -547,14 +542,11 @@ _DIFFERS = ("better", "worse", "higher", "lower")
 def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
     """Remove a verdict of ranks that the means contradict, and note it."""
     contrary = (pl.col("difference").sign() * pl.col(trials.SIGN).sign() < 0).fill_null(value=False)
-    sentence = pl.lit("the ranks and the means have opposite signs")
+    sentence = pl.when(contrary).then(pl.lit("the ranks and the means have opposite signs"))
     return table.with_columns(
         pl.when(contrary & pl.col("verdict").is_in(_DIFFERS))
         .then(pl.lit("undecided"))
         .otherwise("verdict")
         .alias("verdict"),
-        pl.when(contrary)
-        .then(pl.concat_str("note", sentence, separator="; ", ignore_nulls=True))
-        .otherwise("note")
-        .alias("note"),
+        sentences.noted(sentence),
     )

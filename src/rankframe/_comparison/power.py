@@ -155,27 +155,21 @@ def _plan_of(
     comparisons: int,
 ) -> pl.LazyFrame:
     _check_power(power, trial.confidence)
-    summaries.check_systems("power", values.by)
-    summaries.check_numbers(values)
-    differences = comparison.per_metric(
-        "difference", difference, [metric.name for metric in values.requested]
-    )
+    differences = comparison.per_metric("difference", difference, values.names_per_user)
     wanted = {name: _read_wanted(name, value) for name, value in differences.items()}
     summaries.check_packages()
-    model, *segments = values.by
-    columns = {"metric": pl.String, "baseline": None, **_MADE}
-    types = summaries.result_schema("power", values, columns)
-    order = [*segments, "metric", model, "baseline", *_MADE]
-    schema = {name: types[model if name == "baseline" else name] for name in order}
-    reduce = partial(
-        _of_pairs,
-        values=values,
-        trial=trial._replace(confidence=float(trial.confidence)),
-        power=float(power),
-        wanted=wanted,
-        comparisons=comparisons,
-    )
-    return values.rows.map_batches(reduce, schema=schema)
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        from rankframe._comparison import power_statistics
+        from rankframe._comparison.power_statistics import Design
+
+        paired = system_pairs.paired_users(rows, values, trial)
+        level = power_statistics.of_family(float(trial.confidence), comparisons)
+        design = Design(level, float(power))
+        numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
+        return paired.table(values.by[0], numbers, _MADE)
+
+    return system_pairs.plan_of("power", values, _MADE, reduce)
 
 
 def _check_power(power: object, confidence: float) -> None:
@@ -205,26 +199,6 @@ def _read_wanted(name: str, value: Size) -> Bound:
 # ------------------------------------------------------------------ one row per user → per pair
 
 
-def _of_pairs(
-    rows: pl.DataFrame,
-    *,
-    values: Values,
-    trial: Trial,
-    power: float,
-    wanted: Mapping[str, Bound],
-    comparisons: int,
-) -> pl.DataFrame:
-    from rankframe._comparison import power_statistics
-    from rankframe._comparison.power_statistics import Design
-
-    paired = system_pairs.paired_users(rows, values, trial)
-    design = Design(power_statistics.of_family(trial.confidence, comparisons), power)
-    numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
-    return pl.DataFrame(numbers, schema=_MADE).select(
-        *paired.pair_keys(values.by[0], paired.pairs), *_MADE
-    )
-
-
 class _Spread(NamedTuple):
     """The independent observations of a pair: how many, and the deviation of their mean · √n."""
 
@@ -241,11 +215,9 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
     users = len(change)
     deviation = float(change.std(ddof=1)) if note is None else 0.0 if users > 1 else nan
     mean = float(pair.of_baseline.mean()) if users else nan
-    spread = _Spread(users, deviation, 1)
+    spread, notes = _Spread(users, deviation, 1), list[str]()
     if pair.clusters is not None and note is None:
         spread, note, notes = _spread_of_clusters(pair, deviation)
-    else:
-        notes = []
     target, needed = nan, None
     if wanted is not None:
         target = wanted.size * abs(mean) if wanted.relative else wanted.size
@@ -257,17 +229,15 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
             note = "more than 10¹⁵ users are needed"
         else:
             needed = ceil(observations * spread.users)
-    numbers = {
+    return {
+        "users": users,
         "baseline_mean": mean,
+        "note": "; ".join(filter(None, (note, *notes))) or None,
         "deviation": deviation,
+        "target": target if isfinite(target) else None,
         "detectable": power_statistics.detectable(spread.deviation, spread.number, design),
-        "target": target,
+        "needed": needed,
     }
-    finite_numbers = {
-        name: number if isfinite(number) else None for name, number in numbers.items()
-    }
-    notes = [*([note] if note else []), *notes]
-    return {"users": users, **finite_numbers, "needed": needed, "note": "; ".join(notes) or None}
 
 
 def _spread_of_clusters(pair: Pair, deviation: float) -> tuple[_Spread, str | None, list[str]]:

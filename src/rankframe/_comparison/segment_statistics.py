@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb, nan
 from typing import NamedTuple
 
@@ -152,14 +152,8 @@ def _all_orders(sizes: Places) -> Iterator[Places]:
                 yield own + others
 
     users = int(sizes.sum())
-    rows = max(1, _CELLS // users)
-    block: list[tuple[int, ...]] = []
-    for way in ways(tuple(range(users)), 0):
-        block.append(way)
-        if len(block) == rows:
-            yield np.array(block)
-            block = []
-    if block:
+    every, rows = ways(tuple(range(users)), 0), max(1, _CELLS // users)
+    while block := [*islice(every, rows)]:
         yield np.array(block)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -14,7 +14,6 @@ from rankframe._comparison.system_pairs import Pair, Paired
 from rankframe._comparison.trials import Correction, Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
@@ -156,44 +155,29 @@ def compare_segments(
         total=True,
     )
     frame, by = run_dicts.as_frame(frame, by)
-    keywords.check_confidence(confidence)
-    keywords.check_choice("correction", correction, (*get_args(Correction), None))
-    summaries.read_resampling(resamples, seed)
+    summaries.check_trial(trial)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     return summaries.described(frame, question, partial(_plan_of, trial=trial))
 
 
 def _plan_of(values: Values, *, trial: Trial) -> pl.LazyFrame:
-    summaries.check_systems("compare_segments", values.by)
-    if len(values.by) < 2:
+    if len(values.by) == 1:
         msg = (
             "compare_segments needs segments in addition to the systems: name their columns, such "
             f"as by={[*values.by, 'country']!r}"
         )
         raise ValueError(msg)
-    summaries.check_numbers(values)
-    types = summaries.result_schema(
-        "compare_segments", values, {"metric": pl.String, "baseline": None, **_MADE}
-    )
-    model, *segments = values.by
-    order = [*segments, "metric", model, "baseline", *_MADE]
-    schema = {name: types[model if name == "baseline" else name] for name in order}
-    reduce = partial(_segment_table, values=values, trial=trial)
-    return values.rows.map_batches(reduce, schema=schema)
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        _check_segments(rows, values)
+        paired = system_pairs.paired_users(rows, values, trial)
+        rows_of_pairs = _rows_of_pairs(paired, trial, weighted=values.weights is not None)
+        return paired.table(values.by[0], rows_of_pairs, _MADE)
+
+    return system_pairs.plan_of("compare_segments", values, _MADE, reduce)
 
 
 # ------------------------------------------------------------------ one row per user → per segment
-
-
-def _segment_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl.DataFrame:
-    _check_segments(rows, values)
-    paired = system_pairs.paired_users(rows, values, trial)
-    rows_of_pairs = _rows_of_pairs(paired, trial, weighted=values.weights is not None)
-    return (
-        pl.DataFrame(rows_of_pairs, schema=_MADE)
-        .with_columns(pl.selectors.float().fill_nan(None))
-        .select(*paired.pair_keys(values.by[0], paired.pairs), *_MADE)
-    )
 
 
 def _rows_of_pairs(paired: Paired, trial: Trial, *, weighted: bool) -> list[dict[str, Any]]:
@@ -203,25 +187,20 @@ def _rows_of_pairs(paired: Paired, trial: Trial, *, weighted: bool) -> list[dict
     from rankframe._comparison import statistics
 
     results: list[dict[str, Any]] = [{} for _ in paired.pairs]
-    wholes: list[int] = []
     same_pairs = _same_pairs(paired.pairs)
     with statistics.progress(trial.resamples * len(same_pairs)) as advance:
-        tables = [
-            _rows([paired.pairs[place] for place in places], trial, advance, weighted=weighted)
-            for places in same_pairs
-        ]
-    for places, rows in zip(same_pairs, tables, strict=True):
-        tested = np.array([row["p_value"] for row in rows[:-1]], np.float64)
-        alone = (
-            np.count_nonzero(~np.isnan(tested)) == 2 == sum(row["users"] > 0 for row in rows[:-1])
-        )
-        adjusted = statistics.corrected(tested, None if alone else trial.correction)
-        for place, row, p in zip(places, rows, [*adjusted, nan], strict=True):
-            results[place] = {**row, "p_adjusted": p}
-        wholes.append(places[-1])
-    of_all = statistics.corrected(
-        np.array([results[place]["p_value"] for place in wholes]), trial.correction
-    )
+        for places in same_pairs:
+            pairs = [paired.pairs[place] for place in places]
+            rows = _rows(pairs, trial, advance, weighted=weighted)
+            tested = np.array([row["p_value"] for row in rows[:-1]], np.float64)
+            number, users = np.count_nonzero(~np.isnan(tested)), [row["users"] for row in rows[:-1]]
+            alone = number == 2 == np.count_nonzero(users)
+            adjusted = statistics.corrected(tested, None if alone else trial.correction)
+            for place, row, p in zip(places, rows, [*adjusted, nan], strict=True):
+                results[place] = {**row, "p_adjusted": p}
+    wholes = [places[-1] for places in same_pairs]
+    p_values = np.array([results[place]["p_value"] for place in wholes])
+    of_all = statistics.corrected(p_values, trial.correction)
     for place, p in zip(wholes, of_all, strict=True):
         results[place]["p_adjusted"] = p
     return results

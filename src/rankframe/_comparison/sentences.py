@@ -120,6 +120,12 @@ def notes_of_clusters(sample: Sample, merged: Sample) -> list[str]:
     return notes
 
 
+def noted(sentence: pl.Expr) -> pl.Expr:
+    """Add a sentence to the notes, where it is not null."""
+    both = pl.concat_str("note", sentence, separator="; ", ignore_nulls=True)
+    return pl.when(sentence.is_null()).then("note").otherwise(both).alias("note")
+
+
 def system_and_segment(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:
     """Rename the first column of ``by`` to system, and combine the others in segment."""
     return [text_of(table, groups[:1]).alias("system"), text_of(table, groups[1:]).alias("segment")]
@@ -177,6 +183,14 @@ def missed_counts(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
 
 #: The share of users without a list, or in one of two groups only, that a note names.
 WORTH_A_NOTE = 0.05
+
+
+def notes_of_lists(missed: Sequence[int], users: int, systems: Sequence[object]) -> list[str]:
+    """Write how many users have no list of each of several systems."""
+    notes: list[str] = []
+    for number, system in zip(missed, systems, strict=True):
+        notes += notes_of_missed(number, users, system)
+    return notes
 
 
 def notes_of_missed(

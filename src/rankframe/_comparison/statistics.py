@@ -170,7 +170,7 @@ def in_matrices(
 
     Each resample of each sample advances by one.
     """
-    outcome = Outcome(*(np.full(len(samples), np.nan) for _ in Outcome._fields))
+    outcome = undefined(len(samples))
     alike: dict[tuple[int, bool], list[int]] = {}
     for place, (values, weights) in enumerate(samples):
         alike.setdefault((len(values), weights is None), []).append(place)
@@ -206,7 +206,7 @@ def progress(total: int) -> Generator[Advance]:
 def t_test(sample: Sample, confidence: float) -> Outcome:
     """Student's paired t, and its interval of the mean."""
     matrix, weights = sample
-    outcome = _undefined(matrix)
+    outcome = undefined(matrix.shape[1])
     varied = differs(matrix)
     if varied.any():
         if weights is None:
@@ -217,6 +217,14 @@ def t_test(sample: Sample, confidence: float) -> Outcome:
         for into, values in zip(outcome[:3], numbers, strict=True):
             into[varied] = values
     return outcome
+
+
+def t_test_of_mean(sample: Sample, confidence: float) -> Outcome:
+    """Student's t of a sample of one column."""
+    values, weights = sample
+    return t_test(
+        Sample(values[:, None], None if weights is None else weights[:, None]), confidence
+    )
 
 
 def welch(values: Array, other: Array) -> float:
@@ -259,36 +267,28 @@ def deviation(values: Array, weights: Array | None) -> Array:
 
 
 def of_users(
-    users: Places, columns: Sequence[Array], weights: Array | None
-) -> tuple[list[Array], Array | None]:
+    users: Places,
+    columns: Sequence[Array],
+    weights: Array | None,
+    clusters: Places | None = None,
+) -> tuple[list[Array], Array | None, Places | None]:
     """Return one value per user: the mean of the user's rows, with the sum of their weights.
 
-    So the mean over users is the mean over rows, and its standard error counts each user once.
+    So the mean over users is the mean over rows, and its standard error counts each user once. Each
+    user is in one cluster.
     """
-    place = _consecutive(users)
+    present = np.bincount(users) > 0
+    place = users if present.all() else np.asarray(np.cumsum(present) - 1, np.int64)[users]
     row_weights = np.ones(len(users)) if weights is None else weights
     sizes = np.bincount(place, row_weights)
     if len(sizes) == len(users):
-        return [*columns], weights
+        return [*columns], weights, clusters
     means = [np.bincount(place, row_weights * column) / sizes for column in columns]
     alike = weights is None and sizes.min() == sizes.max()
-    return means, None if alike else sizes.astype(np.float64)
-
-
-def of_merged(users: Places, clusters: Places | None) -> Places | None:
-    """Return the cluster of each user that ``of_users`` returns; each user is in one cluster."""
-    if clusters is None:
-        return None
-    place = _consecutive(users)
-    merged = np.empty(place.max(initial=-1) + 1, clusters.dtype)
-    merged[place] = clusters
-    return clusters if len(merged) == len(users) else merged
-
-
-def _consecutive(users: Places) -> Places:
-    """Number the distinct values 0, 1, 2…, in sorted order."""
-    present = np.bincount(users) > 0
-    return users if present.all() else np.asarray(np.cumsum(present) - 1, np.int64)[users]
+    if clusters is not None:
+        of_rows, clusters = clusters, np.empty(len(sizes), np.int64)
+        clusters[place] = of_rows
+    return means, None if alike else sizes.astype(np.float64), clusters
 
 
 def of_clusters(clusters: Places, sample: Sample) -> Sample:
@@ -299,7 +299,7 @@ def of_clusters(clusters: Places, sample: Sample) -> Sample:
     draws clusters; one sign applies to all differences of a cluster.
     """
     values, weights = sample
-    (means, sizes), merged = of_users(clusters, [values, np.abs(values)], weights)
+    (means, sizes), merged, _ = of_users(clusters, [values, np.abs(values)], weights)
     return sample if len(means) == len(values) else Sample(rounded(means, sizes), merged)
 
 
@@ -383,20 +383,16 @@ def bootstrap_test(
     distance that fewer than a share of 1 − confidence reach: it excludes 0 where p < 1 −
     confidence. It is null if too many resamples have no spread, or if there are too few.
     """
-    matrix, weights = sample
-    outcome = _undefined(matrix)
-    if not (varied := differs(matrix)).any():
+    outcome = undefined(sample.values.shape[1])
+    drawn = _resampled(sample, resampling, advance)
+    if drawn is None:
         return outcome
-    values = matrix[:, varied]
-    if weights is not None:
-        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
-    drawn = _resampled(values, weights, resampling, advance)
     distances, mean = _t_of(drawn.shifts, drawn.errors) * drawn.own, drawn.mean
     if not one_sided:
         distances, mean = np.abs(distances), np.abs(mean)
-    slack = weighted_mean(np.abs(values), weights) * ROUNDING
+    slack = weighted_mean(np.abs(drawn.values), drawn.weights) * ROUNDING
     as_far = distances >= mean - slack
-    outcome.p[varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
+    outcome.p[drawn.varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
     possible = np.arange(1, resampling.times + 2) / (resampling.times + 1)
     most = np.count_nonzero(possible < 1 - confidence) - 1  # resamples as far, where p < α
     if not one_sided and most >= 0:
@@ -406,8 +402,8 @@ def bootstrap_test(
         # ten digits, as for the studentized interval, unless that contradicts p
         short = rounded(margins, 1e4 * margins)
         margins = np.where((short < mean) == (margins < mean), short, margins)
-        outcome.low[varied] = rounded(drawn.mean - margins)
-        outcome.high[varied] = rounded(drawn.mean + margins)
+        outcome.low[drawn.varied] = rounded(drawn.mean - margins)
+        outcome.high[drawn.varied] = rounded(drawn.mean + margins)
     return outcome
 
 
@@ -426,17 +422,13 @@ def bootstrap(
 
     Users are drawn with equal probability, then weighted.
     """
-    matrix, weights = sample
-    outcome = _undefined(matrix)
-    if not (varied := differs(matrix)).any():
+    outcome = undefined(sample.values.shape[1])
+    drawn = _resampled(sample, resampling, advance)
+    if drawn is None:
         return outcome
-    values = matrix[:, varied]
-    if weights is not None:
-        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
-    drawn = _resampled(values, weights, resampling, advance)
     tail = (1 - confidence) / 2
-    influences = drawn.centered if weights is None else _influences(drawn.centered, weights)
-    for column, place in enumerate(np.flatnonzero(varied)):
+    influences = _influences(drawn.centered, drawn.weights)
+    for column, place in enumerate(drawn.varied):
         shift, influence = drawn.shifts[:, column], influences[:, column]
         ends = drawn.mean[column] + np.quantile(shift, bca_tails(tail, shift, influence))
         # the number of threads changes the last bit of matrix products
@@ -452,17 +444,13 @@ def studentized(
     Resamples without spread have no t and are left out. If their share exceeds one tail of the
     interval, there is no interval.
     """
-    matrix, weights = sample
-    outcome = _undefined(matrix)
-    if not (varied := differs(matrix)).any():
+    outcome = undefined(sample.values.shape[1])
+    drawn = _resampled(sample, resampling, advance)
+    if drawn is None:
         return outcome
-    values = matrix[:, varied]
-    if weights is not None:
-        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
-    drawn = _resampled(values, weights, resampling, advance)
     every_t, mean = _t_of(drawn.shifts, drawn.errors), drawn.mean
     tail = (1 - confidence) / 2
-    for column, place in enumerate(np.flatnonzero(varied)):
+    for column, place in enumerate(drawn.varied):
         t = every_t[:, column]
         spread = np.isfinite(t)
         dropped = len(t) - np.count_nonzero(spread)
@@ -488,6 +476,9 @@ def widened(sample: Sample, confidence: float, resampling: Resampling, advance: 
 class _Drawn(NamedTuple):
     """The mean, the distances from it, its error, and each resample's shift and error."""
 
+    varied: Places  # which columns have a variance; the others are left out
+    values: Array
+    weights: Array | None  # with the mean 1
     mean: Array
     centered: Array
     own: Array
@@ -495,17 +486,21 @@ class _Drawn(NamedTuple):
     errors: Array
 
 
-def _resampled(
-    values: Array, weights: Array | None, resampling: Resampling, advance: Advance
-) -> _Drawn:
-    """Draw the resamples."""
+def _resampled(sample: Sample, resampling: Resampling, advance: Advance) -> _Drawn | None:
+    """Draw the resamples; None if no column has a variance."""
+    varied = np.flatnonzero(differs(sample.values))
+    if not len(varied):
+        return None
+    values, weights = sample.values[:, varied], sample.weights
+    if weights is not None:
+        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
     mean = weighted_mean(values, weights)
     centered = values - mean
     moments = _moments(centered, weights)
     blocks = [_shifts(counts, moments) for counts in counts(len(values), resampling, advance)]
     shifts, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     _, own = _shifts(np.ones((1, len(values))), moments)
-    return _Drawn(mean, centered, own[0], shifts, errors)
+    return _Drawn(varied, values, weights, mean, centered, own[0], shifts, errors)
 
 
 class _Moments(NamedTuple):
@@ -542,14 +537,17 @@ def _shifts(counts: Array, moments: _Moments) -> tuple[Array, Array]:
     return shifts, np.sqrt(np.maximum(squares, 0)) / total
 
 
-def _influences(centered: Array, weights: Array) -> Array:
+def _influences(centered: Array, weights: Array | None) -> Array:
     """Return n times the change of the mean if a user is left out: SciPy's jackknife."""
+    if weights is None:
+        return centered
     without = -weights * centered / (weights.sum(axis=0) - weights)
     return np.asarray(len(centered) * (without.mean(axis=0) - without), np.float64)
 
 
-def _undefined(matrix: Array) -> Outcome:
-    return Outcome(*(np.full(matrix.shape[1], np.nan) for _ in Outcome._fields))
+def undefined(number: int) -> Outcome:
+    """Return an outcome that is still to be filled in."""
+    return Outcome(*(np.full(number, np.nan) for _ in Outcome._fields))
 
 
 def _all_sums(column: Array) -> Array:
@@ -649,7 +647,7 @@ def wilson(sample: Sample, confidence: float) -> Outcome:
     least, .84 to .86, for rates near 0.2 / users. Agresti and Coull's covers .925 or more, but
     is 7 to 15 % wider at rate .02, where it covers .98.
     """
-    outcome = _undefined(sample.values)
+    outcome = undefined(sample.values.shape[1])
     if len(sample.values):
         shares_of_hits = sample.values.mean(axis=0)
         low, high = _score_interval(shares_of_hits, len(sample.values), confidence)
@@ -702,11 +700,10 @@ def below(sample: Sample, amount: float) -> Below:
 
 
 class Rare(NamedTuple):
-    """How many values are far below the mean of the others, and farther than ``cut``."""
+    """How many values are far below the mean of the others."""
 
     below: Below
     mean: float
-    cut: float
 
     def p_above(self, bound: float, least: float) -> float:
         """Test whether the mean is above a bound."""
@@ -725,9 +722,9 @@ def rare(sample: Sample, least: float) -> Rare:
     cut = mean - reach
     far = values < cut
     if (values > mean + reach).any():
-        return Rare(below(sample, cut)._replace(lower=0), mean, cut)
+        return Rare(below(sample, cut)._replace(lower=0), mean)
     of_others = None if weights is None else weights[~far]
-    return Rare(below(sample, cut), float(weighted_mean(values[~far], of_others)), cut)
+    return Rare(below(sample, cut), float(weighted_mean(values[~far], of_others)))
 
 
 def mcnemar(system: Array, baseline: Array, confidence: float) -> tuple[float, float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import inf, isfinite
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, c
 import polars as pl
 
 from rankframe._comparison import sentences, trials
+from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import (
     evaluation,
     group_means,
@@ -18,7 +19,6 @@ from rankframe._evaluation import (
     system_metrics,
     user_columns,
 )
-from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
@@ -220,20 +220,36 @@ def summary_of(
     check_numbers(values)
     check_total(values, total=total, least=1)
     schema = result_schema(verb, values, _columns(total=total))
-    reduce = partial(
-        _summary_table,
-        values=values,
-        confidence=confidence,
-        method=method,
-        resampling=resampling,
-        total=total,
-    )
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        check_sizes(rows, values)
+        if values.cluster is not None:
+            user_columns.check_clusters(rows, values.cluster, values.names_per_user)
+        if method == "wilson":
+            check_hits(rows, values, "method='wilson'")
+        if not values.requested:
+            return pl.DataFrame(schema=schema)
+        samples, summary = sampled(rows, values, method, total=total)
+        outcome = _intervals(samples, confidence, resampling)
+        notes = [
+            [
+                *sample.notes,
+                *_notes_of_resamples(sample.method, dropped, resampling.times, confidence),
+            ]
+            for sample, dropped in zip(samples, outcome.dropped, strict=True)
+        ]
+        summary = summary.with_columns(
+            pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
+            pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
+            pl.Series("note", ["; ".join(texts) or None for texts in notes], pl.String),
+        )
+        ends = [from_logarithms(name, values.requested) for name in ("ci_low", "ci_high")]
+        summary = summary.with_columns(ends).select(list(schema))
+        summary = summary.with_columns(cut_at(ranges_of(values.requested)))
+        return summary.sort(values.by, nulls_last=True, maintain_order=True) if total else summary
+
     summary = values.rows.map_batches(reduce, schema=schema)
-    if values.of_lists is None:
-        return summary
-    return _in_requested_order(
-        summary, _of_all_lists(values, schema, confidence, method, seed), values.of_lists, values.by
-    )
+    return _with_lists(summary, values, schema, confidence, method, seed)
 
 
 def description_of(values: Values) -> pl.LazyFrame:
@@ -242,10 +258,7 @@ def description_of(values: Values) -> pl.LazyFrame:
     schema = result_schema("summarize", values, _SUMMARY)
     reduce = partial(_description_table, values=values)
     description = values.rows.map_batches(reduce, schema=schema)
-    if values.of_lists is None:
-        return description
-    numbers = _of_all_lists(values, schema, 0.95, None, 0)
-    return _in_requested_order(description, numbers, values.of_lists, values.by)
+    return _with_lists(description, values, schema, 0.95, None, 0)
 
 
 def _description_table(rows: pl.DataFrame, *, values: Values) -> pl.DataFrame:
@@ -255,27 +268,30 @@ def _description_table(rows: pl.DataFrame, *, values: Values) -> pl.DataFrame:
     return _describe(rows, values, values.by).with_columns(**absent).select(*values.by, *_SUMMARY)
 
 
-def _in_requested_order(
-    summary: pl.LazyFrame, numbers: pl.LazyFrame, of_lists: OfLists, by: Sequence[str]
-) -> pl.LazyFrame:
-    order = pl.col("metric").replace_strict(of_lists.names, list(range(len(of_lists.names))))
-    return pl.concat([summary, numbers]).sort(*by, order)
+def in_requested_order(names: Sequence[str]) -> pl.Expr:
+    """Return the place of each metric in the call."""
+    return pl.col("metric").replace_strict(names, list(range(len(names))))
 
 
 _RESAMPLED = "resampled users can only lose items"
 _NO_INTERVAL = "one number of all lists; no interval: its target changes with the users"
 
 
-def _of_all_lists(
-    values: Values, schema: dict[str, Any], confidence: float, method: Method | None, seed: int
+def _with_lists(
+    summary: pl.LazyFrame,
+    values: Values,
+    schema: dict[str, Any],
+    confidence: float,
+    method: Method | None,
+    seed: int,
 ) -> pl.LazyFrame:
-    """Describe the metrics of all lists: one number per group, without a spread over users.
+    """Add the metrics of all lists: one number per group, without a spread over users.
 
     Without a method, they have no interval.
     """
     of_lists, numbers = values.of_lists, values.numbers
-    assert of_lists is not None
-    assert numbers is not None
+    if of_lists is None or numbers is None:
+        return summary
     names = [metric.name for metric in of_lists.requested]
     numbers = numbers.with_columns(pl.col(names).cast(pl.Float64))
     counts = [name for name in ("users", "num_missed") if name in numbers.collect_schema()]
@@ -305,7 +321,8 @@ def _of_all_lists(
     rows = rows.with_columns(cut_at(ranges_of(of_lists.requested)))
     missing = [name for name in schema if name not in rows.collect_schema()]
     nulls = {name: pl.lit(None, schema[name]) for name in missing}
-    return rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
+    rows = rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
+    return pl.concat([summary, rows]).sort(*values.by, in_requested_order(of_lists.names))
 
 
 def _columns(*, total: bool) -> dict[str, Any]:
@@ -323,42 +340,6 @@ class Sampled(NamedTuple):
     sample: Sample
     method: Method
     notes: list[str]
-
-
-def _summary_table(
-    rows: pl.DataFrame,
-    *,
-    values: Values,
-    confidence: float,
-    method: Method,
-    resampling: Resampling,
-    total: bool,
-) -> pl.DataFrame:
-    check_sizes(rows, values)
-    if values.cluster is not None:
-        user_columns.check_clusters(
-            rows, values.cluster, [metric.name for metric in values.requested]
-        )
-    if method == "wilson":
-        check_hits(rows, values, "method='wilson'")
-    by, columns = values.by, _columns(total=total)
-    if not values.requested:
-        return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **columns})
-    samples, summary = sampled(rows, values, method, total=total)
-    outcome = _intervals(samples, confidence, resampling)
-    notes = [
-        [*sample.notes, *_notes_of_resamples(sample.method, dropped, resampling.times, confidence)]
-        for sample, dropped in zip(samples, outcome.dropped, strict=True)
-    ]
-    summary = summary.with_columns(
-        pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
-        pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
-        pl.Series("note", ["; ".join(texts) or None for texts in notes], pl.String),
-    )
-    ends = [from_logarithms(name, values.requested) for name in ("ci_low", "ci_high")]
-    summary = summary.with_columns(ends).select(*by, *columns)
-    summary = summary.with_columns(cut_at(ranges_of(values.requested)))
-    return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
 
 
 def sampled(
@@ -381,33 +362,24 @@ def sampled(
 
 def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resampling) -> Outcome:
     """Compute all intervals of one method together."""
-    import numpy as np
-
     from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Outcome
 
-    outcome = Outcome(*(np.full(len(samples), np.nan) for _ in Outcome._fields))
+    outcome = statistics.undefined(len(samples))
     methods: list[Method] = [sample.method for sample in samples]
     resampled = sum(method not in ("t", "wilson") for method in methods)
     with statistics.progress(resampling.times * resampled) as advance:
         for method in dict.fromkeys(methods):
             places = [place for place, sample in enumerate(samples) if sample.method == method]
-            reduce = partial(_interval, method=method, confidence=confidence, resampling=resampling)
-            part = statistics.in_matrices(
-                [samples[place].sample for place in places], reduce, advance
-            )
+            reduce = partial(_interval, method, confidence, resampling)
+            of_method = [samples[place].sample for place in places]
+            part = statistics.in_matrices(of_method, reduce, advance)
             for into, values in zip(outcome, part, strict=True):
                 into[places] = values
     return outcome
 
 
 def _interval(
-    sample: Sample,
-    advance: Advance,
-    *,
-    method: Method,
-    confidence: float,
-    resampling: Resampling,
+    method: Method, confidence: float, resampling: Resampling, sample: Sample, advance: Advance
 ) -> Outcome:
     from rankframe._comparison import statistics
 
@@ -464,8 +436,8 @@ def _sampled(
     unit = "users" if group.clusters is None else "clusters"
     column = _column(group.rows, metric)
     of_users, returning, of_group = _sample(column, group)
-    if weights is not None:
-        _check_some_weight(of_users, column, weights, metric.name)
+    if weights is not None and not len(of_users.values) and (column == column).any():
+        user_columns.raise_no_weight(weights, metric.name)
     sample = of_users
     if of_group is not None and _has_interval(metric, of_users, "t"):
         sample = statistics.of_clusters(of_group, of_users)
@@ -474,9 +446,7 @@ def _sampled(
     why = _why_null(metric, of_users, of_sample)
     if of_sample != "wilson" and _why_null(metric, sample, of_sample):
         reasons = []
-    elif (
-        of_group is None or len(sample.values) >= sentences.FEW_CLUSTERS
-    ):  # else that note is there
+    elif of_group is None or len(sample.values) >= sentences.FEW_CLUSTERS:  # else noted below
         reasons += _notes_of_few(sample, of_sample, unit)
     weights_of_notes = None if weights is None else of_users.weights
     counted = notes_of_users(of_users.values, weights_of_notes, returning) + group.lacking
@@ -549,9 +519,8 @@ def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None]:
     clusters = None if group.clusters is None else group.clusters[counts]
     if users is None or not counts.any():
         return Sample(column, weights), 0, clusters
-    (merged,), weights = statistics.of_users(users[counts], [column], weights)
+    (merged,), weights, clusters = statistics.of_users(users[counts], [column], weights, clusters)
     returning = len(column) - len(merged)
-    clusters = statistics.of_merged(users[counts], clusters)
     return Sample(statistics.rounded(merged) if returning else column, weights), returning, clusters
 
 
@@ -559,14 +528,12 @@ def _describe(rows: pl.DataFrame, values: Values, by: Sequence[str]) -> pl.DataF
     """Describe each metric in each group, except for its interval."""
     weighted = values.weights is not None
     tables: list[pl.DataFrame] = []
-    missed = (
-        user_columns.number_missed()
-        if user_columns.MISSED in rows.columns
-        else pl.lit(None, pl.Int64)
-    )
+    missed = pl.lit(None, pl.Int64).alias("num_missed")
+    if user_columns.MISSED in rows.columns:
+        missed = user_columns.number_missed()
     for place, metric in enumerate(values.requested):
         columns = [*_numbers(metric, values.user, weighted=weighted), pl.lit(place).alias(_ORDER)]
-        columns.append(missed.alias("num_missed"))
+        columns.append(missed)
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     if not tables:
         return pl.DataFrame(schema=result_schema("summarize", values, _SUMMARY))
@@ -687,13 +654,6 @@ def _note_of_row(row: Mapping[str, int]) -> str | None:
     return "".join(sentences.notes_of_missed(row["num_missed"], row["users"])) or None
 
 
-def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str) -> None:
-    import numpy as np
-
-    if not len(sample.values) and not np.isnan(column).all():
-        user_columns.raise_no_weight(weights, metric)
-
-
 # ------------------------------------------------------------------ ranges of metrics
 
 
@@ -737,10 +697,7 @@ def cut_at(ranges: Mapping[str, Range]) -> list[pl.Expr]:
     return [
         low.clip(lower_bound=least),
         high.clip(upper_bound=most),
-        pl.when(cut)
-        .then(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
-        .otherwise("note")
-        .alias("note"),
+        sentences.noted(said),
     ]
 
 
@@ -778,11 +735,16 @@ def from_logarithms(column: str, requested: Sequence[RequestedMetric]) -> pl.Exp
 def result_schema(verb: str, values: Values, columns: dict[str, Any]) -> dict[str, Any]:
     """Put the columns of ``by`` before those that the verb makes."""
     types = values.rows.collect_schema()
-    for name in values.by:
+    check_made(verb, values.by, columns)
+    return {**{name: types[name] for name in values.by}, **columns}
+
+
+def check_made(verb: str, by: Sequence[str], columns: Collection[str]) -> None:
+    """Check that no column of ``by`` has the name of one that the verb makes."""
+    for name in by:
         if name in columns:
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
-    return {**{name: types[name] for name in values.by}, **columns}
 
 
 def check_systems(verb: str, by: Sequence[str]) -> None:
@@ -897,6 +859,14 @@ def read_resampling(resamples: object, seed: object) -> Resampling:
     from rankframe._comparison.statistics import Resampling
 
     return Resampling(times, start)
+
+
+def check_trial(trial: Trial) -> Resampling:
+    """Check the options that verbs of several tests have in common."""
+    keywords.check_confidence(trial.confidence)
+    keywords.check_choice("test", trial.test, get_args(Test))
+    keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
+    return read_resampling(trial.resamples, trial.seed)
 
 
 def check_packages() -> None:

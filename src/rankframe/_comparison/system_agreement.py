@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from math import isnan
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -21,7 +21,7 @@ from rankframe.errors import RankingDataError
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array
 
-_USERS, _PLACE = "users", "__rankframe_place"
+_USERS, _PLACE, _RIGHT = "users", "__rankframe_place", "__rankframe_right"
 _AGREEMENT = {
     **dict.fromkeys(("metric", "other"), pl.String),
     "systems": pl.Int64,
@@ -121,39 +121,36 @@ def agreement(
         raise ValueError(msg)
     summaries.check_systems("agreement", groups)
     names = _metrics_of(left, metrics, groups, "means")
-    for name in groups:
-        if name in _AGREEMENT:
-            msg = f"column {name!r}: agreement makes a column of this name: rename it"
-            raise RankingDataError(msg)
+    summaries.check_made("agreement", groups, _AGREEMENT)
     if other is None:
         right, other_names = left, names
-        pairs = [
-            (metric, other_metric)
-            for metric in names
-            for other_metric in names
-            if metric != other_metric
-        ]
+        pairs = [pair for pair in product(names, names) if pair[0] != pair[1]]
     else:
         right = adapters.to_lazy(other, "other")
         other_names = _metrics_of(right, metrics, groups, "other")
-        pairs = [(metric, other_metric) for metric in names for other_metric in other_names]
+        pairs = [*product(names, other_names)]
     if not pairs:
         msg = f"agreement needs two metrics to compare, not only {', '.join(map(repr, names))}"
         raise ValueError(msg)
     model, *segments = groups
     types = left.collect_schema()
     schema: dict[str, Any] = {**{name: types[name] for name in segments}, **_AGREEMENT}
-    both = pl.concat(
-        [
-            _mark_columns(left, groups, names, 0, types),
-            _mark_columns(right, groups, other_names, 1, types),
-        ],
-        how="diagonal",
-    )
-    reduce = partial(_agreement_table, model=model, segments=segments, pairs=pairs, schema=schema)
-    return adapters.to_caller_type(
-        both.map_batches(reduce, schema=schema), like=means, beside=(other,)
-    )
+    of_means = _mark_columns(left, groups, names, 0, types)
+    of_other = _mark_columns(right, groups, other_names, 1, types)
+    both = pl.concat([of_means, of_other], how="diagonal")
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        _check_systems(rows, model, segments)
+        rows = rows.sort(segments) if segments else rows
+        groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
+        results: list[dict[str, Any]] = []
+        for group in groups:
+            of_segment = group.select(segments).row(0, named=True) if segments else {}
+            results += [of_segment | orders for orders in _compare_orders(group, model, pairs)]
+        return pl.DataFrame(results, schema=schema)
+
+    table = both.map_batches(reduce, schema=schema)
+    return adapters.to_caller_type(table, like=means, beside=(other,))
 
 
 @adapters.takes_any_frame
@@ -248,10 +245,7 @@ def discriminative_power(
         seed=seed,
         **options,
     )
-    for name in groups:
-        if name in {*_POWER, *_CURVE}:
-            msg = f"column {name!r}: discriminative_power makes a column of this name: rename it"
-            raise RankingDataError(msg)
+    summaries.check_made("discriminative_power", groups, {*_POWER, *_CURVE})
     keys = [*segments, "metric"]
     table = _curve(compared, keys, model) if curve else _shares(compared, keys, confidence)
     return adapters.to_caller_type(
@@ -301,63 +295,38 @@ def _column_at(place: int, name: str) -> str:
     return f"__rankframe_{place}_{name}"
 
 
-def _agreement_table(
-    rows: pl.DataFrame,
-    *,
-    model: str,
-    segments: Sequence[str],
-    pairs: Sequence[tuple[str, str]],
-    schema: dict[str, Any],
-) -> pl.DataFrame:
-    _check_systems(rows, model, segments)
-    rows = rows.sort(segments) if segments else rows
-    groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
-    results: list[dict[str, Any]] = []
-    for group in groups:
-        left, right = (group.filter(pl.col(_PLACE) == place) for place in (0, 1))
-        own = [_column_at(0, metric) for metric, _ in pairs]
-        theirs = [_column_at(1, other_metric) for _, other_metric in pairs]
-        both = left.select(model, *dict.fromkeys(own)).join(
-            right.select(model, *dict.fromkeys(theirs)), on=model
-        )
-        of_segment = group.select(segments).row(0, named=True) if segments else {}
-        for (metric, other_metric), names in zip(pairs, zip(own, theirs, strict=True), strict=True):
-            means = both.select(names).drop_nulls()
-            results.append({**of_segment, **_compare_orders(means, metric, other_metric)})
-    return pl.DataFrame(results, schema=schema)
-
-
-def _compare_orders(means: pl.DataFrame, metric: str, other: str) -> dict[str, Any]:
+def _compare_orders(
+    group: pl.DataFrame, model: str, pairs: Sequence[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    """Compare the orders of the systems of a segment, for each pair of metrics."""
     from rankframe._comparison import statistics
 
-    orders: list[Array] = []
-    for name, column in zip((metric, other), means.iter_columns(), strict=True):
-        sign = -1 if _lower_is_better(name) else 1
-        orders.append(sign * statistics.rounded(column.to_numpy()))
-    tau, ap = statistics.kendall_tau(*orders), statistics.tau_ap(*orders)
-    return {
-        "metric": metric,
-        "other": other,
-        "systems": len(means),
-        "kendall_tau": None if isnan(tau) else tau,
-        "tau_ap": None if isnan(ap) else ap,
-        "note": _reason(means, metric, other) if isnan(tau) else None,
-    }
+    left, right = (group.filter(pl.col(_PLACE) == place) for place in (0, 1))
+    both = left.join(right, on=model, suffix=_RIGHT)
+    for metric, other in pairs:
+        means = both.select(_column_at(0, metric), _column_at(1, other) + _RIGHT).drop_nulls()
+        orders: list[Array] = []
+        for name, column in zip((metric, other), means.iter_columns(), strict=True):
+            sign = -1 if _lower_is_better(name) else 1
+            orders.append(sign * statistics.rounded(column.to_numpy()))
+        tau, ap = statistics.kendall_tau(*orders), statistics.tau_ap(*orders)
+        yield {
+            "metric": metric,
+            "other": other,
+            "systems": len(means),
+            "kendall_tau": None if isnan(tau) else tau,
+            "tau_ap": None if isnan(ap) else ap,
+            "note": _reason(means, metric, other) if isnan(tau) else None,
+        }
 
 
 def _reason(means: pl.DataFrame, *names: str) -> str:
     """Return why there are no two orders."""
     if len(means) < 2:
         return "one system has both" if len(means) else "no system has both"
-    metric = next(
-        (
-            name
-            for name, column in zip(names, means.iter_columns(), strict=True)
-            if column.n_unique() == 1
-        ),
-        names[0],
-    )
-    return f"every system has the same {metric}"
+    columns = zip(names, means.iter_columns(), strict=True)
+    constant = [name for name, column in columns if column.n_unique() == 1]
+    return f"every system has the same {[*constant, *names][0]}"
 
 
 def _lower_is_better(name: str) -> bool:
@@ -384,11 +353,8 @@ def _check_systems(rows: pl.DataFrame, model: str, segments: Sequence[str]) -> N
                 "segments in by="
             )
             raise RankingDataError(msg)
-        if (
-            alone := own.join(other_systems, on=keys, how="anti", nulls_equal=True)
-            .select(keys)
-            .rows()
-        ):
+        alone = own.join(other_systems, on=keys, how="anti", nulls_equal=True).select(keys).rows()
+        if alone:
             absent = "other" if table == "means" else "means"
             system = ", ".join(map(repr, alone[0]))
             msg = f"{table}, column {model!r}: {system} is not in {absent}: keep the same systems"

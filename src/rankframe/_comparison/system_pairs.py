@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -55,6 +55,7 @@ class Matrix(NamedTuple):
     metric: str
     values: Array
     weights: Array | None = None
+    weighted_by: str | None = None  # the column of the weights
     users: Places | None = None  # of all segments together: the user of each row
     clusters: Places | None = None
     missed: Array | None = None  # 1 where the system has no list for the user, else 0
@@ -90,6 +91,11 @@ class Pair(NamedTuple):
     joint: bool = False  # the users are those of all systems
 
     @property
+    def unit(self) -> str:
+        """What the observations are."""
+        return "users" if self.clusters is None else "clusters"
+
+    @property
     def place(self) -> Place:
         """Name the pair, without its values."""
         return Place(self.segment, self.metric, self.system, self.baseline)
@@ -100,7 +106,6 @@ class Paired(NamedTuple):
 
     segments: pl.DataFrame  # one row per segment; with a total, the last one is null
     systems: pl.Series
-    matrices: list[Matrix]
     pairs: list[Pair]
 
     def pair_keys(self, model: str, of: Sequence[Pair] | Sequence[Place]) -> list[pl.Series]:
@@ -114,6 +119,14 @@ class Paired(NamedTuple):
         segments = [column.gather([item.segment for item in of]) for column in self.segments]
         return [*segments, pl.Series("metric", [item.metric for item in of])]
 
+    def table(
+        self, model: str, numbers: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]
+    ) -> pl.DataFrame:
+        """Make a row per pair of its numbers, in which NaN is null."""
+        table = pl.DataFrame(numbers, schema=dict(columns))
+        table = table.with_columns(pl.selectors.float().fill_nan(None))
+        return table.select(*self.pair_keys(model, self.pairs), *columns)
+
 
 class Tested(NamedTuple):
     """Numbers and a note per pair; and the direction that a test of ranks finds."""
@@ -124,18 +137,33 @@ class Tested(NamedTuple):
     signs: list[float | None]
 
 
+def schema_of(verb: str, values: Values, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the columns that name a pair before those that the verb makes."""
+    model, *segments = values.by
+    keys: dict[str, Any] = {"metric": pl.String, "baseline": None}
+    types = summaries.result_schema(verb, values, {**keys, **columns})
+    types["baseline"] = types[model]
+    return {name: types[name] for name in [*segments, "metric", model, "baseline", *columns]}
+
+
+def plan_of(
+    verb: str,
+    values: Values,
+    columns: Mapping[str, Any],
+    reduce: Callable[[pl.DataFrame], pl.DataFrame],
+) -> pl.LazyFrame:
+    """Plan a row per segment, metric and pair."""
+    summaries.check_systems(verb, values.by)
+    summaries.check_numbers(values)
+    return values.rows.map_batches(reduce, schema=schema_of(verb, values, columns))
+
+
 def paired_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
     """Pair the users of two systems."""
     paired, matrices = open_matrices(rows, values, trial, complete=False)
     systems = pairs_of_places(paired.systems.to_list(), trial.baseline)
-    pairs = [pair for matrix in matrices for pair in pairs_of(matrix, systems, values.weights)]
+    pairs = [pair for matrix in matrices for pair in pairs_of(matrix, systems)]
     return paired._replace(pairs=pairs)
-
-
-def shared_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
-    """Prepare the values of all systems for the users for whom every system is defined."""
-    shared, matrices = open_matrices(rows, values, trial, complete=True)
-    return shared._replace(matrices=list(matrices))
 
 
 def open_matrices(
@@ -144,9 +172,7 @@ def open_matrices(
     """Find the systems and the segments, and return the matrices one after the other."""
     summaries.check_sizes(rows, values)
     if values.cluster is not None:
-        user_columns.check_clusters(
-            rows, values.cluster, [metric.name for metric in values.requested]
-        )
+        user_columns.check_clusters(rows, values.cluster, values.names_per_user)
     rows = summaries.in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
@@ -155,7 +181,7 @@ def open_matrices(
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     if trial.total:
         of_segments = pl.concat([of_segments, of_segments.clear(1)])
-    return Paired(of_segments, systems, [], []), matrices
+    return Paired(of_segments, systems, []), matrices
 
 
 def systems_in(rows: pl.DataFrame, model: str, trial: Trial, segments: Sequence[str]) -> pl.Series:
@@ -247,6 +273,7 @@ def _matrices_of(
         Matrix,
         segment,
         weights=None if values.weights is None else users[user_columns.WEIGHT].to_numpy(),
+        weighted_by=values.weights,
         users=summaries.places_of_users(users[values.user]) if pooled else None,
         clusters=clusters,
         missed=of_rows(user_columns.MISSED, 0) if user_columns.MISSED in rows.columns else None,
@@ -279,12 +306,14 @@ def _complete(matrix: Matrix) -> Matrix:
 
     keep = np.asarray(~np.isnan(matrix.values).any(axis=1), np.bool_)
     users = None if matrix.users is None else matrix.users[keep]
+    clusters = None if matrix.clusters is None else matrix.clusters[keep]
     missed = None if matrix.missed is None else matrix.missed[keep]
     incomplete = np.asarray(~np.isnan(matrix.values).all(axis=1) & ~keep, np.bool_)
     left_out = _count_left_out(incomplete, keep, matrix.users)
     return matrix._replace(
         values=np.ascontiguousarray(matrix.values[keep]),
         users=users,
+        clusters=clusters,
         missed=missed,
         left_out=left_out,
     )
@@ -305,10 +334,8 @@ class _Column(NamedTuple):
     scales: Places
 
 
-def pairs_of(
-    matrix: Matrix, systems: Sequence[tuple[int, int]], column: str | None
-) -> Iterator[Pair]:
-    """Pair systems; ``column`` is the name of the weights."""
+def pairs_of(matrix: Matrix, systems: Sequence[tuple[int, int]]) -> Iterator[Pair]:
+    """Pair systems."""
     import numpy as np
 
     from rankframe._comparison import statistics
@@ -319,18 +346,16 @@ def pairs_of(
     ]
     for system, baseline in systems:
         place = Place(matrix.segment, matrix.metric, system, baseline)
-        yield _pair(matrix, place, columns[system], columns[baseline], column)
+        yield _pair(matrix, place, columns[system], columns[baseline])
 
 
-def _pair(
-    matrix: Matrix, place: Place, system: _Column, baseline: _Column, column: str | None
-) -> Pair:
+def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> Pair:
     from rankframe._comparison import statistics
 
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
-    counts, left_out = _who_counts(matrix, system, baseline, column)
+    counts, left_out = _who_counts(matrix, system, baseline)
     kept = slice(None) if counts.all() else counts
-    if column is not None and weights is not None:
+    if weights is not None:
         weights = statistics.shares(weights[kept])
     of_system, of_baseline = system.values[kept], baseline.values[kept]
     change = statistics.differences(
@@ -341,10 +366,9 @@ def _pair(
     lists = [] if matrix.missed is None else [matrix.missed[kept, at] for at in place[2:]]
     if users is not None and number:
         columns = [of_system, of_baseline, change, *lists]
-        merged, weights = statistics.of_users(users[kept], columns, weights)
+        merged, weights, clusters = statistics.of_users(users[kept], columns, weights, clusters)
         of_system, of_baseline, change, *lists = merged
         change = change if len(change) == number else statistics.rounded(change)
-        clusters = statistics.of_merged(users[kept], clusters)
     return Pair(
         *place,
         of_system=of_system,
@@ -355,31 +379,35 @@ def _pair(
         clusters=clusters,
         sample=sample_of(change, weights, clusters),
         undefined=why_undefined(change) if number else _why_no_pair(matrix, system, baseline),
-        missed=_without_lists(*lists) if lists else None,
+        missed=(number_without(lists[0]), number_without(lists[1])) if lists else None,
         left_out=left_out,
         joint=matrix.left_out is not None,
     )
 
 
-def _who_counts(
-    matrix: Matrix, system: _Column, baseline: _Column, column: str | None
-) -> tuple[Bits, int]:
+def _who_counts(matrix: Matrix, system: _Column, baseline: _Column) -> tuple[Bits, int]:
     """Find the users for whom both systems are defined, and count those whom only one has."""
     weights, counts = matrix.weights, system.defined & baseline.defined
     left_out = matrix.left_out
     if left_out is None:
         alone = (system.defined ^ baseline.defined) & (True if weights is None else weights > 0)
         left_out = _count_left_out(alone, counts, matrix.users)
-    if column is not None and weights is not None:
-        if counts.any() and not (counts & (weights > 0)).any():
-            user_columns.raise_no_weight(column, matrix.metric)
-        counts &= weights > 0
-    return counts, left_out
+    return with_weight(matrix, counts), left_out
 
 
-def _without_lists(system: Array, baseline: Array) -> tuple[int, int]:
+def with_weight(matrix: Matrix, counts: Bits) -> Bits:
+    """Leave out users of weight 0, of whom there must be others."""
+    if matrix.weights is None or matrix.weighted_by is None:
+        return counts
+    weighted = counts & (matrix.weights > 0)
+    if counts.any() and not weighted.any():
+        user_columns.raise_no_weight(matrix.weighted_by, matrix.metric)
+    return weighted
+
+
+def number_without(missed: Array) -> int:
     """Count the users who have no list, in none of their segments."""
-    return int((system > 1 - trials.NOTHING).sum()), int((baseline > 1 - trials.NOTHING).sum())
+    return int((missed > 1 - trials.NOTHING).sum())
 
 
 def sample_of(difference: Array, weights: Array | None, clusters: Places | None) -> Sample:

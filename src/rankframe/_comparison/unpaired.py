@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import cautions, losses, pair_tests, sentences, summaries, trials
+from rankframe._comparison import (
+    cautions,
+    losses,
+    pair_tests,
+    sentences,
+    summaries,
+    system_pairs,
+    trials,
+)
 from rankframe._comparison.system_pairs import Matrix, Place
 from rankframe._comparison.trials import Bound, Rule, Trial
-from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric, Traits
@@ -50,7 +57,7 @@ def rows_of(
         for pair in systems:
             for column in pair:
                 if column not in groups:
-                    groups[column] = _group_of(matrix, column, values.weights)
+                    groups[column] = _group_of(matrix, column)
             place = Place(matrix.segment, matrix.metric, *pair)
             both = groups[pair[0]], groups[pair[1]]
             yield place, _row(place, both, trial, names, metrics[place.metric])
@@ -84,13 +91,12 @@ def _row(
     if metric.over_users.epsilon is None:  # a ratio has no relative difference
         notes.append(doubt)
     if rule is not None:
-        numbers |= _of_gate(overlap, rule, groups, of_groups, traits, trial.confidence) or _of_copy(
-            groups, numbers
-        )
+        of_gate = _of_gate(overlap, rule, groups, of_groups, traits, trial.confidence)
+        numbers |= of_gate or _of_copy(groups, numbers)
     return {**numbers, "note": "; ".join(filter(None, (*notes, trial.hint)))}
 
 
-def _group_of(matrix: Matrix, column: int, weights_name: str | None) -> Group:
+def _group_of(matrix: Matrix, column: int) -> Group:
     """Return the users whose value of a system is defined, each of them once."""
     import numpy as np
 
@@ -98,11 +104,8 @@ def _group_of(matrix: Matrix, column: int, weights_name: str | None) -> Group:
     from rankframe._comparison.statistics import Sample
 
     values, weights = matrix.values[:, column], matrix.weights
-    counts = ~np.isnan(values)
-    if weights is not None and weights_name is not None:
-        if counts.any() and not (counts & (weights > 0)).any():
-            user_columns.raise_no_weight(weights_name, matrix.metric)
-        counts &= weights > 0
+    counts = system_pairs.with_weight(matrix, ~np.isnan(values))
+    if weights is not None:
         weights = statistics.shares(weights[counts])
     ids = np.arange(len(values)) if matrix.users is None else matrix.users
     ids, kept = ids[counts], [values[counts]]
@@ -111,8 +114,7 @@ def _group_of(matrix: Matrix, column: int, weights_name: str | None) -> Group:
     number = len(ids)
     clusters = None if matrix.clusters is None else matrix.clusters[counts]
     if number:
-        clusters = statistics.of_merged(ids, clusters)
-        kept, weights = statistics.of_users(ids, kept, weights)
+        kept, weights, clusters = statistics.of_users(ids, kept, weights, clusters)
     users = Sample(kept[0], weights)
     of_users = ids if len(kept[0]) == number else np.unique(ids)
     units, of_units = users, of_users
@@ -120,7 +122,7 @@ def _group_of(matrix: Matrix, column: int, weights_name: str | None) -> Group:
         units, of_units = statistics.of_clusters(clusters, users), clusters
         if len(units.values) < len(clusters):
             of_units = np.unique(clusters)
-    missed = None if matrix.missed is None else int((kept[1] > 1 - trials.NOTHING).sum())
+    missed = None if matrix.missed is None else system_pairs.number_without(kept[1])
     return Group(users, of_users, units, of_units, number - len(users.values), missed)
 
 

@@ -34,10 +34,8 @@ def extreme_judgments(requested: RequestedMetric, *, tied: bool) -> tuple[_Judgm
     if kind == "none or all":
         return _NONE, _ALL
     if kind == "above or below k" and not tied:
-        inside, below = (
-            _Judgments(inside=True, below=False, k=k),
-            _Judgments(inside=False, below=True, k=k),
-        )
+        inside = _Judgments(inside=True, below=False, k=k)
+        below = _Judgments(inside=False, below=True, k=k)
         return (_NONE, _ALL) if k is None else (below, inside)
     under = " under ties" if kind and tied else ""
     msg = (

@@ -411,8 +411,7 @@ def plan_values(question: Question) -> Values:
     values = reduction.reduced(judged, requested)
     for step in (
         bounds.with_judgments,
-        user_columns.with_weights,
-        user_columns.with_clusters,
+        user_columns.with_columns_of_users,
         user_columns.with_missed,
     ):
         values = step(values, question)

@@ -46,22 +46,15 @@ def means_of_groups(
 def checked_means(values: Values, *, total: bool) -> pl.LazyFrame:
     """Return the means of all groups, checked when the plan runs."""
     types = types_of_means(values)
-    if len(values.checks.of_users) == 1 and types is not None and not values.by:
-        return _means_in_one_pass(values, types)
     result = means_of_groups(values, values.by)
     if total:
         result = pl.concat([result, means_of_groups(values, total_by(values.by))], how="diagonal")
     checks = values.checks.with_more((), partial(raise_infinite_mean, result, values.by))
+    if len(values.checks.of_users) == 1 and types is not None and not values.by:
+        means = [mean for mean, _ in _means(values).values()]
+        return _in_one_pass(values, means, types, checks.raise_violation)
     checked = checks.guarded(result, types)
     return checked.sort(values.by, nulls_last=True) if values.by else checked
-
-
-def _means_in_one_pass(values: Values, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Return the means over all users, with the flags made in the same pass."""
-    means = [mean for mean, _ in _means(values).values()]
-    result = over_users(values, means, ())
-    checks = values.checks.with_more((), partial(raise_infinite_mean, result, values.by))
-    return _in_one_pass(values, means, types, checks.raise_violation)
 
 
 def checked_sums(
@@ -79,6 +72,7 @@ def _in_one_pass(
     types: Mapping[str, pl.DataType],
     raise_violation: Callable[[], None],
 ) -> pl.LazyFrame:
+    """Reduce the values of users to one row, with the flags made in the same pass."""
     (flag,) = values.checks.of_users
     row = flag.frame.select(
         pl.len().cast(pl.Int64).alias("users"),

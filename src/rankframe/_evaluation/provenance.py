@@ -110,7 +110,9 @@ def provenance(
     for name, flag in {**columns, "checksums": checksums}.items():
         keywords.check_flag(name, flag)
     tables, conventions = _conventions(frame, metrics, truth, by, options)
-    every = {table.name.removesuffix("="): table for table in _all(tables)}
+    every = {
+        table.name.removesuffix("="): table for table in (*tables.both, *tables.beside.values())
+    }
     counts = pl.collect_all([table.frame.select(pl.len()) for table in every.values()])
     described: dict[str, Any] = {
         "rankframe": version("rankframe"),
@@ -219,7 +221,3 @@ def _without_defaults(conventions: Mapping[str, Any]) -> dict[str, Any]:
         }
         for part, values in conventions.items()
     }
-
-
-def _all(tables: Tables) -> list[Table]:
-    return [*tables.both, *tables.beside.values()]

@@ -113,14 +113,7 @@ def values_of(call: Question) -> Values:
     users = column_roles.fitting("user", settings.columns, groups, schema)
     user = settings.columns.get("user", users[0] if len(users) == 1 else "user")
     keys = [*groups, user]
-    of_users = {
-        purpose: name
-        for purpose, name in (
-            (user_columns.WEIGHTS, settings.weights),
-            (user_columns.CLUSTERS, settings.cluster),
-        )
-        if name is not None
-    }
+    of_users = user_columns.purposes_in(settings)
     _check_columns(schema, columns, keys, of_users)
     row_rules = [*_rules(schema, columns, keys), *_range_rules(requested)]
     extras: list[pl.Expr] = []

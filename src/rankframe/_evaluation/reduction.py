@@ -57,7 +57,7 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
     checks = _checks(judged, names_read(requested), reductions, users)
     frames = [reduction.rows for reduction in reductions]
     if not _has_all_users(by_rows, users, judged):
-        frames.insert(0, user_choice.selected(judged, users, settings))
+        frames.insert(0, user_choice.selected(judged, users))
     if len(frames) > 1:
         checks = checks.with_more(())
     rows, *others = frames
@@ -84,8 +84,11 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
 
 
 def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Users) -> OfLists:
-    selected = None if users == "run" else user_choice.selected(judged, users, judged.settings)
-    return system_metrics.of_all_lists(judged, requested, selected)
+    """Return the metrics of all lists of a call."""
+    selected = None if users == "run" else user_choice.selected(judged, users)
+    metrics = [metric for metric in requested if system_metrics.is_of_all(metric)]
+    names = [metric.name for metric in requested]
+    return OfLists(metrics, names, judged, selected, judged.tables.run.by)
 
 
 def _by_rows(
@@ -255,7 +258,7 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
 
 def _filled(values: Values, undefined: float) -> Values:
     """Replace nulls with ``undefined``."""
-    types, names = values.types, [metric.name for metric in values.requested]
+    types, names = values.types, values.names_per_user
     numbers = [name for name in names if types[name].is_numeric()]
     flags_of_users = [name for name in names if types[name] == pl.Boolean]
     rows = values.rows.with_columns(pl.col(flags_of_users).cast(pl.Float64))

@@ -25,9 +25,12 @@ def refuse(question: Question, tables: Tables) -> None:
     _check_users(settings, tables)
     _check_means(question)
     for metric in question.requested:
-        _check_scope(metric, tables)
+        reading = registry.reading_of(
+            metric.reads, has_subtopics=tables.has_subtopics, inputs=tables.beside
+        )
+        _check_scope(metric, reading, tables)
         if metric.is_own:
-            _check_missed_items(metric, tables)
+            _check_missed_items(metric, reading, tables)
         if settings.gains_from is not None or metric.gains_from_there:
             _check_no_gain_of_zero(metric)
         if (settings.bounds or settings.scenarios) and tables.has_subtopics:
@@ -113,11 +116,8 @@ def _check_means(question: Question) -> None:
             raise ValueError(msg)
 
 
-def _check_scope(metric: RequestedMetric, tables: Tables) -> None:
+def _check_scope(metric: RequestedMetric, reading: Reading, tables: Tables) -> None:
     """Check that a metric reduces rows of one kind, and that these are the intended ones."""
-    reading = registry.reading_of(
-        metric.reads, has_subtopics=tables.has_subtopics, inputs=tables.beside
-    )
     _check_tables(metric, reading, tables)
     if tables.has_subtopics and reading.mixes_subtopics:
         msg = (
@@ -140,13 +140,10 @@ def _check_scope(metric: RequestedMetric, tables: Tables) -> None:
             raise ValueError(msg)
 
 
-def _check_missed_items(metric: RequestedMetric, tables: Tables) -> None:
+def _check_missed_items(metric: RequestedMetric, reading: Reading, tables: Tables) -> None:
     """Warn of an own expression that leaves out missed items, though they are among its rows."""
     from rankframe._vocabulary import missed_items
 
-    reading = registry.reading_of(
-        metric.reads, has_subtopics=tables.has_subtopics, inputs=tables.beside
-    )
     if reading.scope in ("listed", "shares"):
         return
     run, truth = tables.run, tables.truth

@@ -123,15 +123,6 @@ def numbers_of_sums(
     return _reduced(rows, by, metrics, in_order=True).collect()
 
 
-def of_all_lists(
-    judged: Judged, requested: Sequence[RequestedMetric], users: pl.LazyFrame | None
-) -> OfLists:
-    """Return the metrics of all lists of a call."""
-    metrics = [metric for metric in requested if is_of_all(metric)]
-    names = [metric.name for metric in requested]
-    return OfLists(metrics, names, judged, users, judged.tables.run.by)
-
-
 def is_of_all(metric: RequestedMetric) -> bool:
     """Return whether a metric is one number of all lists."""
     kind = share_names.kind_of(metric)
@@ -173,7 +164,7 @@ def margins(of_lists: OfLists, confidence: float, seed: int) -> pl.LazyFrame:
 
     A bootstrap of users would draw some twice and others not at all, and so only lose items.
     """
-    schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
+    schema = _margin_schema(of_lists)
     frames = [
         of_lists.exposures(kind).map_batches(
             partial(_margins, of_lists=of_lists, kind=kind, confidence=confidence, seed=seed),
@@ -223,8 +214,7 @@ def _margins(
         numbers = of_lists.resampled(kind, sums.lazy(), _PART, complete=catalogue is not None)
         without.append(numbers.collect())
     if not without:  # an empty run, for which the checks raise
-        schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
-        return pl.DataFrame(schema=schema)
+        return pl.DataFrame(schema=_margin_schema(of_lists))
     rows = pl.concat(without).unpivot(
         on=names, index=[*by, _PART], variable_name="metric", value_name="value"
     )
@@ -252,11 +242,11 @@ class Swaps(NamedTuple):
     """A metric of two systems and the share of swaps that set them as far apart, or further."""
 
     metric: str
-    system: float | None
-    baseline: float | None
+    system: float  # NaN if undefined, as p then is
+    baseline: float
     users: int
     left_out: int  # users with one of the two lists
-    p: float | None
+    p: float
 
 
 def test_by_swapping_lists(
@@ -315,14 +305,11 @@ def test_by_swapping_lists(
         part = (pl.int_range(number * shape[0], eager=True) // shape[0]).alias(_PART)
         moved = [(change @ flags).T for change in changes]
         for side, sign in ((0, -1), (1, 1)):
-            columns = {
-                name: (own[2 * i + side] + sign * moved[i]).ravel()
-                for i, name in enumerate(exposed)
-            }
+            columns = [own[2 * i + side] + sign * change for i, change in enumerate(moved)]
             rows = pl.concat([values] * number).with_columns(
                 part,
                 pl.lit(pair[side], dtype=lists.schema[model]).alias(model),
-                *(pl.Series(n, v).clip(lower_bound=0) for n, v in columns.items()),
+                *(pl.Series(n, v.ravel()).clip(0) for n, v in zip(exposed, columns, strict=True)),
             )
             frames.append(rows)
         sums, complete = pl.concat(frames).lazy(), catalogue is not None
@@ -342,15 +329,14 @@ def test_by_swapping_lists(
         apart = np.abs(swapped[0] - swapped[1])
         as_far += (apart >= difference - 1e-12 * np.maximum(difference, 1e-3)).sum(axis=0)
         advance(number)
-    p = (as_far + 1) / (times + 1)
-    swaps: list[Swaps] = []
-    for i, name in enumerate(names):
-        system, baseline = (None if np.isnan(x[i]) else float(x[i]) for x in observed)
-        tested = None if np.isnan(difference[i]) else float(p[i])
-        swaps.append(Swaps(name, system, baseline, shape[1], left_out, tested))
-    return swaps
+    p = np.where(np.isnan(difference), np.nan, (as_far + 1) / (times + 1))
+    return [
+        Swaps(name, float(system), float(baseline), shape[1], left_out, float(tested))
+        for name, system, baseline, tested in zip(names, *observed, p, strict=True)
+    ]
 
 
-def _group_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
-    schema = of_lists.judged.run.collect_schema()
-    return {name: schema[name] for name in of_lists.by}
+def _margin_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
+    types = of_lists.judged.run.collect_schema()
+    groups = {name: types[name] for name in of_lists.by}
+    return {**groups, "metric": pl.String(), "margin": pl.Float64()}

@@ -32,13 +32,6 @@ def system_of(by: Sequence[str]) -> str | None:
     return keywords.MODEL if keywords.MODEL in by else by[0] if by else None
 
 
-def _lists(judged: Judged, settings: Settings) -> pl.LazyFrame:
-    """Return each user of whose list something is left, in each group."""
-    if not settings.cuts_lists:
-        return judged.run.select(judged.keys).unique()
-    return scope_rows.users_with_lists(judged)
-
-
 def _served(judged: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
     """Return each user who has a list in every system, within the groups of the other columns."""
     keys, by = judged.keys, judged.tables.run.by
@@ -56,7 +49,7 @@ def _served(judged: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
     return counted.join(systems, **on).filter(pl.col(_NUMBER) == pl.col(_SYSTEMS)).select(own)
 
 
-def selected(judged: Judged, users: Users, settings: Settings) -> pl.LazyFrame:
+def selected(judged: Judged, users: Users) -> pl.LazyFrame:
     """Return the users who are averaged.
 
     Those of the truth or of the run come with the first reduction (``reduction._has_all_users``).
@@ -72,6 +65,7 @@ def selected(judged: Judged, users: Users, settings: Settings) -> pl.LazyFrame:
     if users == "both":
         return in_truth.join(in_run, on=keys, how="semi")
     if users == "served":
-        served = _served(judged, _lists(judged, settings))
+        cut = judged.settings.cuts_lists  # something is left of the list of each user
+        served = _served(judged, scope_rows.users_with_lists(judged) if cut else in_run)
         return in_truth.join(served, on=served.collect_schema().names(), how="semi")
     return pl.concat([in_run, in_truth]).unique()

@@ -15,9 +15,9 @@ import polars as pl
 
 from rankframe._evaluation.values import Values
 from rankframe._request import labels
+from rankframe._request.keywords import Settings
 from rankframe._request.question import Question
 from rankframe._tables import column_roles, guards, rules
-from rankframe._tables.judgment import Judged
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 from rankframe._vocabulary import scope_rows
@@ -81,32 +81,22 @@ def number_missed() -> pl.Expr:
     return pl.col(MISSED).sum().cast(pl.Int64).alias("num_missed")
 
 
-def with_weights(values: Values, question: Question) -> Values:
-    """Add the weight of each user, if there is one, and flag averaged users without."""
-    column = question.settings.weights
-    return values if column is None else _with_column(values, WEIGHTS, column)
+def purposes_in(settings: Settings) -> dict[Purpose, str]:
+    """Return the columns of users that a call names."""
+    columns = {WEIGHTS: settings.weights, CLUSTERS: settings.cluster}
+    return {purpose: column for purpose, column in columns.items() if column is not None}
 
 
-def with_clusters(values: Values, question: Question) -> Values:
-    """Add the cluster of each user, if there is one, and flag users with a value but none."""
-    column = question.settings.cluster
-    return values if column is None else _with_column(values, CLUSTERS, column)
-
-
-def _with_column(values: Values, purpose: Purpose, name: str) -> Values:
-    column = _user_column(purpose, values.source, name)
-    rows = values.rows.join(column.rows, on=column.on, how="left")
-    lacks = (
-        _has_value([metric.name for metric in values.requested]) & pl.col(purpose.column).is_null()
-    )
-    flags = [column.flag, guards.flag(rows, lacks.any())]
-    raiser = partial(column.raise_first_broken, rows.filter(lacks).select(values.keys))
-    return values._replace(rows=rows, checks=values.checks.with_more(flags, raiser))
+def with_columns_of_users(values: Values, question: Question) -> Values:
+    """Add the weight and the cluster of each user, and flag users with a value but none of them."""
+    for purpose, name in purposes_in(question.settings).items():
+        values = _with_column(values, purpose, name)
+    return values
 
 
 def with_weight_watched(values: Values, column: str) -> Values:
     """Flag groups in which no averaged user has a weight above 0."""
-    names, by = [metric.name for metric in values.requested], values.by
+    names, by = values.names_per_user, values.by
     weights = [(name, pl.when(pl.col(name).is_not_null()).then(WEIGHT)) for name in names]
     zero = [(weight.max() == 0).fill_null(value=False).alias(name) for name, weight in weights]
     groups = values.rows.group_by(by).agg(zero) if by else values.rows.select(zero)
@@ -125,47 +115,16 @@ def with_weight_watched(values: Values, column: str) -> Values:
 # ------------------------------------------------------------------ read from the tables
 
 
-class UserColumn(NamedTuple):
-    """One value per user, and where it comes from."""
-
-    purpose: Purpose
-    table: str  # what errors call it
-    column: str
-    on: list[str]  # the user, and the groups if the truth has them
-    rows: pl.LazyFrame  # one per user
-    table_rows: pl.LazyFrame
-    rules: list[Rule]
-
-    @property
-    def flag(self) -> pl.LazyFrame:
-        """Flag rows that break a rule."""
-        return guards.gathered_flags(guards.rule_flags(self.table_rows, self.rules))
-
-    def raise_first_broken(self, lacking: pl.LazyFrame) -> None:
-        """Raise for the first row that breaks a rule, or the first user who lacks a value."""
-        rules.raise_first(self.rules, self.table_rows, [*self.on, self.column])
-        row = lacking.sort(pl.all()).head(1).collect()
-        if not row.is_empty():
-            noun = self.purpose.noun
-            cures = {
-                "run": f"join the {noun}s to the truth, or leave out users missing from the run: "
-                "users='both'",
-                "truth": f"only the truth has {noun}s: use users='truth', or join the {noun}s to "
-                "the run",
-                "judged table": "fill in the column for every user",
-            }
-            text = f"{self.purpose.user} has no {noun}: {cures[self.table]}"
-            raise rules.broken_row(self.table, self.column, text, row)
-
-
-def _user_column(purpose: Purpose, judged: Judged, column: str) -> UserColumn:
-    """Read a column of users."""
+def _with_column(values: Values, purpose: Purpose, column: str) -> Values:
+    """Read one value per user from the table that has the column."""
+    judged = values.source
     table = _table_with(judged.tables.both, purpose.option, column)
     on = [*(table.by if table.name == "truth" else ()), table.user]
     keys = [pl.col(name).cast(judged.types[name]) for name in on]
     value, least = pl.col(column), pl.col(_LEAST)
-    rows = table.frame.select(*keys, as_value(purpose, table.name, column, table.schema[column]))
-    users = rows.group_by(on).agg(value.max(), value.min().alias(_LEAST))
+    dtype = table.schema[column]
+    table_rows = table.frame.select(*keys, as_value(purpose, table.name, column, dtype))
+    users = table_rows.group_by(on).agg(value.max(), value.min().alias(_LEAST))
     several = Rule(
         table.name,
         column,
@@ -175,9 +134,32 @@ def _user_column(purpose: Purpose, judged: Judged, column: str) -> UserColumn:
     )
     # a judged table comes from two tables, so its rows may lack a value
     nullable = table.name == "judged table"
-    row_rules = value_rules(purpose, table.name, column, value, nullable=nullable)
-    users = users.select(*on, value.alias(purpose.column))
-    return UserColumn(purpose, table.name, column, on, users, rows, [*row_rules, several])
+    row_rules = [*value_rules(purpose, table.name, column, value, nullable=nullable), several]
+    of_users = users.select(*on, value.alias(purpose.column))
+    rows = values.rows.join(of_users, on=on, how="left")
+    lacks = _has_value(values.names_per_user) & pl.col(purpose.column).is_null()
+
+    def raise_first_broken() -> None:
+        rules.raise_first(row_rules, table_rows, [*on, column])
+        row = rows.filter(lacks).select(values.keys).sort(pl.all()).head(1).collect()
+        if not row.is_empty():
+            raise rules.broken_row(table.name, column, _lacking(purpose, table.name), row)
+
+    flags = [guards.gathered_flags(guards.rule_flags(table_rows, row_rules))]
+    flags.append(guards.flag(rows, lacks.any()))
+    return values._replace(rows=rows, checks=values.checks.with_more(flags, raise_first_broken))
+
+
+def _lacking(purpose: Purpose, table: str) -> str:
+    """Write that a user has no value, and what to do about it."""
+    noun = purpose.noun
+    cures = {
+        "run": f"join the {noun}s to the truth, or leave out users missing from the run: "
+        "users='both'",
+        "truth": f"only the truth has {noun}s: use users='truth', or join the {noun}s to the run",
+        "judged table": "fill in the column for every user",
+    }
+    return f"{purpose.user} has no {noun}: {cures[table]}"
 
 
 def _several(purpose: Purpose) -> str:

@@ -68,11 +68,14 @@ class Values(NamedTuple):
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
 
     @property
+    def names_per_user(self) -> list[str]:
+        """The names of the metrics with a value per user."""
+        return [metric.name for metric in self.requested]
+
+    @property
     def names(self) -> list[str]:
         """The names of all metrics, in the order of the call."""
-        if self.of_lists is None:
-            return [metric.name for metric in self.requested]
-        return self.of_lists.names
+        return self.names_per_user if self.of_lists is None else self.of_lists.names
 
     @property
     def columns(self) -> list[str]:
