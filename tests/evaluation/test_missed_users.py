@@ -316,7 +316,7 @@ def test_subtitles_of_charts_name_them(name):
     arguments, options = calls[name]
     draw = getattr(run.rank.plot, name)
     subtitle = draw(*arguments, truth=truth, **options).title.subtitle
-    assert subtitle[-1].endswith("10 of 40 users have no list of new")
+    assert " ".join(subtitle).endswith("10 of 40 users have no list of new")
     served = draw(*arguments, truth=truth, users="served", **options).title.subtitle
     assert not any("no list" in line for line in served)
 

@@ -340,7 +340,9 @@ def _lists(numbers: Numbers) -> Section | None:
     if people.missed:
         text.append(f"{markup.counted(people.missed, 'more user')} without a list of one or both.")
     groups = [
-        Group(f"{verb} most with {after}", [_lists_of_person(numbers, one) for one in persons])
+        Group(
+            f"{verb} most with {after}", [_lists_of_person(numbers, person) for person in persons]
+        )
         for verb, persons in (("Lost", people.lost), ("Gained", people.gained))
         if persons
     ]
