@@ -297,7 +297,7 @@ def verdicts(numbers: Numbers) -> list[Verdict]:
 def _question(numbers: Numbers) -> list[str]:
     """Write what the metric that decides asks, if it is a common one."""
     name, _, k = numbers.decides.partition("@")
-    (metric,) = [one for one in numbers.values.requested if one.name == numbers.decides]
+    (metric,) = [metric for metric in numbers.values.requested if metric.name == numbers.decides]
     if name not in _QUESTIONS or not facts.is_label(metric, numbers.call):
         return []
     first = f"the first {k} items" if k else "the list"
