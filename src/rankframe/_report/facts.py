@@ -534,7 +534,8 @@ def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None
     smallest = pl.col(grade).filter(relevant).min()
     run = run.with_columns(pl.when(counts).then(smallest).otherwise(grade).alias(grade))
     expressions = [metric for metric in call.metrics if not isinstance(metric, str)]
-    metric = next((one for one in expressions if one.meta.output_name() == decides), decides)
+    named = {metric.meta.output_name(): metric for metric in expressions}
+    metric = named.get(decides, decides)
     mean = evaluation.evaluate(run, metric, by=call.by, **options).collect()
     return cast("float | None", mean[decides].item())
 

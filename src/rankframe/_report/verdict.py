@@ -382,7 +382,9 @@ def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> lis
             rows, words = groups[kind], _OUTCOMES[kind].removeprefix("with ")
             also = "also " * (kind == outcome.kind != "few")
             words = "but " * ({kind, outcome.kind} == {"better", "worse"}) + also + words
-            names = [f"{text_of(one[name])} ({_in_group(one, kind)})" for one in rows[:_MOST_NAMES]]
+            names = [
+                f"{text_of(group[name])} ({_in_group(group, kind)})" for group in rows[:_MOST_NAMES]
+            ]
             if len(rows) > _MOST_NAMES:
                 names[-1] = f"{len(rows) - _MOST_NAMES + 1} more"
             parts.append(f"{words} for {markup.listed_words(names)}")
