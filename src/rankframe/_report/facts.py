@@ -57,7 +57,7 @@ class Unjudged(NamedTuple):
     """The share of the first items that nobody judged, and a mean if each were relevant."""
 
     share: float
-    value: float | None  # with the smallest relevant grade; None where few are unjudged
+    value: float | None  # with the smallest relevant grade
 
 
 class Changes(NamedTuple):
@@ -122,9 +122,9 @@ class Numbers(NamedTuple):
         """The comparisons in groups of users: segments, or without any by relevant items."""
         if not self.pairs:
             return {}
-        tables = self.segments
-        if not tables and self.of_relevant is not None:
-            tables = {RELEVANT: self.of_relevant}
+        tables = dict(self.segments)
+        if self.of_relevant is not None and (not tables or len(self.shown) == 1):
+            tables[RELEVANT] = self.of_relevant
         return {name: table for name, table in tables.items() if "difference" in table.columns}
 
 
@@ -162,7 +162,7 @@ def numbers_of(call: ReportCall) -> Numbers:
             served = _compared(values.only(of_users, served_rows), call.trial)
         if _has_levels(rows) and call.settings.weights is None:
             diagnosis = _diagnosis(values, call, shown)
-            of_relevant = _by_relevant(values, call, diagnosis, decides)
+            of_relevant = _by_relevant(values, call, diagnosis, decides, shown[0])
         harmed = _harm(values, call, decides, shown)
         changes = {} if harmed is None else _changes(values, call, decides, harmed)
         if user_metric is not None:
@@ -431,18 +431,21 @@ def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str)
 
 
 def _by_relevant(
-    values: Measurement, call: ReportCall, diagnosis: pl.DataFrame, decides: str
+    values: Measurement, call: ReportCall, diagnosis: pl.DataFrame, decides: str, chosen: object
 ) -> pl.DataFrame | None:
-    """Compare the systems per bin of ``diagnose`` by the metric that decides."""
+    """Compare the systems by the metric that decides, in the bins of one system's ``diagnose``."""
     whole = values.only([decides])
-    bins = diagnosis.select("relevant_low", "relevant_high").drop_nulls().unique().sort(pl.all())
-    if not whole.requested or len(bins) < 2:
+    of_system = pl.col(call.by) == pl.lit(chosen, dtype=diagnosis.schema[call.by])
+    lows = diagnosis.filter(of_system)["relevant_low"].drop_nulls().sort()
+    if not whole.requested or len(lows) < 2:
         return None
-    of_bins = {range_of(low, high): (low, high) for low, high in bins.rows()}
     total = pl.col(f"{OWN}total")
-    names = [pl.when(total.is_between(*ends)).then(pl.lit(name)) for name, ends in of_bins.items()]
-    name = pl.coalesce(names).cast(pl.Enum([*of_bins])).alias(RELEVANT)
-    rows = values.rows.with_columns(name).drop_nulls(RELEVANT)
+    place = pl.sum_horizontal(total >= low for low in lows[1:]).alias("place")
+    rows = values.rows.filter(total > 0).with_columns(place)
+    ends = rows.group_by("place").agg(low=total.min(), high=total.max()).sort("place")
+    names = [range_of(low, high) for _, low, high in ends.rows()]
+    name = pl.col("place").replace_strict(ends["place"], names, return_dtype=pl.Enum(names))
+    rows = rows.with_columns(name.alias(RELEVANT)).drop("place")
     return _compared(whole._replace(by=[call.by, RELEVANT], rows=rows.lazy()), call.trial)
 
 
@@ -504,7 +507,7 @@ def _unjudged(
     if most - least < MATTERS or call.settings.judged_only or not _has_misses(call):
         return {}
     return {
-        name: Unjudged(share, _if_relevant(call, decides, name) if share > least else None)
+        name: Unjudged(share, _if_relevant(call, decides, name))
         for name in systems
         if (share := shares.get(name)) is not None
     }

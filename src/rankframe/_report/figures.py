@@ -43,21 +43,8 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
                 baseline=_baseline(numbers),
                 order=(_order(numbers), numbers.decides),
             ).properties(height=210)
-    if numbers.diagnosis is not None:
-        kept = rows.filter(pl.col(call.by).is_in([call.trial.baseline, *numbers.shown]))
-        user = values.values.user
-        of_users = kept.select(
-            call.by,
-            user,
-            # without it there is no interval, which would take clusters for users
-            *([] if call.trial.cluster else [user_columns.MISSED]),
-            relevant=f"{facts.OWN}total",
-            precision=f"{facts.OWN}precision",
-            recall=f"{facts.OWN}recall",
-        )
-        charts["change"] = _user_pictures.change(
-            of_users, numbers.diagnosis, groups, call.k, call.trial.baseline
-        )
+    if numbers.of_relevant is not None:
+        charts["relevant"] = _by_segment(numbers, facts.RELEVANT, numbers.of_relevant)
     name = numbers.user_metric
     if name is not None and call.settings.weights is None:
         of_metric = rows.select(call.by, values.values.user, name, user_columns.MISSED)

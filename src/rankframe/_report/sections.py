@@ -38,7 +38,7 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
         doubts=doubts or [verdict.NO_DOUBT],
         warned=bool(doubts),
         steps=verdict.steps(numbers),
-        fine=verdict.fine_print(numbers),
+        fine=[*verdict.about_percent(numbers), *verdict.fine_print(numbers)],
         sections=[section for section in sections if section is not None],
     )
     written: Page = nouns.renamed(page, numbers.nouns.write)
@@ -92,7 +92,7 @@ def _bold_words(numbers: Numbers) -> str:
     tested = numbers.compared is not None and not sentences.untested(numbers.compared)
     if not _is_bold(numbers):
         return "No system is significantly worse than the best in any metric." if tested else ""
-    return "Bold: not significantly worse than the best." if tested else _UNTESTED
+    return "Bold: the best, or not significantly worse than it." if tested else _UNTESTED
 
 
 def _is_bold(numbers: Numbers) -> bool:
@@ -202,7 +202,7 @@ def _cuts(numbers: Numbers) -> Section | None:
         what = f"Mean {name}@k of {verdict.system_names(numbers)}"
         alt = f"{what} over k = {ks[0]} to {ks[-1]}, with intervals."
         figures.append(Figure(f"cut-{place}", _lead_of(numbers, name), alt))
-    text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
+    text = ["Bands may overlap where a difference is shown."] if len(numbers.systems) > 1 else []
     return Section("over-k", "Over k", text, figures, [grid])
 
 
@@ -217,35 +217,30 @@ def _lead_of(numbers: Numbers, name: str) -> str:
         for system in (numbers.trial.baseline, numbers.chosen)
     )
     higher, lower, number = (after > before).sum(), (after < before).sum(), len(after)
-    where = f"higher at {higher} and lower at {lower} of {number} cut-offs"
-    where = {higher: "higher at every k", lower: "lower at every k"}.get(number, where)
-    return f"{name}@k: {verdict.text_of(numbers.chosen)} is {where}"
+    baseline = verdict.baseline_of(numbers)
+    where = f"above {baseline} at {higher} and below it at {lower} of {number} cut-offs"
+    of_all = {higher: f"above {baseline} at every k", lower: f"below {baseline} at every k"}
+    return f"{name}@k: {verdict.text_of(numbers.chosen)} is {of_all.get(number, where)}"
 
 
 def _gained(numbers: Numbers) -> Section | None:
-    """Show each user's change, and the differences in groups of users, where diagnose has them."""
-    if numbers.diagnosis is None:
+    """Show the differences in groups of users by their relevant items, in the deciding metric."""
+    table = numbers.of_relevant
+    if table is None:
         return None
-    k, baseline, table = numbers.call.k, verdict.baseline_of(numbers), numbers.of_relevant
-    alt = (
-        f"Change of precision@{k} and recall@{k} from {baseline} user by user, over the number of "
-        "relevant items of the user."
-    )
-    figure = Figure("change", f"Change from {baseline}, user by user", alt)
-    interval = "" if numbers.trial.cluster else ", with its 95% interval"
-    marks = f"A short bar is users with this change, a point is the mean of a group{interval}."
-    text = [f"Users by the number R of their relevant items. {marks}"]
-    grids: list[Grid] = []
-    if table is not None:
-        text.append(_tests_of(numbers, facts.RELEVANT, table))
-        grids.append(_segment_grid(numbers, facts.RELEVANT, table))
-    return Section("gained", "Who gained", text, [figure], grids)
+    alt = f"{numbers.decides} by {facts.RELEVANT}; the table has the numbers."
+    title = f"Difference in {numbers.decides}, by {facts.RELEVANT}"
+    grids = [_segment_grid(numbers, facts.RELEVANT, table)]
+    text = [_tests_of(numbers, facts.RELEVANT, table)]
+    return Section("gained", "Who gained", text, [Figure("relevant", title, alt)], grids)
 
 
 def _change_cell(row: Mapping[str, Any], star: str = "") -> Cell:
     """Write a difference, its interval, and its verdict."""
     said = verdict.said_of(row)
     ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
+    if said == "undecided" and ends and not row["ci_low"] <= 0 <= row["ci_high"]:
+        said = "undecided after correction"
     mark = f"{_MARKS.get(said, '·')} {said}{star}"
     return Cell(markup.signed(row["difference"]), ends, _COLORED.get(said, ""), mark)
 

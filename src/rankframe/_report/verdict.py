@@ -35,7 +35,7 @@ MAY_HARM = (
 #: A difference that matters to nobody, where the caller gives no margin: of the baseline's mean.
 _NEGLIGIBLE = Bound(0.01, relative=True)
 _MOST_NEEDED = 10_000_000
-NO_DOUBT = "Nothing was found: see Data health for what was checked."
+NO_DOUBT = "No check of the data found a problem: Data health says what was checked."
 #: What a summary of many systems calls each outcome.
 _OUTCOMES = {
     "better": "better",
@@ -48,8 +48,8 @@ _OUTCOMES = {
     "few": "with too few users to tell",
 }
 _NEXT = {
-    "better": "Look at those who lose before you decide",
-    "worse": "Look at those who lose, to see what changed",
+    "better": "Look at the lists of those who lose before you decide",
+    "worse": "Look at the lists of those who lose, to see what changed",
     "higher": "Decide whether a higher value is wanted",
     "lower": "Decide whether a lower value is wanted",
     "mixed": "Name the metric that decides in primary=, before the next comparison",
@@ -379,9 +379,8 @@ def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> lis
     for name, groups in _groups(numbers, row).items():
         parts: list[str] = []
         for kind in sorted({*_OUTCOMES} & {*groups}, key=[outcome.kind, *_OUTCOMES].index):
-            rows, words = groups[kind], _OUTCOMES[kind].removeprefix("with ")
-            also = "also " * (kind == outcome.kind != "few")
-            words = "but " * ({kind, outcome.kind} == {"better", "worse"}) + also + words
+            rows, words = groups[kind], "undecided" if kind == "few" else _OUTCOMES[kind]
+            words = "but " * ({kind, outcome.kind} == {"better", "worse"}) + words
             names = [
                 f"{text_of(group[name])} ({_in_group(group, kind)})" for group in rows[:_MOST_NAMES]
             ]
@@ -401,13 +400,14 @@ def _alike(rows: Sequence[Mapping[str, Any]], name: str, words: str, kind: str) 
         higher = sum((row["difference"] or 0) > 0 for row in rows)
         changes = f"higher in {higher} of {len(rows)} groups"
     if kind == "few":
-        return f"{changes}; no group alone has enough users to tell"
+        return f"no group alone has enough users to tell ({changes})"
     return f"{words} in each group" + ("" if kind in ("identical", "same") else f": {changes}")
 
 
 def _in_group(row: Mapping[str, Any], kind: str) -> str:
     users = markup.counted(row["users"], "user")
-    return users if kind in ("few", "identical", "same") else f"{_change(row)}, {users}"
+    tells = kind not in ("identical", "same") and row["difference"] is not None
+    return f"{_change(row)}, {users}" if tells else users
 
 
 def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
@@ -420,12 +420,13 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
         up, down = (up, down) if higher_is_better else (down, up)
         words = ("do better", "worse")
     users, same = row["users"], row["ties"]
-    more, less, equal = (markup.percent(count / users) for count in (up, down, same))
+    more, less = (f" ({markup.percent(count / users)})" for count in (up, down))
     changes = numbers.changes.get(row[numbers.call.by])
-    both = f" ({markup.percent(changes.zero)} have 0 with both)" if changes else ""
-    both = both if changes and changes.zero * users > same / 2 else ""
-    of_users = f"{more} of {markup.counted(users, 'user')} {words[0]}"
-    return [f"In {row['metric']}, {of_users}, {less} {words[1]}, and {equal} the same{both}."]
+    zero = round(changes.zero * users) if changes else 0
+    both = f" ({zero:,} have 0 with both)" if zero > same / 2 else ""
+    of_users = f"{up:,} of {markup.counted(users, 'user')} {words[0]}{more}"
+    rest = f"{down:,} {words[1]}{less}, and {same:,} the same{both}"
+    return [f"In {row['metric']}, {of_users}, {rest}."]
 
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
@@ -472,8 +473,8 @@ def fine_print(numbers: Numbers) -> list[str]:
             how = f"{how}, p {markup.p_value(row['p_adjusted'])}".replace("p <", "p < ")
     if primary is not None and (family < 2 or trial.correction is None):
         others = len(numbers.names) > 1
-        rest = " for the others, which count only where it shows a difference" if others else ""
-        return [f"{how}: {primary} is the primary metric, and p is not adjusted{rest}."]
+        rest = "; the other metrics count only if it shows a difference" if others else ""
+        return [f"{how}: {primary} is the primary metric, and tested alone{rest}."]
     if trial.correction is None or family < 2:
         return [f"{how}." if family < 2 else f"{how}; p is not adjusted for {family} comparisons."]
     if trial.test in trials.JOINT_TESTS:
@@ -484,6 +485,16 @@ def fine_print(numbers: Numbers) -> list[str]:
     return [
         f"{how}; p is adjusted for {family} comparisons{of_primary} ({name}); the interval is not."
     ]
+
+
+def about_percent(numbers: Numbers) -> list[str]:
+    """Write why an interval in percent is not the other one, divided by the baseline's mean."""
+    if numbers.compared is None:
+        return []
+    rows = [row_of(numbers.compared, numbers, name, numbers.decides) for name in numbers.shown]
+    if not any((ends := _ends(row)) and ends[0].endswith("%") for row in rows):
+        return []
+    return ["An interval in percent holds the uncertainty of the baseline's mean, too."]
 
 
 # ------------------------------------------------------------------ what could be wrong
@@ -520,18 +531,25 @@ def _unjudged(numbers: Numbers) -> list[str]:
     """Write how many of the first items nobody judged, where the systems differ in it."""
     if not numbers.unjudged:
         return []
-    k = numbers.call.k
+    k, decides = numbers.call.k, numbers.decides
+    means = {n: row_of(numbers.means, numbers, n, decides)["mean"] for n in numbers.unjudged}
     least = min(numbers.unjudged, key=lambda name: numbers.unjudged[name].share)
+    low, raised = numbers.unjudged[least]
     lines: list[str] = []
     for name, (share, value) in numbers.unjudged.items():
-        if value is None:
+        if share == low or value is None or raised is None:
             continue
-        row = row_of(numbers.means, numbers, name, numbers.decides)
+        both = ((name, value), (least, raised))
+        would = " and ".join(
+            f"{markup.number(new)} for {text_of(n)} (not {markup.number(means[n])})"
+            for n, new in both
+        )
+        turned = (value - raised) * (means[name] - means[least]) < 0
         lines.append(
             f"{markup.percent(share)} of the first {k} items of {text_of(name)} were never judged "
-            f"({text_of(least)}: {markup.percent(numbers.unjudged[least].share)}); each counts as "
-            f"not relevant. With the smallest relevant grade for each, its {numbers.decides} would "
-            f"be {markup.number(value)}, not {markup.number(row['mean'])}."
+            f"({text_of(least)}: {markup.percent(low)}); each counts as not relevant. With the "
+            f"smallest relevant grade for each, {decides} would be {would}"
+            f"{': the reverse order' if turned else ''}."
         )
     return lines
 

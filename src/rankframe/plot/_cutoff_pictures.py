@@ -218,11 +218,19 @@ def _cutoff_axis(cutoffs: Sequence[int], *, room: bool) -> alt.X:
     end = last + 0.4 * max(last - first, 1) if room else last
     values: dict[str, Any] = {"tickMinStep": 1}
     if room:
-        every = max(1, -(-(last - first) // 6))
-        values = {"values": sorted({*range(first, last + 1, every), last})}
+        values = {"values": _spread_out(cutoffs, (last - first) / 6)}
     axis = _marks.axis_of(format="d", grid=False, **values)
     scale = alt.Scale(domain=[first, end], nice=False, padding=8)
     return alt.X("k:Q", title="k", axis=axis, scale=scale)
+
+
+def _spread_out(cutoffs: Sequence[int], least: float) -> list[int]:
+    """Choose cut-offs whose numbers do not touch, the last among them."""
+    *rest, last = cutoffs
+    chosen = [last]
+    for k in reversed(rest):
+        chosen += [k] if chosen[-1] - k >= least else []
+    return [*reversed(chosen)]
 
 
 def _names_beside(base: alt.Chart, limit: float, *, chosen: bool = True) -> list[alt.Chart]:
