@@ -417,7 +417,7 @@ def test_three_systems_are_summed_up_before_their_verdicts(tmp_path):
     parts = [RUN, RUN.filter(model="old").with_columns(model=pl.lit(""))]
     three = rf.report(pl.concat(parts), "map", "mrr", truth=TRUTH, baseline="old")
     first, *others = three.verdict.splitlines()
-    assert first == "Of 2 systems against old in map: 1 worse and 1 identical."
+    assert first == "Of 2 systems against old in map: 1 worse (new) and 1 identical ('')."
     assert "'' and old are identical in both metrics, for each of 60 users." in others
     assert others[-1].startswith("Paired t test; p is adjusted for 2 comparisons")
     text = page(three, tmp_path)

@@ -79,6 +79,20 @@ def tied():
     return {"run": run, "truth": truth, "k": 2}
 
 
+def tied_throughout():
+    """Short lists whose scores do not determine their order, though they do the first items."""
+    rows = [
+        (name, user, f"item {item}", float(-item) if name == "old" else 1.0)
+        for name in ("old", "new")
+        for user in range(60)
+        for item in range(4)
+    ]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "score"], orient="row")
+    truth = pl.DataFrame({"user": range(60)})
+    truth = truth.with_columns(item=pl.format("item {}", 2 + pl.col("user") % 2))
+    return {"run": run, "truth": truth, "k": 4}
+
+
 OLD = [2, 3, 1, 4, 2, 3] * 20
 BETTER = [1, 2, 1, 2, 2, 1] * 20
 DEEP = [200] * 400
@@ -160,7 +174,8 @@ DATA = {
         },
     ),
     "one user": ("too few", ["rr"], of_ranks(old=[2], new=[1])),
-    "each user gains the same": ("too few", ["rr"], of_ranks(old=[2] * 40, new=[1] * 40)),
+    "each user gains the same": ("better", ["rr"], of_ranks(old=[2] * 40, new=[1] * 40)),
+    "four users gain the same": ("too few", ["rr"], of_ranks(old=[2] * 4, new=[1] * 4)),
     "no list for a third of the users": (
         "worse",
         ["rr"],
@@ -224,8 +239,22 @@ DATA = {
             many=(BETTER[:60], OLD[:60]),
         ),
     ),
+    "the same overall, but not in each country": (
+        "the same for practical purposes overall in rr",
+        ["rr"],
+        in_groups(no=([4] * 200, [4, 3] * 100), se=([3] * 200, [3, 4] * 100)),
+    ),
+    "equal scores in lists that end before the cut": ("better", ["rr"], tied_throughout()),
+    "a proved loss in a metric that does not count": (
+        "too few",
+        ["hit@9", "rr"],
+        {
+            **of_ranks(old=[1, 2, 1, 2] * 25 + [5, 20], new=[3, 4, 4, 3] * 25 + [20, 5]),
+            "primary": "hit@9",
+        },
+    ),
     "three systems": (
-        "1 better, 1 worse and 1 identical",
+        "1 better (new), 1 worse (poor) and 1 identical (copy)",
         ["rr"],
         of_ranks(old=OLD, copy=OLD, new=BETTER, poor=[6, 7] * 60),
     ),
@@ -278,3 +307,15 @@ def test_the_golden_file_has_no_other_verdict():
 if __name__ == "__main__":
     text = "# Verdicts of constructed data\n\n" + "\n".join(map(written, DATA))
     GOLDEN.write_text(text, encoding="utf-8")
+
+
+def test_the_box_has_the_loss_that_a_primary_metric_leaves_out():
+    assert "hit@9 shows a difference: rr (−6" in said(
+        "a proved loss in a metric that does not count"
+    )
+
+
+def test_equal_scores_are_a_doubt():
+    text = said("equal scores in lists that end before the cut")
+    assert "100% of the lists of new have ties among the first 4" in text
+    assert "of old have ties" not in text

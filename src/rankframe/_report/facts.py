@@ -94,6 +94,7 @@ class Numbers(NamedTuple):
     of_relevant: pl.DataFrame | None  # as of segments, by the number of relevant items
     people: People | None
     unjudged: Mapping[object, Unjudged]
+    tied: Mapping[object, float]  # the share of lists with equal scores, where it matters
     health: pl.DataFrame
     sources: pl.DataFrame
     values: Measurement
@@ -196,6 +197,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         of_relevant=of_relevant,
         people=listed,
         unjudged=_unjudged(call, decides, counted, [*systems[:1], *shown]),
+        tied=_tied(call),
         health=counted,
         sources=_sources(call),
         values=values,
@@ -511,6 +513,19 @@ def _unjudged(
         for name in systems
         if (share := shares.get(name)) is not None
     }
+
+
+def _tied(call: ReportCall) -> dict[object, float]:
+    """Compute in which share of lists the scores do not determine the order of the first items."""
+    user, rank, score = (call.columns.get(name, name) for name in ("user", "rank", "score"))
+    columns = call.run.collect_schema()
+    if score not in columns or rank in columns:
+        return {}
+    highest = cast("bool", call.options.get("higher_is_better", True))
+    first = pl.col(score).drop_nulls().sort(descending=highest).head(call.k + 1)
+    lists = call.run.group_by(call.by, user).agg((first.n_unique() < first.len()).alias("tied"))
+    shares = lists.group_by(call.by).agg(pl.col("tied").mean()).sort(call.by).collect()
+    return {name: share for name, share in shares.rows() if share >= MATTERS}
 
 
 def _has_misses(call: ReportCall) -> bool:

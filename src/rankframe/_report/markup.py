@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from math import floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankframe._report import nouns, tabular
@@ -165,6 +166,9 @@ def percent(share: float | None) -> str:
     if share is None:
         return tabular.DASH
     size = abs(share)
+    if 0.995 <= size < 1:  # 100% is all
+        share = floor(1000 * size) / 1000 * (1 if share > 0 else -1)
+        return f"{100 * share:.1f}%".replace("-", _MINUS)
     digits = 0 if share == 0 or size >= 0.0095 else 1 if size >= 0.00095 else 2
     return f"{100 * share:.{digits}f}%".replace("-", _MINUS)
 

@@ -29,13 +29,15 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
     parts = (_systems, _cuts, _gained, _distribution, _segments, _lists, _health)
     sections = [make(numbers) for make in (*parts, conventions.conventions)]
     doubts = verdict.doubts(numbers)
+    checks, problems = map(_number_of, _checked(numbers))
+    no_doubt = verdict.DOUBTS.format(problems=problems, number=checks) if problems else ""
     page = Page(
         title=title or _title(numbers),
         subtitle=_subtitle(numbers),
         note=numbers.call.note or "",
         nouns=numbers.nouns,
         verdicts=verdict.verdicts(numbers),
-        doubts=doubts or [verdict.NO_DOUBT],
+        doubts=doubts or [no_doubt or verdict.NO_DOUBT],
         warned=bool(doubts),
         steps=verdict.steps(numbers),
         fine=[*verdict.about_percent(numbers), *verdict.fine_print(numbers)],
@@ -91,7 +93,8 @@ def _bold_words(numbers: Numbers) -> str:
         return ""
     tested = numbers.compared is not None and not sentences.untested(numbers.compared)
     if not _is_bold(numbers):
-        return "No system is significantly worse than the best in any metric." if tested else ""
+        which = numbers.trial.primary or "any metric"
+        return f"No system is significantly worse than the best in {which}." if tested else ""
     return "Bold: the best, or not significantly worse than it." if tested else _UNTESTED
 
 
@@ -371,14 +374,9 @@ def _item_cell(item: Item | None, people: People) -> Cell:
 
 def _health(numbers: Numbers) -> Section:
     """Show the counts that may do harm, and fold all others."""
-    table = numbers.health
-    sizes = r"^(rows|users|items|grades|grade_.*)$"
-    checks = table.filter(~pl.col("what").str.contains(sizes))
-    harmful = checks.filter(
-        pl.Series([_harms(numbers, row) for row in checks.to_dicts()], dtype=pl.Boolean)
-    )
-    keys = ["table", "what"]
-    number, problems = (rows.select(keys).n_unique() for rows in (checks, harmful))
+    table, keys = numbers.health, ["table", "what"]
+    checks, harmful = _checked(numbers)
+    number, problems = map(_number_of, (checks, harmful))
     text = f"No problem found in {number} checks."
     if problems:
         text = f"{problems} of {number} checks found what may do harm."
@@ -392,6 +390,18 @@ def _health(numbers: Numbers) -> Section:
     others = _health_grid(numbers, rest, "Other counts")
     grids.append(others._replace(folded=True, notes=notes))
     return Section("health", "Data health", [text], grids=grids)
+
+
+def _checked(numbers: Numbers) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return all checks of the data, and those that found what may do harm."""
+    sizes = r"^(rows|users|items|grades|grade_.*)$"
+    checks = numbers.health.filter(~pl.col("what").str.contains(sizes))
+    harms = [_harms(numbers, row) for row in checks.to_dicts()]
+    return checks, checks.filter(pl.Series(harms, dtype=pl.Boolean))
+
+
+def _number_of(checks: pl.DataFrame) -> int:
+    return checks.select("table", "what").n_unique()
 
 
 def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:

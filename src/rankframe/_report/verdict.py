@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import sentences, trials
+from rankframe._comparison import sentences, summaries, trials
 from rankframe._comparison.trials import Bound
 from rankframe._report import facts, markup, results
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page, Verdict
+from rankframe._request import labels
 from rankframe._request.keywords import Users
 from rankframe._tables import column_roles
 
@@ -35,6 +37,7 @@ MAY_HARM = (
 #: A difference that matters to nobody, where the caller gives no margin: of the baseline's mean.
 _NEGLIGIBLE = Bound(0.01, relative=True)
 _MOST_NEEDED = 10_000_000
+DOUBTS = "{problems} of {number} checks of the data found what may do harm: see Data health."
 NO_DOUBT = "No check of the data found a problem: Data health says what was checked."
 #: What a summary of many systems calls each outcome.
 _OUTCOMES = {
@@ -57,6 +60,8 @@ _NEXT = {
     "identical": "Check that the two systems are not one file, read twice",
 }
 _NO_LOSS = "Decide by what the values do not show, such as cost"
+_WEIGH = "Weigh the metric that gains against the one that loses"
+_LOOK_AT_GROUPS = "Decide group by group: they differ"
 _OTHER_METRIC = "Compare by a metric that can tell them apart"
 #: What the common metrics ask.
 _QUESTIONS = {
@@ -67,6 +72,11 @@ _QUESTIONS = {
     **dict.fromkeys(("map", "ap"), "whether wanted items are ranked above unwanted ones"),
     **dict.fromkeys(("mrr", "rr"), "how soon a user meets a wanted item"),
 }
+#: Notes of a comparison that other sentences of the box say, or that are of the method alone.
+_SAID = re.compile(
+    r"[\d,]+ of [\d,]+ users? ha(s|ve) no list of |\d+ users?, too few|(primary|secondary) metric: "
+    rf"|always valid: |relative |Friedman: |{summaries.CUT}"
+)
 _MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
 
 
@@ -112,9 +122,9 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
         return Outcome(kind, _undecided(table, decides, names, numbers))
     if kind == "same":
         low, high = _ends(decides) or ("", "")
-        claim = f"{names[0]} and {names[1]} are the same for practical purposes in"
-        where = f"{decides['metric']}: the difference is between {low} and {high}."
-        return Outcome(kind, f"{claim} {where}")
+        claim = f"{names[0]} and {names[1]} are the same for practical purposes"
+        where = f"in {decides['metric']}: the difference is between {low} and {high}."
+        return Outcome(kind, f"{claim}{_overall(decides, kind, numbers)} {where}")
     return Outcome(kind, _proved(decides, kind, names, numbers))
 
 
@@ -131,12 +141,12 @@ def _proved(
 ) -> str:
     system, baseline = names
     metric = row["metric"]
-    kinds = {kind for rows in _groups(numbers, row).values() for kind in rows}
-    overall = " overall" if kinds - {direction, "few"} else ""
-    claim = f"{system} is {direction}{overall} than {baseline} in {metric}"
+    claim = (
+        f"{system} is {direction}{_overall(row, direction, numbers)} than {baseline} in {metric}"
+    )
     if direction in ("higher", "lower"):
         claim = f"{system} has a {direction} {metric} than {baseline}"
-    if row["verdict"].startswith("ranks"):
+    if (row["verdict"] or "").startswith("ranks"):
         claim += ", by ranks"
     margin = _margin(numbers, metric)
     if row["verdict"] == "equivalent" or _is_within(row, margin or _NEGLIGIBLE):
@@ -145,7 +155,16 @@ def _proved(
     parts = [_change_and_size(row)]
     if ends:
         parts.append(f"{_confidence(numbers)} interval {ends[0]} to {ends[1]}")
+    if row["verdict"] is None:
+        parts.append(f"for each of {markup.counted(row['users'], 'user')} alike (sign test)")
     return f"{claim}: {', '.join(parts)}."
+
+
+def _overall(row: Mapping[str, Any], kind: str, numbers: Numbers) -> str:
+    """Write that the outcome is that of all users, where another one is proved in a group."""
+    kinds = {kind for rows in _groups(numbers, row).values() for kind in rows}
+    quiet = {"few", "same", "identical"} if kind in ("few", "same") else {"few"}
+    return " overall" if kinds - {kind, *quiet} else ""
 
 
 def _undecided(
@@ -154,7 +173,8 @@ def _undecided(
     """Write what fits, why it is not enough, and what these users would show."""
     users = markup.counted(row["users"], "user")
     verb = "is" if row["users"] == 1 else "are"
-    claim = f"{users} {verb} too few to tell {names[0]} from {names[1]} in {row['metric']}"
+    overall = _overall(row, "few", numbers)
+    claim = f"{users} {verb} too few to tell {names[0]} from {names[1]}{overall} in {row['metric']}"
     if row["p_adjusted"] is None:
         why = (row["note"] or "no difference can be tested").partition("; ")[0]
         shown = "" if row["difference"] is None else f" ({_change(row)})"
@@ -175,7 +195,8 @@ def _undecided(
         )
     if row["verdict"] == "not worse":
         parts.append(f"a loss of the margin ({_margin(numbers, row['metric'])}) is excluded")
-    if row["detectable"] is not None:
+    (metric,) = [metric for metric in numbers.values.requested if metric.name == row["metric"]]
+    if row["detectable"] is not None and row["detectable"] < labels.traits_of(metric).width:
         share = row["baseline_mean"] and row["detectable"] / row["baseline_mean"]
         raw = markup.number(row["detectable"])
         size = f"{markup.percent(share)} ({raw})" if share and share > 0 else raw
@@ -194,10 +215,10 @@ def _kind(row: Mapping[str, Any], numbers: Numbers) -> str:
 
 def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
     """Return the direction that is proved at the reported level; empty if none is."""
-    verdict = row["verdict"]
-    if verdict in (None, "undecided", "not worse"):
+    verdict, alpha = row["verdict"], 1 - numbers.trial.confidence
+    if verdict in (None, "undecided", "not worse") and not _is_alike(row, numbers):
         return ""
-    alpha = 1 - numbers.trial.confidence
+    verdict = verdict or ""
     if verdict == "equivalent" and not (row["difference"] and row["p_adjusted"] < alpha):
         return ""
     rises = row["difference"] > 0
@@ -207,6 +228,14 @@ def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
     if higher_is_better is None:
         return "higher" if rises else "lower"
     return "better" if rises is higher_is_better else "worse"
+
+
+def _is_alike(row: Mapping[str, Any], numbers: Numbers) -> bool:
+    """Return whether all users differ by one amount, which has no t but more than chance."""
+    assert numbers.compared is not None
+    alike = row["verdict"] is None and trials.ALL_DIFFER_ALIKE in (row["note"] or "")
+    by_chance = 2.0 ** (1 - row["users"]) * len(numbers.compared)
+    return alike and bool(row["difference"]) and by_chance < 1 - numbers.trial.confidence
 
 
 def _is_identical(row: Mapping[str, Any], numbers: Numbers) -> bool:
@@ -219,7 +248,10 @@ def _is_same(row: Mapping[str, Any], numbers: Numbers) -> bool:
     """Return whether all that matters is excluded: by the margin's test, or 1% by the interval."""
     if row["verdict"] == "equivalent":
         return True
-    return _margin(numbers, row["metric"]) is None and _is_within(row, _NEGLIGIBLE)
+    margin = _margin(numbers, row["metric"])
+    if margin is not None and row.get("p_equivalent") is not None:
+        return False
+    return _is_within(row, margin or _NEGLIGIBLE)
 
 
 def _is_within(row: Mapping[str, Any], bound: Bound) -> bool:
@@ -257,7 +289,8 @@ def _ends(row: Mapping[str, Any]) -> tuple[str, str] | None:
     """Write both ends of the interval, in percent where the difference is."""
     if row["ci_low"] is None or row["ci_high"] is None:
         return None
-    if row["relative_low"] is not None and row["baseline_mean"] > 0:
+    # below −100% it tells of an uncertain baseline, not of the difference
+    if (row["relative_low"] or -2) >= -1 and row["baseline_mean"] > 0:
         return _signed_percent(row["relative_low"]), _signed_percent(row["relative_high"])
     return markup.signed(row["ci_low"]), markup.signed(row["ci_high"])
 
@@ -298,10 +331,9 @@ def _question(numbers: Numbers) -> list[str]:
     """Write what the metric that decides asks, if it is a common one."""
     name, _, k = numbers.decides.partition("@")
     (metric,) = [metric for metric in numbers.values.requested if metric.name == numbers.decides]
-    if name not in _QUESTIONS or not facts.is_label(metric, numbers.call):
+    if name not in _QUESTIONS or k == "1" or not facts.is_label(metric, numbers.call):
         return []
-    first = f"the first {k} items" if k else "the list"
-    words = _QUESTIONS[name].format(first=first.replace(" 1 items", " item"))
+    words = _QUESTIONS[name].format(first=f"the first {k} items" if k else "the list")
     return [f"{numbers.decides}: {words}, from 0 to 1."]
 
 
@@ -329,15 +361,18 @@ def _extreme(numbers: Numbers) -> str | None:
 def _summary(numbers: Numbers) -> Verdict:
     """Count the outcomes of many systems."""
     assert numbers.compared is not None
-    kinds = [
-        outcome.kind
-        for system in numbers.systems[1:]
-        if (outcome := outcome_of(numbers.compared, numbers, system)) is not None
+    systems: dict[str, list[str]] = {}
+    for system in numbers.systems[1:]:
+        if (outcome := outcome_of(numbers.compared, numbers, system)) is not None:
+            systems.setdefault(outcome.kind, []).append(text_of(system))
+    words = [
+        f"{len(names)} {words}" + (f" ({', '.join(names)})" if len(names) <= _MOST_NAMES else "")
+        for kind, words in _OUTCOMES.items()
+        if (names := systems.get(kind))
     ]
-    words = [f"{kinds.count(kind)} {words}" for kind, words in _OUTCOMES.items() if kind in kinds]
     lead = (
-        f"Of {len(kinds)} systems against {baseline_of(numbers)} in {numbers.decides}: "
-        f"{markup.listed_words(words)}."
+        f"Of {sum(map(len, systems.values()))} systems against {baseline_of(numbers)} in "
+        f"{numbers.decides}: {markup.listed_words(words)}."
     )
     if len(numbers.shown) == len(numbers.systems) - 1:
         return Verdict("open", lead)
@@ -450,11 +485,19 @@ def _others(numbers: Numbers, system: object) -> list[str]:
     """List the verdicts in the other metrics."""
     assert numbers.compared is not None
     metrics: dict[str, list[str]] = {}
+    primary = numbers.trial.primary
+    gate = primary and row_of(numbers.compared, numbers, system, primary)
+    is_open = not gate or bool(_direction(gate, numbers))
     for metric in numbers.names:
         row = row_of(numbers.compared, numbers, system, metric)
         if metric != numbers.decides and row and not _is_identical(row, numbers):
-            change = f" ({_change(row)})" if _direction(row, numbers) else ""
-            metrics.setdefault(said_of(row), []).append(metric + change)
+            direction = _direction(row, numbers)
+            change = f" ({_change(row)})" if direction or not is_open else ""
+            metrics.setdefault(direction or said_of(row), []).append(metric + change)
+    if not is_open and metrics:
+        names = [name for names in metrics.values() for name in names]
+        text = f"Other metrics, which count only if {primary} shows a difference"
+        return [f"{text}: {markup.listed_words(names)}."]
     words = [f"{said} in {markup.listed_words(names)}" for said, names in metrics.items()]
     return [f"Other metrics: {'; '.join(words)}."] if words else []
 
@@ -523,7 +566,8 @@ def _served(numbers: Numbers) -> list[str]:
         served = outcome_of(numbers.served, numbers, system)
         if whole is None or served is None or whole.kind == served.kind:
             continue
-        lines.append(f"The answer changes among the users with a list from both: {served.sentence}")
+        sentence = served.sentence.replace(" overall ", " ", 1)  # its groups are not compared
+        lines.append(f"The answer changes among the users with a list from both: {sentence}")
     return lines
 
 
@@ -569,10 +613,11 @@ def _ties(numbers: Numbers) -> list[str]:
     tied = numbers.health.filter(
         pl.col("what") == "ties_at_the_cut", pl.col("share") >= facts.MATTERS
     )
+    shares = {**{row[numbers.call.by]: row["share"] for row in tied.to_dicts()}, **numbers.tied}
     return [
-        f"{markup.percent(row['share'])} of the lists of {text_of(row[numbers.call.by])} have ties "
-        f"at rank {numbers.call.k}: which items come first is arbitrary."
-        for row in tied.head(3).to_dicts()
+        f"{markup.percent(share)} of the lists of {text_of(name)} have ties among the first "
+        f"{numbers.call.k}: which items come first is arbitrary."
+        for name, share in [*shares.items()][:3]
     ]
 
 
@@ -589,7 +634,11 @@ def _noted(numbers: Numbers) -> list[str]:
     by, decides = numbers.call.by, pl.col("metric") == numbers.decides
     table = numbers.compared.filter(decides & pl.col(by).is_in(numbers.shown))
     table = table.filter(pl.col("p_value").is_not_null())
-    table = table.with_columns(results.unsaid(table))
+    notes = [
+        "; ".join(part for part in (note or "").split("; ") if not _SAID.match(part)) or None
+        for note in table["note"]
+    ]
+    table = table.with_columns(note=pl.Series(notes, dtype=pl.String))
     if len(numbers.shown) > 1:
         return [f"{line}." for line in results.lines_of_notes(table, [by])]
     return [f"{note}." for note in table["note"].drop_nulls()]
@@ -623,6 +672,10 @@ def steps(numbers: Numbers) -> list[str]:
         assert outcome is not None
         row = row_of(numbers.compared, numbers, system, numbers.decides)
         step = _NEXT.get(outcome.kind) or _more_users(numbers, row)
+        if outcome.kind == "mixed" and numbers.trial.primary is not None:
+            step = _WEIGH
+        if outcome.kind in ("same", "few") and " overall " in outcome.sentence:
+            step = _LOOK_AT_GROUPS
         if outcome.kind == "better" and row["wins"] is not None:
             lost = row["losses"] if numbers.directions[row["metric"]] else row["wins"]
             step = step if lost else _NO_LOSS
