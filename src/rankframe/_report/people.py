@@ -187,7 +187,7 @@ def _moved(rank: int, other: int | None, k: int, *, is_left: bool) -> str:
     if other is None:
         return "out" if is_left else "new"
     if is_left:
-        return f"▼ to {other}" if other > k else ""
+        return f"▼\N{NO-BREAK SPACE}to {other}" if other > k else ""  # "▼ " is not heard
     return f"▲{other - rank}" if other > rank else f"▼{rank - other}" if other < rank else ""
 
 
