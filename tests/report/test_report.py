@@ -24,7 +24,7 @@ from rankframe._command.main import main
 from rankframe._comparison import sentences
 from rankframe._comparison.trials import Test
 from rankframe._evaluation import evaluation
-from rankframe._report import facts, markup, verdict
+from rankframe._report import explorer, facts, markup, people, verdict
 from rankframe._request.keywords import Users
 
 pytest.importorskip("altair")
@@ -276,10 +276,14 @@ def test_items_show_their_title_their_grade_and_how_they_moved(tmp_path):
             "rank": [1, 2, 3] * 4,
         }
     )
+    below = pl.DataFrame({"model": ["new"], "user": [1], "item": [8], "rank": [5]})
     truth = pl.DataFrame({"user": [1, 2], "item": [9, 9], "relevance": [3, 1]})
     items = pl.DataFrame({"item": [5, 7, 8, 9], "title": ["Five", "Seven", "Eight", "Nine"]})
     asked = {"truth": truth, "baseline": "old", "items": items, "k": 3}
+    went = Elements(rf.report(pl.concat([run, below]), "ndcg@3", **asked).html(static=True))
+    assert "Eight ▼down to 5" in [" ".join(one["text"].split()) for one in went.all("td")]
     elements = Elements(page(rf.report(run, "ndcg@3", **asked), tmp_path, static=True))
+    assert {one["text"] for one in elements.all("th") if "details" in one["inside"]} >= {"rank"}
     cells = [one["text"].split() for one in elements.all("td") if "details" in one["inside"]]
     cells = [cell for cell in cells if cell and cell[0] in ("Five", "Seven", "Eight", "Nine")]
     assert cells == [
@@ -488,6 +492,8 @@ def test_a_note_of_a_comparison_is_below_its_table(tmp_path):
     marks = [one["text"] for one in elements.all("span") if one.get("class") == "mark"]
     noted = [mark for mark in marks if mark.endswith("0.0000 *")]
     assert noted == ["no test · 0.0000 *"] * 4  # table, and cards
+    names = [one["text"] for one in elements.all("dd") if one["text"].startswith("difference")]
+    assert len(names) == 4  # two systems and two metrics
     said = [one["text"] for one in elements.all("p") if one["text"].startswith("* ")]
     assert said[0] == "* map copy, hit@1 copy: no user differs."
     assert not [line for line in said if "no list of" in line]  # the warnings have it
@@ -729,10 +735,8 @@ def test_a_strip_has_greatest_losses_and_gains_and_others_drawn(explored):
     assert users == sorted(users, key=order.index)
     assert users[:3] == order[:3]
     assert {*change.sort("change", "user", descending=[True, False])["user"][:3]} <= {*users}
-    assert (
-        "12 of 24 users with a list from both: the 3 greatest losses, the 3 greatest gains" in text
-    )
-    assert "and 6 of the others, drawn at random (seed 3)." in text
+    said = "12 of 24 users with a list from both: the 3 greatest losses, the 3 greatest gains and "
+    assert f"{said}6 of the others, drawn at random (seed 3). Bars below: all of them." in text
     links = [one["href"] for one in Elements(text).all("a") if "user=" in one["href"]]
     assert links[:12] == [f"#user={user}" for user in users]
     assert len(links) == 12 + 8
@@ -771,6 +775,24 @@ def test_explored_lists_are_those_of_the_verb(explored):
         assert person["segments"] == [f"country: {'NO' if user % 3 else 'SE'}"]
 
 
+def test_what_a_page_leaves_out_of_a_user_is_counted():
+    more = pl.DataFrame({"user": [0] * 30, "item": range(40, 70), "relevance": [3] * 30})
+    truth = pl.concat([TRUTH.drop("country"), more])
+    data = data_of(rf.report(RUN, "ndcg@5", **{**ASKED, "truth": truth}, explore=30).html())
+    for person in data["people"]:
+        missed = int(re.search(r"(\d*) in neither first 5|$", person["note"])[1] or 0)
+        assert (missed >= 30) == (person["id"] == "0") == (person["more"] != "")
+        assert len(person["missed"]) == min(missed, 20)
+        assert person["more"] in ("", f" and {missed - 20} more")
+
+
+def test_a_small_change_is_not_none():
+    person = people.Person(1, 0.5, 0.5004, 0.0004, 1, [], [], [], [])
+    assert explorer.summary_of(person)[1] == "(less than 0.001)"
+    assert explorer.summary_of(person._replace(after=0.5, gain=0.0))[1] == "(0.000)"
+    assert explorer.summary_of(person._replace(after=0.501, gain=0.001))[1] == "(+0.001)"
+
+
 def test_an_unjudged_item_is_hollow_where_misses_are_judged():
     truth = TRUTH.vstack(
         TRUTH.select("user").unique().sort("user").with_columns(
@@ -796,12 +818,15 @@ def test_an_unjudged_item_is_hollow_where_misses_are_judged():
 def test_the_script_is_short_and_writes_text_only():
     script = markup._part("report.js")
     assert len(script.splitlines()) <= 150
+    text = rf.report(RUN, truth=TRUTH, baseline="old", explore=200).html()
+    assert len(data_of(text)["people"]) == 24
+    assert ">All 24 users with a list from both.<" in text
+    assert "Bars below" not in text
+    strip = text.partition('id="strip"')[2].partition("</svg>")[0]
+    assert "<rect" not in strip
+    assert strip.count("<circle") == 24
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|Function\(", script
-    )
-    assert (
-        len(data_of(rf.report(RUN, truth=TRUTH, baseline="old", explore=200).html())["people"])
-        == 24
     )
 
 
@@ -964,6 +989,10 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
         document.getElementById(name).dispatchEvent(new Event("input"));
         said.push(document.getElementById("explore-shown").textContent);
       };
+      const stops = () => {
+        const dots = [...document.querySelectorAll("#strip a")].filter((dot) => dot.tabIndex === 0);
+        said.push(dots.map((dot) => dot.getAttribute("href")).join());
+      };
       const wait = () => new Promise((done) => setTimeout(done, 50));
       (async () => {
         head();
@@ -975,6 +1004,10 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
         set("explore-relevant", "2 4");
         set("explore-relevant", "");
         set("explore-search", "film 7");
+        stops();
+        document.querySelector('#strip a[tabindex="0"]').focus();
+        press("ArrowRight"); await wait(); stops();
+        said.push(document.activeElement.getAttribute("href"), location.hash);
         document.documentElement.setAttribute("data-said", JSON.stringify(said));
       })();
     </script>"""
@@ -1005,7 +1038,10 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
         )
     ]  # fmt: skip
     assert said[8] == f"{len(film)} of 12"
-    assert 0 < len(film) < 12
+    assert 1 < len(film) < 12
+    (before,), (after,) = (line.split(",") for line in said[9:11])  # one dot is a tab stop
+    assert {before, after} <= {f"#user={one['id']}" for one in film}
+    assert said[10:] == [after] * 3 != [before] * 3
 
 
 @pytest.mark.sample(2)

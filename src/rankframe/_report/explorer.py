@@ -14,7 +14,8 @@ from rankframe._report.people import Item, People, Person
 _WIDTH, _ABOVE, _BELOW = 640, 120, 44  # pixels: the strip, its dots, and the bars under them
 _BINS = 41  # an odd number: 0 is in the middle of one
 _RADIUS = 5
-_VERBS = {"better": " gains", "worse": " loses", "same": ""}
+_MOST_TITLES = 20  # of relevant items in neither list
+_VERBS = {"better": " gains: ", "worse": " loses: "}
 
 
 def strip_of(numbers: Numbers) -> Strip | None:
@@ -32,10 +33,13 @@ def strip_of(numbers: Numbers) -> Strip | None:
     for change in changes:
         counts[place(change)] += 1
     step = _WIDTH / _BINS
+    number = len(people.explored)
+    is_all = number == len(changes)
+    below = 0 if is_all else _BELOW
     bars = [
-        (place * step, step - 1, round(_BELOW * count / max(counts), 1))
+        (place * step, step - 1, round(below * count / max(counts), 1))
         for place, count in enumerate(counts)
-        if count
+        if count and not is_all
     ]
     stacks: dict[int, list[Person]] = {}
     for person in people.explored:
@@ -47,13 +51,8 @@ def strip_of(numbers: Numbers) -> Strip | None:
         for number, person in enumerate(stack)
     }
     write = numbers.nouns.write
-    losses, gains, others = people.chosen
-    number = len(people.explored)
-    text = (
-        f"{number:,} of {markup.counted(len(changes), 'user')} with a list from both: the "
-        f"{losses:,} greatest losses, the {gains:,} greatest gains, and {others:,} of the others, "
-        f"drawn at random (seed {numbers.trial.seed}). Bars below: all of them."
-    )
+    text = f"{markup.counted(len(changes), 'user')} with a list from both"
+    text = f"All {text}." if is_all else f"{number:,} of {text}: {_chosen(numbers, people)}"
     names = {name: None for person in people.explored for name in person.segments}
     return Strip(
         title=write(f"Change of {numbers.user_metric}, one dot per user"),
@@ -63,8 +62,20 @@ def strip_of(numbers: Numbers) -> Strip | None:
         ends=(markup.signed(-reach, 2), markup.signed(reach, 2)),
         segments=sorted(names),
         data=as_json(_data(numbers, people)),
-        size=(_WIDTH, _ABOVE + _BELOW, _ABOVE, _RADIUS),
+        size=(_WIDTH, _ABOVE + below, _ABOVE, _RADIUS),
     )
+
+
+def _chosen(numbers: Numbers, people: People) -> str:
+    """Write how many users were chosen why; a part without users is left out."""
+    losses, gains, others = people.chosen
+    parts = [
+        (losses, f"the {markup.counted(losses, 'greatest loss', 'greatest losses')}"),
+        (gains, f"the {markup.counted(gains, 'greatest gain')}"),
+        (others, f"{others:,} of the others, drawn at random (seed {numbers.trial.seed})"),
+    ]
+    words = markup.listed_words([words for count, words in parts if count])
+    return f"{words}. Bars below: all of them."
 
 
 def key_of(user: object) -> str:
@@ -78,13 +89,14 @@ def _dot(person: Person, number: int, stack: int, x: float, noun: str) -> Dot:
     rows = max(1, room // (2 * _RADIUS))
     aside = 0.0 if stack <= rows else -3.5 if number % 2 else 3.5
     gap = min(2 * _RADIUS, room / max(1, stack - 1))
-    change = markup.signed(person.after - person.before, 3)
+    kind = kind_of(person)
+    change = f"{_VERBS[kind]}{_change(person)}" if kind in _VERBS else ": same"
     return Dot(
         key_of(person.user),
         round(x + aside, 1),
         round(_ABOVE - _RADIUS - number * gap, 1),
-        kind_of(person),
-        f"{noun} {verdict.text_of(person.user)}{_VERBS[kind_of(person)]}: {change}",
+        kind,
+        f"{noun} {verdict.text_of(person.user)}{change}",
     )
 
 
@@ -95,12 +107,17 @@ def kind_of(person: Person) -> str:
 def summary_of(person: Person) -> tuple[str, str]:
     """Write the values of a user, and the change."""
     values = f"{markup.number(person.before, 3)} → {markup.number(person.after, 3)}"
-    return values, f"({markup.signed(person.after - person.before, 3)})"
+    return values, f"({_change(person)})"
 
 
-def note_of(person: Person) -> str:
+def _change(person: Person) -> str:
+    text = markup.signed(person.after - person.before, 3)
+    return "less than 0.001" if text == "0.000" and person.gain else text
+
+
+def note_of(person: Person, people: People) -> str:
     parts = [markup.counted(person.relevant, "relevant item")]
-    parts += [f"{len(person.missed):,} in neither list"] if person.missed else []
+    parts += [f"{len(person.missed):,} in neither first {people.k}"] if person.missed else []
     return " · ".join([", ".join(parts), *person.segments])
 
 
@@ -127,7 +144,7 @@ def _data(numbers: Numbers, people: People) -> dict[str, Any]:
         {
             "id": verdict.text_of(person.user),
             "head": " ".join(summary_of(person)),
-            "note": numbers.nouns.write(note_of(person)),
+            "note": numbers.nouns.write(note_of(person, people)),
             "kind": kind_of(person),
             "relevant": person.relevant,
             "segments": person.segments,
@@ -135,7 +152,10 @@ def _data(numbers: Numbers, people: People) -> dict[str, Any]:
                 [[number(item.item), look_of(item, people), mark_of(item)] for item in items]
                 for items in person.lists
             ],
-            "missed": [number(item) for item in person.missed[:20]],
+            "missed": [number(item) for item in person.missed[:_MOST_TITLES]],
+            "more": f" and {more:,} more"
+            if (more := len(person.missed) - _MOST_TITLES) > 0
+            else "",
             "history": [number(item) for item in person.history],
         }
         for person in people.explored
@@ -145,7 +165,7 @@ def _data(numbers: Numbers, people: People) -> dict[str, Any]:
         "user": numbers.nouns.user,
         "first": numbers.nouns.write("First items of user"),
         "before": "Before:",
-        "missed": "Relevant, found by neither:",
+        "missed": f"Relevant, in neither first {people.k}:",
         "people": persons,
         "titles": [people.titles[item] for item in titles],
     }

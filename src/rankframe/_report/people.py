@@ -34,7 +34,7 @@ class Person(NamedTuple):
     gain: float
     relevant: int
     lists: Sequence[Sequence[Item]]
-    missed: list[object]  # relevant items in neither
+    missed: list[object]  # relevant items in neither of them
     history: list[object]
     segments: list[str]
 
@@ -51,6 +51,7 @@ class People(NamedTuple):
     titles: Mapping[object, str]
     relevant_at: float
     has_misses: bool  # whether the truth has judged items that are not relevant
+    k: int  # the length of the lists
 
     @property
     def users(self) -> list[object]:
@@ -104,6 +105,7 @@ def people_of(
         _titles(call, items),
         call.settings.relevant_at or 0,
         has_misses,
+        _length(call),
     )
 
 
@@ -145,8 +147,12 @@ def _judged(call: ReportCall, user: str, users: pl.Series, chosen: object) -> pl
     ).collect()
 
 
+def _length(call: ReportCall) -> int:
+    return min(call.k, call.settings.depth or call.k)
+
+
 def _persons(table: pl.DataFrame, judged: pl.DataFrame, call: ReportCall) -> dict[object, Person]:
-    k, least = min(call.k, call.settings.depth or call.k), call.settings.relevant_at or 0
+    k, least = _length(call), call.settings.relevant_at or 0
     user = table.columns[0]
     histories, segments = _histories(call, table[user]), _segments(call, table[user])
     groups = judged.sort("rank", nulls_last=True).partition_by("user", as_dict=True)
@@ -161,7 +167,8 @@ def _persons(table: pl.DataFrame, judged: pl.DataFrame, call: ReportCall) -> dic
         lists: list[list[Item]] = [[], []]
         for side, item, rank, grade in rows:
             if rank is not None and rank <= k:
-                lists[side].append(Item(item, grade, _moved(ranks, side, item, rank)))
+                moved = _moved(rank, ranks[1 - side].get(item), k, is_left=side == 0)
+                lists[side].append(Item(item, grade, moved))
         shown = {entry.item for entries in lists for entry in entries}
         wanted = {
             item: None for *_, item, _, grade in rows if grade and grade > 0 and grade >= least
@@ -175,13 +182,12 @@ def _persons(table: pl.DataFrame, judged: pl.DataFrame, call: ReportCall) -> dic
     return persons
 
 
-def _moved(ranks: Sequence[Mapping[object, int]], side: int, item: object, rank: int) -> str:
-    """Write how many ranks an item moved from the other list."""
-    other = ranks[1 - side].get(item)
-    if side == 0:
-        return "" if other is not None else "out"
+def _moved(rank: int, other: int | None, k: int, *, is_left: bool) -> str:
+    """Write how many ranks an item moved from the other list, or where it left the first k."""
     if other is None:
-        return "new"
+        return "out" if is_left else "new"
+    if is_left:
+        return f"▼\N{NO-BREAK SPACE}to {other}" if other > k else ""  # "▼ " is not heard
     return f"▲{other - rank}" if other > rank else f"▼{rank - other}" if other < rank else ""
 
 

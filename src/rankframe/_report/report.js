@@ -36,9 +36,10 @@ function table(person) {
   const made = element("table", "", "lists");
   made.append(element("caption", `${data.first} ${person.id}`));
   const head = made.createTHead().insertRow();
-  for (const name of ["", ...data.systems]) {
-    const title = element("th", name);
+  for (const name of [element("span", "rank", "hidden"), ...data.systems]) {
+    const title = element("th", "");
     title.scope = "col";
+    title.append(name);
     head.append(title);
   }
   const body = made.createTBody();
@@ -53,6 +54,11 @@ function table(person) {
   return made;
 }
 
+function stop() { // the dot that the tab key reaches: the user's, or the first one kept
+  const here = kept.includes(data.people[current]) ? current : data.people.indexOf(kept[0]);
+  dots.forEach((dot, place) => dot.setAttribute("tabindex", place === here ? "0" : "-1"));
+}
+
 function show(place) {
   current = place;
   const person = data.people[place];
@@ -60,6 +66,7 @@ function show(place) {
     if (other === place) dot.setAttribute("aria-current", "true");
     else dot.removeAttribute("aria-current");
   });
+  stop();
   const wide = element("div", "", "wide");
   wide.append(table(person));
   const head = element("h3", `${data.user} ${person.id}: `);
@@ -71,7 +78,7 @@ function show(place) {
   }
   panel.append(wide);
   if (person.missed.length) {
-    panel.append(element("p", `${data.missed} ${titles(person.missed)}`));
+    panel.append(element("p", `${data.missed} ${titles(person.missed)}${person.more}`));
   }
 }
 
@@ -89,10 +96,8 @@ function fits(person) {
 function filter() {
   kept = data.people.filter(fits);
   const ids = new Set(kept);
-  data.people.forEach((person, place) => {
-    dots[place].classList.toggle("off", !ids.has(person));
-    dots[place].setAttribute("tabindex", ids.has(person) ? "0" : "-1");
-  });
+  data.people.forEach((person, place) => dots[place].classList.toggle("off", !ids.has(person)));
+  stop();
   shown.textContent = `${kept.length} of ${data.people.length}`;
 }
 
@@ -106,7 +111,10 @@ function chosen() {
 
 function choose() {
   const place = location.hash.startsWith("#user=") ? chosen() : undefined;
-  if (place === undefined) return;
+  if (place !== undefined) visit(place);
+}
+
+function visit(place) {
   show(place);
   document.getElementById("explore").scrollIntoView({ block: "nearest" });
 }
@@ -115,7 +123,10 @@ function step(by) {
   if (!kept.length) return;
   const here = kept.indexOf(data.people[current]);
   const next = here < 0 ? 0 : (here + by + kept.length) % kept.length;
-  location.hash = `user=${encodeURIComponent(kept[next].id)}`;
+  visit(places.get(kept[next].id));
+  if (document.activeElement.closest("#strip")) dots[current].focus();
+  // without a jump to the same user's lists below
+  history.pushState(null, "", `#user=${encodeURIComponent(kept[next].id)}`);
 }
 
 for (const field of [segment, relevant, search]) {

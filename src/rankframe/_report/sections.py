@@ -15,6 +15,7 @@ from rankframe._report.markup import Figure, Group, Lists, Page, Section
 from rankframe._report.people import Item, People, Person
 from rankframe._report.tabular import Cell, Grid
 from rankframe.plot import _colors
+from rankframe.plot import _tables as plot_tables
 
 _MARKS = {
     **dict.fromkeys(("better", "higher", "ranks higher"), "▲"),
@@ -148,15 +149,16 @@ def _mean_cell(
         return Cell(tabular.DASH)
     kind = "best" if (system, metric) in numbers.bold and _is_bold(numbers) else ""
     small = markup.interval(row["ci_low"], row["ci_high"])
-    mark = said = ""
+    mark = said = ends = ""
     if numbers.compared is not None and system != numbers.trial.baseline:
         tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
             said = verdict.said_of(tested)
+            ends = markup.interval(tested["ci_low"], tested["ci_high"], sign=True)
             star = " *" * ((system, metric) in noted)
             mark = f"{_MARKS.get(said, '·')} {markup.signed(tested['difference'])}{star}"
             kind = f"{kind} {_COLORED.get(said, '')}"
-    return Cell(markup.number(row["mean"]), small, kind.strip(), mark, said)
+    return Cell(markup.number(row["mean"]), small, kind.strip(), mark, said, ends)
 
 
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
@@ -271,7 +273,12 @@ def _distribution(numbers: Numbers) -> Section | None:
     zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[:2]]
     title = f"{numbers.user_metric} is 0 for {markup.listed_words(zero)}"
     figure = Figure("distribution", title, alt)
-    return Section("distribution", "User by user", (), [figure], _in_two(grid))
+    text = "Dashed: the mean."
+    if len(numbers.systems) >= plot_tables.MOST_COLORED:
+        text = "Line: 5% to 95%; bar: 25% to 75%; gap: the median; at the right, the mean."
+    if any(row["zero"] for row in rows_by_system.values()):
+        text += " The box: the share of users at exactly 0."
+    return Section("distribution", "User by user", [text], [figure], _in_two(grid))
 
 
 def _segments(numbers: Numbers) -> Section | None:
@@ -333,7 +340,7 @@ def _lists(numbers: Numbers) -> Section | None:
     hollow = " Hollow: never judged." if people.has_misses else ""
     text = [
         f"The greatest losses and gains in {metric}, where both {before} and {after} have a list.",
-        f"Colored: relevant; ★ its grade.{hollow} ▲ moved up, ▼ down; new, out: in one of the two.",
+        f"Colored: relevant; ★ its grade.{hollow} ▲ up, ▼ down; new, out: not in the other list.",
     ]
     if people.missed:
         text.append(f"{markup.counted(people.missed, 'more user')} without a list of one or both.")
@@ -359,8 +366,8 @@ def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
     ]
     user = verdict.text_of(person.user)
     history = " · ".join(people.titles[item] for item in person.history)
-    parts = explorer.kind_of(person), explorer.note_of(person), history
-    grid = Grid(f"First items of user {user}", ["", before, after], rows, kind="lists")
+    parts = explorer.kind_of(person), explorer.note_of(person, people), history
+    grid = Grid(f"First items of user {user}", ["rank", before, after], rows, kind="lists")
     return Lists(user, explorer.key_of(person.user), *explorer.summary_of(person), *parts, grid)
 
 

@@ -23,6 +23,7 @@ class Cell(NamedTuple):
     kind: str = ""
     mark: str = ""
     note: str = ""
+    more: str = ""  # the interval of the mark, on cards
 
     @property
     def is_best(self) -> bool:

@@ -33,7 +33,7 @@ def panels_by(name: str, order: Sequence[str], title: str | None = None) -> Any:
     """Make one panel per value of a column, without headers if there is only one."""
     own: dict[str, Any] = {"labelLimit": 150}
     if name in ("system", "panel"):
-        own = {"labelAngle": 0, "labelAlign": "left", "labelLimit": 190}
+        own = {"labelAngle": 0, "labelAlign": "left", "labelLimit": 190, "labelPadding": 20}
     header = alt.Header(
         title=title,
         labelFontWeight="bold",
