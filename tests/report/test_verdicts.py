@@ -242,7 +242,7 @@ DATA = {
     "the same overall, but not in each country": (
         "the same for practical purposes overall in rr",
         ["rr"],
-        in_groups(no=([4] * 200, [4, 3] * 100), se=([3] * 200, [3, 4] * 100)),
+        in_groups(no=(DEEP, [199, 200] * 200), se=(DEEP, [201, 200] * 200)),
     ),
     "equal scores in lists that end before the cut": ("better", ["rr"], tied_throughout()),
     "a proved loss in a metric that does not count": (

@@ -128,7 +128,8 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     title = title if drawn == "difference" else f"mean {numbers.decides}"
     offset: dict[str, Any] = {"yOffset": alt.YOffset("system:N", sort=systems)} if several else {}
     legend = several and _colors.legend_above(systems)
-    of_systems = Systems(systems, by, _order(numbers), legend, _baseline(numbers))
+    order = [column_roles.in_words(name) for name in _order(numbers)]
+    of_systems = Systems(systems, by, order, legend, _baseline(numbers))
     base = alt.Chart(rows).encode(
         y=alt.Y("segment:N", sort=segments, title=name, axis=alt.Axis(labelLimit=160)),
         **_marks.color_of(of_systems),
