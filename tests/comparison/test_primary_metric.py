@@ -173,7 +173,7 @@ def test_metrics_of_all_lists_are_gated_too(primary):
 def test_false_differences_are_rare_whether_the_gate_is_open_or_not(shift):
     """Four of five metrics, or all, do not differ; uncorrected, 19% or 23% of the calls err."""
     rng = np.random.default_rng(11)
-    names, calls, wrong = [*"abcde"], 200, 0
+    names, calls, wrong = ["a", "b", "c", "d", "other"], 200, 0
     for _ in range(calls):
         table = pl.DataFrame(
             {"model": ["new"] * 15 + ["old"] * 15, "user": [*range(15)] * 2}
