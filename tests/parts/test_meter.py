@@ -504,3 +504,11 @@ def test_an_empty_meter_of_another_kind_is_not_merged():
 def test_a_total_belongs_to_compute():
     with pytest.raises(TypeError, match=r"compute takes it: meter.compute\(total=True\)"):
         rf.Meter("rr", by="model", total=True)
+
+
+def test_judged_batches_wait_for_the_highest_grade():
+    judged, metrics = rf.judge(A, TRUTH), ["err@3", "ndcg@3", "num_hits"]
+    meter = rf.Meter(*metrics)
+    for users in (range(15), range(15, 100)):
+        meter.update(judged.filter(pl.col("user").is_in(users)))
+    assert_same(meter.compute(), rf.evaluate(judged, *metrics))

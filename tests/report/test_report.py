@@ -1119,3 +1119,22 @@ def test_systems_in_a_column_that_is_not_named_are_an_error_that_names_by():
     )
     with pytest.raises(rf.RankingDataError, match=found):
         rf.report(run, "rr", truth=truth)
+
+
+def test_curves_go_to_the_end_of_the_longest_list():
+    short = pl.col("user").is_in([1, 2]) & (pl.col("rank") > 2)
+    made = rf.report(RUN.remove(short), "ndcg@3", truth=TRUTH, baseline="old", k=3)
+    assert made.tables["cut-offs"]["k"].max() > 3
+
+
+def test_a_saved_report_explores_itself_by_default(tmp_path):
+    made = rf.report(RUN, "ndcg@5", truth=TRUTH, baseline="old", explore=20)
+    made.save(tmp_path / "report.html")
+    assert "<script" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_the_interval_of_a_difference_has_signs(report, tmp_path):
+    small = {one["text"] for one in Elements(page(report, tmp_path)).all("small")}
+    tables = [name for name in report.tables if name.startswith("segments")]
+    for row in report.tables[tables[0]].rows(named=True):
+        assert markup.interval(row["ci_low"], row["ci_high"], sign=True) in small
