@@ -65,6 +65,22 @@ def unjudged():
     }
 
 
+def turned():
+    """The old lists have a relevant item at rank 2, the new ones unknown items and one at 3."""
+    lists = {"old": ["item 2", "item 1"], "new": ["x", "y", "item 1"]}
+    rows = [
+        (name, user, item, rank)
+        for user in range(60)
+        for name, items in lists.items()
+        for rank, item in enumerate(items[user % 2 :] if name == "old" else items, 1)
+    ]
+    truth = [(user, f"item {item}", int(item == 1)) for user in range(60) for item in (1, 2)]
+    return {
+        "run": pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row"),
+        "truth": pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row"),
+    }
+
+
 def tied():
     """Scores that do not determine the first items of a third of the lists."""
     rows = [
@@ -238,6 +254,11 @@ DATA = {
             some=(OLD[:60], BETTER[:60]),
             many=(BETTER[:60], OLD[:60]),
         ),
+    ),
+    "unjudged items that could turn the order": (
+        "new is worse than old in rr by the items that were judged: ",
+        ["rr"],
+        {**turned(), "k": 3},
     ),
     "the same overall, but not in each country": (
         "the same for practical purposes overall in rr",

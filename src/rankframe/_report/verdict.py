@@ -77,6 +77,7 @@ _SAID = re.compile(
     r"[\d,]+ of [\d,]+ users? ha(s|ve) no list of |\d+ users?, too few|(primary|secondary) metric: "
     rf"|always valid: |relative |Friedman: |{summaries.CUT}"
 )
+_JUDGED = facts.Unjudged(0.0, None)
 _MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
 
 
@@ -393,7 +394,11 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
         lines = [*_for_whom(row, numbers, outcome), *_wins(row, numbers), *_harm(numbers, system)]
     if outcome.kind != "mixed":
         lines += _others(numbers, system)
-    return Verdict(outcome.kind, outcome.sentence, lines)
+    lead = outcome.sentence
+    if _may_turn(numbers, system):
+        metric = f" in {numbers.decides}"
+        lead = lead.replace(f"{metric}:", f"{metric} by the items that were judged:", 1)
+    return Verdict(outcome.kind, lead, lines)
 
 
 def _groups(numbers: Numbers, row: Mapping[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -596,6 +601,16 @@ def _unjudged(numbers: Numbers) -> list[str]:
             f"{': the reverse order' if turned else ''}."
         )
     return lines
+
+
+def _may_turn(numbers: Numbers, system: object) -> bool:
+    """Return whether the smallest relevant grade for unjudged items would reverse the order."""
+    names = [system, numbers.trial.baseline]
+    raised = [value for name in names if (value := numbers.unjudged.get(name, _JUDGED).value)]
+    rows = [row_of(numbers.means, numbers, name, numbers.decides) for name in names]
+    if len(raised) < len(rows):
+        return False
+    return (raised[0] - raised[1]) * (rows[0]["mean"] - rows[1]["mean"]) < 0
 
 
 def _missed(numbers: Numbers) -> list[str]:
