@@ -610,7 +610,7 @@ def _may_turn(numbers: Numbers, system: object) -> bool:
     rows = [row_of(numbers.means, numbers, name, numbers.decides) for name in names]
     if len(raised) < len(rows):
         return False
-    return (raised[0] - raised[1]) * (rows[0]["mean"] - rows[1]["mean"]) < 0
+    return bool((raised[0] - raised[1]) * (rows[0]["mean"] - rows[1]["mean"]) < 0)
 
 
 def _missed(numbers: Numbers) -> list[str]:
