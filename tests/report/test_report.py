@@ -336,7 +336,7 @@ def test_the_first_default_metric_does_not_pay_for_the_others():
     assert lead.startswith("new is better than old in ndcg@5: ")
     assert why == (  # p is raw, and not called adjusted
         f"Paired t test, p {p:.4f}: ndcg@5 is the primary metric, and tested alone; the other "
-        "metrics count only if it shows a difference."
+        "metrics count only if ndcg@5 shows a difference."
     )
     assert "primary='ndcg@5'" in made.html().replace("&#39;", "'")
     same = rf.report(run, *labels, truth=truth, baseline="old", k=5, primary="ndcg@5")

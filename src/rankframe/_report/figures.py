@@ -130,8 +130,9 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     legend = several and _colors.legend_above(systems)
     order = [column_roles.in_words(name) for name in _order(numbers)]
     of_systems = Systems(systems, by, order, legend, _baseline(numbers))
+    title_of_rows = None if name == facts.RELEVANT else name  # the caption has this long name
     base = alt.Chart(rows).encode(
-        y=alt.Y("segment:N", sort=segments, title=name, axis=alt.Axis(labelLimit=160)),
+        y=alt.Y("segment:N", sort=segments, title=title_of_rows, axis=alt.Axis(labelLimit=160)),
         **_marks.color_of(of_systems),
         **offset,
     )

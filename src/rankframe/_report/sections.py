@@ -394,7 +394,7 @@ def _health(numbers: Numbers) -> Section:
     none = dict.fromkeys(_words(what) for what in counts.filter(~pl.col("count"))["what"])
     notes = [f"Checked and not found: {', '.join(none)}."] if none else []
     grids = [_health_grid(numbers, shown, "Counts that may do harm")] if problems else []
-    others = _health_grid(numbers, rest, "Other counts")
+    others = _health_grid(numbers, rest, f"The {number} checks")
     grids.append(others._replace(folded=True, notes=notes))
     return Section("health", "Data health", [text], grids=grids)
 

@@ -440,7 +440,7 @@ def _alike(rows: Sequence[Mapping[str, Any]], name: str, words: str, kind: str) 
         higher = sum((row["difference"] or 0) > 0 for row in rows)
         changes = f"higher in {higher} of {len(rows)} groups"
     if kind == "few":
-        return f"no group alone has enough users to tell ({changes})"
+        return f"undecided in each group alone ({changes})"
     return f"{words} in each group" + ("" if kind in ("identical", "same") else f": {changes}")
 
 
@@ -521,7 +521,7 @@ def fine_print(numbers: Numbers) -> list[str]:
             how = f"{how}, p {markup.p_value(row['p_adjusted'])}".replace("p <", "p < ")
     if primary is not None and (family < 2 or trial.correction is None):
         others = len(numbers.names) > 1
-        rest = "; the other metrics count only if it shows a difference" if others else ""
+        rest = f"; the other metrics count only if {primary} shows a difference" if others else ""
         return [f"{how}: {primary} is the primary metric, and tested alone{rest}."]
     if trial.correction is None or family < 2:
         return [f"{how}." if family < 2 else f"{how}; p is not adjusted for {family} comparisons."]
@@ -542,7 +542,7 @@ def about_percent(numbers: Numbers) -> list[str]:
     rows = [row_of(numbers.compared, numbers, name, numbers.decides) for name in numbers.shown]
     if not any((ends := _ends(row)) and ends[0].endswith("%") for row in rows):
         return []
-    return ["An interval in percent holds the uncertainty of the baseline's mean, too."]
+    return ["The interval in percent also allows for the error of the baseline's mean."]
 
 
 # ------------------------------------------------------------------ what could be wrong
