@@ -1083,3 +1083,12 @@ def test_systems_in_a_column_that_is_not_named_are_an_error_that_names_by():
     )
     with pytest.raises(rf.RankingDataError, match=found):
         rf.report(run, "rr", truth=truth)
+
+
+@pytest.mark.parametrize("metrics", [["coverage@1"], ["coverage@5", "ndcg@5"]])
+def test_a_metric_of_all_lists_may_decide(metrics):
+    options = {"truth": TRUTH, "baseline": "old", "items": TRUTH.select("item").unique()}
+    report = rf.report(RUN, *metrics, **options)
+    expected = rf.compare(RUN, *metrics, **options)["difference"].to_list()
+    assert report.tables["compared"]["difference"].to_list() == pytest.approx(expected)
+    assert metrics[0] in report.html()

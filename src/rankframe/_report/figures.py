@@ -63,13 +63,14 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
 def _order(numbers: Numbers) -> list[str]:
     """Order the systems of all charts: a few as their type is, many best first."""
     by, rows = numbers.call.by, numbers.values.rows
-    few = rows.select(by).unique().sort(by)[by].cast(pl.String).to_list()
+    systems = rows.select(by).unique().sort(by)
+    few = systems.select(sentences.text_of(systems, [by])).to_series().to_list()
     if not _colors.are_many(few):
         return few
     direction = numbers.directions.get(numbers.decides)
     means = numbers.means.filter(pl.col("metric") == numbers.decides)
     means = means.sort("mean", descending=direction is not False, nulls_last=True)
-    return means[by].cast(pl.String).to_list()
+    return means.select(sentences.text_of(means, [by])).to_series().to_list()
 
 
 def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> dict[str, ChartType]:
