@@ -485,7 +485,15 @@ def test_a_diagnosis_counts_the_users_it_leaves_out():
 
 
 def test_names_that_do_not_show_are_quoted():
-    for name, text in (("", "''"), (" a", "' a'"), ("a\nb", r"'a\nb'"), ("new one", "new one")):
+    family, persian = (
+        "\N{WOMAN}\u200d\N{WOMAN}\u200d\N{GIRL}",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    )
+    quoted = {"": "''", " a": "' a'", "a\nb": r"'a\nb'", "a\u202eb": r"'a\u202eb'"}
+    for name, text in [
+        *quoted.items(),
+        *((as_it_is, as_it_is) for as_it_is in ("new one", family, persian)),
+    ]:
         run = RUN.with_columns(pl.col("model").replace("new", name))
         got = run.rank.compare("rr", truth=TRUTH, baseline="old")
         assert f"no list of {text}" in got["note"].item()

@@ -1039,6 +1039,28 @@ def test_groups_may_be_durations_and_names_have_two_lines():
 
 
 @pytest.mark.parametrize(
+    ("hidden", "escaped"), [("\u2028", r"\u2028"), ("\0", r"\x00"), ("\u202e", r"\u202e")]
+)
+def test_control_characters_of_systems_and_segments_are_escaped(hidden, escaped):
+    run = pl.DataFrame({"user": [*range(4)] * 2, "item": 7, "rank": [1, 2, 1, 1, 2, 1, 2, 1]})
+    run = run.with_columns(model=pl.Series(["old"] * 4 + [f"a{hidden}b"] * 4))
+    truth = pl.DataFrame({"user": range(4), "item": 7, "land": [f"x{hidden}y", "z"] * 2})
+    by = ["model", "land"]
+    for chart in (
+        rf.plot.compare(run, "rr", truth=truth, by=by, baseline="old"),
+        rf.plot.heatmap(run, "rr", truth=truth, by=by),
+        rf.plot.users(run, "rr", truth=truth, by=by),
+    ):
+        assert hidden not in vl_convert.vegalite_to_svg(chart.to_dict())
+        assert f"a{escaped}b" in json.dumps(chart.to_dict(), ensure_ascii=False).replace(
+            r"\\", "\\"
+        )
+    page = rf.report(run, "rr", truth=truth, baseline="old", segments="land").html()
+    assert hidden not in page
+    assert f"a{escaped}b" in page
+
+
+@pytest.mark.parametrize(
     ("ks", "said"), [([10], "10"), ([1, 10, 100], "1, 10, 100"), (range(1, 21), "1 to 20")]
 )
 def test_cut_offs_are_named(ks, said):

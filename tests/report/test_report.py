@@ -1140,3 +1140,12 @@ def test_the_interval_of_a_difference_has_signs(tmp_path):
     assert row["ci_low"] > 0
     ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
     assert text.count(ends) == 2  # below the mean, and in the table of all differences
+
+
+@pytest.mark.parametrize("metrics", [["coverage@1"], ["coverage@5", "ndcg@5"]])
+def test_a_metric_of_all_lists_may_decide(metrics):
+    options = {"truth": TRUTH, "baseline": "old", "items": TRUTH.select("item").unique()}
+    report = rf.report(RUN, *metrics, **options)
+    expected = rf.compare(RUN, *metrics, **options)["difference"].to_list()
+    assert report.tables["comparison"]["difference"].to_list() == pytest.approx(expected)
+    assert metrics[0] in report.html()

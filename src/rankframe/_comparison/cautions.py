@@ -22,6 +22,8 @@ SIGN_LEVEL = 0.05
 MANY_USERS, SMALL_EFFECT = 10_000, 0.02
 #: Groups of users that may be clusters: at least so many, of at least so many users on average.
 FEWEST_GROUPS, FEWEST_MEMBERS = 10, 2
+#: A mean difference below this share of the greatest value may be rounding alone.
+_ROUNDING = 1e-12
 #: A larger truth is not searched for clusters.
 _MOST_ROWS = 1_000_000
 #: Rows that rule out most columns.
@@ -71,7 +73,8 @@ def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | N
     """Write that most users change against the mean, if the sign test shows it."""
     values = pair.sample.values
     rising, falling = int((values > 0).sum()), int((values < 0).sum())
-    if (rising - falling) * difference >= 0:
+    scale = max(abs(pair.of_system).max(), abs(pair.of_baseline).max())
+    if (rising - falling) * difference >= 0 or abs(difference) <= _ROUNDING * scale:
         return []
     from scipy import stats
 

@@ -132,15 +132,17 @@ def system_and_segment(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Ex
 
 
 def text_of(table: pl.DataFrame, groups: Sequence[str]) -> pl.Expr:
-    columns = [
-        (
-            pl.col(name).dt.to_string("polars")
-            if table.schema[name] == pl.Duration
-            else pl.col(name).cast(pl.String)
-        ).replace("", column_roles.in_words(""))
-        for name in groups
-    ]
+    columns = [_text_of(table, name) for name in groups]
     return pl.concat_str(columns, separator=" · ") if columns else pl.lit("")
+
+
+def _text_of(table: pl.DataFrame, name: str) -> pl.Expr:
+    """Write a column as text, with control characters escaped: Vega and browsers fail at some."""
+    if table.schema[name] == pl.Duration:
+        return pl.col(name).dt.to_string("polars")
+    texts = table[name].unique().cast(pl.String).drop_nulls()
+    hidden = ["", *filter(column_roles.HIDDEN.search, texts)]
+    return pl.col(name).cast(pl.String).replace({x: column_roles.in_words(x) for x in hidden})
 
 
 def one_line(text: object) -> str:

@@ -117,7 +117,7 @@ class Paired(NamedTuple):
     def keys(self, of: Sequence[Pair] | Sequence[Place] | Sequence[Matrix]) -> list[pl.Series]:
         """Return the columns that name the segment and the metric."""
         segments = [column.gather([item.segment for item in of]) for column in self.segments]
-        return [*segments, pl.Series("metric", [item.metric for item in of])]
+        return [*segments, pl.Series("metric", [item.metric for item in of], pl.String)]
 
     def table(
         self, model: str, numbers: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]

@@ -373,7 +373,7 @@ def _harm(
     (metric,) = [metric for metric in values.requested if metric.name == decides]
     traits = labels.traits_of(metric)
     independent = values.values.weights is None and values.values.cluster is None
-    if traits.higher_is_better is None or not metric.per_user or not independent:
+    if traits.higher_is_better is None or decides not in values.rows.columns or not independent:
         return None
     rows = values.rows.filter(pl.col(call.by).is_in([call.trial.baseline, *shown]))
     users = rows.n_unique(values.values.user)

@@ -63,13 +63,14 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
 def _order(numbers: Numbers) -> list[str]:
     """Order the systems of all charts: a few as their type is, many best first."""
     by, rows = numbers.call.by, numbers.values.rows
-    few = rows.select(by).unique().sort(by)[by].cast(pl.String).to_list()
+    systems = rows.select(by).unique().sort(by)
+    few = systems.select(sentences.text_of(systems, [by])).to_series().to_list()
     if not _colors.are_many(few):
         return few
     direction = numbers.directions.get(numbers.decides)
     means = numbers.means.filter(pl.col("metric") == numbers.decides)
     means = means.sort("mean", descending=direction is not False, nulls_last=True)
-    return means[by].cast(pl.String).to_list()
+    return means.select(sentences.text_of(means, [by])).to_series().to_list()
 
 
 def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> dict[str, ChartType]:
@@ -128,8 +129,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     title = title if drawn == "difference" else f"mean {numbers.decides}"
     offset: dict[str, Any] = {"yOffset": alt.YOffset("system:N", sort=systems)} if several else {}
     legend = several and _colors.legend_above(systems)
-    order = [column_roles.in_words(name) for name in _order(numbers)]
-    of_systems = Systems(systems, by, order, legend, _baseline(numbers))
+    of_systems = Systems(systems, by, _order(numbers), legend, _baseline(numbers))
     title_of_rows = None if name == facts.RELEVANT else name  # the caption has this long name
     base = alt.Chart(rows).encode(
         y=alt.Y("segment:N", sort=segments, title=title_of_rows, axis=alt.Axis(labelLimit=160)),

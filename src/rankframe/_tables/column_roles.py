@@ -6,6 +6,7 @@ What is found here is used as if the caller had named it: ``user="user_id"``. St
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
@@ -39,6 +40,10 @@ GRADES = (
     *("Relevance", "Rel", "Grade", "Label", "Judgment", "Judgement", "Gain"),
     *("relevance_label", "relevance_grade", "relevance_score", "rel_label", "rel_grade"),
 )
+#: Characters that end a line or a text, turn its direction, or are no text; joiners are text.
+HIDDEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
 _NAMES = (*COMMON_NAMES.values(), *TEXT_NAMES.values())
 #: All names that are recognized without a keyword.
 SEARCHED = frozenset((*RATINGS, *GRADES, *(name for names in _NAMES for name in names)))
@@ -47,7 +52,7 @@ SEARCHED = frozenset((*RATINGS, *GRADES, *(name for names in _NAMES for name in 
 def in_words(name: object) -> str:
     """Write a name in a sentence: in quotes if it is empty or has signs that do not show."""
     text = str(name)
-    return text if text and text.isprintable() and text == text.strip() else repr(name)
+    return text if text and text == text.strip() and not HIDDEN.search(text) else repr(name)
 
 
 def fitting(role: str, columns: Columns, by: By, names: Collection[str]) -> list[str]:
