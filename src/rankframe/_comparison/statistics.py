@@ -327,12 +327,10 @@ def wilcoxon(sample: Sample, confidence: float) -> Outcome:
 
 #: Up to this many users, without ties and zeros, the signed ranks have their exact distribution.
 _EXACT_RANKS = 50
-#: Up to this many users who differ, tied ranks have the exact distribution over all signs.
-_ALL_SIGNS = 12
 
 
 def _signed_rank_p(column: Array) -> float:
-    """Take the exact p, or of many tied ranks the normal one, without continuity correction.
+    """Take the exact p, or the normal one with tie correction, without continuity correction.
 
     SciPy's own choice between them, and the name of the second, depend on its version.
     """
@@ -341,10 +339,9 @@ def _signed_rank_p(column: Array) -> float:
         return 1.0
     if len(column) <= _EXACT_RANKS and len(np.unique(sizes)) == len(column):
         return float(stats.wilcoxon(column, method="exact").pvalue)
-    ranks, distance = stats.rankdata(sizes), abs(signed_ranks(column))
-    if len(sizes) <= _ALL_SIGNS:
-        return float(np.mean(np.abs(_all_sums(ranks)) >= distance))
-    return float(2 * stats.norm.sf(distance / np.sqrt((ranks**2).sum())))  # pyright: ignore
+    ranks = stats.rankdata(sizes)
+    distance = abs(signed_ranks(column)) / np.sqrt((ranks**2).sum())
+    return float(2 * stats.norm.sf(distance))  # pyright: ignore
 
 
 def randomization(
