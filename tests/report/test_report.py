@@ -1090,5 +1090,5 @@ def test_a_metric_of_all_lists_may_decide(metrics):
     options = {"truth": TRUTH, "baseline": "old", "items": TRUTH.select("item").unique()}
     report = rf.report(RUN, *metrics, **options)
     expected = rf.compare(RUN, *metrics, **options)["difference"].to_list()
-    assert report.tables["compared"]["difference"].to_list() == pytest.approx(expected)
+    assert report.tables["comparison"]["difference"].to_list() == pytest.approx(expected)
     assert metrics[0] in report.html()
