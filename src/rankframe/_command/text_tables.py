@@ -180,7 +180,7 @@ _SHOWN = (
 )
 #: Those that are always there, and those that come while there is room, the first ones first.
 _NEEDED = ("baseline", "difference", "interval", "p", "passed")
-_LESS_NEEDED = ("p", "passed", "baseline")  # dropped in this order once names are cut
+_LESS_NEEDED = ("interval", "baseline", "passed")  # dropped in this order once names are cut
 _WELCOME = ("verdict", "users", "mean", "wins/ties/losses", "baseline_mean")
 
 
