@@ -595,3 +595,9 @@ def test_a_column_is_named_once_in_by():
     for verb in (rf.evaluate, rf.compare, rf.per_user, rf.best_systems):
         with pytest.raises(ValueError, match="by: column 'model' is named twice"):
             verb(run, "rr", truth=truth, by=["model", "model"])
+
+
+def test_two_users_are_enough_for_tukey():
+    """For two systems it is the paired t, whose p for differences of 1 and 3 is 2 arctan(1/2)/π."""
+    got = compared([1.0, 2.0], [2.0, 5.0], test="tukey")["p_value"][0]
+    assert got == pytest.approx(2 * np.arctan(1 / 2) / np.pi, abs=1e-6)
