@@ -396,10 +396,13 @@ def test_the_run_is_not_held_in_memory_for_a_second_reader(by, metrics, tmp_path
 @pytest.mark.parametrize("few_rows", [0, 1000])
 @pytest.mark.parametrize("of_truth", [False, True])
 @pytest.mark.parametrize("metric", ["ap", "precision@10", "bpref"])
-def test_good_tables_in_groups_are_not_looked_at_again(metric, of_truth, few_rows, monkeypatch):
+def test_good_tables_in_groups_are_not_looked_at_again(
+    metric, of_truth, few_rows, monkeypatch, request
+):
     """A flag that is raised for nothing costs a pass over both tables."""
     if (metric, few_rows) == ("bpref", 1000):
-        pytest.xfail("of few rows, large items of judged misses are looked at again")
+        why = "of few rows, large items of judged misses are looked at again"
+        request.applymarker(pytest.mark.xfail(reason=why))
     monkeypatch.setattr(judgment, "_FEW_ROWS", few_rows)
     models = pl.DataFrame({"model": ["a", "b"]})
     run, truth = ONE.collect().join(models, how="cross"), TRUTH.collect()

@@ -120,7 +120,7 @@ class Numbers(NamedTuple):
 
     @property
     def groups(self) -> Mapping[str, pl.DataFrame]:
-        """The comparisons in groups of users: segments, or without any by relevant items."""
+        """The comparisons in segments and, without any or of one system, by relevant items."""
         if not self.pairs:
             return {}
         tables = dict(self.segments)
@@ -521,8 +521,7 @@ def _tied(call: ReportCall) -> dict[object, float]:
     columns = call.run.collect_schema()
     if score not in columns or rank in columns:
         return {}
-    highest = cast("bool", call.options.get("higher_is_better", True))
-    first = pl.col(score).drop_nulls().sort(descending=highest).head(call.k + 1)
+    first = pl.col(score).drop_nulls().sort(descending=True).head(call.k + 1)
     lists = call.run.group_by(call.by, user).agg((first.n_unique() < first.len()).alias("tied"))
     shares = lists.group_by(call.by).agg(pl.col("tied").mean()).sort(call.by).collect()
     return {name: share for name, share in shares.rows() if share >= MATTERS}

@@ -77,7 +77,6 @@ _SAID = re.compile(
     r"[\d,]+ of [\d,]+ users? ha(s|ve) no list of |\d+ users?, too few|(primary|secondary) metric: "
     rf"|always valid: |relative |Friedman: |{summaries.CUT}"
 )
-_JUDGED = facts.Unjudged(0.0, None)
 _MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
 
 
@@ -290,7 +289,7 @@ def _ends(row: Mapping[str, Any]) -> tuple[str, str] | None:
     """Write both ends of the interval, in percent where the difference is."""
     if row["ci_low"] is None or row["ci_high"] is None:
         return None
-    # below −100% it tells of an uncertain baseline, not of the difference
+    # an end below −100% comes from an uncertain baseline: the absolute interval is shown
     if (row["relative_low"] or -2) >= -1 and row["baseline_mean"] > 0:
         return _signed_percent(row["relative_low"]), _signed_percent(row["relative_high"])
     return markup.signed(row["ci_low"]), markup.signed(row["ci_high"])
@@ -395,7 +394,7 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
     if outcome.kind != "mixed":
         lines += _others(numbers, system)
     lead = outcome.sentence
-    if _may_turn(numbers, system):
+    if _may_turn(numbers, system, numbers.trial.baseline):
         metric = f" in {numbers.decides}"
         lead = lead.replace(f"{metric}:", f"{metric} by the items that were judged:", 1)
     return Verdict(outcome.kind, lead, lines)
@@ -593,24 +592,26 @@ def _unjudged(numbers: Numbers) -> list[str]:
             f"{markup.number(new)} for {text_of(n)} (not {markup.number(means[n])})"
             for n, new in both
         )
-        turned = (value - raised) * (means[name] - means[least]) < 0
         lines.append(
             f"{markup.percent(share)} of the first {k} items of {text_of(name)} were never judged "
             f"({text_of(least)}: {markup.percent(low)}); each counts as not relevant. With the "
             f"smallest relevant grade for each, {decides} would be {would}"
-            f"{': the reverse order' if turned else ''}."
+            f"{': the reverse order' if _may_turn(numbers, name, least) else ''}."
         )
     return lines
 
 
-def _may_turn(numbers: Numbers, system: object) -> bool:
-    """Return whether the smallest relevant grade for unjudged items would reverse the order."""
-    names = [system, numbers.trial.baseline]
-    raised = [value for name in names if (value := numbers.unjudged.get(name, _JUDGED).value)]
-    rows = [row_of(numbers.means, numbers, name, numbers.decides) for name in names]
-    if len(raised) < len(rows):
+def _may_turn(numbers: Numbers, *systems: object) -> bool:
+    """Return whether the smallest relevant grade for unjudged items would reverse two systems."""
+    pairs = [
+        (unjudged.value, row_of(numbers.means, numbers, name, numbers.decides)["mean"])
+        for name in systems
+        if (unjudged := numbers.unjudged.get(name)) and unjudged.value is not None
+    ]
+    if len(pairs) < _PAIR:
         return False
-    return bool((raised[0] - raised[1]) * (rows[0]["mean"] - rows[1]["mean"]) < 0)
+    (raised, mean), (raised_other, mean_other) = pairs
+    return bool((raised - raised_other) * (mean - mean_other) < 0)
 
 
 def _missed(numbers: Numbers) -> list[str]:
