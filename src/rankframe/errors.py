@@ -1,4 +1,7 @@
-"""The exception class, and the class of warnings."""
+"""The exception class, the class of warnings, and how to warn."""
+
+import inspect
+import warnings
 
 
 class RankingDataError(ValueError):
@@ -6,4 +9,13 @@ class RankingDataError(ValueError):
 
 
 class RankingWarning(UserWarning):
-    """A metric of the caller's gives a number, but perhaps not the one that it reads like."""
+    """A number is given, but it is perhaps not the one that it reads like."""
+
+
+def warn(message: str) -> None:
+    """Warn at the line of the caller, outside of this library and of polars."""
+    frame, level = inspect.currentframe(), 1
+    ours = {"rankframe", "polars"}
+    while frame is not None and frame.f_globals["__name__"].partition(".")[0] in ours:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, RankingWarning, stacklevel=level)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
-
+from rankframe import errors
 from rankframe._evaluation import bounds, system_metrics, user_choice
 from rankframe._request import gain_functions, labels, parameters, registry, share_names
 from rankframe._request.keywords import Settings
@@ -14,7 +12,7 @@ from rankframe._request.registry import Reading
 from rankframe._tables import readers, side_tables
 from rankframe._tables.table import Tables
 from rankframe._vocabulary import share_rows
-from rankframe.errors import RankingDataError, RankingWarning
+from rankframe.errors import RankingDataError
 
 
 def refuse(question: Question, tables: Tables) -> None:
@@ -159,10 +157,7 @@ def _check_missed_items(metric: RequestedMetric, reading: Reading, tables: Table
         f"never null, or add .fill_null(False) before .{function}(); if only retrieved items are "
         "meant, say so with .filter(pl.col('rank').is_not_null())"
     )
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_globals["__name__"].startswith("rankframe"):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(msg, RankingWarning, stacklevel=level)
+    errors.warn(msg)
 
 
 def _check_outside(name: str, metric: str, tables: Tables) -> None:
