@@ -146,6 +146,23 @@ def test_the_numbers_are_those_of_the_verbs(report):
     assert_frame_equal(tables["diagnosis"], RUN.rank.diagnose(5, **KEPT))
 
 
+def test_columns_that_no_part_reads_do_not_stop_a_report():
+    """A column of both tables, and counts of which the shown users have only 0 and 1."""
+    ranks = random.Random(5).choices(range(1, 6), k=80)
+    run = pl.DataFrame({"model": ["old"] * 40 + ["new"] * 40, "user": [*range(40)] * 2})
+    run = run.with_columns(item=pl.lit("a"), rank=pl.Series(ranks), country=pl.lit("c"))
+    truth = pl.DataFrame({"user": range(40), "item": "a", "country": "c"})
+    truth = truth.with_columns(visits=pl.Series([3] + [user % 2 for user in range(39)]))
+    want = run.rank.compare("rr", truth=truth, baseline="old")
+    for segments in ((), "visits"):
+        made = rf.report(run, "rr", truth=truth, baseline="old", segments=segments)
+        assert_frame_equal(made.tables["comparison"], want)
+        assert "Lost most with new" in made.html()
+    graded = truth.with_columns(relevance=pl.col("user") % 2)  # some lists have unjudged items
+    more = run.filter(model="new").with_columns(item=pl.lit("b"), rank=pl.lit(9, pl.Int64))
+    rf.report(pl.concat([run, more]), "rr", truth=graded, baseline="old")
+
+
 def test_segments_are_compared_by_the_metric_that_decides(report):
     want = RUN.rank.compare("ndcg@5", by=["model", "country"], **KEPT)
     assert_frame_equal(report.tables["segments: country"], want)

@@ -541,8 +541,10 @@ def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None
     user, rank, grade = (call.columns.get(name, name) for name in ("user", "rank", "relevance"))
     run, options = call.run.filter(pl.col(call.by) == system), cast("Any", dict(call.options))
     if call.truth is not None:
-        exclude = options.pop("exclude", None)
-        run = verbs.judge(run, call.truth, by=call.by, exclude=exclude, **call.columns)
+        exclude, ids = options.pop("exclude", None), [call.columns.get("item", "item"), user]
+        both = {*run.collect_schema()} & {*call.truth.collect_schema()} - {*ids}
+        truth = call.truth.drop(both)  # what a metric reads is in one table only
+        run = verbs.judge(run, truth, by=call.by, exclude=exclude, **call.columns)
         rank, grade = "rank", "relevance"
         options |= {rank: rank, grade: grade}
     least = call.settings.relevant_at
@@ -560,7 +562,7 @@ def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None
 def _sources(call: ReportCall) -> pl.DataFrame:
     """Count the rows of run and truth, and compute checksums that ignore the order of rows."""
     settings = Settings(columns=call.columns)
-    tables = readers.read_all(call.run, call.truth, [call.by], settings).both
+    tables = readers.read_all(call.run, call.truth, [call.by], settings, reads=()).both
     sources = [(table.name, *provenance.checksum(table)) for table in tables]
     schema = {"table": pl.String, "rows": pl.Int64, "sha256": pl.String}
     return pl.DataFrame(sources, schema=schema, orient="row")

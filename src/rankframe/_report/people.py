@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
+from polars import selectors as cs
 
 from rankframe._evaluation import user_columns
 from rankframe._report.call import Measurement, ReportCall
@@ -132,7 +133,10 @@ def _judged(call: ReportCall, user: str, users: pl.Series, chosen: object) -> pl
     sides = pl.col(call.by).is_in([call.trial.baseline, chosen])
     rows = call.run.filter(of_them & sides)
     if call.truth is not None:
-        truth = call.truth.filter(of_them)
+        # without other columns: a few users' rows are no evidence of what a column means
+        roles = [columns.get(role, role) for role in ("user", "item", "rank", "score", "relevance")]
+        kept = cs.by_name(*roles, call.by, require_all=False)
+        rows, truth = rows.select(kept), call.truth.filter(of_them).select(kept)
         rows = verbs.judge(rows, truth, exclude=call.settings.exclude, by=call.by, **columns)
     else:
         rank, grade = columns.get("rank", rank), columns.get("relevance", grade)
