@@ -1066,3 +1066,16 @@ def test_diagnose_returns_the_same_bits_in_each_call_and_order():
 def test_a_primary_metric_is_named(primary):
     with pytest.raises(TypeError, match="primary must be the name of a metric, such as"):
         rf.compare(RUN, "rr", "hit@1", truth=TRUTH, primary=primary)
+
+
+@pytest.mark.parametrize(("confidence", "users"), [(0.95, 20), (0.9, 10), (0.8, 5), (0.99, 100)])
+def test_p_equal_to_alpha_is_undecided_at_each_confidence(confidence, users):
+    """With ``resamples=users - 1``, the least p is 1/users: (b + 1)/(n + 1) with b = 0."""
+    change = [0.01 * x for x in range(1, 41)]
+    values = pl.concat(
+        pl.DataFrame({"model": m, "user": range(40), "v": v})
+        for m, v in (("new", change), ("old", [0.0] * 40))
+    )
+    got = rf.compare(values, "v", test="randomization", resamples=users - 1, confidence=confidence)
+    assert got["p_value"].item() == pytest.approx(1 - confidence, abs=1e-15)
+    assert got["verdict"].item() == "undecided"

@@ -807,3 +807,15 @@ def test_an_error_of_our_own_is_not_a_failed_gate(folder, capsys, monkeypatch):
     monkeypatch.setattr("rankframe._command.main.gate.compare_and_decide", broken)
     assert main("compare old.csv worse.csv truth.csv --fail-if-worse rr".split()) == 3
     assert "KeyError" in capsys.readouterr().err
+
+
+def test_a_relative_margin_takes_the_weighted_mean_of_the_baseline():
+    """All lose 0.04, which is 4.8% of the weighted mean 0.828, and 22% of the plain one."""
+    old = [0.9] + [0.1] * 9
+    values = pl.concat(
+        pl.DataFrame({"model": m, "user": range(10), "ndcg@10": [x - less for x in old]})
+        for m, less in (("old", 0.0), ("new", 0.04))
+    ).with_columns(w=pl.when(pl.col("user") == 0).then(91.0).otherwise(1.0))
+    decided = rf.gate(values, "ndcg@10", baseline="old", margin="8%", weights="w")
+    assert decided["margin"].item() == pytest.approx(0.08 * 0.828)
+    assert decided["passed"].item()

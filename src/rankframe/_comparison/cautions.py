@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import polars as pl
-
 from rankframe._comparison import trials
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Trial
 from rankframe._request.labels import RequestedMetric, traits_of
-from rankframe._request.question import Question
-from rankframe._tables import adapters, column_roles
 
 #: With fewer users, a test depends on the distribution of the differences.
 FEWEST_USERS = 5
@@ -20,14 +16,8 @@ FEWEST_USERS = 5
 SIGN_LEVEL = 0.05
 #: With this many users, an effect below the second is found that rarely matters.
 MANY_USERS, SMALL_EFFECT = 10_000, 0.02
-#: Groups of users that may be clusters: at least so many, of at least so many users on average.
-FEWEST_GROUPS, FEWEST_MEMBERS = 10, 2
 #: A mean difference below this share of the greatest value may be rounding alone.
 _ROUNDING = 1e-12
-#: A larger truth is not searched for clusters.
-_MOST_ROWS = 1_000_000
-#: Rows that rule out most columns.
-_FIRST_ROWS = 10_000
 
 
 def cautions_of(
@@ -86,52 +76,3 @@ def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | N
         verb = f"have a {'higher' if rising > falling else 'lower'} value"
     direction = "rises" if difference > 0 else "falls"
     return [f"{most:,} of {len(values):,} {pair.unit} {verb}, the mean {direction}"]
-
-
-def clusters_in(question: Question) -> str | None:
-    """Name a column that may group dependent users, of a table in memory that is not too large."""
-    settings, table = question.settings, question.truth
-    if question.columns is not None:
-        table = question.frame
-    if settings.cluster is not None or table is None:
-        return None
-    if isinstance(table, pl.LazyFrame) or len(table) > _MOST_ROWS:
-        return None
-    frame = adapters.to_polars(table, "truth")
-    if not isinstance(frame, pl.DataFrame):
-        return None
-    columns = column_roles.with_ids(settings.columns, question.by, {"truth": frame})
-    user = columns.get("user", "user")
-    used = {"item", "relevance", *columns.values(), *question.by, *settings.of_users}
-    used |= {name for metric in question.requested for name in metric.reads}
-    used |= {name for names in column_roles.COMMON_NAMES.values() for name in names}
-    for name in frame.columns:
-        if user in frame.columns and name not in {user, *used} and _groups(frame, user, name):
-            return (
-                f"users of one {column_roles.in_words(name)} may depend on each other: "
-                f"cluster={name!r}?"
-            )
-    return None
-
-
-def _groups(frame: pl.DataFrame, user: str, name: str) -> bool:
-    """Whether a column has few values, one per user, each of several users."""
-    dtype = frame.schema[name]
-    if not (
-        dtype.is_integer() or isinstance(dtype, pl.String | pl.Categorical | pl.Enum | pl.Date)
-    ):
-        return False
-    if _varies(frame.head(_FIRST_ROWS), user, name) or frame[name].null_count():
-        return False
-    groups = frame[name].n_unique()
-    users = frame[user].n_unique()
-    if not FEWEST_GROUPS <= groups <= users / FEWEST_MEMBERS:
-        return False
-    return not _varies(frame, user, name)
-
-
-def _varies(frame: pl.DataFrame, user: str, name: str) -> bool:
-    """Whether a user has several values."""
-    value = pl.col(name).hash()  # faster than text
-    varies = frame.group_by(user).agg((value.min() != value.max()).alias("varies"))["varies"]
-    return bool(varies.any())

@@ -162,9 +162,8 @@ def compare(
         clusters.
 
         ``note`` also says what to doubt: fewer than 5 users; that most users change against the
-        mean (by the sign test, p < 0.05); that there is no margin, for 10,000 users or more and
-        an effect size below 0.02; and which column of a truth in memory may be the clusters: it has
-        one value per user, and between 10 values and half as many as users.
+        mean (by the sign test, p < 0.05); and that there is no margin, for 10,000 users or more
+        and an effect size below 0.02.
 
         With ``paired=False``, ``users`` and ``num_missed`` are of the system, ``baseline_users``
         (one more column) and ``baseline_num_missed`` of the baseline, ``num_left_out`` is 0, and
@@ -354,7 +353,6 @@ def compare(
     )
     frame, by = run_dicts.as_frame(frame, by)
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
-    trial = trial._replace(hint=cautions.clusters_in(question))
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
@@ -802,7 +800,7 @@ def _numbers_of(
         if note is not None:
             note = note.replace(trials.NO_PAIR, _ADVICE)
         notes = [note, *notes_of_lists(pair, systems), within.untested[place], doubt]
-        notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric]), trial.hint]
+        notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric])]
         yield {
             **numbers,
             **shares,

@@ -219,7 +219,7 @@ def _of_sample(
     from rankframe._comparison import statistics
 
     least, greatest = limits
-    values, tail = sample.values, (1 - trial.confidence) / 2
+    values, tail = sample.values, trial.alpha / 2
     are_hits = isfinite(greatest - least) and bool(((values == least) | (values == greatest)).all())
     if are_hits or not values.min() < values.max():
         mirrored = sample._replace(values=-values)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Unpack
 import polars as pl
 
 from rankframe._comparison import (
-    cautions,
     comparison,
     floors,
     losses,
@@ -219,7 +218,6 @@ def gate(
     if baseline is None:
         _check_floors(trial._replace(margin=margin), compares=False)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
-    trial = trial._replace(hint=cautions.clusters_in(question))
     amounts = {"at_least": at_least, "at_most": at_most}
     describe = partial(_decisions, trial=trial, margin=margin, amounts=amounts, strict=strict)
     return summaries.described(frame, question, describe)
@@ -497,7 +495,7 @@ def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
     after = ""
     if correction is not None and number > 1:
         after = f" after {sentences.CORRECTIONS[correction]} for {number} decisions"
-    tail = (1 - trial.confidence) / 2
+    tail = trial.alpha / 2
     adjusted = statistics.corrected(p, correction).tolist()
     return [
         _decide_strictly(case, tail) if case.strict else _decide(case, value, tail, after)

@@ -207,7 +207,7 @@ def interval_of_share(number: int, users: int, confidence: float) -> tuple[float
 
     if not users:
         return nan, nan
-    tail, others = (1 - confidence) / 2, users - number
+    tail, others = keywords.alpha_of(confidence) / 2, users - number
     low = float(stats.beta.ppf(tail, number, others + 1)) if number else 0.0
     high = float(stats.beta.isf(tail, number + 1, others)) if others else 1.0
     return low, high
@@ -236,7 +236,7 @@ def _worst(losses: Array, trial: Trial, advance: Advance) -> list[float]:
     influences = left.mean() - left
     if not np.ptp(losses[: rest + 1]):
         influences = np.array([-1.0, 1.0])  # no acceleration
-    tails = statistics.bca_tails((1 - trial.confidence) / 2, shifts, influences)
+    tails = statistics.bca_tails(trial.alpha / 2, shifts, influences)
     ends = np.array([mean, *(mean + np.quantile(shifts, tails))])
     return [float(end) for end in statistics.rounded(ends)]
 

@@ -69,7 +69,10 @@ def _gain(values: Array, rule: Rule) -> Array:
 
 def _is_beyond(pair: Pair, rule: Rule) -> bool:
     """Return whether users who all differ by the same amount lose more than the margin."""
-    margin = rule.margin * (float(pair.of_baseline.mean()) if rule.relative else 1)
+    from rankframe._comparison import statistics
+
+    mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights)) if rule.relative else 1
+    margin = rule.margin * mean
     return bool(_gain(pair.difference, rule)[0] < -margin)
 
 
@@ -112,7 +115,7 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
         why = f"{few}" if few else f"{differ:,} of {number:,} {unit} differ, too few for the test"
         why += ", and the metric has no finite range, which would bound the loss"
         return {P_WITHIN: nan, EVIDENCE: f"{why}: take test='t'" if few else why}
-    tail, margin = (1 - trial.confidence) / 2, rule.margin
+    tail, margin = trial.alpha / 2, rule.margin
     parts = 1
     if rule.relative:  # one half of the tail is for the share of losers, one for the baseline
         parts, tail = 2, tail / 2
@@ -146,7 +149,7 @@ def _unseen(
     if rule.relative:  # new − (1 − margin)·old, or (1 + margin)·old − new
         worst = rule.margin * (traits.greatest if rule.higher_is_better else traits.least)
         worst -= traits.width
-    rare, tail = statistics.rare(_beside_margin(pair, rule), worst), (1 - trial.confidence) / 2
+    rare, tail = statistics.rare(_beside_margin(pair, rule), worst), trial.alpha / 2
     words = pair.unit, "lose far more than", "may"
     p, why = rare_p(rare, 0.0, worst, above, tail, words)
     return {P_WITHIN: p, EVIDENCE: why}

@@ -565,7 +565,8 @@ def _separated_pairs(
                     "compare without baseline=, for every pair"
                 )
                 raise RankingDataError(msg)
-    return [pair for pair, p in sorted(seen.items()) if p is not None and p < 1 - confidence]
+    alpha = keywords.alpha_of(confidence)
+    return [pair for pair, p in sorted(seen.items()) if p is not None and p < alpha]
 
 
 def _maximal_groups(separated: Sequence[tuple[int, int]], systems: int) -> list[frozenset[int]]:

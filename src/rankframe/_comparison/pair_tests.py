@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._comparison import sentences, system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
 from rankframe._comparison.trials import Bound, Rule, Trial
-from rankframe._request import labels
+from rankframe._request import keywords, labels
 from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
 
@@ -495,7 +495,7 @@ def with_verdict(
     table: pl.DataFrame, confidence: float, directions: Mapping[str, bool | None]
 ) -> pl.DataFrame:
     """Read the adjusted p-values; the first verdict that holds counts."""
-    alpha = 1 - confidence
+    alpha = keywords.alpha_of(confidence)
     rises = pl.col("difference") > 0
     higher_is_better = pl.col("metric").replace_strict(
         directions, default=None, return_dtype=pl.Boolean

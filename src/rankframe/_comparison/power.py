@@ -176,9 +176,9 @@ def _check_power(power: object, confidence: float) -> None:
     if not (keywords.is_number(power) and 0 < power < 1):
         msg = f"power must be a number between 0 and 1, not {power!r}"
         raise ValueError(msg)
-    if power <= 1 - confidence:
+    if power <= (alpha := keywords.alpha_of(confidence)):
         msg = (
-            f"power={power!r} must be above 1 − confidence = {1 - confidence:.3g}, the probability "
+            f"power={power!r} must be above 1 − confidence = {alpha:.3g}, the probability "
             "that a test finds a difference where there is none"
         )
         raise ValueError(msg)

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from rankframe._request import keywords
+
 Array: TypeAlias = npt.NDArray[np.float64]
 Bits: TypeAlias = npt.NDArray[np.bool_]
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -394,7 +396,8 @@ def bootstrap_test(
     as_far = distances >= mean - slack
     outcome.p[drawn.varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
     possible = np.arange(1, resampling.times + 2) / (resampling.times + 1)
-    most = np.count_nonzero(possible < 1 - confidence) - 1  # resamples as far, where p < α
+    alpha = keywords.alpha_of(confidence)
+    most = np.count_nonzero(possible < alpha) - 1  # resamples as far, where p < α
     if not one_sided and most >= 0:
         place = resampling.times - 1 - most
         margins = np.partition(distances, place, axis=0)[place] + slack
@@ -426,7 +429,7 @@ def bootstrap(
     drawn = _resampled(sample, resampling, advance)
     if drawn is None:
         return outcome
-    tail = (1 - confidence) / 2
+    tail = keywords.alpha_of(confidence) / 2
     influences = _influences(drawn.centered, drawn.weights)
     for column, place in enumerate(drawn.varied):
         shift, influence = drawn.shifts[:, column], influences[:, column]
@@ -449,7 +452,7 @@ def studentized(
     if drawn is None:
         return outcome
     every_t, mean = _t_of(drawn.shifts, drawn.errors), drawn.mean
-    tail = (1 - confidence) / 2
+    tail = keywords.alpha_of(confidence) / 2
     for column, place in enumerate(drawn.varied):
         t = every_t[:, column]
         spread = np.isfinite(t)

@@ -499,7 +499,7 @@ def _notes_of_resamples(method: Method, dropped: float, times: int, confidence: 
     """Note how many resamples do not count."""
     if not dropped > 0:  # NaN: there are none
         return []
-    none = dropped > times * (1 - confidence) / 2 or dropped == times
+    none = dropped > times * keywords.alpha_of(confidence) / 2 or dropped == times
     why = ("Student's t alone: " if method == "auto" else "no interval: ") if none else ""
     return [f"{why}{dropped:,.0f} of {times:,} resamples have no spread"]
 

@@ -377,7 +377,7 @@ def _shares(compared: pl.LazyFrame, keys: Sequence[str], confidence: float) -> p
     note = pl.format("{} without a p-value", without)
     counted = compared.group_by(keys, maintain_order=True).agg(
         pairs=pl.len().cast(pl.Int64),
-        separated=(p < 1 - confidence).sum().cast(pl.Int64),
+        separated=(p < keywords.alpha_of(confidence)).sum().cast(pl.Int64),
         __rankframe_without=p.null_count(),
     )
     return counted.select(

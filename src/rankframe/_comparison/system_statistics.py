@@ -19,6 +19,7 @@ from rankframe._comparison.statistics import (
     Resampling,
     Variance,
 )
+from rankframe._request import keywords
 
 
 def tukey(matrix: Array, confidence: float) -> Joint:
@@ -220,7 +221,7 @@ def lead_by_pairs(means: Array, errors: Array, freedom: int, confidence: float) 
     tails = np.asarray(stats.t.sf(distance, freedom), np.float64)
     least = np.nan_to_num(tails, nan=inf).min(axis=1)
     p = np.where(least < inf, np.minimum(rivals * least, 1), nan)
-    limit = float(stats.t.isf((1 - confidence) / rivals, freedom))
+    limit = float(stats.t.isf(keywords.alpha_of(confidence) / rivals, freedom))
     width = np.nan_to_num(limit * errors, nan=inf)
     return _constrained(means, width, p, confidence)
 
@@ -266,7 +267,7 @@ def _constrained(means: Array, width: Array, p: Array, confidence: float) -> Lea
     """
     ahead, others = _ahead(means), ~np.eye(len(means), dtype=bool)
     apart = means[:, None] - means
-    excluded = (p <= 1 - confidence) & (ahead < 0)
+    excluded = (p <= keywords.alpha_of(confidence)) & (ahead < 0)
     highest = np.where(others, apart + width, inf).min(axis=1)
     high = np.where(excluded, 0, np.maximum(highest, 0))
     lowest = np.where(others & ~excluded, apart - width.T, inf).min(axis=1)
@@ -309,7 +310,7 @@ def dunnett(distance: float, rivals: int, freedom: float) -> float:
 @cache
 def _dunnett_critical(confidence: float, rivals: int, freedom: float) -> float:
     def excess(distance: float) -> float:
-        return dunnett(distance, rivals, freedom) - (1 - confidence)
+        return dunnett(distance, rivals, freedom) - keywords.alpha_of(confidence)
 
     far = 1.0
     while excess(far) > 0:

@@ -113,7 +113,6 @@ class Trial(NamedTuple):
     total: bool = False
     paired: bool = True
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
-    hint: str | None = None  # a column that may be the clusters
     implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
     rules: Mapping[str, Rule] = MappingProxyType({})  # of a gate, by metric
 
@@ -122,6 +121,11 @@ class Trial(NamedTuple):
         """The margin of each metric that has one, once the options are read."""
         margins: Mapping[str, Size] = self.margin if isinstance(self.margin, Mapping) else {}
         return {name: bound for name, size in margins.items() if (bound := bound_of(size))}
+
+    @property
+    def alpha(self) -> float:
+        """The level of a two-sided test."""
+        return keywords.alpha_of(self.confidence)
 
     @property
     def resampling(self) -> Resampling:

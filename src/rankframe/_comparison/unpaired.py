@@ -20,7 +20,7 @@ from rankframe._comparison import (
 from rankframe._comparison.system_pairs import Matrix, Place
 from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._evaluation.values import Values
-from rankframe._request import labels
+from rankframe._request import keywords, labels
 from rankframe._request.labels import RequestedMetric, Traits
 from rankframe._tables import column_roles
 
@@ -93,7 +93,7 @@ def _row(
     if rule is not None:
         of_gate = _of_gate(overlap, rule, groups, of_groups, traits, trial.confidence)
         numbers |= of_gate or _of_copy(groups, numbers)
-    return {**numbers, "note": "; ".join(filter(None, (*notes, trial.hint)))}
+    return {**numbers, "note": "; ".join(filter(None, notes))}
 
 
 def _group_of(matrix: Matrix, column: int) -> Group:
@@ -199,7 +199,7 @@ def _of_gate(
     if rule.strict:
         evidence = _untested(groups, names, margin)
         within = nan if evidence else max(p, _p_of_unseen(groups, rule, traits))
-        tail = (1 - confidence) / 2
+        tail = keywords.alpha_of(confidence) / 2
         if p < tail <= within:
             evidence = "too few users: values far from the others may be too rare to be seen"
     return {losses.P_BEYOND: 1 - p, losses.P_WITHIN: within, losses.EVIDENCE: evidence or None}

@@ -458,7 +458,7 @@ def _line_below(
         return f"Not tested against {baseline}: {why}; {who}{best}."
     marks = [f"{mark} {what}" for what, mark in _MARKS.items() if result[what].any()]
     system = ", ".join(marks) or "No system is shown to be better or worse"
-    how = f"{sentences.test_in_words(trial)}, p < {1 - trial.confidence:.10g} {corrected}"
+    how = f"{sentences.test_in_words(trial)}, p < {trial.alpha:.10g} {corrected}"
     return f"{system} than {baseline}: {how}; {who}{best}."
 
 

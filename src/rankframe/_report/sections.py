@@ -14,6 +14,7 @@ from rankframe._report.facts import Numbers
 from rankframe._report.markup import Figure, Group, Lists, Page, Section
 from rankframe._report.people import Item, People, Person
 from rankframe._report.tabular import Cell, Grid
+from rankframe._request import keywords
 from rankframe.plot import _colors
 from rankframe.plot import _tables as plot_tables
 
@@ -74,7 +75,7 @@ def _systems(numbers: Numbers) -> Section:
     sure = f"{100 * confidence:.10g}%"
     if numbers.compared is not None:
         below = f"below them the difference from {verdict.baseline_of(numbers)}"
-        marks = f"▲ better, ▼ worse: shown at p < {1 - confidence:.2g}; · undecided."
+        marks = f"▲ better, ▼ worse: shown at p < {keywords.alpha_of(confidence):.2g}; · undecided."
         text.append(
             f"Means with {sure} intervals; {below}. {marks} {_bold_words(numbers)}".rstrip()
         )

@@ -186,7 +186,7 @@ def _undecided(
     parts = [f"{claim}: {_change_and_size(row)}"]
     if ends:
         parts[0] += f", {_confidence(numbers)} interval {ends[0]} to {ends[1]}"
-    alpha = 1 - numbers.trial.confidence
+    alpha = numbers.trial.alpha
     if row["p_value"] < alpha <= row["p_adjusted"]:
         family = sentences.tests_of(table, numbers.trial.primary)
         parts.append(
@@ -215,7 +215,7 @@ def _kind(row: Mapping[str, Any], numbers: Numbers) -> str:
 
 def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
     """Return the direction that is proved at the reported level; empty if none is."""
-    verdict, alpha = row["verdict"], 1 - numbers.trial.confidence
+    verdict, alpha = row["verdict"], numbers.trial.alpha
     if verdict in (None, "undecided", "not worse") and not _is_alike(row, numbers):
         return ""
     verdict = verdict or ""
@@ -235,7 +235,7 @@ def _is_alike(row: Mapping[str, Any], numbers: Numbers) -> bool:
     assert numbers.compared is not None
     alike = row["verdict"] is None and trials.ALL_DIFFER_ALIKE in (row["note"] or "")
     by_chance = 2.0 ** (1 - row["users"]) * len(numbers.compared)
-    return alike and bool(row["difference"]) and by_chance < 1 - numbers.trial.confidence
+    return alike and bool(row["difference"]) and by_chance < numbers.trial.alpha
 
 
 def _is_identical(row: Mapping[str, Any], numbers: Numbers) -> bool:

@@ -312,6 +312,11 @@ def check_choice(name: str, value: object, choices: Sequence[ChoiceT], also: str
     return choices[choices.index(value)]
 
 
+def alpha_of(confidence: float) -> float:
+    """Return 1 − confidence without the rounding of floats, of which 0.05 would be above 1/20."""
+    return round(1 - confidence, 12) or 1 - confidence
+
+
 def check_confidence(confidence: object) -> None:
     check_fraction("confidence", confidence)
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, pair_tests, sentences, trials
 from rankframe._comparison.trials import Trial
+from rankframe._request import keywords
 from rankframe._request.labels import Metric
 from rankframe.plot import _colors, _marks, _panels, _tables
 from rankframe.plot._tables import Call
@@ -44,7 +45,7 @@ def compare(
     counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(call.options)}"
     tested = sentences.tested_in_words(trial, compared)
     missed = sentences.missed_lines(_tables.missed_of_pairs(compared, call.groups))
-    look = _verdict_look(directions, trial, f"p < {1 - confidence:.2g}")
+    look = _verdict_look(directions, trial, f"p < {keywords.alpha_of(confidence):.2g}")
     systems = _tables.texts(pl.concat([table["system"], table["baseline"]]))
     better = directions[names[0]]
     if trial.baseline is None and len(systems) > _MOST_PAIRED:

@@ -380,7 +380,7 @@ def system_order(table: pl.DataFrame, *, higher_is_better: bool | None) -> list[
 
 def depths_of(confidence: float) -> list[str]:
     """Return the names of the grades of adjusted p, smallest first."""
-    alpha = 1 - confidence
+    alpha = keywords.alpha_of(confidence)
     return [*(f"< {alpha / part:.1g}" for part in (50, 5)), f"< {alpha:.2g}", "not below"]
 
 
@@ -418,7 +418,7 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
         if name in table.columns
     )
     smallest, small, below, above = depths_of(confidence)
-    alpha, p = 1 - confidence, pl.col("p_adjusted")
+    alpha, p = keywords.alpha_of(confidence), pl.col("p_adjusted")
     depth = pl.when(p < alpha / 50).then(pl.lit(smallest)).when(p < alpha / 5).then(pl.lit(small))
     graded = depth.when(p < alpha).then(pl.lit(below)).otherwise(pl.lit(above))
     return table.with_columns(
