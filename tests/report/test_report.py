@@ -396,10 +396,22 @@ def test_an_interval_that_correction_overrules_is_explained():
     ("systems", "options", "family"),
     [
         (1, {}, "p after Holm's correction for 3 comparisons; intervals are not corrected."),
-        (7, {}, "p after Holm's correction for 21 comparisons; intervals are not corrected."),
-        (2, {"correction": None}, "p without correction for 6 comparisons; "),
-        (2, {"correction": "bh"}, "p after Benjamini and Hochberg's correction for 6 comparisons"),
-        (2, {"test": "tukey"}, "p corrected over all pairs."),
+        (
+            7,
+            {},
+            "p after Holm's correction for 21 comparisons (7 systems × 3 groups); ",
+        ),
+        (
+            2,
+            {"correction": None},
+            "p without correction for 6 comparisons (2 systems × 3 groups); ",
+        ),
+        (
+            2,
+            {"correction": "bh"},
+            "p after Benjamini and Hochberg's correction for 6 comparisons (2 ",
+        ),
+        (2, {"test": "tukey"}, "p corrected over all pairs (2 systems × 3 groups)."),
     ],
 )
 def test_segments_name_the_family_of_their_p(systems, options, family):
@@ -418,7 +430,7 @@ def test_segments_name_the_family_of_their_p(systems, options, family):
     if options.get("correction", "holm") == "holm" and "test" not in options:  # as computed
         least = table.sort("p_value").row(0, named=True)
         assert least["p_adjusted"] == pytest.approx(min(1, 3 * systems * least["p_value"]))
-    assert re.search(rf"map by country: [\w' ]+, {family}", html.unescape(made.html()))
+    assert re.search(rf"map by country: [\w' ]+, {re.escape(family)}", html.unescape(made.html()))
 
 
 def test_a_comparison_without_a_test_is_not_in_the_family():
@@ -432,6 +444,25 @@ def test_a_comparison_without_a_test_is_not_in_the_family():
     assert made.tables["segments: country"]["p_value"].count() == 2
     said = "Holm's correction for 2 comparisons; intervals are not corrected."
     assert said in html.unescape(made.html())
+
+
+def test_a_share_has_the_digits_that_its_interval_supports():
+    assert markup.percent(-1 + 1e-15) == "−100%"
+    assert markup.percent(-0.9991) == "−99.9%"
+    assert markup.percent(-0.00001, 1) == "0.0%"
+    row = {"relative": 0.0264, "relative_low": 0.013, "relative_high": 0.039}
+    row |= {"difference": 0.01, "ci_low": 0.005, "ci_high": 0.015, "baseline_mean": 0.4}
+    assert verdict._change(row) == "+2.6%"
+    assert verdict._ends(row) == ("+1.3%", "+3.9%")
+    wide = row | {"relative": 2.64, "relative_low": -0.85, "relative_high": 33.39}
+    assert verdict._ends(wide) == ("+0.0050", "+0.0150")
+    assert verdict._change(wide | {"relative": 33.39}) == "+0.0100"
+
+
+def test_groups_of_one_user_are_merged():
+    totals = pl.Series([1, 1, 2, 3, 4, 16, 20, 30])
+    assert facts._without_single([1, 2, 16, 17], totals) == [1, 2, 17]
+    assert facts._without_single([2, 3, 17], pl.Series([2, 3, 4, 17, 18])) == [2, 17]
 
 
 def test_three_systems_are_summed_up_before_their_verdicts(tmp_path):

@@ -4,6 +4,7 @@
 """
 
 import random
+import re
 from pathlib import Path
 
 import polars as pl
@@ -109,6 +110,51 @@ def tied_throughout():
     return {"run": run, "truth": truth, "k": 4}
 
 
+def bought_again():
+    """One in five wants what the history has: old hides it, new lists it and drops other hits."""
+
+    def lists(name, items):
+        rows = [(name, u, i, rank) for u in range(1000) for rank, i in enumerate(items(u), 1)]
+        return pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+
+    old = lists("old", lambda user: "ba")
+    new = lists("new", lambda user: (f"mine{user}", "b" if user % 10 == 1 else "a"))
+    history = pl.DataFrame({"user": range(1000)}).with_columns(item=pl.format("mine{}", "user"))
+    wanted = pl.when(pl.col("user") % 5 == 0).then("item").otherwise(pl.lit("a"))
+    truth = history.with_columns(item=wanted)
+    return {"run": pl.concat([old, new]), "truth": truth, "history": history}
+
+
+def other_shares():
+    """Two weeks of different users: new is better in both countries, with more of the hard one."""
+    ranks = {"old": [1, 2, 2] * 54 + [9, 8] * 20, "new": [1, 1, 2] * 14 + [6, 5] * 80}
+    easy = {"old": 162, "new": 42}
+    run, truth, start = [], [], 0
+    for model, of_users in ranks.items():
+        for user, rank in enumerate(of_users, start):
+            run.append((model, user, "it", rank))
+            truth.append((user, "it", "no" if user - start < easy[model] else "se"))
+        start += len(of_users)
+    return {
+        "run": pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
+        "truth": pl.DataFrame(truth, schema=["user", "item", "country"], orient="row"),
+        "paired": False,
+        "users": "run",
+        "segments": "country",
+    }
+
+
+def in_clusters(data, *, clusters):
+    """Give each user a customer."""
+    customer = pl.col("user") % clusters
+    return {**data, "truth": data["truth"].with_columns(customer=customer), "cluster": "customer"}
+
+
+def without_common_ids():
+    data = of_ranks(old=[1, 2] * 20, new=[2, 1] * 20)
+    return {**data, "truth": data["truth"].with_columns(item=pl.lit("0it"))}
+
+
 OLD = [2, 3, 1, 4, 2, 3] * 20
 BETTER = [1, 2, 1, 2, 2, 1] * 20
 DEEP = [200] * 400
@@ -162,9 +208,14 @@ DATA = {
     "no direction is better": ("higher", [NO_DIRECTION], of_ranks(old=BETTER, new=OLD)),
     "no direction is better, the reverse": ("lower", [NO_DIRECTION], of_ranks(old=OLD, new=BETTER)),
     "gains and losses of half a percent": (
-        "the same",
+        "too few",
         ["rr"],
         of_ranks(old=DEEP, new=[199, 201] * 200),
+    ),
+    "gains and losses of half a percent, with a margin": (
+        "the same",
+        ["rr"],
+        {**of_ranks(old=DEEP, new=[199, 201] * 200), "margin": "1%"},
     ),
     "within the margin": (
         "the same",
@@ -256,14 +307,17 @@ DATA = {
         ),
     ),
     "unjudged items that could turn the order": (
-        "new is worse than old in rr by the items that were judged: ",
+        "Not enough judgments to tell new from old: 67% of the first 3 items of new",
         ["rr"],
         {**turned(), "k": 3},
     ),
     "the same overall, but not in each country": (
         "the same for practical purposes overall in rr",
         ["rr"],
-        in_groups(no=(DEEP, [199, 200] * 200), se=(DEEP, [201, 200] * 200)),
+        {
+            **in_groups(no=(DEEP, [199, 200] * 200), se=(DEEP, [201, 200] * 200)),
+            "margin": "1%",
+        },
     ),
     "equal scores in lists that end before the cut": ("better", ["rr"], tied_throughout()),
     "a proved loss in a metric that does not count": (
@@ -274,6 +328,48 @@ DATA = {
             "primary": "hit@9",
         },
     ),
+    "all find it, at other ranks": (
+        "identical: all 100 users have 1 with both, so hit@10 cannot tell them apart",
+        ["hit@10"],
+        of_ranks(old=[1] * 100, new=[5] * 100),
+    ),
+    "one user of 300": (
+        "1 of 300 users differs, too few",
+        ["hit@10"],
+        of_ranks(old=[1, 11] * 150, new=[1, 1] + [1, 11] * 149),
+    ),
+    "three users": ("too few", ["rr"], of_ranks(old=[2, 3, 4], new=[1, 2, 1])),
+    "30 users, of whom none loses": (
+        "better",
+        ["rr"],
+        of_ranks(old=[4, 5, 6] * 10, new=[3, 4, 5] * 10),
+    ),
+    "40 users of two customers gain the same": (
+        "too few different changes",
+        ["rr"],
+        in_clusters(of_ranks(old=[2] * 40, new=[1] * 40), clusters=2),
+    ),
+    "few users have both lists": (
+        "better",
+        ["rr"],
+        {
+            **of_ranks(old=[*[2] * 10, *[1] * 95], new=[*[1] * 10, *[None] * 95, *[3] * 95]),
+            "users": "both",
+        },
+    ),
+    "a loss of everything": (
+        "worse than old in rr@5: −100%",
+        ["rr@5"],
+        of_ranks(old=OLD, new=[9] * 120),
+    ),
+    "more than ten times the baseline": (
+        "better",
+        ["rr"],
+        of_ranks(old=[90, 95, 100, 99] * 3, new=[1, 2, 3, 4] * 3),
+    ),
+    "different users in other shares": ("worse overall", ["rr"], other_shares()),
+    "a fifth of the truth in the history": ("better overall", ["ndcg@2"], bought_again()),
+    "ids that never meet": ("No item of the lists is judged", ["rr"], without_common_ids()),
     "three systems": (
         "1 better (new), 1 worse (poor) and 1 identical (copy)",
         ["rr"],
@@ -318,6 +414,58 @@ def test_bold_is_not_explained_where_every_mean_would_be():
     assert "No system is significantly worse than the best in any metric." in page
     assert "Bold:" not in page
     assert 'class="best' not in page
+
+
+@pytest.mark.parametrize("name", ["best overall", "new; relative boost", "rr, for each"])
+def test_names_do_not_steer_sentences(name):
+    """The verdict of a system is that of another name."""
+    for data in ("40 users of noise", "a copy, by the metric that decides"):
+        _, metrics, call = DATA[data]
+        run = call["run"].with_columns(model=pl.col("model").replace({"new": name}))
+        told = rf.report(run, *metrics, baseline="old", truth=call["truth"]).verdict
+        assert told.replace(name, "new") == said(data)
+
+
+def test_a_name_does_not_end_a_note():
+    data = of_ranks(old=OLD, new=[None if user % 3 == 0 else OLD[user] for user in range(120)])
+    run = data["run"].with_columns(pl.col("model").replace({"new": "new; relative boost"}))
+    table = rf.table(run, "rr", truth=data["truth"], baseline="old")
+    assert "*" not in table.note
+
+
+def test_the_users_that_a_difference_needs_are_those_of_power():
+    rows = in_clusters(
+        of_ranks(old=drawn(1, 300, range(1, 9)), new=drawn(2, 300, range(1, 9))), clusters=6
+    )
+    run, truth, options = rows.pop("run"), rows.pop("truth"), rows
+    row = run.rank.compare("rr", truth=truth, baseline="old", **options).row(0, named=True)
+    difference = abs(row["difference"])
+    plan = run.rank.power("rr", truth=truth, baseline="old", difference=difference, **options)
+    needed = plan["needed"].item()
+    assert needed > 1000
+    told = rf.report(run, "rr", truth=truth, baseline="old", **options).verdict
+    (number,) = re.findall(r"if it is real, needs about ([\d,]+)", told)
+    assert needed <= int(number.replace(",", "")) <= 1.1 * needed
+
+
+def test_the_truth_is_split_by_the_history():
+    """Both verdicts are those of the parts of the truth that the history has and has not."""
+    data = bought_again()
+    made = rf.report(
+        data["run"], "ndcg@2", truth=data["truth"], history=data["history"], baseline="old"
+    )
+    table = made.tables["segments: relevant items"].cast({"relevant items": pl.String})
+    for group, part in (("seen before", 0), ("new to the user", 1)):
+        truth = data["truth"].filter((pl.col("user") % 5 > 0) == part)
+        want = data["run"].rank.compare("ndcg@2", truth=truth, baseline="old").row(0, named=True)
+        got = table.filter(pl.col("relevant items") == group).row(0, named=True)
+        assert got["users"] == want["users"] == (200, 800)[part]
+        assert got["difference"] == pytest.approx(want["difference"])
+    line = "better for seen before (+1.0000, 200 users); but worse for new to the user (−12.5%, "
+    assert line in made.verdict
+    few = data["history"].head(40)  # 8 of its rows are in the truth
+    made = rf.report(data["run"], "ndcg@2", truth=data["truth"], history=few, baseline="old")
+    assert "segments: relevant items" not in made.tables
 
 
 def test_the_golden_file_has_no_other_verdict():

@@ -141,13 +141,11 @@ def power(
     number = keywords.whole_number("comparisons", comparisons)
     trial = Trial(baseline, confidence=confidence, cluster=cluster)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
-    describe = partial(
-        _plan_of, trial=trial, power=power, difference=difference, comparisons=number
-    )
+    describe = partial(plan_of, trial=trial, power=power, difference=difference, comparisons=number)
     return summaries.described(frame, question, describe)
 
 
-def _plan_of(
+def plan_of(
     values: Values,
     trial: Trial,
     power: float,

@@ -195,6 +195,11 @@ def notes_of_lists(missed: Sequence[int], users: int, systems: Sequence[object])
     return notes
 
 
+def name_in_note(name: object) -> str:
+    """Write a name so that it does not end a note: these are separated by "; "."""
+    return column_roles.in_words(name).replace("; ", ";\N{NO-BREAK SPACE}")
+
+
 def notes_of_missed(
     missed: int, users: int, system: object = None, column: str | None = None
 ) -> list[str]:
@@ -202,7 +207,7 @@ def notes_of_missed(
     if not users or missed < WORTH_A_NOTE * users:
         return []
     verb = "has" if missed == 1 else "have"
-    whose = "" if system is None else f" of {column_roles.in_words(system)}"
+    whose = "" if system is None else f" of {name_in_note(system)}"
     if whose and column is not None:
         of_group = f" of {column_roles.in_words(column)}{whose.removeprefix(' of')}"
         return [f"{missed:,} of {users:,} users{of_group} {verb} no list"]

@@ -50,6 +50,7 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
         ("unjudged items", "left out of lists" if settings.judged_only else "not relevant"),
         ("undefined values", undefined),
         ("intervals", f"{100 * trial.confidence:.10g}%, Student's t for means, not corrected"),
+        ("intervals in percent", "with the error of the baseline's mean"),
     ]
     if numbers.pairs:
         rules.append(("test", verdict.tested(numbers)))

@@ -70,8 +70,8 @@ def _chosen(numbers: Numbers, people: People) -> str:
     """Write how many users were chosen why; a part without users is left out."""
     losses, gains, others = people.chosen
     parts = [
-        (losses, f"the {markup.counted(losses, 'greatest loss', 'greatest losses')}"),
-        (gains, f"the {markup.counted(gains, 'greatest gain')}"),
+        (losses, "the greatest loss" if losses == 1 else f"the {losses:,} greatest losses"),
+        (gains, "the greatest gain" if gains == 1 else f"the {gains:,} greatest gains"),
         (others, f"{others:,} of the others, drawn at random (seed {numbers.trial.seed})"),
     ]
     words = markup.listed_words([words for count, words in parts if count])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, NamedTuple, cast
 
 import polars as pl
@@ -28,7 +28,7 @@ from rankframe._request import labels
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import health, readers, verbs
+from rankframe._tables import adapters, health, readers, verbs
 from rankframe.errors import RankingDataError
 from rankframe.metrics import core, trec
 
@@ -38,6 +38,8 @@ MATTERS = 0.05
 OWN = "report: "  # prefix of columns that are computed in addition to the metrics
 _LISTED = f"{OWN}listed"
 RELEVANT = "number of relevant items"
+#: The groups of a truth of which a part was in the history.
+SEEN, _SEEN, _UNSEEN = "relevant items", "seen before", "new to the user"
 _LEVELS: dict[str, Callable[[int], pl.Expr]] = {
     "total": lambda k: trec.num_relevant(),  # noqa: ARG005  (all have one form)
     "hits": lambda k: trec.num_hits(k),
@@ -50,6 +52,7 @@ _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1
 _MOST_STEPS = 10
 #: Of many users, fewer resamples are drawn for the worst losses, so that a page takes seconds.
 _MOST_DRAWS, _FEWEST_RESAMPLES = 100_000_000, 200
+_MOST_JUDGED = 10  # users whose items are to be judged first
 _SHOWN_ALL = 4  # at most so many other systems are all described in words
 
 
@@ -57,7 +60,8 @@ class Unjudged(NamedTuple):
     """The share of the first items that nobody judged, and a mean if each were relevant."""
 
     share: float
-    value: float | None  # with the smallest relevant grade
+    value: float | None = None  # with the smallest relevant grade
+    users: Sequence[object] = ()  # with the most unjudged items
 
 
 class Changes(NamedTuple):
@@ -151,7 +155,10 @@ def numbers_of(call: ReportCall) -> Numbers:
     compared = served = listed = diagnosis = harmed = of_relevant = None
     changes: dict[object, Changes] = {}
     counts = _missed(rows, call.by, values.values.user)
+    counted = _health(call)
     segments = {name: _in_segments(values, call, name, decides) for name in call.segments}
+    if decides in of_users and (split := _with_seen(call, counted)) is not None:
+        segments[SEEN] = _in_segments(values, split, SEEN, decides)
     others = [] if call.trial.baseline is None else systems[1:]
     chosen = others[0] if others else None
     shown = others if len(others) <= _SHOWN_ALL else [chosen]
@@ -171,7 +178,6 @@ def numbers_of(call: ReportCall) -> Numbers:
                 values, call, user_metric, chosen, has_misses=_has_misses(call)
             )
     cut_means = _cut_means(values, call)
-    counted = _health(call)
     return Numbers(
         call=call,
         names=names,
@@ -432,16 +438,53 @@ def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str)
     ).collect()
 
 
+def _with_seen(call: ReportCall, counted: pl.DataFrame) -> ReportCall | None:
+    """Split the truth by whether the history has its rows; None if it has hardly any."""
+    seen = counted.filter(pl.col("what") == "truth_in_history", pl.col("share") >= MATTERS)
+    source = call.settings.history
+    if call.truth is None or source is None or seen.is_empty():
+        return None
+    keys = [call.columns.get(role, role) for role in ("user", "item")]
+    history = adapters.to_lazy(source, "history").select(keys).unique()
+    schema = call.truth.collect_schema()
+    history = history.cast({key: schema[key] for key in keys}).with_columns(pl.lit(1).alias(SEEN))
+    truth = call.truth.join(history, on=keys, how="left", maintain_order="left")
+    group = pl.when(pl.col(SEEN) == 1).then(pl.lit(_SEEN)).otherwise(pl.lit(_UNSEEN))
+    return call._replace(
+        truth=truth.with_columns(group.cast(pl.Enum([_SEEN, _UNSEEN])).alias(SEEN))
+    )
+
+
+def nothing_judged(numbers: Numbers) -> bool:
+    """Return whether no first item of any list is judged."""
+    shares = numbers.health.filter(what=f"unjudged_at_{numbers.call.k}")["share"]
+    return bool(len(shares)) and bool((shares == 1).all())
+
+
+def same_lists(numbers: Numbers, system: object) -> bool:
+    """Return whether a system has the lists of the baseline."""
+    call = numbers.call
+    roles = [call.columns.get(role, role) for role in ("user", "item", "rank", "score")]
+    names = [name for name in call.run.collect_schema() if name in roles]
+    one, other = (
+        call.run.filter(pl.col(call.by) == name).select(names).sort(names).collect()
+        for name in (system, call.trial.baseline)
+    )
+    return one.equals(other)
+
+
 def _by_relevant(
     values: Measurement, call: ReportCall, diagnosis: pl.DataFrame, decides: str, chosen: object
 ) -> pl.DataFrame | None:
     """Compare the systems by the metric that decides, in the bins of one system's ``diagnose``."""
     whole = values.only([decides])
     of_system = pl.col(call.by) == pl.lit(chosen, dtype=diagnosis.schema[call.by])
-    lows = diagnosis.filter(of_system)["relevant_low"].drop_nulls().sort()
+    total = pl.col(f"{OWN}total")
+    totals = values.rows.filter(total > 0).unique(values.values.user)[f"{OWN}total"]
+    lows = diagnosis.filter(of_system)["relevant_low"].drop_nulls().sort().to_list()
+    lows = _without_single(lows, totals)
     if not whole.requested or len(lows) < 2:
         return None
-    total = pl.col(f"{OWN}total")
     place = pl.sum_horizontal(total >= low for low in lows[1:]).alias("place")
     rows = values.rows.filter(total > 0).with_columns(place)
     ends = rows.group_by("place").agg(low=total.min(), high=total.max()).sort("place")
@@ -449,6 +492,17 @@ def _by_relevant(
     name = pl.col("place").replace_strict(ends["place"], names, return_dtype=pl.Enum(names))
     rows = rows.with_columns(name.alias(RELEVANT)).drop("place")
     return _compared(whole._replace(by=[call.by, RELEVANT], rows=rows.lazy()), call.trial)
+
+
+def _without_single(lows: Sequence[int], totals: pl.Series) -> list[int]:
+    """Merge a group of one user with the one before it, or the first one with the next."""
+    kept: list[int] = []
+    for low, high in zip(lows, [*lows[1:], inf], strict=True):
+        if not kept or ((totals >= low) & (totals < high)).sum() > 1:
+            kept.append(low)
+    if len(kept) > 1 and (totals < kept[1]).sum() < 2:
+        del kept[1]
+    return kept
 
 
 def range_of(low: int, high: int) -> str:
@@ -509,7 +563,7 @@ def _unjudged(
     if most - least < MATTERS or call.settings.judged_only or not _has_misses(call):
         return {}
     return {
-        name: Unjudged(share, _if_relevant(call, decides, name))
+        name: Unjudged(share, *_if_relevant(call, decides, name))
         for name in systems
         if (share := shares.get(name)) is not None
     }
@@ -536,8 +590,13 @@ def _has_misses(call: ReportCall) -> bool:
     return not table.filter(pl.col(grade) <= 0).head(1).collect().is_empty()
 
 
-def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None:
-    """Average a metric with the smallest relevant grade for each unjudged item of the first k."""
+def _if_relevant(
+    call: ReportCall, decides: str, system: object
+) -> tuple[float | None, list[object]]:
+    """Average a metric with the smallest relevant grade for each unjudged item of the first k.
+
+    The users with the most such items come with it.
+    """
     user, rank, grade = (call.columns.get(name, name) for name in ("user", "rank", "relevance"))
     run, options = call.run.filter(pl.col(call.by) == system), cast("Any", dict(call.options))
     if call.truth is not None:
@@ -551,12 +610,14 @@ def _if_relevant(call: ReportCall, decides: str, system: object) -> float | None
     relevant = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
     counts = (pl.col(rank) <= call.k) & pl.col(grade).is_null() & relevant.any().over(user)
     smallest = pl.col(grade).filter(relevant).min()
+    most = run.group_by(user).agg(counts.sum().alias("count")).filter(pl.col("count") > 0)
+    users = most.sort("count", user, descending=[True, False]).head(_MOST_JUDGED).collect()
     run = run.with_columns(pl.when(counts).then(smallest).otherwise(grade).alias(grade))
     expressions = [metric for metric in call.metrics if not isinstance(metric, str)]
     named = {metric.meta.output_name(): metric for metric in expressions}
     metric = named.get(decides, decides)
     mean = evaluation.evaluate(run, metric, by=call.by, **options).collect()
-    return cast("float | None", mean[decides].item())
+    return mean[decides].item(), users[user].to_list()
 
 
 def _sources(call: ReportCall) -> pl.DataFrame:

@@ -161,16 +161,17 @@ def interval(low: float | None, high: float | None, *, sign: bool = False) -> st
     return f"{write(low)} to {write(high)}"
 
 
-def percent(share: float | None) -> str:
-    """Write a share in percent: without decimals, unless it is small."""
+def percent(share: float | None, decimals: int | None = None) -> str:
+    """Write a share in percent: by default without decimals, unless it is small."""
     if share is None:
         return tabular.DASH
-    size = abs(share)
-    if 0.995 <= size < 1:  # 100% is all
-        share = floor(1000 * size) / 1000 * (1 if share > 0 else -1)
-        return f"{100 * share:.1f}%".replace("-", _MINUS)
-    digits = 0 if share == 0 or size >= 0.0095 else 1 if size >= 0.00095 else 2
-    return f"{100 * share:.{digits}f}%".replace("-", _MINUS)
+    size = abs(share := round(share, 12))
+    if decimals is None and 0.995 <= size < 1:  # 100% is all
+        share, decimals = floor(1000 * size) / 1000 * (1 if share > 0 else -1), 1
+    if decimals is None:
+        decimals = 0 if share == 0 or size >= 0.0095 else 1 if size >= 0.00095 else 2
+    text = f"{100 * share:.{decimals}f}%"
+    return text.replace("-", _MINUS if text.strip("-0.%") else "")
 
 
 def p_value(p: float | None) -> str:

@@ -31,18 +31,17 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
     parts = (_systems, _cuts, _gained, _distribution, _segments, _lists, _health)
     sections = [make(numbers) for make in (*parts, conventions.conventions)]
     doubts = verdict.doubts(numbers)
-    checks, problems = map(_number_of, _checked(numbers))
-    no_doubt = verdict.DOUBTS.format(problems=problems, number=checks) if problems else ""
+    checks = _doubts_of_data(numbers, said=bool(doubts or numbers.unjudged))
     page = Page(
         title=title or _title(numbers),
         subtitle=_subtitle(numbers),
         note=numbers.call.note or "",
         nouns=numbers.nouns,
         verdicts=verdict.verdicts(numbers),
-        doubts=doubts or [no_doubt or verdict.NO_DOUBT],
+        doubts=[*doubts, *checks],
         warned=bool(doubts),
         steps=verdict.steps(numbers),
-        fine=[*verdict.about_percent(numbers), *verdict.fine_print(numbers)],
+        fine=verdict.fine_print(numbers),
         sections=[section for section in sections if section is not None],
     )
     written: Page = nouns.renamed(page, numbers.nouns.write)
@@ -303,7 +302,9 @@ def _tests_of(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     """Write which test the verdicts of groups are of."""
     how = sentences.tested_in_words(numbers.trial, table)
     alone = "" if numbers.trial.test in trials.SIMULTANEOUS else "; intervals are not corrected"
-    return f"{numbers.decides} by {name}: {how}{alone}."
+    systems, groups = table[numbers.call.by].n_unique(), table[name].n_unique()
+    of = f" ({systems} systems × {groups} groups)" if systems > 1 and not table.is_empty() else ""
+    return f"{numbers.decides} by {name}: {how}{of}{alone}."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
@@ -406,6 +407,25 @@ def _checked(numbers: Numbers) -> tuple[pl.DataFrame, pl.DataFrame]:
     checks = numbers.health.filter(~pl.col("what").str.contains(sizes))
     harms = [_harms(numbers, row) for row in checks.to_dicts()]
     return checks, checks.filter(pl.Series(harms, dtype=pl.Boolean))
+
+
+def _doubts_of_data(numbers: Numbers, *, said: bool) -> list[str]:
+    """Name the checks that found what may do harm, apart from those that other doubts say."""
+    checks, harmful = _checked(numbers)
+    number = _number_of(checks)
+    if harmful.is_empty():
+        return [] if said else [f"All {number} checks of the data passed."]
+    elsewhere = verdict.SAID_CHECKS if said else ()
+    shares = harmful.group_by("what", maintain_order=True).agg(pl.col("share").max())
+    names = [
+        _words(what) + ("" if share is None else f" ({markup.percent(share)})")
+        for what, share in shares.rows()
+        if not what.startswith(elsewhere)
+    ]
+    if not names:
+        return []
+    what = f"{len(names)} of {number} checks of the data found what may do harm"
+    return [f"{what}: {markup.listed_words(names)}."]
 
 
 def _number_of(checks: pl.DataFrame) -> int:

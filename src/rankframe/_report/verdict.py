@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from math import floor, isfinite, log10
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import sentences, summaries, trials
+from rankframe._comparison import power, sentences, summaries, trials
 from rankframe._comparison.trials import Bound
 from rankframe._report import facts, markup, results
 from rankframe._report.facts import Numbers
@@ -32,13 +33,12 @@ MANY = 6  # systems that fit beside each other
 WRONG = ("null_", "invalid_", "nonfinite_", "duplicates", "shared_ranks", "user_ids", "item_ids")
 MAY_HARM = (
     *("missed_users", "groups_without", "short_lists", "gaps", "ties_at_the_cut"),
-    "users_unknown",
+    *("users_unknown", "truth_in_history"),
 )
-#: A difference that matters to nobody, where the caller gives no margin: of the baseline's mean.
-_NEGLIGIBLE = Bound(0.01, relative=True)
 _MOST_NEEDED = 10_000_000
-DOUBTS = "{problems} of {number} checks of the data found what may do harm: see Data health."
-NO_DOUBT = "No check of the data found a problem: Data health says what was checked."
+_MOST = 10  # a relative change beyond it says nothing: the raw one is written
+#: Counts that have a doubt of their own.
+SAID_CHECKS = ("missed_users", "groups_without", "ties_at_the_cut", "unjudged_at")
 #: What a summary of many systems calls each outcome.
 _OUTCOMES = {
     "better": "better",
@@ -49,6 +49,7 @@ _OUTCOMES = {
     "same": "the same",
     "identical": "identical",
     "few": "with too few users to tell",
+    "unjudged": "with too few judgments to tell",
 }
 _NEXT = {
     "better": "Look at the lists of those who lose before you decide",
@@ -56,12 +57,13 @@ _NEXT = {
     "higher": "Decide whether a higher value is wanted",
     "lower": "Decide whether a lower value is wanted",
     "mixed": "Name the metric that decides in primary=, before the next comparison",
-    "same": "Decide by what the values do not show, such as cost",
+    "same": "These numbers do not separate them: decide by cost, speed or simplicity",
     "identical": "Check that the two systems are not one file, read twice",
 }
 _NO_LOSS = "Decide by what the values do not show, such as cost"
 _WEIGH = "Weigh the metric that gains against the one that loses"
-_LOOK_AT_GROUPS = "Decide group by group: they differ"
+_CONFIRM = "shows a difference that the whole does not: confirm it on new users"
+_EQUAL_SHARES = "Compare with equal shares of the groups"
 _OTHER_METRIC = "Compare by a metric that can tell them apart"
 #: What the common metrics ask.
 _QUESTIONS = {
@@ -72,19 +74,23 @@ _QUESTIONS = {
     **dict.fromkeys(("map", "ap"), "whether wanted items are ranked above unwanted ones"),
     **dict.fromkeys(("mrr", "rr"), "how soon a user meets a wanted item"),
 }
+_NO_VALUES = trials.NO_PAIR, trials.NO_VALUE
+#: Why nothing is tested, as the outcome says it.
+_REASONS = (trials.ALL_DIFFER_ALIKE, trials.NOBODY_DIFFERS, trials.ONE_USER, *_NO_VALUES)
 #: Notes of a comparison that other sentences of the box say, or that are of the method alone.
 _SAID = re.compile(
     r"[\d,]+ of [\d,]+ users? ha(s|ve) no list of |\d+ users?, too few|(primary|secondary) metric: "
-    rf"|always valid: |relative |Friedman: |{summaries.CUT}"
+    rf"|always valid: |relative |Friedman: |{summaries.CUT}|{'|'.join(_REASONS)}"
 )
 _MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
 
 
 class Outcome(NamedTuple):
-    """What a comparison shows: one of eight kinds, and the sentence that says it."""
+    """What a comparison shows: one of nine kinds, and the sentence that says it."""
 
     kind: str  # a key of _OUTCOMES
     sentence: str
+    step: str = ""  # what follows, if it is not that of the kind
 
 
 def text_of_page(page: Page) -> str:
@@ -108,7 +114,9 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
         return None
     names = text_of(system), baseline_of(numbers)
     if all(_is_identical(row, numbers) for row in rows):
-        return _identical(rows, names)
+        return _identical(rows, names, numbers, system)
+    if _direction(decides, numbers) and _may_turn(numbers, system, numbers.trial.baseline):
+        return _too_few_judgments(numbers, system)
     changes = [(_direction(row, numbers), f"{row['metric']} ({_change(row)})") for row in rows]
     better, worse = ([text for way, text in changes if way == word] for word in ("better", "worse"))
     if better and worse:
@@ -117,23 +125,67 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
         return Outcome("mixed", f"The result is mixed: {claim}.")
     kind = _kind(decides, numbers)
     if kind == "identical":
-        return _identical([decides], names)
+        return _identical([decides], names, numbers, system)
     if kind == "few":
         return Outcome(kind, _undecided(table, decides, names, numbers))
     if kind == "same":
         low, high = _ends(decides) or ("", "")
         claim = f"{names[0]} and {names[1]} are the same for practical purposes"
-        where = f"in {decides['metric']}: the difference is between {low} and {high}."
+        where = f"in {decides['metric']}: the difference is between {low} and {high}, "
+        where += f"within the margin ({_margin(numbers, decides['metric'])})."
         return Outcome(kind, f"{claim}{_overall(decides, kind, numbers)} {where}")
     return Outcome(kind, _proved(decides, kind, names, numbers))
 
 
-def _identical(rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> Outcome:
-    metrics = rows[0]["metric"] if len(rows) == 1 else f"all {len(rows)} metrics"
-    metrics = metrics.replace("all 2", "both")
-    users = markup.counted(max(row["users"] for row in rows), "user")
-    sentence = f"{names[0]} and {names[1]} are identical in {metrics}, for each of {users}."
-    return Outcome("identical", sentence)
+def _identical(
+    rows: Sequence[Mapping[str, Any]],
+    names: tuple[str, str],
+    numbers: Numbers,
+    system: object,
+) -> Outcome:
+    """Write that no value differs, and whether the data could show a difference."""
+    metrics = ["both metrics" if len(rows) == _PAIR else f"all {len(rows)} metrics"]
+    metrics = [rows[0]["metric"]] if len(rows) == 1 else metrics
+    users = max(row["users"] for row in rows)
+    all_users = markup.counted(users, "user")
+    if facts.nothing_judged(numbers):
+        claim = f"No item of the lists is judged: nothing can tell {names[0]} from {names[1]}."
+        return Outcome("unjudged", claim, "Check that the run and the truth have the same ids")
+    others = len(numbers.names) > len(rows)
+    step = _OTHER_METRIC if others or not facts.same_lists(numbers, system) else ""
+    values = {row["mean"] for row in rows}
+    if users > 1 and len(values) == 1 and all(_is_constant(row, numbers) for row in rows):
+        labels_of = markup.listed_words([row["metric"] for row in rows])
+        claim = (
+            f"{names[0]} and {names[1]} are identical: all {all_users} have {values.pop():g} with "
+        )
+        return Outcome("identical", f"{claim}both, so {labels_of} cannot tell them apart.", step)
+    sentence = f"{names[0]} and {names[1]} are identical in {metrics[0]}, for each of {all_users}."
+    return Outcome("identical", sentence, step)
+
+
+def _is_constant(row: Mapping[str, Any], numbers: Numbers) -> bool:
+    rows = numbers.values.rows
+    return row["metric"] in rows.columns and rows[row["metric"]].drop_nulls().n_unique() == 1
+
+
+def _too_few_judgments(numbers: Numbers, system: object) -> Outcome:
+    """Write that the judgments of unjudged items could reverse the order of two systems."""
+    sides = [(name, numbers.unjudged[name]) for name in (system, numbers.trial.baseline)]
+    sides.sort(key=lambda side: -side[1].share)
+    (most, of_most), (least, of_least) = ((text_of(name), side) for name, side in sides)
+    means = [row_of(numbers.means, numbers, name, numbers.decides)["mean"] for name, _ in sides]
+    now, then = (
+        " against ".join(markup.number(value, 3) for value in values)
+        for values in (means, [side.value for _, side in sides])
+    )
+    claim = f"Not enough judgments to tell {text_of(system)} from {baseline_of(numbers)}: "
+    claim += f"{markup.percent(of_most.share)} of the first {numbers.call.k} items of {most} were "
+    claim += f"never judged ({least}: {markup.percent(of_least.share)}). If they count as not "
+    claim += f"relevant, {numbers.decides} is {now}; if as relevant, {then}."
+    users = markup.listed_words([text_of(user) for user in of_most.users])
+    noun = "users" if len(of_most.users) > 1 else "user"
+    return Outcome("unjudged", claim, f"Judge the first items of these {noun} first: {users}")
 
 
 def _proved(
@@ -146,18 +198,20 @@ def _proved(
     )
     if direction in ("higher", "lower"):
         claim = f"{system} has a {direction} {metric} than {baseline}"
-    if (row["verdict"] or "").startswith("ranks"):
+    by_ranks = (row["verdict"] or "").startswith("ranks")
+    if by_ranks:
         claim += ", by ranks"
-    margin = _margin(numbers, metric)
-    if row["verdict"] == "equivalent" or _is_within(row, margin or _NEGLIGIBLE):
-        claim += ", but by less than " + (f"the margin ({margin})" if margin else "1%")
+    if row["verdict"] == "equivalent" or "by less than" in (row["verdict"] or ""):
+        claim += f", but by less than the margin ({_margin(numbers, metric)})"
     ends = _ends(row)
     parts = [_change_and_size(row)]
     if ends:
         parts.append(f"{_confidence(numbers)} interval {ends[0]} to {ends[1]}")
     if row["verdict"] is None:
-        parts.append(f"for each of {markup.counted(row['users'], 'user')} alike (sign test)")
-    return f"{claim}: {', '.join(parts)}."
+        parts.append(f"the same for all {markup.counted(row['users'], 'user')}")
+    what = "the mean changes by " if by_ranks else ""
+    how = " by Student's t" if by_ranks and ends else ""
+    return f"{claim}: {what}{', '.join(parts)}{how}."
 
 
 def _overall(row: Mapping[str, Any], kind: str, numbers: Numbers) -> str:
@@ -172,16 +226,19 @@ def _undecided(
 ) -> str:
     """Write what fits, why it is not enough, and what these users would show."""
     users = markup.counted(row["users"], "user")
-    verb = "is" if row["users"] == 1 else "are"
+    subject = f"{users} {'is' if row['users'] == 1 else 'are'} too few"
+    differ = _few_differ(row)
+    if differ:
+        subject = f"{differ:,} of {users} {'differs' if differ == 1 else 'differ'}, too few"
+    shown = "" if row["difference"] is None else f" ({_change(row)})"
+    notes = (row["note"] or "no difference can be tested").split("; ")
+    why = next((note for note in notes if note in _REASONS), notes[0])
+    if row["p_adjusted"] is None and why == trials.ALL_DIFFER_ALIKE:
+        subject = "There are too few different changes"
     overall = _overall(row, "few", numbers)
-    claim = f"{users} {verb} too few to tell {names[0]} from {names[1]}{overall} in {row['metric']}"
+    claim = f"{subject} to tell {names[0]} from {names[1]}{overall} in {row['metric']}"
     if row["p_adjusted"] is None:
-        why = (row["note"] or "no difference can be tested").partition("; ")[0]
-        shown = "" if row["difference"] is None else f" ({_change(row)})"
-        if why == trials.ALL_DIFFER_ALIKE:
-            claim = claim.replace(f"{users} {verb} too few", "There are too few different changes")
-        why = why.replace(trials.ONE_USER, "one has no test")
-        return f"{claim}: {why}{shown}."
+        return f"{claim}: {'one has no test' if why == trials.ONE_USER else why}{shown}."
     ends = _ends(row)
     parts = [f"{claim}: {_change_and_size(row)}"]
     if ends:
@@ -196,12 +253,23 @@ def _undecided(
     if row["verdict"] == "not worse":
         parts.append(f"a loss of the margin ({_margin(numbers, row['metric'])}) is excluded")
     (metric,) = [metric for metric in numbers.values.requested if metric.name == row["metric"]]
-    if row["detectable"] is not None and row["detectable"] < labels.traits_of(metric).width:
+    width = labels.traits_of(metric).width
+    if not differ and row["detectable"] is not None and row["detectable"] < width:
         share = row["baseline_mean"] and row["detectable"] / row["baseline_mean"]
         raw = markup.number(row["detectable"])
-        size = f"{markup.percent(share)} ({raw})" if share and share > 0 else raw
+        size = f"{markup.percent(share)}" if share and share > 0 else raw
+        size += f" ({raw})" * (size != raw and bool(raw.strip("0.")))
         parts.append(f"they show a difference of {size} 8 times in 10")
     return "; ".join(parts) + "."
+
+
+def _few_differ(row: Mapping[str, Any]) -> int:
+    """Return how many of many users differ, if they are too few for an estimate."""
+    from rankframe._comparison import statistics
+
+    differ = (row["wins"] or 0) + (row["losses"] or 0)
+    few = row["users"] >= _FEW_USERS and differ < min(statistics.FEW_USERS, row["users"] / 4)
+    return differ if few and row["p_adjusted"] is not None else 0
 
 
 def _kind(row: Mapping[str, Any], numbers: Numbers) -> str:
@@ -210,7 +278,7 @@ def _kind(row: Mapping[str, Any], numbers: Numbers) -> str:
         return direction
     if _is_identical(row, numbers):
         return "identical"
-    return "same" if _is_same(row, numbers) else "few"
+    return "same" if row["verdict"] == "equivalent" else "few"
 
 
 def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
@@ -231,8 +299,13 @@ def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
 
 
 def _is_alike(row: Mapping[str, Any], numbers: Numbers) -> bool:
-    """Return whether all users differ by one amount, which has no t but more than chance."""
+    """Return whether all users differ by one amount, which has no t but more than chance.
+
+    Users of one cluster are no independent ones.
+    """
     assert numbers.compared is not None
+    if numbers.trial.cluster is not None:
+        return False
     alike = row["verdict"] is None and trials.ALL_DIFFER_ALIKE in (row["note"] or "")
     by_chance = 2.0 ** (1 - row["users"]) * len(numbers.compared)
     return alike and bool(row["difference"]) and by_chance < numbers.trial.alpha
@@ -242,29 +315,6 @@ def _is_identical(row: Mapping[str, Any], numbers: Numbers) -> bool:
     changed = (row["wins"] or 0) + (row["losses"] or 0)
     same_users = numbers.trial.paired and row["users"] > 0
     return same_users and row["difference"] == 0 and changed == 0
-
-
-def _is_same(row: Mapping[str, Any], numbers: Numbers) -> bool:
-    """Return whether all that matters is excluded: by the margin's test, or 1% by the interval."""
-    if row["verdict"] == "equivalent":
-        return True
-    margin = _margin(numbers, row["metric"])
-    if margin is not None and row.get("p_equivalent") is not None:
-        return False
-    return _is_within(row, margin or _NEGLIGIBLE)
-
-
-def _is_within(row: Mapping[str, Any], bound: Bound) -> bool:
-    """Return whether the whole interval is within a bound."""
-    ends = row["ci_low"], row["ci_high"]
-    if bound.relative and row["relative_low"] is not None:
-        ends = row["relative_low"], row["relative_high"]
-    elif bound.relative:
-        mean = abs(row["baseline_mean"] or 0)
-        if not mean:
-            return False
-        bound = Bound(bound.size * mean)
-    return all(end is not None and abs(end) <= bound.size for end in ends)
 
 
 def _margin(numbers: Numbers, metric: str) -> Bound | None:
@@ -280,23 +330,35 @@ def _change_and_size(row: Mapping[str, Any]) -> str:
 
 def _change(row: Mapping[str, Any]) -> str:
     """Write a difference in percent of the baseline, or without a positive one as it is."""
-    if row["relative"] is None or not row["baseline_mean"] > 0:
+    if row["relative"] is None or not row["baseline_mean"] > 0 or abs(row["relative"]) > _MOST:
         return markup.signed(row["difference"])
-    return _signed_percent(row["relative"])
+    return _signed_percent(row["relative"], _decimals(row))
 
 
 def _ends(row: Mapping[str, Any]) -> tuple[str, str] | None:
     """Write both ends of the interval, in percent where the difference is."""
     if row["ci_low"] is None or row["ci_high"] is None:
         return None
-    # an end below −100% comes from an uncertain baseline: the absolute interval is shown
-    if (row["relative_low"] or -2) >= -1 and row["baseline_mean"] > 0:
-        return _signed_percent(row["relative_low"]), _signed_percent(row["relative_high"])
+    if (decimals := _decimals(row)) is not None:
+        low, high = (_signed_percent(row[f"relative_{end}"], decimals) for end in ("low", "high"))
+        return low, high
     return markup.signed(row["ci_low"]), markup.signed(row["ci_high"])
 
 
-def _signed_percent(share: float) -> str:
-    text = markup.percent(share)
+def _decimals(row: Mapping[str, Any]) -> int | None:
+    """Return the decimals that show two digits of the interval's half-width, if it is in percent.
+
+    An end below −100% comes from an uncertain baseline: the absolute interval is shown.
+    """
+    low, high = row["relative_low"], row["relative_high"]
+    if low is None or low < -1 or high > _MOST or not row["baseline_mean"] > 0:
+        return None
+    half = 50 * (high - low)
+    return min(2, max(0, 1 - floor(log10(half)))) if half > 0 else 0
+
+
+def _signed_percent(share: float, decimals: int | None) -> str:
+    text = markup.percent(share, decimals)
     return f"+{text}" if share > 0 and text.strip("0.%") else text
 
 
@@ -389,15 +451,16 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
     assert outcome is not None
     row = row_of(numbers.compared, numbers, system, numbers.decides)
     lines: list[str] = []
-    if outcome.kind != "identical":
-        lines = [*_for_whom(row, numbers, outcome), *_wins(row, numbers), *_harm(numbers, system)]
+    if outcome.kind not in ("identical", "unjudged"):
+        lines = [
+            *_for_whom(row, numbers, outcome),
+            *_mixes(row, numbers),
+            *_wins(row, numbers),
+            *_harm(numbers, system),
+        ]
     if outcome.kind != "mixed":
         lines += _others(numbers, system)
-    lead = outcome.sentence
-    if _may_turn(numbers, system, numbers.trial.baseline):
-        metric = f" in {numbers.decides}"
-        lead = lead.replace(f"{metric}:", f"{metric} by the items that were judged:", 1)
-    return Verdict(outcome.kind, lead, lines)
+    return Verdict(outcome.kind, outcome.sentence, lines)
 
 
 def _groups(numbers: Numbers, row: Mapping[str, Any]) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -443,6 +506,29 @@ def _alike(rows: Sequence[Mapping[str, Any]], name: str, words: str, kind: str) 
     return f"{words} in each group" + ("" if kind in ("identical", "same") else f": {changes}")
 
 
+def _mixes(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
+    """Write which group's share explains a mean that moves against each group's."""
+    lines: list[str] = []
+    for name, kinds in _groups(numbers, row).items() if not numbers.trial.paired else ():
+        ways = {*kinds} & {"better", "worse", "higher", "lower"}
+        if len(kinds) != 1 or ways != {*kinds} or {_kind(row, numbers)} == ways:
+            continue
+        ((kind, rows),) = kinds.items()
+        if any((of["difference"] or 0) * row["difference"] >= 0 for of in rows):
+            continue
+        new, old = (sum(of[which] for of in rows) for which in ("users", "baseline_users"))
+        shares = [(of["users"] / new, of["baseline_users"] / old, of[name]) for of in rows]
+        share, before, group = max(shares, key=lambda of: abs(of[0] - of[1]))
+        moves = "rises" if row["difference"] > 0 else "falls"
+        system = text_of(row[numbers.call.by])
+        lines.append(
+            f"{system} is {kind} in each {name}; the mean {moves} because "
+            f"{markup.percent(share)} of its users are of {text_of(group)} "
+            f"({baseline_of(numbers)}: {markup.percent(before)})."
+        )
+    return lines
+
+
 def _in_group(row: Mapping[str, Any], kind: str) -> str:
     users = markup.counted(row["users"], "user")
     tells = kind not in ("identical", "same") and row["difference"] is not None
@@ -459,10 +545,12 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
         up, down = (up, down) if higher_is_better else (down, up)
         words = ("do better", "worse")
     users, same = row["users"], row["ties"]
-    more, less = (f" ({markup.percent(count / users)})" for count in (up, down))
+    if higher_is_better is not None and up == 1:
+        words = ("does better", "worse")
+    more, less = (f" ({markup.percent(count / users)})" * (count > 0) for count in (up, down))
     changes = numbers.changes.get(row[numbers.call.by])
     zero = round(changes.zero * users) if changes else 0
-    both = f" ({zero:,} have 0 with both)" if zero > same / 2 else ""
+    both = f" ({zero:,} {'has' if zero == 1 else 'have'} 0 with both)" if zero > same / 2 else ""
     of_users = f"{up:,} of {markup.counted(users, 'user')} {words[0]}{more}"
     rest = f"{down:,} {words[1]}{less}, and {same:,} the same{both}"
     return [f"In {row['metric']}, {of_users}, {rest}."]
@@ -476,8 +564,8 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     much = f" more than {row['more_than']:.4g}" if row["more_than"] else ""
     lost = [markup.percent(row[name]) for name in ("share", "share_low", "share_high")]
     won = [*map(markup.percent, numbers.changes[system].gained)]
-    line = f"{won[0]} of users ({won[1]} to {won[2]}) gain{much}"
-    line += f", and {lost[0]} ({lost[1]} to {lost[2]}) lose{much}"
+    ends = f"{_confidence(numbers)} intervals: {won[1]} to {won[2]}, {lost[1]} to {lost[2]}"
+    line = f"{won[0]} of users gain{much}, {lost[0]} lose{much} ({ends})"
     if row["worst_mean"] and row["share"]:
         ends = markup.interval(row["worst_low"], row["worst_high"], sign=True)
         line += f"; the worst 5% of differences average {markup.signed(row['worst_mean'])}"
@@ -534,16 +622,6 @@ def fine_print(numbers: Numbers) -> list[str]:
     ]
 
 
-def about_percent(numbers: Numbers) -> list[str]:
-    """Write why an interval in percent is not the other one, divided by the baseline's mean."""
-    if numbers.compared is None:
-        return []
-    rows = [row_of(numbers.compared, numbers, name, numbers.decides) for name in numbers.shown]
-    if not any((ends := _ends(row)) and ends[0].endswith("%") for row in rows):
-        return []
-    return ["The interval in percent also allows for the error of the baseline's mean."]
-
-
 # ------------------------------------------------------------------ what could be wrong
 
 
@@ -555,6 +633,7 @@ def doubts(numbers: Numbers) -> list[str]:
         *_missed(numbers),
         *_ties(numbers),
         *_few_users(numbers),
+        *_rare_losses(numbers),
         *_noted(numbers),
         *_undefined(numbers),
     ]
@@ -567,11 +646,12 @@ def _served(numbers: Numbers) -> list[str]:
     lines: list[str] = []
     for system in numbers.shown:
         whole = outcome_of(numbers.compared, numbers, system)
-        served = outcome_of(numbers.served, numbers, system)
+        alone = numbers._replace(segments={}, of_relevant=None)  # its groups are not compared
+        served = outcome_of(numbers.served, alone, system)
         if whole is None or served is None or whole.kind == served.kind:
             continue
-        sentence = served.sentence.replace(" overall ", " ", 1)  # its groups are not compared
-        lines.append(f"The answer changes among the users with a list from both: {sentence}")
+        among = "The answer changes among the users with a list from both"
+        lines.append(f"{among}: {served.sentence}")
     return lines
 
 
@@ -582,11 +662,11 @@ def _unjudged(numbers: Numbers) -> list[str]:
     k, decides = numbers.call.k, numbers.decides
     means = {n: row_of(numbers.means, numbers, n, decides)["mean"] for n in numbers.unjudged}
     least = min(numbers.unjudged, key=lambda name: numbers.unjudged[name].share)
-    low, raised = numbers.unjudged[least]
+    low, raised, _ = numbers.unjudged[least]
     lines: list[str] = []
-    for name, (share, value) in numbers.unjudged.items():
-        if share == low or value is None or raised is None:
-            continue
+    for name, (share, value, _) in numbers.unjudged.items():
+        if share == low or value is None or raised is None or _may_turn(numbers, name, least):
+            continue  # the last is an outcome of its own
         both = ((name, value), (least, raised))
         would = " and ".join(
             f"{markup.number(new)} for {text_of(n)} (not {markup.number(means[n])})"
@@ -595,8 +675,7 @@ def _unjudged(numbers: Numbers) -> list[str]:
         lines.append(
             f"{markup.percent(share)} of the first {k} items of {text_of(name)} were never judged "
             f"({text_of(least)}: {markup.percent(low)}); each counts as not relevant. With the "
-            f"smallest relevant grade for each, {decides} would be {would}"
-            f"{': the reverse order' if _may_turn(numbers, name, least) else ''}."
+            f"smallest relevant grade for each, {decides} would be {would}."
         )
     return lines
 
@@ -638,9 +717,32 @@ def _ties(numbers: Numbers) -> list[str]:
 
 
 def _few_users(numbers: Numbers) -> list[str]:
-    if numbers.users >= _FEW_USERS:
+    if numbers.users > _FEW_USERS:
         return []
     return [f"Only {markup.counted(numbers.users, 'user')}: intervals and tests are rough."]
+
+
+def _rare_losses(numbers: Numbers) -> list[str]:
+    """Write that losses too rare for these users to show one would turn a proved gain."""
+    if numbers.harm is None or numbers.compared is None:
+        return []
+    (metric,) = [metric for metric in numbers.values.requested if metric.name == numbers.decides]
+    width = labels.traits_of(metric).width
+    lines: list[str] = []
+    for system in numbers.shown:
+        row = row_of(numbers.compared, numbers, system, numbers.decides)
+        harm = row_of(numbers.harm, numbers, system, numbers.decides)
+        if not row or not harm or harm["share"] != 0 or _direction(row, numbers) != "better":
+            continue
+        loss = abs(row["difference"]) / harm["share_high"]
+        if isfinite(width) and loss <= width:
+            users = markup.counted(row["users"], "user")
+            lines.append(
+                f"None of {users} lost more than {harm['more_than']:.4g} with {text_of(system)}, "
+                f"but up to {markup.percent(harm['share_high'])} of all may: a loss of "
+                f"{loss:.2g} each would undo the gain."
+            )
+    return lines
 
 
 def _noted(numbers: Numbers) -> list[str]:
@@ -649,7 +751,6 @@ def _noted(numbers: Numbers) -> list[str]:
         return []
     by, decides = numbers.call.by, pl.col("metric") == numbers.decides
     table = numbers.compared.filter(decides & pl.col(by).is_in(numbers.shown))
-    table = table.filter(pl.col("p_value").is_not_null())
     notes = [
         "; ".join(part for part in (note or "").split("; ") if not _SAID.match(part)) or None
         for note in table["note"]
@@ -687,20 +788,30 @@ def steps(numbers: Numbers) -> list[str]:
         outcome = outcome_of(numbers.compared, numbers, system)
         assert outcome is not None
         row = row_of(numbers.compared, numbers, system, numbers.decides)
-        step = _NEXT.get(outcome.kind) or _more_users(numbers, row)
+        step = outcome.step or _NEXT.get(outcome.kind) or _more_users(numbers, row)
         if outcome.kind == "mixed" and numbers.trial.primary is not None:
             step = _WEIGH
-        if outcome.kind in ("same", "few") and " overall " in outcome.sentence:
-            step = _LOOK_AT_GROUPS
+        if outcome.kind in ("same", "few") and (number := _differing_groups(row, numbers)):
+            step = f"{number} groups {_CONFIRM.replace('shows', 'show', 1)}"
+            step = f"One group {_CONFIRM}" if number == 1 else step
+        if _mixes(row, numbers):
+            step = _EQUAL_SHARES
         if outcome.kind == "better" and row["wins"] is not None:
             lost = row["losses"] if numbers.directions[row["metric"]] else row["wins"]
             step = step if lost else _NO_LOSS
-        if outcome.kind == "identical" and f" in {row['metric']}," in outcome.sentence:
-            step = _OTHER_METRIC if len(numbers.names) > 1 else step
         lines.setdefault(step, []).append(text_of(system))
     several = len(lines) > 1
     ends = [f" ({markup.listed_words(names)})." if several else "." for names in lines.values()]
-    return first * bool(numbers.unjudged) + [*map("".join, zip(lines, ends, strict=True))]
+    turned = any(_may_turn(numbers, name, numbers.trial.baseline) for name in numbers.shown)
+    return first * (bool(numbers.unjudged) and not turned) + [
+        *map("".join, zip(lines, ends, strict=True))
+    ]
+
+
+def _differing_groups(row: Mapping[str, Any], numbers: Numbers) -> int:
+    """Count the groups that differ, where the whole is not shown to."""
+    kinds = ("better", "worse", "higher", "lower")
+    return sum(len(of.get(kind, [])) for of in _groups(numbers, row).values() for kind in kinds)
 
 
 def _more_users(numbers: Numbers, row: Mapping[str, Any]) -> str:
@@ -709,33 +820,39 @@ def _more_users(numbers: Numbers, row: Mapping[str, Any]) -> str:
     if needed is None:
         return "Compare on more users"
     if needed > _MOST_NEEDED:
-        return (
-            "Give margin=, the difference that matters: one of this size needs more than "
-            f"{_MOST_NEEDED:,} users"
-        )
+        more = f"more than {_MOST_NEEDED:,} users"
+        return f"Give margin=, the difference that matters: one of this size needs {more}"
     size = 10 ** max(0, len(str(needed)) - 2)
     return (
-        f"Compare on more users: a difference of this size ({_change(row)}) needs about "
-        f"{-(-needed // size) * size:,}"
+        f"Compare on more users: a difference of this size ({_change(row)}), if it is real, needs "
+        f"about {-(-needed // size) * size:,}"
     )
 
 
 def _needed(numbers: Numbers, row: Mapping[str, Any]) -> int | None:
-    """Compute the number of users as ``power`` does, for one of the comparisons adjusted."""
-    if not row["detectable"] or row["users"] < 2 or not row["difference"]:
-        return None
-    from rankframe._comparison import power_statistics
-    from rankframe._comparison.power_statistics import Design
+    """Return the number of users by ``power``, for one of the comparisons adjusted.
 
+    The difference of a few users is no estimate to plan with.
+    """
+    trial, settings = numbers.trial, numbers.call.settings
+    if not trial.paired or settings.weights is not None or not row["detectable"]:
+        return None
+    if row["users"] < _FEW_USERS or not row["difference"] or _few_differ(row):
+        return None
     assert numbers.compared is not None
     family = 1
-    if numbers.trial.correction is not None:
-        family = sentences.tests_of(numbers.compared, numbers.trial.primary)
-    level = power_statistics.of_family(numbers.trial.confidence, max(1, family))
-    design = Design(level, trials.POWER)
-    users = row["users"]
-    deviation = row["detectable"] * users**0.5 / power_statistics.least_distance(users, design)
-    needed = power_statistics.needed_users(abs(row["difference"]), deviation, design)
+    if trial.correction is not None:
+        family = max(1, sentences.tests_of(numbers.compared, trial.primary))
+    by = numbers.call.by
+    rows = numbers.values.rows.filter(pl.col(by).is_in([trial.baseline, row[by]]))
+    plan = power.plan_of(
+        numbers.values.only([row["metric"]], rows),
+        trials.Trial(trial.baseline, confidence=trial.confidence, cluster=trial.cluster),
+        trials.POWER,
+        abs(row["difference"]),
+        family,
+    )
+    needed = plan.collect()["needed"].item()
     return _MOST_NEEDED + 1 if needed is None else needed
 
 
