@@ -440,9 +440,9 @@ def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str)
 
 def _with_seen(call: ReportCall, counted: pl.DataFrame) -> ReportCall | None:
     """Split the truth by whether the history has its rows; None if it has hardly any."""
-    seen = counted.filter(pl.col("what") == "truth_in_history", pl.col("share") >= MATTERS)
+    shares = counted.filter(pl.col("what") == "truth_in_history", pl.col("share") >= MATTERS)
     source = call.settings.history
-    if call.truth is None or source is None or seen.is_empty():
+    if call.truth is None or source is None or shares.is_empty():
         return None
     keys = [call.columns.get(role, role) for role in ("user", "item")]
     history = adapters.to_lazy(source, "history").select(keys).unique()
@@ -466,11 +466,11 @@ def same_lists(numbers: Numbers, system: object) -> bool:
     call = numbers.call
     roles = [call.columns.get(role, role) for role in ("user", "item", "rank", "score")]
     names = [name for name in call.run.collect_schema() if name in roles]
-    one, other = (
+    lists, others = (
         call.run.filter(pl.col(call.by) == name).select(names).sort(names).collect()
         for name in (system, call.trial.baseline)
     )
-    return one.equals(other)
+    return lists.equals(others)
 
 
 def _by_relevant(
@@ -496,13 +496,13 @@ def _by_relevant(
 
 def _without_single(lows: Sequence[int], totals: pl.Series) -> list[int]:
     """Merge a group of one user with the one before it, or the first one with the next."""
-    kept: list[int] = []
+    starts: list[int] = []
     for low, high in zip(lows, [*lows[1:], inf], strict=True):
-        if not kept or ((totals >= low) & (totals < high)).sum() > 1:
-            kept.append(low)
-    if len(kept) > 1 and (totals < kept[1]).sum() < 2:
-        del kept[1]
-    return kept
+        if not starts or ((totals >= low) & (totals < high)).sum() > 1:
+            starts.append(low)
+    if len(starts) > 1 and (totals < starts[1]).sum() < 2:
+        del starts[1]
+    return starts
 
 
 def range_of(low: int, high: int) -> str:
