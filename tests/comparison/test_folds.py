@@ -236,12 +236,17 @@ def test_users_in_unlike_numbers_of_folds_count_as_often():
     table = folded(old, new, folds=folds, users=users)
     change = {1: [0.3, 0.2, 0.1], 2: [-0.2, 0.6], 3: [0.5]}
     mean = sum(sum(d) for d in change.values()) / 6
-    error = math.sqrt(3 / 2 * sum((sum(d) - len(d) * mean) ** 2 for d in change.values())) / 6
+    without = [
+        sum(sum(d) for c, d in change.items() if c != user) / (6 - n)
+        for user, n in ((user, len(d)) for user, d in change.items())
+    ]
+    error = math.sqrt(2 / 3 * sum((x - mean) ** 2 for x in without))
+    freedom = 36 / (9 + 4 + 1) - 1
     got = rf.compare(table, VALUE, by=BOTH, total=True, baseline="m0", correction=None)
     row = got.row(-1, named=True)
     assert (row["users"], row["difference"]) == (3, pytest.approx(mean))
-    assert row["p_value"] == pytest.approx(2 * stats.t.sf(mean / error, 2))
-    margin = stats.t.ppf(0.975, 2) * error
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(mean / error, freedom))
+    margin = stats.t.ppf(0.975, freedom) * error
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((mean - margin, mean + margin))
     few = "3 users, too few for a sure test"
     assert row["note"] == f"3 users in several groups, one observation each; {few}"
@@ -295,10 +300,12 @@ def test_totals_are_weighted():
     w = weights.reshape(3, 8)
     mean = (w * change).sum() / w.sum()
     parts = (w * (change - mean)).sum(axis=0)
-    error = math.sqrt(8 / 7 * (parts**2).sum()) / w.sum()
+    of_users = w.sum(axis=0)
+    error = math.sqrt(7 / 8 * ((parts / (w.sum() - of_users)) ** 2).sum())
+    freedom = w.sum() ** 2 / (of_users**2).sum() - 1
     row = got.row(-1, named=True)
     assert row["difference"] == pytest.approx(mean)
-    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(mean) / error, 7))
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(mean) / error, freedom))
     summary = rf.summarize_values(values, "value", by=BOTH, total=True, weights="w")
     total = summary.filter(pl.col("fold").is_null(), model="m1").row(0, named=True)
     assert total["mean"] == pytest.approx((weights * new).sum() / weights.sum())

@@ -146,13 +146,14 @@ def test_weights_and_clusters_are_those_of_compare():
         row = got.row(0, named=True)
         rest = frame.filter(pl.col("country") != "a").rank.compare(VALUE, **options)
         assert row["rest_difference"] == pytest.approx(rest["difference"].item())
-        size = {name: len(c) for name, c in changes.items()}
-        count = {
-            "weights": (size["a"], sum(size.values()) - size["a"]),
-            "cluster": tuple(
-                int(t["note"][0].split()[0]) for t in (each, rest) if options.get("cluster")
-            ),
-        }[next(iter(options))]
+        inside = pl.col("country") == "a"
+        count = []
+        for part in (frame.filter(inside), frame.filter(~inside)):
+            one = part.filter(model=part["model"][0])
+            w = one.group_by(options.get("cluster", "user")).agg(
+                pl.col("w").sum() if "weights" in options else pl.len().alias("w")
+            )["w"]
+            count.append(w.sum() ** 2 / (w.cast(float) ** 2).sum())
         errors = [
             (t["ci_high"][0] - t["difference"][0]) / stats.t.ppf(0.975, n - 1)
             for t, n in zip((each, rest), count, strict=True)

@@ -89,7 +89,8 @@ def test_the_error_is_that_of_the_sum_over_all_users_of_both_groups(weights):
     shares: dict[int, float] = {}
     for sign, part in zip((-1, 1), table.partition_by("week"), strict=True):
         x, w = part["x"].to_numpy(), part["w"].to_numpy()
-        deviation = w * (x - np.average(x, weights=w)) / w.sum() * np.sqrt(len(x) / (len(x) - 1))
+        deviation = w * (x - np.average(x, weights=w)) / (w.sum() - w)
+        deviation = deviation * np.sqrt((len(x) - 1) / len(x))  # the jackknife
         for user, of_user in zip(part["user"], deviation, strict=True):
             shares[user] = shares.get(user, 0.0) + sign * of_user
     error = np.sqrt(sum(share**2 for share in shares.values()))
@@ -99,15 +100,18 @@ def test_the_error_is_that_of_the_sum_over_all_users_of_both_groups(weights):
 
 def _freedom(row, table):
     """Derrick's degrees of freedom of 80 and 50 users, 20 of them common."""
-    variances = []
+    variances, sizes, common = [], [], table.filter(pl.col("user").is_duplicated())
     for part in table.sort("week").partition_by("week"):
         x, w = part["x"].to_numpy(), part["w"].to_numpy()
-        squares = (w * (x - np.average(x, weights=w))) ** 2
-        variances.append(squares.sum() / w.sum() ** 2 * len(x) / (len(x) - 1))
+        squares = (w * (x - np.average(x, weights=w)) / (w.sum() - w)) ** 2
+        variances.append(squares.sum() * (len(x) - 1) / len(x))
+        sizes.append(w.sum() ** 2 / (w**2).sum())
     old, new = variances
-    welch = (old + new) ** 2 / (old**2 / 79 + new**2 / 49)
+    welch = (old + new) ** 2 / (old**2 / (sizes[0] - 1) + new**2 / (sizes[1] - 1))
     assert (row["baseline_users"], row["users"]) == (80, 50)
-    return 19 + (welch - 19) * 90 / 130
+    w = common.unique("user")["w"].to_numpy()
+    both = w.sum() ** 2 / (w**2).sum() - 1
+    return both + (welch - both) * (sum(sizes) - 2 * both - 2) / sum(sizes)
 
 
 def test_order_of_users_and_ids_do_not_matter():
@@ -151,9 +155,11 @@ def test_weights_are_those_of_two_weighted_means():
     alone = rf.summarize(table, "x", by="week", weights="w").sort("week")
     assert row["difference"] == pytest.approx(alone["mean"][1] - alone["mean"][0])
     assert "effective users: " in row["note"]
-    errors = (alone["ci_high"] - alone["ci_low"]) / 2 / stats.t.ppf(0.975, np.array([79, 49]))
+    w = table.group_by("week").agg(pl.col("w").sum() ** 2 / (pl.col("w") ** 2).sum()).sort("week")
+    each = w["w"].to_numpy() - 1
+    errors = (alone["ci_high"] - alone["ci_low"]) / 2 / stats.t.ppf(0.975, each)
     variance = (errors.to_numpy() ** 2).sum()
-    freedom = variance**2 / (errors.to_numpy() ** 4 / np.array([79, 49])).sum()
+    freedom = variance**2 / (errors.to_numpy() ** 4 / each).sum()
     p = 2 * stats.t.sf(row["difference"] / variance**0.5, freedom)
     assert row["p_value"] == pytest.approx(p, rel=1e-9)
 

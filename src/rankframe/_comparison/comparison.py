@@ -316,12 +316,15 @@ def compare(
     numbers of segments, a test without a weighted form is null.
 
     With clusters, means, ``users``, ``effect_size``, wins, ties and losses still refer to users.
-    The standard error is robust to dependence within G clusters (CR1): SE² = G/(G − 1) · Σ u² / (Σ
-    w)², where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the
-    bootstrap draws whole clusters, and ``"randomization"`` and ``"max_t"`` flip all differences of
-    a cluster together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated
-    with 20 clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t); with fewer
-    clusters, or one with most of the users, they are too short.
+    The standard error is the jackknife's over G clusters (CR3): SE² = (G − 1)/G · Σ (d̄₋ −
+    d̄)², where d̄₋ is the mean without a cluster, and t has G′ − 1 degrees of freedom, G′ = (Σ
+    w)²/Σ w² of the weights (users) w of clusters: 20 clusters, one of 60 users and 19 of 2, are
+    as good as 2.6 equal ones, and ``note`` says so. Weights of users count likewise. The
+    bootstrap draws whole clusters, and ``"randomization"`` and ``"max_t"`` flip all differences
+    of a cluster together. J. G. MacKinnon, M. Ø. Nielsen and M. D. Webb, *J. Applied
+    Econometrics* 38, 2023. Simulated with 10 to 300 clusters of log-normal sizes, t finds a
+    difference where there is none in 4.7 to 5.8% (with the usual CR1 and G − 1 degrees of
+    freedom 6.5 to 16%).
 
     Examples
     --------
@@ -790,6 +793,8 @@ def _numbers_of(
     values: Values,
 ) -> Iterator[dict[str, Any]]:
     """Describe each pair, with the numbers of its tests."""
+    from rankframe._comparison import statistics
+
     metrics = {metric.name: metric for metric in values.requested}
     for place, pair in enumerate(pairs):
         numbers = pair_tests.numbers(pair)
@@ -813,7 +818,7 @@ def _numbers_of(
             "p_not_worse": within.not_worse[place],
             "note": "; ".join(filter(None, notes)) or None,
             trials.SIGN: tested.signs[place],
-            trials.NUMBER: len(pair.sample.values),
+            trials.NUMBER: statistics.number_of(pair.sample),
         }
 
 

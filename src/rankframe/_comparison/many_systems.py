@@ -463,7 +463,7 @@ def _lead_by_pairs(matrix: Matrix, sign: float, confidence: float) -> tuple[Lead
         error = statistics.standard_error(*pair.sample)
         errors[pair.system, pair.baseline] = errors[pair.baseline, pair.system] = error
     means = np.asarray(sign * matrix.values.mean(axis=0), np.float64)
-    freedom = len(varied[0].sample.values) - 1
+    freedom = statistics.number_of(varied[0].sample) - 1
     lead = system_statistics.lead_by_pairs(means, errors, freedom, confidence)
     alike = len(pairs) - len(varied)
     notes = [f"{alike} of {len(pairs)} pairs left out: all users differ alike"] if alike else []

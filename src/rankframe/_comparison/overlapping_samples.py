@@ -25,8 +25,8 @@ class Overlap(NamedTuple):
 
     moments: Moments
     of_system: float  # the variance of the mean of the system
-    numbers: tuple[int, int]
-    common: int
+    numbers: tuple[float, float]  # of users, with weights the effective ones
+    common: float
 
     def error(self, share: float = 0.0) -> float:
         """Return the standard error of mean − (1 + share) · baseline's mean."""
@@ -43,7 +43,7 @@ class Overlap(NamedTuple):
         common, welch = self.common, float(self.numbers[1] - 1)  # the limit, of −100 %
         if first + second > 0:
             welch = (first + second) ** 2 / sum(parts)
-        alone = sum(self.numbers) - 2 * common
+        alone = max(sum(self.numbers) - 2 * common, 0.0)
         return common - 1 + (welch - common + 1) * alone / sum(self.numbers)
 
     def t(self, share: float = 0.0) -> float:
@@ -110,7 +110,19 @@ def overlap(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> 
         return None
     of_both = covariance - second.variance
     moments = Moments(change, second.mean, of_difference, of_both, second.variance)
-    return Overlap(moments, first.variance, numbers, number)
+    sizes = statistics.number_of(system), statistics.number_of(baseline)
+    return Overlap(moments, first.variance, sizes, _common(system, baseline, common))
+
+
+def _common(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> float:
+    """Return the number of common users, with weights the effective number."""
+    if (system.weights is None and baseline.weights is None) or not len(common[0]):
+        return len(common[0])
+    weights = np.ones(len(common[0]))
+    for sample, places in zip((system, baseline), common, strict=True):
+        if sample.weights is not None:
+            weights = weights * np.sqrt(sample.weights[places])
+    return statistics.effective_size(weights)
 
 
 def _shares(sample: Sample, places: Places) -> Array:
@@ -118,10 +130,8 @@ def _shares(sample: Sample, places: Places) -> Array:
 
     So common users have a covariance of their own, whether or not they vary like the others.
     """
-    values, weights = sample
-    number, centered = len(values), values - statistics.weighted_mean(values, weights)
-    parts = centered / number if weights is None else weights * centered / weights.sum()
-    return np.asarray(parts[places] * sqrt(number / (number - 1)), np.float64)
+    number = len(sample.values)
+    return statistics.influences(*sample)[places] * sqrt((number - 1) / number)
 
 
 def _paired(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> Sample | None:

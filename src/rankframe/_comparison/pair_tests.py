@@ -457,12 +457,12 @@ def detectable(pair: Pair, trial: Trial) -> float:
     values, weights = pair.sample
     if trial.test not in trials.OF_MEANS or system_pairs.why_undefined(values) is not None:
         return nan
-    number, design = len(values), Design(trial.confidence, trials.POWER)
+    number, design = statistics.number_of(pair.sample), Design(trial.confidence, trials.POWER)
     if weights is not None:
         return power_statistics.detectable_at(
             float(statistics.standard_error(values, weights)), number, design
         )
-    return power_statistics.detectable(float(values.std(ddof=1)), number, design)
+    return power_statistics.detectable(float(values.std(ddof=1)), len(values), design)
 
 
 def of_families(table: pl.DataFrame, trial: Trial, number: str | None) -> pl.DataFrame:

@@ -112,9 +112,9 @@ def power(
     resemble the future ones. J. Cohen, *Statistical Power Analysis*, 1988; T. Sakai, *Information
     Retrieval Journal* 19, 2016.
 
-    With G clusters, the error is that of ``compare``, with G − 1 degrees of freedom; ``needed``
-    users are in clusters of the same mean size, and ``note`` has the design effect: the squared
-    error divided by that of independent users.
+    With clusters, the error and the degrees of freedom are those of ``compare``; ``needed`` users
+    are in clusters of like sizes, and ``note`` has the design effect: the squared error divided by
+    that of independent users.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def _read_wanted(name: str, value: Size) -> Bound:
 class _Spread(NamedTuple):
     """The independent observations of a pair: how many, and the deviation of their mean · √n."""
 
-    number: int
+    number: float  # of equal ones
     deviation: float
     users: float  # of each
 
@@ -244,9 +244,9 @@ def _spread_of_clusters(pair: Pair, deviation: float) -> tuple[_Spread, str | No
     from rankframe._comparison.statistics import Sample
 
     merged, users = pair.sample, len(pair.difference)
-    number = len(merged.values)
+    number = statistics.number_of(merged)
     notes = sentences.notes_of_clusters(Sample(pair.difference, None), merged)
-    if number < 2 or not merged.values.min() < merged.values.max():
+    if len(merged.values) < 2 or not merged.values.min() < merged.values.max():
         return _Spread(number, nan, users / number), notes[-1], notes[:-1]
     error = float(statistics.standard_error(*merged))
     effect = users * (error / deviation) ** 2

@@ -31,7 +31,7 @@ def of_family(confidence: float, comparisons: int) -> float:
     return 1 - (1 - confidence) / comparisons
 
 
-def detectable(deviation: float, users: int, design: Design) -> float:
+def detectable(deviation: float, users: float, design: Design) -> float:
     """Return the smallest true difference detected with this power; NaN if there is none."""
     return nan if users < 2 else detectable_at(deviation / sqrt(users), users, design)
 

@@ -37,17 +37,19 @@ def paired_interval(difference: Sample, baseline: Array, confidence: float) -> t
     users = len(values)
     if users < 2:
         return nan, nan
-    share = 1 / users if weights is None else weights / weights.sum()
-    means = float((share * values).sum()), float((share * baseline).sum())
-    first, second = share * (values - means[0]), share * (baseline - means[1])
-    factor = users / (users - 1)
+    means = (
+        float(statistics.weighted_mean(values, weights)),
+        float(statistics.weighted_mean(baseline, weights)),
+    )
+    first, second = (statistics.influences(column, weights) for column in (values, baseline))
+    factor, freedom = (users - 1) / users, statistics.number_of(difference) - 1
     moments = Moments(
         *means,
         float(factor * (first * first).sum()),
         float(factor * (first * second).sum()),
         float(factor * (second * second).sum()),
     )
-    return fieller(moments, float(stats.t.ppf((1 + confidence) / 2, users - 1)))
+    return fieller(moments, float(stats.t.ppf((1 + confidence) / 2, freedom)))
 
 
 def fieller(moments: Moments, quantile: float) -> tuple[float, float]:

@@ -121,13 +121,17 @@ def _f_of_rows(values: Array, weights: Array | None, sizes: Places) -> Array:
         totals, added = np.add.reduceat(weights, starts, axis=1), weights * values
     means = np.add.reduceat(added, starts, axis=1) / totals
     centered = values - np.repeat(means, sizes, axis=1)
-    if weights is not None:
-        centered *= weights
+    if weights is None:
+        freedom, factor = np.asarray(sizes - 1, np.float64), sizes / (sizes - 1)
+    else:  # the jackknife's error, as in ``statistics.standard_error``
+        centered *= weights / (1 - weights / np.repeat(totals, sizes, axis=1))
+        squared = np.add.reduceat(weights**2, starts, axis=1)
+        freedom, factor = np.maximum(totals**2 / squared - 1, 1e-9), (sizes - 1) / sizes
     squares = np.add.reduceat(centered**2, starts, axis=1)
     scale = np.abs(values).max() * (1 if weights is None else weights.max())
     squares[squares <= sizes * (_NO_SPREAD * scale) ** 2] = 0
-    variances = sizes / (sizes - 1) * squares / totals**2
-    return _welch(means, np.asarray(variances, np.float64), np.asarray(sizes - 1, np.float64))[0]
+    variances = factor * squares / totals**2
+    return _welch(means, np.asarray(variances, np.float64), freedom)[0]
 
 
 def _arrangements(sizes: Places) -> int:

@@ -123,7 +123,7 @@ def compare_segments(
     of more than 10⁸ / ``resamples`` users keep the p of the F distribution, and ``note`` says so.
     The contrasts stay those of Welch's t. Segments with one user, or in which every user differs by
     the same amount, have no variance, and F leaves them out. With weights or clusters, the squared
-    errors are those of ``compare``, and the degrees of freedom are users or clusters − 1. With two
+    errors and degrees of freedom are those of ``compare``. With two
     segments, both contrasts are the same test, which is not corrected.
 
     Examples

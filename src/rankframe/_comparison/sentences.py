@@ -106,6 +106,8 @@ def ends(numbers: pl.Series) -> tuple[float, float]:
 
 #: With fewer clusters, intervals are too short, most of all those of the bootstrap.
 FEW_CLUSTERS = 10
+#: Below this share of their number, the effective number of clusters is noted.
+_AS_GOOD = 0.9
 
 
 def notes_of_clusters(sample: Sample, merged: Sample) -> list[str]:
@@ -114,7 +116,12 @@ def notes_of_clusters(sample: Sample, merged: Sample) -> list[str]:
     if len(values) < 2:
         return ["one cluster"] if len(sample.values) > 1 else []
     few = ", too few for a sure interval" if len(values) < FEW_CLUSTERS else ""
-    notes = [f"{len(values)} clusters{few}"]
+    equal = ""
+    if merged.weights is not None:
+        effective = merged.weights.sum() ** 2 / (merged.weights**2).sum()
+        if effective < _AS_GOOD * len(values):
+            equal = f", as good as {effective:.2g} equal ones"
+    notes = [f"{len(values)} clusters{equal}{few}"]
     if sample.values.min() < sample.values.max() and not values.min() < values.max():
         notes.append("every cluster has the same mean")
     return notes

@@ -237,12 +237,13 @@ def welch(values: Array, other: Array) -> float:
 
 
 def _weighted_t(matrix: Array, weights: Array, confidence: float) -> tuple[Array, Array, Array]:
-    """Student's t of the weighted mean, with one degree of freedom fewer than users."""
-    freedom = len(matrix) - 1
+    """Student's t of the weighted mean, with one degree of freedom fewer than effective users."""
+    freedom = freedom_of(weights)
     mean, error = weighted_mean(matrix, weights), standard_error(matrix, weights)
     p = 2 * stats.t.sf(np.abs(mean) / error, freedom)  # pyright: ignore
     margin = stats.t.ppf((1 + confidence) / 2, freedom) * error  # pyright: ignore
-    return p, mean - margin, mean + margin
+    margin = np.asarray(np.where(np.isfinite(margin), margin, np.nan))  # of hardly one user
+    return np.asarray(p, np.float64), mean - margin, mean + margin
 
 
 def weighted_mean(values: Array, weights: Array | None) -> Array:
@@ -253,11 +254,27 @@ def weighted_mean(values: Array, weights: Array | None) -> Array:
 
 
 def standard_error(values: Array, weights: Array | None) -> Array:
-    """SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)², of the weighted mean of a sample of users."""
-    weights = np.ones_like(values) if weights is None else weights
-    users, centered = len(values), values - weighted_mean(values, weights)
-    spread = ((weights * centered) ** 2).sum(axis=0) / weights.sum(axis=0) ** 2
-    return np.asarray(np.sqrt(users / (users - 1) * spread), np.float64)
+    """Return the jackknife's error (CR3) of the weighted mean; with equal weights Student's.
+
+    SE² = (n − 1)/n · Σ (x̄ without one user − x̄)².
+    """
+    parts = influences(values, weights)
+    users = len(values)
+    return np.asarray(np.sqrt((users - 1) / users * (parts**2).sum(axis=0)), np.float64)
+
+
+def influences(values: Array, weights: Array | None) -> Array:
+    """Return how far the mean of the others is from that of all users: s·(x − x̄)/(1 − s).
+
+    s is the share of a user's weight.
+    """
+    shares = 1 / len(values) if weights is None else weights / weights.sum(axis=0)
+    return np.asarray(shares / (1 - shares) * (values - weighted_mean(values, weights)), np.float64)
+
+
+def freedom_of(weights: Array) -> Array:
+    """Return the degrees of freedom of a weighted mean: those of so many equal users."""
+    return np.maximum(effective_sizes(weights) - 1, 1e-9)
 
 
 def deviation(values: Array, weights: Array | None) -> Array:
@@ -296,9 +313,9 @@ def of_users(
 def of_clusters(clusters: Places, sample: Sample) -> Sample:
     """Return one value per cluster: the mean of its users, with the sum of their weights.
 
-    So the mean is unchanged, and the weighted tests become tests of clusters: SE² is that of CR1,
-    G/(G − 1) · Σ (Σ w(x − x̄) of a cluster)² / (Σ w)², with G − 1 degrees of freedom; a resample
-    draws clusters; one sign applies to all differences of a cluster.
+    So the mean is unchanged, and the weighted tests become tests of clusters: SE² is that of CR3,
+    the jackknife over clusters; a resample draws clusters; one sign applies to all differences of a
+    cluster.
     """
     values, weights = sample
     (means, sizes), merged, _ = of_users(clusters, [values, np.abs(values)], weights)
@@ -312,7 +329,17 @@ def shares(weights: Array) -> Array:
 
 def effective_size(weights: Array) -> float:
     """(Σ w)² / Σ w², the number of equally weighted users whose mean would be as precise."""
-    return float(weights.sum() ** 2 / (weights**2).sum())
+    return float(effective_sizes(weights))
+
+
+def effective_sizes(weights: Array) -> Array:
+    """Return the effective number of each column."""
+    return np.asarray(weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0), np.float64)
+
+
+def number_of(sample: Sample) -> float:
+    """Return the number of observations, or with weights the effective number."""
+    return len(sample.values) if sample.weights is None else effective_size(sample.weights)
 
 
 def wilcoxon(sample: Sample, confidence: float) -> Outcome:
@@ -819,7 +846,7 @@ class Estimate(NamedTuple):
 
     mean: float
     variance: float
-    freedom: int
+    freedom: float
 
 
 def estimate(sample: Sample) -> Estimate:
@@ -833,7 +860,8 @@ def estimate(sample: Sample) -> Estimate:
         return Estimate(mean, 0.0 if number > 1 else np.nan, number - 1)
     if weights is None:
         return Estimate(mean, float(values.var(ddof=1) / number), number - 1)
-    return Estimate(mean, float(standard_error(values, weights) ** 2), number - 1)
+    variance = float(standard_error(values, weights) ** 2)
+    return Estimate(mean, variance, float(freedom_of(weights)))
 
 
 class Contrast(NamedTuple):

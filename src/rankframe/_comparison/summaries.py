@@ -148,15 +148,16 @@ def summarize(
     interval covers 95% on average over rates, at a rate of 0.02 at least 92%, and least, 84 to 86%,
     near a rate of 0.2 / users.
 
-    With weights w, SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)² over the n users of weight > 0, and t
-    has n − 1 degrees of freedom; the bootstrap draws users with equal probability, then weights
-    them; the effective number of users is (Σ w)² / Σ w² (L. Kish, *Survey Sampling*, 1965). In a
-    row of totals a user who is in several groups is one observation: the mean of the user's values,
-    whose weight is their number, or the sum of their weights.
+    With weights w, SE² = (n − 1)/n · Σ (x̄₋ − x̄)² over the n users of weight > 0, where x̄₋ is
+    the mean without a user (the jackknife, CR3), and t has n′ − 1 degrees of freedom, n′ = (Σ
+    w)² / Σ w² (L. Kish, *Survey Sampling*, 1965), the effective number of users; the bootstrap
+    draws users with equal probability, then weights them. In a row of totals a user who is in
+    several groups is one observation: the mean of the user's values, whose weight is their
+    number, or the sum of their weights.
 
-    With G clusters, SE² = G/(G − 1) · Σ u² / (Σ w)² (CR1), where u is the sum Σ w(x − x̄) of a
-    cluster, and t has G − 1 degrees of freedom; the bootstrap draws whole clusters. A. C. Cameron
-    and D. L. Miller, *J. Human Resources* 50, 2015; see ``compare`` for their coverage.
+    With clusters, these are the observations: the mean of a cluster's users, with the sum of their
+    weights; the bootstrap draws whole clusters. J. G. MacKinnon, M. Ø. Nielsen and M. D. Webb, *J.
+    Applied Econometrics* 38, 2023; see ``compare`` for their coverage.
 
     Examples
     --------

@@ -210,7 +210,7 @@ def lead(matrix: Array, confidence: float) -> Lead:
     return _constrained(means, np.full((systems, 1), limit * error), p, confidence)
 
 
-def lead_by_pairs(means: Array, errors: Array, freedom: int, confidence: float) -> Lead:
+def lead_by_pairs(means: Array, errors: Array, freedom: float, confidence: float) -> Lead:
     """Compare each system with all others by t, each pair with its own standard error.
 
     Bonferroni's correction is for the other systems. A pair whose error is NaN is left out: how far
