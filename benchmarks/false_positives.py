@@ -122,7 +122,7 @@ def countries(rng: np.random.Generator, runs: int, number: int, users: int, **ru
     for run in range(runs):
         frame = simulation.frame_of({"ndcg@10": drawn[:, :, run : run + 1]}, country=country)
         by = ["model", "country"]
-        decided = rf.gate(frame, "ndcg@10", by=by, baseline=BASELINE, **rule)
+        decided = rf.gate(frame, "ndcg@10", by=by, baseline=BASELINE, undecided="pass", **rule)
         found.append(not decided["passed"].all())
     return np.array(found)
 
@@ -130,11 +130,11 @@ def countries(rng: np.random.Generator, runs: int, number: int, users: int, **ru
 # ------------------------------------------------------------------ margins
 
 
-def strict(rng: np.random.Generator, runs: int, draw: Draw, users: int, **rule: Any) -> Bits:
+def gated(rng: np.random.Generator, runs: int, draw: Draw, users: int, **rule: Any) -> Bits:
     """Gate a system that is worse by exactly the margin, or at the floor: does it pass."""
     name = rule.pop("name", "hit@1")
     frame = simulation.frame_of({name: draw(rng, users, runs)})
-    rule = {"by": ["model", "run"], "strict": True, "baseline": BASELINE, **rule}
+    rule = {"by": ["model", "run"], "baseline": BASELINE, **rule}
     decided = rf.gate(frame, name, **rule)
     return decided.sort("model", "run")["passed"].to_numpy().reshape(-1, runs)
 
@@ -368,22 +368,22 @@ def of_margins() -> list[Case]:
     """A system that is worse by exactly the margin, or exactly at the floor."""
     cases = [
         Case(
-            "gate, strict",
+            "gate",
             f"share {rate:g} lose",
             users,
             "≤ 0.025",
-            partial(strict, draw=partial(systems.rare_losses, rate=rate), users=users, margin=rate),
+            partial(gated, draw=partial(systems.rare_losses, rate=rate), users=users, margin=rate),
         )
         for users, rate in RARE
     ]
     cases += [
         Case(
-            "gate, strict",
+            "gate",
             f"share {rate:g} lose, noise",
             users,
             "≤ 0.025",
             partial(
-                strict,
+                gated,
                 draw=partial(systems.rare_losses, rate=rate, noise=0.001),
                 users=users,
                 margin=rate * (1 - 0.002),
@@ -395,23 +395,24 @@ def of_margins() -> list[Case]:
     for users in (50, 300):
         cases += [
             Case(
-                "gate, strict",
+                "gate",
                 "two models",
                 users,
                 "≤ 0.025",
-                partial(strict, draw=worse, users=users, margin=0.1, name="ndcg@10"),
+                partial(gated, draw=worse, users=users, margin=0.1, name="ndcg@10"),
             ),
             Case(
-                "gate, strict, at_least=",
+                "gate, interval, at_least=",
                 "hits",
                 users,
                 "≤ 0.025",
                 partial(
-                    strict,
+                    gated,
                     draw=partial(systems.hits, rate=0.9),
                     users=users,
                     baseline=None,
                     at_least=0.9,
+                    interval=True,
                 ),
             ),
         ]

@@ -37,8 +37,8 @@ def night(lake: Path, day: str) -> bool:
     )
     decided = rf.gate(run, METRICS[0], at_least=FLOOR, **call).collect()
     print(day, *decided.select("model", "why").rows())
-    if decided["why"].str.starts_with("no interval").any():
-        raise rf.RankingDataError("the gate has no interval")
+    if decided["why"].str.starts_with("cannot be judged").any():
+        raise rf.RankingDataError("the gate has no value")
     log = with_day(lake / "log.parquet", rows)
     rf.plot.trend(log, METRICS[0], floor=FLOOR).save(lake / "trend.svg")
     rf.report(run, *METRICS, **call).save(lake / f"{day}.html", static=True)

@@ -1021,7 +1021,9 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         ),
         Refusal(
             "gate(confidence=0.05)",
-            lambda: rf.gate(given(mixed.drop("conventions")), "rr", at_least=0.5, confidence=0.05),
+            lambda: rf.gate(
+                given(mixed.drop("conventions")), "rr", at_least=0.5, interval=True, confidence=0.05
+            ),
             "confidence=0.05: it is the probability that an interval covers the true value, such "
             "as 0.95",
         ),

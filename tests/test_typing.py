@@ -43,7 +43,9 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.best_systems({"a": df, "b": df}, "ap", truth=df), pl.DataFrame)
     assert_type(rf.letters(rf.compare(df, "ap", test="max_t")), pl.DataFrame)
     assert_type(rf.agreement(lf, "ap", other=df), pl.LazyFrame)
-    assert_type(rf.gate(lf, "ap", baseline="old", margin={"ap": 0.01}, strict=True), pl.LazyFrame)
+    assert_type(
+        rf.gate(lf, "ap", baseline="old", margin={"ap": 0.01}, undecided="pass"), pl.LazyFrame
+    )
     assert_type(rf.table({"a": lf}, "ap", truth=df, baseline="a", digits=2), rf.ResultsTable)
     assert_type(rf.discriminative_power(df, "ap", curve=True), pl.DataFrame)
 

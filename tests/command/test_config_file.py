@@ -63,6 +63,7 @@ report = "page.html"
 [[gates]]
 metric = "mrr"
 margin = 0.1
+undecided = "pass"
 [[gates]]
 metric = "hit@3"
 at_least = {at_least}
@@ -88,16 +89,16 @@ def test_gates_decide_the_exit_code_and_the_report_is_written(folder, capsys, at
 @pytest.mark.parametrize(
     ("bound", "code"), [("at_least = 0.9", 1), ("at_most = 0.9", 1), ("at_least = 0.01", 0)]
 )
-def test_a_strict_floor_fails_what_is_undecided(folder, capsys, bound, code):
+def test_a_floor_of_the_interval_fails_what_is_undecided(folder, capsys, bound, code):
     """As in Python: the means of 6 users have wide intervals."""
-    gate = f'[[gates]]\nmetric = "mrr"\n{bound}\n'
-    assert main(["run", written(folder, COMMON + gate)]) == 0
-    path = written(folder, COMMON + gate + "strict = true\n")
+    gate = f'[[gates]]\nmetric = "mrr"\n{bound}\ninterval = true\n'
+    assert main(["run", written(folder, COMMON + gate + 'undecided = "pass"\n')]) == 0
+    path = written(folder, COMMON + gate)
     capsys.readouterr()
     assert main(["run", path]) == code
     frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in RANKS}
     name, amount = bound.split(" = ")
-    options = {"truth": TRUTH, "user": "uid", "item": "sku", name: float(amount), "strict": True}
+    options = {"truth": TRUTH, "user": "uid", "item": "sku", name: float(amount), "interval": True}
     decided = rf.gate(frames, "mrr", **options)
     assert decided["passed"].all() == (code == 0)
     said = capsys.readouterr().err
@@ -140,7 +141,7 @@ def test_outputs_are_checked_before_anything_is_written(folder, capsys, monkeypa
     [
         ("[[gates]]\nmetric = 'mrrr'\nat_least = 0.1", "unknown metric 'mrrr'"),
         ("[[gates]]\nmetric = 'mrr'\nat_least = 2", "is 2.0, which no mean reaches"),
-        ("baseline = 'old'\n[[gates]]\nmetric = 'mrr'\nstrict = true", "has the margin 0"),
+        ("baseline = 'old'\n[[gates]]\nmetric = 'mrr'", "has no margin"),
     ],
 )
 def test_a_dry_run_checks_metrics_and_gates(folder, capsys, text, words):
@@ -180,7 +181,7 @@ def test_an_unknown_key_has_a_short_message(folder, capsys):
 
 
 def test_a_baseline_of_gates_is_that_of_the_call(folder, capsys):
-    gate = '[[gates]]\nmetric = "mrr"\nmargin = 0.05\nstrict = true\nbaseline = "old"\n'
+    gate = '[[gates]]\nmetric = "mrr"\nmargin = 0.05\nbaseline = "old"\n'
     (line,) = lines(folder, COMMON + gate, capsys)
     start = line.index("--fail-unless-not-worse=mrr:0.05")
     assert line[start + 1] == "--baseline=old"

@@ -28,8 +28,14 @@ def run(ranks):
 RUNS = {"old": run(OLD), "like": run(LIKE), "worse": run(WORSE)}
 
 
+def gate(frame, *metrics, **options):
+    """Gate; what is undecided passes, if nothing else is said."""
+    compares = options.get("baseline") is not None or options.get("interval")
+    return rf.gate(frame, *metrics, **({"undecided": "pass"} if compares else {}) | options)
+
+
 def decisions(*metrics, **options):
-    frame = rf.gate(RUNS, *metrics, truth=TRUTH, baseline="old", **options)
+    frame = gate(RUNS, *metrics, truth=TRUTH, baseline="old", **options)
     return dict(zip(frame["model"], frame["passed"], strict=True))
 
 
@@ -46,29 +52,29 @@ def test_it_decides_by_the_interval():
     options = {"correction": None}
     assert decisions("rr", margin=just - 1e-6, **options) == {"like": True, "worse": False}
     assert decisions("rr", margin=just + 1e-6, **options) == {"like": True, "worse": True}
-    assert decisions("rr", margin=-low - 1e-6, strict=True)["worse"] is False
-    assert decisions("rr", margin=-low + 1e-6, strict=True)["worse"] is True
+    assert decisions("rr", margin=-low - 1e-6, undecided="fail")["worse"] is False
+    assert decisions("rr", margin=-low + 1e-6, undecided="fail")["worse"] is True
 
 
-def test_strict_fails_what_is_undecided():
+def test_what_is_undecided_fails():
     low, high = interval(LIKE)
     assert low < 0 < high
-    assert decisions("rr", strict=True, margin=-low - 1e-6)["like"] is False
-    assert decisions("rr", strict=True, margin=-low + 1e-6)["like"] is True
+    assert decisions("rr", undecided="fail", margin=-low - 1e-6)["like"] is False
+    assert decisions("rr", undecided="fail", margin=-low + 1e-6)["like"] is True
 
 
 def test_lower_may_be_better():
     metric = "mean_hit_rank@10"
     assert decisions(metric) == {"like": True, "worse": False}
-    frame = rf.gate(RUNS, metric, truth=TRUTH, baseline="worse", margin=0.1, strict=True)
+    frame = gate(RUNS, metric, truth=TRUTH, baseline="worse", margin=0.1, undecided="fail")
     assert frame["passed"].all()
     assert frame["why"].unique().to_list() == ["not worse: interval below 0.1"]
-    why = rf.gate(RUNS, metric, truth=TRUTH, baseline="old", margin=0.1, correction=None)
+    why = gate(RUNS, metric, truth=TRUTH, baseline="old", margin=0.1, correction=None)
     assert why.filter(model="worse")["why"].item() == "worse: interval above 0.1"
 
 
 def test_its_frame():
-    frame = rf.gate(RUNS, "rr", "hit@1", truth=TRUTH, baseline="old", margin={"rr": 0.01})
+    frame = gate(RUNS, "rr", "hit@1", truth=TRUTH, baseline="old", margin={"rr": 0.01})
     columns = "metric model baseline users num_left_out margin difference note ci_low ci_high"
     columns += " passed why"
     assert frame.columns == columns.split()
@@ -83,9 +89,7 @@ def test_its_frame():
         r"worse: interval below -0.01, and p = \S+ after Holm's correction for 4 decisions", worse
     )
     assert (
-        rf.gate(
-            {name: rows.lazy() for name, rows in RUNS.items()}, "rr", truth=TRUTH, baseline="old"
-        )
+        gate({name: rows.lazy() for name, rows in RUNS.items()}, "rr", truth=TRUTH, baseline="old")
         .collect()
         .height
         == 2
@@ -95,14 +99,13 @@ def test_its_frame():
 def test_all_users_who_lose_alike_are_an_interval():
     """A metric that falls from 1 to 0 for everybody has no spread, and is worse all the same."""
     runs = {"old": run([1] * 40), "same": run([1] * 40), "none": run([2] * 40)}
-    for strict in (False, True):
-        frame = rf.gate(
-            runs, "hit@1", truth=TRUTH, baseline="old", margin=0.2 * strict, strict=strict
-        )
+    for undecided in ("pass", "fail"):
+        margin = 0.2 * (undecided == "fail")
+        frame = gate(runs, "hit@1", truth=TRUTH, baseline="old", margin=margin, undecided=undecided)
         none, same = frame.select("ci_low", "ci_high", "passed", "why").rows()
         assert none[:3] == (-1.0, -1.0, False)
         assert none[3].startswith("worse: ")
-        if not strict:
+        if undecided == "pass":
             assert same == (0.0, 0.0, True, "not worse: no user differs")
 
 
@@ -110,14 +113,14 @@ def test_without_an_interval_a_system_fails():
     """No users, one user who loses, one who is as before: nothing is known, so nothing passes."""
     runs = {name: rows.filter(user=4) for name, rows in RUNS.items()}
     other = runs | {"worse": runs["worse"].with_columns(user=99)}
-    for strict in (False, True):
-        options = {"baseline": "old", "strict": strict, "margin": 5.0}
-        frame = rf.gate(runs, "rr", truth=TRUTH.filter(user=4), **options)
+    for undecided in ("pass", "fail"):
+        options = {"baseline": "old", "undecided": undecided, "margin": 0.5}
+        frame = gate(runs, "rr", truth=TRUTH.filter(user=4), **options)
         assert frame["passed"].to_list() == [False, False]
         assert frame["why"].to_list() == ["no interval: one user"] * 2
-        frame = rf.gate(runs | {"like": runs["old"]}, "rr", truth=TRUTH.filter(user=4), **options)
+        frame = gate(runs | {"like": runs["old"]}, "rr", truth=TRUTH.filter(user=4), **options)
         assert frame["passed"].to_list() == [False, False]
-        frame = rf.gate(other, "rr", truth=TRUTH, users="run", **options).filter(model="worse")
+        frame = gate(other, "rr", truth=TRUTH, users="run", **options).filter(model="worse")
         assert frame["passed"].to_list() == [False]
         assert frame["why"].item() == "no interval: no user has a value in one of the two"
 
@@ -126,14 +129,14 @@ def test_a_segment_without_users_does_not_hide_the_others():
     truth = TRUTH.with_columns(country=pl.when(pl.col("user") < 39).then(pl.lit("a")))
     truth = truth.with_columns(pl.col("country").fill_null("b"))
     by = ["model", "country"]
-    frame = rf.gate(RUNS, "rr", truth=truth, by=by, baseline="old").filter(model="like")
+    frame = gate(RUNS, "rr", truth=truth, by=by, baseline="old").filter(model="like")
     assert frame.select("country", "passed").rows() == [("a", True), ("b", False)]
     assert frame["why"].to_list()[1] == "no interval: one user"
 
 
 def test_a_gate_counts_users_in_one_group_only():
     runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 5)}
-    frame = rf.gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
+    frame = gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
     assert frame.select("users", "num_left_out", "note").rows() == [
         (5, 35, "35 of 40 users are left out: they have a value in one group only")
     ]
@@ -141,7 +144,7 @@ def test_a_gate_counts_users_in_one_group_only():
 
 def test_segments_are_decided_by_themselves():
     truth = TRUTH.with_columns(country=pl.Series(["no", "se"] * 20))
-    frame = rf.gate(
+    frame = gate(
         RUNS, "rr", truth=truth, by=["model", "country"], baseline="old", total=True
     ).filter(model="worse")
     assert frame["country"].to_list() == ["no", "se", None]
@@ -151,7 +154,7 @@ def test_segments_are_decided_by_themselves():
 def test_pandas_returns_pandas():
     pandas = pytest.importorskip("pandas")
     runs = {name: rows.to_pandas() for name, rows in RUNS.items()}
-    frame = rf.gate(runs, "rr", truth=TRUTH.to_pandas(), baseline="old")
+    frame = gate(runs, "rr", truth=TRUTH.to_pandas(), baseline="old")
     assert isinstance(frame, pandas.DataFrame)
     assert frame["passed"].tolist() == [True, False]
 
@@ -165,11 +168,15 @@ def test_pandas_returns_pandas():
             "gate without a baseline: name the system to compare with in baseline=",
         ),
         (["rr"], {"baseline": "x"}, "baseline must be one of"),
-        (["rr"], {"strict": True}, "a system that equals the baseline passes in 2.5% of cases"),
-        (["geometric(metric=rr)"], {"strict": True}, "is a geometric mean, whose ratio is tested"),
+        (["rr"], {"undecided": "fail"}, 'such as margin="1%", or undecided="pass"'),
+        (
+            ["geometric(metric=rr)"],
+            {"undecided": "fail"},
+            "is a geometric mean, whose ratio is tested",
+        ),
         (
             ["rr"],
-            {"strict": True, "margin": 0.1, "test": "wilcoxon"},
+            {"undecided": "fail", "margin": 0.1, "test": "sequential"},
             "no p-value of a loss of the margin: take one",
         ),
         (["rr"], {"margin": 0.1, "test": "sequential"}, "has no p-value to correct for a margin"),
@@ -182,9 +189,19 @@ def test_pandas_returns_pandas():
         (
             ["rr"],
             {"baseline": None, "at_least": 0, "test": "wilcoxon"},
-            "Student's t: leave it out",
+            "compares the means: leave it out",
         ),
         (["rr"], {"at_least": 0, "test": "sequential"}, "with a floor, whose interval is valid at"),
+        (["rr"], {"margin": 1}, "margin of 'rr' is 1, but no two values differ by more than 1: ta"),
+        (["rr"], {"margin": 5}, "than 1: take a smaller one, such as '5%'"),
+        (["rr"], {"undecided": "maybe"}, "undecided must be one of 'fail', 'pass', not 'maybe'"),
+        (["rr"], {"interval": True}, "interval=True without a floor"),
+        (["rr"], {"baseline": None, "at_least": 0, "undecided": "pass"}, "with interval=True"),
+        (["rr"], {"baseline": None, "at_least": 0, "confidence": 0.9}, "with interval=True"),
+        *(
+            (["rr"], {"test": test}, f"test='{test}' decides no gate: take one of 't', 'bootstr")
+            for test in ("wilcoxon", "randomization", "friedman", "mcnemar", "tukey")
+        ),
         (["rr"], {"margin": -0.1}, "margin of 'rr' must be a finite number ≥ 0, or a share"),
         (["rr"], {"margin": {"ap": 0.1}}, "margin names 'ap'; the metrics are 'rr'"),
         (["num_relevant"], {}, "metric 'num_relevant': neither direction is declared better"),
@@ -195,10 +212,10 @@ def test_pandas_returns_pandas():
 )
 def test_what_cannot_be_decided_raises(metrics, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        rf.gate(RUNS, *metrics, truth=TRUTH, **{"baseline": "old", **options})
+        gate(RUNS, *metrics, truth=TRUTH, **{"baseline": "old", **options})
 
 
-# ------------------------------------------------------------------ what strict promises
+# ------------------------------------------------------------------ what a gate promises
 
 
 def hits(lost, users):
@@ -211,10 +228,10 @@ def hits(lost, users):
     return both, rows.select("user", item=pl.lit("a")).unique()
 
 
-def strictly(lost, users, margin, metric="hit@1", **options):
+def surely(lost, users, margin, metric="hit@1", **options):
     table, truth = hits(lost, users)
-    options = {"by": ["model", "run"], "baseline": "old", "strict": True, **options}
-    return rf.gate(table, metric, truth=truth, margin=margin, **options)
+    options = {"by": ["model", "run"], "baseline": "old", "undecided": "fail", **options}
+    return gate(table, metric, truth=truth, margin=margin, **options)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +243,7 @@ def test_a_system_that_is_worse_by_the_margin_passes_in_one_case_of_forty(users,
     number = stats.binom(users, margin)
     least, most = (int(count) for count in number.ppf([0.005, 0.1]))
     lost = sorted({0, *range(least, most + 2)})
-    passed = strictly(lost, users, margin)["passed"].to_numpy()
+    passed = surely(lost, users, margin)["passed"].to_numpy()
     assert (np.diff(passed.astype(int)) <= 0).all()
     assert not passed[-1]
     most = max((count for count, passes in zip(lost, passed, strict=True) if passes), default=-1)
@@ -237,8 +254,8 @@ def test_a_system_that_is_worse_by_the_margin_passes_in_one_case_of_forty(users,
 
 
 def test_a_system_that_loses_nothing_may_pass():
-    assert strictly([0], 400, 0.01)["passed"].to_list() == [True]
-    few = strictly([0], 300, 0.01)
+    assert surely([0], 400, 0.01)["passed"].to_list() == [True]
+    few = surely([0], 300, 0.01)
     assert few["passed"].to_list() == [False]
     why = "undecided: 0 of 300 users lose, so the mean loss is at most 0.01222"
     assert few["why"].to_list() == [why]
@@ -248,10 +265,10 @@ def test_a_system_that_loses_nothing_may_pass():
 def test_the_bound_is_clopper_and_pearsons(lost):
     most = stats.binomtest(lost, 500).proportion_ci(0.95, "exact").high
     for margin, passed in [(most + 1e-6, True), (most - 1e-6, False)]:
-        got = strictly([lost], 500, margin)
+        got = surely([lost], 500, margin)
         assert got["passed"].item() is passed
         assert got["why"].item().endswith(f"at most {most:.4g}")
-        lower = strictly([lost], 500, margin, metric="e@1")  # 1 − hit@1
+        lower = surely([lost], 500, margin, metric="e@1")  # 1 − hit@1
         assert lower["passed"].item() is passed
         assert lower["difference"].item() == pytest.approx(-got["difference"].item())
 
@@ -266,12 +283,12 @@ def test_the_p_value_decides_where_enough_users_differ():
     low = stats.ttest_1samp(change, 0).confidence_interval(0.9).low
     truth = pl.DataFrame({"user": range(60), "item": "a"})
     for margin, passed in [(-low + 1e-6, True), (-low - 1e-6, False)]:
-        options = {"margin": margin, "strict": True, "confidence": 0.9}
+        options = {"margin": margin, "undecided": "fail", "confidence": 0.9}
         runs = {"old": run(old), "new": run(new)}
-        got = rf.gate(runs, "rr", truth=truth, baseline="old", **options)
+        got = gate(runs, "rr", truth=truth, baseline="old", **options)
         assert got["passed"].item() is passed
         few = {"old": run(old), "new": run(np.where(np.arange(60) < 19, new, old))}
-        bound = rf.gate(few, "rr", truth=truth, baseline="old", **options)
+        bound = gate(few, "rr", truth=truth, baseline="old", **options)
         assert bound["why"].item().startswith("undecided: ")
         assert "of 60 users lose, so the mean loss is at most" in bound["why"].item()
 
@@ -293,16 +310,16 @@ def test_rare_losses_are_not_hidden_by_noise(users, margin, kind):
     options = {
         "paired": {"baseline": "old", "margin": margin},
         "unpaired": {"baseline": "old", "margin": margin, "paired": False},
-        "floor": {"at_least": 1 - margin},
+        "floor": {"at_least": 1 - margin, "interval": True},
     }[kind]
     if kind == "floor":
         values = values.filter(model="new")
     limits = {"value": (0, 2) if kind == "floor" else (0.0, 1.01)}
-    passed = rf.gate(
+    passed = gate(
         values,
         "value",
         by=["model", "run"],
-        strict=True,
+        undecided="fail",
         higher_is_better={"value": True},
         limits=limits,
         **options,
@@ -316,12 +333,12 @@ def test_what_is_too_rare_to_be_seen_is_said():
         rng = np.random.default_rng(1)
         old = pl.DataFrame({"user": range(users), "model": "old", "value": 0.5})
         new = old.with_columns(model=pl.lit("new"), value=0.5 + rng.normal(0, 1e-3, users))
-        got = rf.gate(
+        got = gate(
             pl.concat([old, new]),
             "value",
             baseline="old",
             margin=0.01,
-            strict=True,
+            undecided="fail",
             higher_is_better={"value": True},
             limits={"value": (0, 1)},
         )
@@ -340,14 +357,14 @@ def test_a_few_users_who_lose_alike_are_corrected_like_others():
     truth = ones.select("country", "user", "item")
     options = {"truth": truth, "baseline": "old", "by": ["model", "country"]}
     for correction in ("holm", None):
-        got = rf.gate({"old": ones, "new": twos}, "hit@1", correction=correction, **options)
+        got = gate({"old": ones, "new": twos}, "hit@1", correction=correction, **options)
         assert got["passed"].all()
         assert got["why"][0].startswith("undecided: every user differs by the same amount, but p")
 
 
 def test_a_metric_without_a_range_is_undecided():
     table, truth = hits([1], 1000)
-    got = rf.gate(table, "mean_hit_rank@5", truth=truth, baseline="old", margin=5.0, strict=True)
+    got = gate(table, "mean_hit_rank@5", truth=truth, baseline="old", margin=5.0, undecided="fail")
     assert got["passed"].to_list() == [False]
     assert got["why"].item() == (
         "undecided: 1 of 1,000 users differ, too few for the test, and the metric has no finite "
@@ -360,25 +377,25 @@ def test_clusters_and_weights_are_counted():
     table = table.with_columns(
         customer=pl.col("user") // 2, even=1.0, uneven=pl.col("user") % 2 * 9.0 + 1
     )
-    options = {"by": ["model", "run"], "baseline": "old", "strict": True}
+    options = {"by": ["model", "run"], "baseline": "old", "undecided": "fail"}
     passed = {"cluster": ("customer", 200), "weights": ("even", 400)}
     for option, (column, number) in passed.items():
         bound = 1 - 0.025 ** (1 / number)
-        got = rf.gate(table, "rr", truth=truth, margin=bound + 1e-6, **options, **{option: column})
+        got = gate(table, "rr", truth=truth, margin=bound + 1e-6, **options, **{option: column})
         assert got["passed"].to_list() == [True]
-        got = rf.gate(table, "rr", truth=truth, margin=bound - 1e-6, **options, **{option: column})
+        got = gate(table, "rr", truth=truth, margin=bound - 1e-6, **options, **{option: column})
         assert got["passed"].to_list() == [False]
-    uneven = rf.gate(table, "rr", truth=truth, margin=0.5, weights="uneven", **options)
+    uneven = gate(table, "rr", truth=truth, margin=0.5, weights="uneven", **options)
     effective = (200 + 2000) ** 2 / (200 + 200 * 100)
     assert uneven["ci_low"].item() == pytest.approx(0.025 ** (1 / effective) - 1)
 
 
-def test_strict_takes_the_bootstrap_of_fifty_users():
+def test_it_takes_the_bootstrap_of_fifty_users():
     runs = {name: run([*rows["rank"]] * 2) for name, rows in RUNS.items()}
     truth = pl.DataFrame({"user": range(80), "item": "a"})
-    options = {"baseline": "worse", "margin": 0.01, "strict": True, "test": "bootstrap"}
-    assert rf.gate(runs, "rr", truth=truth, **options)["passed"].to_list() == [True, True]
-    few = rf.gate(RUNS, "rr", truth=TRUTH, **options)
+    options = {"baseline": "worse", "margin": 0.01, "undecided": "fail", "test": "bootstrap"}
+    assert gate(runs, "rr", truth=truth, **options)["passed"].to_list() == [True, True]
+    few = gate(RUNS, "rr", truth=TRUTH, **options)
     assert few["why"].str.contains("0 of 40 users lose, so the mean loss is at most").all()
 
 
@@ -387,13 +404,13 @@ def test_the_bootstrap_of_fewer_users_names_itself():
         pl.DataFrame({"model": name, "user": range(40), "v": values})
         for name, values in (("old", np.linspace(0, 1, 40)), ("new", np.linspace(0.1, 1, 40)))
     )
-    options = {"baseline": "old", "margin": 0.2, "strict": True, "test": "bootstrap"}
+    options = {"baseline": "old", "margin": 0.2, "undecided": "fail", "test": "bootstrap"}
     options |= {"higher_is_better": {"v": True}, "resamples": 200}
     few = "the bootstrap needs 50 users, not 40"
-    row = rf.gate(table, "v", **options, limits={"v": (0, 1)}).row(0, named=True)
+    row = gate(table, "v", **options, limits={"v": (0, 1)}).row(0, named=True)
     assert row["why"].startswith("not worse: 0 of 40 users lose")
     assert row["why"].endswith(f"; {few}: take test='t'")
-    why = rf.gate(table, "v", **options)["why"].item()
+    why = gate(table, "v", **options)["why"].item()
     assert why.startswith(f"undecided: {few}, and the metric has no finite range")
 
 
@@ -401,26 +418,26 @@ def test_no_note_denies_an_interval_that_is_there():
     """One of 12 users loses: the bootstrap has no interval, and the share of losers has one."""
     table, truth = hits([1], 12)
     options = {"by": ["model", "run"], "baseline": "old", "margin": 0.1, "test": "bootstrap"}
-    strict = rf.gate(table, "hit@1", truth=truth, strict=True, **options).row(0, named=True)
-    assert strict["ci_low"] is not None
-    assert strict["note"] is None
-    default = rf.gate(table, "hit@1", truth=truth, **options).row(0, named=True)
+    evident = gate(table, "hit@1", truth=truth, undecided="fail", **options).row(0, named=True)
+    assert evident["ci_low"] is not None
+    assert evident["note"] is None
+    default = gate(table, "hit@1", truth=truth, **options).row(0, named=True)
     assert default["ci_low"] is None
     assert default["why"] == default["note"]
     assert default["note"].startswith("no interval: too many resamples have no spread")
 
 
-def test_users_without_a_value_are_left_out_of_a_strict_gate():
+def test_users_without_a_value_are_left_out_of_a_gate():
     """A new system without a value for those who would lose: the gate passes, and says for whom."""
     old = pl.DataFrame({"model": "old", "user": range(500), "v": 1.0})
     lost = pl.when(pl.col("user") >= 30).then("v").alias("v")
     table = pl.concat([old, old.with_columns(lost, model=pl.lit("new"))])
-    options = {"limits": {"v": (0, 1)}, "higher_is_better": {"v": True}, "strict": True}
-    row = rf.gate(table, "v", baseline="old", margin=0.05, **options).row(0, named=True)
+    options = {"limits": {"v": (0, 1)}, "higher_is_better": {"v": True}, "undecided": "fail"}
+    row = gate(table, "v", baseline="old", margin=0.05, **options).row(0, named=True)
     assert (row["passed"], row["users"], row["num_left_out"]) == (True, 470, 30)
     note = "30 of 500 users are left out: they have"
     assert row["note"].endswith(f"{note} a value in one group only")
-    floors = rf.gate(table, "v", at_least=0.9, **options)
+    floors = gate(table, "v", at_least=0.9, interval=True, **options)
     assert floors["num_left_out"].to_list() == [30, 0]
     assert floors["note"].str.ends_with(f"{note} no value").to_list() == [True, False]
 
@@ -443,7 +460,7 @@ def test_the_default_corrects_for_the_number_of_decisions(correction):
         for name, ranks in (("old", old), ("new", new))
     }
     options = {"truth": frame, "by": ["model", "country"], "baseline": "old"}
-    got = rf.gate(runs, "rr", margin=0.01, correction=correction, **options).sort("country")
+    got = gate(runs, "rr", margin=0.01, correction=correction, **options).sort("country")
     p = [
         stats.ttest_1samp(1 / a - 1 / b + 0.01, 0, alternative="less").pvalue
         for a, b in zip(new, old, strict=True)
@@ -462,9 +479,9 @@ def test_the_default_corrects_for_the_number_of_decisions(correction):
         )
 
 
-@pytest.mark.parametrize("test", ["randomization", "mcnemar", "wilcoxon", "bootstrap"])
+@pytest.mark.parametrize("test", ["bootstrap", "max_t", "sequential"])
 def test_other_tests_decide_by_their_interval_or_its_p_value(test):
-    got = rf.gate(RUNS, "hit@1", truth=TRUTH, baseline="old", test=test, resamples=2000)
+    got = gate(RUNS, "hit@1", truth=TRUTH, baseline="old", test=test, resamples=2000)
     assert got.filter(model="worse")["passed"].item() is False
     assert got.filter(model="like")["passed"].item() is True
 
@@ -472,23 +489,91 @@ def test_other_tests_decide_by_their_interval_or_its_p_value(test):
 # ------------------------------------------------------------------ floors
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_floor_is_a_requirement(lazy):
+    """Seven hits of ten are not 0.9, though an interval of ten users reaches it."""
+    seven = run([1] * 7 + [2] * 3)
+    truth = TRUTH.filter(pl.col("user") < 10)
+    tables = [table.lazy() if lazy else table for table in (seven, truth)]
+    for amount, passed, why in [
+        (0.9, False, "too low: the mean is 0.7, below 0.9"),
+        (0.7, True, "high enough: the mean is 0.7, not below 0.7"),
+        (0.70001, False, "too low: the mean is 0.7, below 0.70001"),
+    ]:
+        got = rf.gate(tables[0], "hit@1", truth=tables[1], at_least=amount).lazy().collect()
+        assert got.columns == "metric users num_left_out mean at_least note passed why".split()
+        assert got.select("passed", "why").row(0) == (passed, why)
+    got = rf.gate(seven, "hit@1", truth=truth, at_most=0.6)
+    assert got["why"].item() == "too high: the mean is 0.7, above 0.6"
+    assert rf.gate(seven, "hit@1", truth=truth, at_least=0.9, interval=True)["why"].item() == (
+        "undecided: 7 of 10 values are 1 or more, so the mean is at least 0.3475"
+    )
+
+
+def test_a_floor_compares_the_mean_that_evaluate_returns():
+    """Weighted and geometric means, too, and each segment with the total."""
+    truth = TRUTH.with_columns(country=pl.col("user") % 3, w=pl.col("user") * 1.0)
+    for label in ("rr", "geometric(metric=rr, epsilon=0.1)"):
+        options = {"truth": truth, "by": ["model", "country"], "weights": "w", "total": True}
+        means = rf.evaluate(RUNS, label, **options | {"weights": "w"})
+        for amount in sorted(means[label]):
+            got = rf.gate(RUNS, label, at_least=amount, **options)
+            both = got.join(means, on=["model", "country"], nulls_equal=True)
+            assert both.height == means.height
+            assert both["mean"].to_list() == pytest.approx(both[label].to_list(), rel=1e-12)
+            assert (both["passed"] == (both[label] >= amount - 1e-12)).all()
+
+
+def test_a_floor_without_a_value_cannot_be_judged(folder, capsys):
+    got = rf.gate(
+        RUNS["old"],
+        "mean_hit_rank",
+        truth=TRUTH.with_columns(item=pl.lit("b")).vstack(
+            pl.DataFrame({"user": [99], "item": ["a"]})
+        ),
+        at_most=3,
+    )
+    assert got.select("passed", "why").row(0)[0] is False
+    assert got["why"].item().startswith("cannot be judged: ")
+
+
+def test_floors_of_means_need_no_scipy():
+    code = """
+import sys
+sys.modules["scipy"] = sys.modules["numpy"] = None
+import importlib.util, polars as pl, rankframe as rf
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name in ("numpy", "scipy") else found(name)
+table = pl.DataFrame({"user": [1, 2], "item": [1, 1], "rank": [1, 2], "relevance": [1, 1]})
+assert rf.gate(table, "rr", at_least=0.7)["passed"].item() is True
+assert rf.gate(table, "rr", at_most=0.7)["passed"].item() is False
+try:
+    rf.gate(table, "rr", at_least=0.7, interval=True)
+except ImportError as error:
+    assert "pip install 'rankframe[stats]'" in str(error), error
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
 def floor(ranks, metric, truth=None, **options):
     frame = run(ranks)
     truth = frame.select("user", "item") if truth is None else truth
-    return rf.gate(frame, metric, truth=truth, **options)
+    return gate(frame, metric, truth=truth, **{"interval": True} | options)
 
 
 def test_a_floor_is_decided_by_the_interval_of_the_mean():
     ranks = [1, 2, 3] * 100
     values = [1 / rank for rank in ranks]
     low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    for strict, end in [(False, high), (True, low)]:
+    for undecided, end in [("pass", high), ("fail", low)]:
         for option, sign in [("at_least", 1), ("at_most", -1)]:
             end_of = end if sign == 1 else low + high - end
             for shift, passed in [(-1e-6, True), (1e-6, False)]:
                 amount = end_of + sign * shift
-                got = floor(ranks, "rr", strict=strict, **{option: amount})
-                assert got["passed"].to_list() == [passed], (strict, option, shift)
+                got = floor(ranks, "rr", undecided=undecided, **{option: amount})
+                assert got["passed"].to_list() == [passed], (undecided, option, shift)
     row = floor(ranks, "rr", at_least=0.99).row(0, named=True)
     assert (
         list(row)
@@ -507,7 +592,7 @@ def test_the_floor_of_hits_is_exact(missed):
     got = floor(ranks, "hit@1", at_least=0.1)
     assert got.select("ci_low", "ci_high").row(0) == pytest.approx((low, high))
     for amount, passed in [(low - 1e-6, True), (low + 1e-6, False)]:
-        assert floor(ranks, "hit@1", at_least=amount, strict=True)["passed"].item() is passed
+        assert floor(ranks, "hit@1", at_least=amount, undecided="fail")["passed"].item() is passed
     if missed:
         for amount, passed in [(high - 1e-6, True), (high + 1e-6, False)]:
             assert floor(ranks, "hit@1", at_least=amount)["passed"].item() is passed
@@ -520,21 +605,20 @@ def test_values_without_spread_have_the_exact_bound():
     assert got.select("ci_low", "ci_high").row(0) == pytest.approx(
         (0.5 * (1 - share), 0.5 + 0.5 * share)
     )
-    assert floor([2] * 40, "rr", at_least=0.45, strict=True)["passed"].item() is True
-    few = floor([2] * 30, "rr", at_least=0.45, strict=True)
+    assert floor([2] * 40, "rr", at_least=0.45, undecided="fail")["passed"].item() is True
+    few = floor([2] * 30, "rr", at_least=0.45, undecided="fail")
     assert few["passed"].item() is False
     assert (
         few["why"].item().startswith("undecided: 30 of 30 values are 0.5 or more, so the mean is")
     )
-    rare = floor([1] * 100 + [3] * 5, "rr", at_least=0.95, strict=True)  # t says 0.968 − 0.027
+    rare = floor([1] * 100 + [3] * 5, "rr", at_least=0.95, undecided="fail")  # t says 0.968 − 0.027
     assert rare["why"].item().startswith("undecided: 100 of 105 values are 1 or more")
 
 
 def test_floors_and_margins_are_decided_in_one_call():
     floors = {"hit@1": 0.2}
-    got = rf.gate(
-        RUNS, "rr", "hit@1", truth=TRUTH, baseline="old", margin={"rr": 0.3}, at_least=floors
-    )
+    options = {"truth": TRUTH, "baseline": "old", "margin": {"rr": 0.3}, "at_least": floors}
+    got = gate(RUNS, "rr", "hit@1", interval=True, **options)
     assert got.select("metric", "model", "baseline", "at_least").rows() == [
         ("rr", "like", "old", None),
         ("rr", "worse", "old", None),
@@ -552,7 +636,8 @@ def test_a_segment_in_which_a_system_serves_nobody_does_not_pass():
     runs = {name: rows.join(truth, on=["user", "item"]) for name, rows in RUNS.items()}
     runs["like"] = runs["like"].filter(country="no")
     options = {"truth": truth, "by": ["model", "country"], "users": "run", "at_least": 0.1}
-    got = rf.gate(runs, "rr", **options, total=True).filter(model="like")
+    options |= {"undecided": "fail"}
+    got = gate(runs, "rr", **options, total=True, interval=True).filter(model="like")
     assert got.select("country", "users", "passed").rows() == [
         ("no", 20, True),
         ("se", 0, False),
@@ -570,7 +655,7 @@ def test_floors_need_no_direction():
     low = np.exp(stats.ttest_1samp(logs, 0).confidence_interval(0.95).low) - 0.1
     for amount, passed in [(low - 1e-6, True), (low + 1e-6, False)]:
         label = "geometric(metric=rr, epsilon=0.1)"
-        got = floor(ranks, label, at_least=amount, strict=True)
+        got = floor(ranks, label, at_least=amount, undecided="fail")
         assert got["passed"].item() is passed
 
 
@@ -609,7 +694,13 @@ def folder(tmp_path, monkeypatch):
         ("old.csv worse.csv truth.csv --fail-if-worse rr:-1", 2),
         ("old.csv worse.csv truth.csv --fail-if-worse nothing", 2),
         ("old.csv none.csv truth.csv --fail-if-worse rr", 2),
-        ("old.csv worse.csv truth.csv --fail-if-worse rr --fail-unless-not-worse rr:1", 2),
+        ("old.csv worse.csv truth.csv --fail-if-worse rr --fail-unless-not-worse rr:0.5", 2),
+        ("old.csv worse.csv truth.csv --fail-unless-not-worse rr:5", 2),
+        ("old.csv truth.csv --fail-below rr:0.7 --interval", 1),
+        ("old.csv truth.csv --fail-below rr:0.7 --interval --undecided pass", 0),
+        ("old.csv truth.csv --fail-below rr:0.5 --undecided pass", 2),
+        ("old.csv worse.csv truth.csv --fail-if-worse rr --interval", 2),
+        ("old.csv worse.csv truth.csv --fail-if-worse rr --test wilcoxon", 2),
     ],
 )
 def test_exit_codes(folder, capsys, command, code):
@@ -627,13 +718,13 @@ def test_exit_codes(folder, capsys, command, code):
 
 def test_a_confidence_below_a_half_is_an_alpha():
     values = pl.DataFrame({"model": [*"aabb"], "user": [1, 2] * 2, "rr": [0.1, 0.2, 0.3, 0.5]})
-    for bound in ({"baseline": "a"}, {"at_least": 0.1}):
+    for bound in ({"baseline": "a"}, {"at_least": 0.1, "interval": True}):
         with pytest.raises(ValueError, match=r"confidence=0.05: .* covers the true value, such as"):
-            rf.gate(values, "rr", **bound, confidence=0.05)
+            gate(values, "rr", **bound, confidence=0.05)
 
 
 def test_the_simultaneous_interval_decides_by_a_margin():
-    """Its p-values are of no margin, so strict=True has nothing to test."""
+    """Its p-values are of no margin, so undecided='fail' has nothing to test."""
     rng = np.random.default_rng(1)
     old = rng.random(60) / 2 + 0.3
     new = old - 0.1 + rng.normal(0, 0.02, 60)
@@ -642,10 +733,10 @@ def test_the_simultaneous_interval_decides_by_a_margin():
     options = {"baseline": "a", "test": "max_t", "resamples": 999}
     high = rf.compare(values, "rr", **options)["ci_high"].item()
     for margin, passed in ((-high - 0.001, False), (-high + 0.001, True)):
-        decided = rf.gate(values, "rr", **options, margin=margin)
+        decided = gate(values, "rr", **options, margin=margin)
         assert decided["passed"].item() is passed
-    with pytest.raises(ValueError, match="strict: test='max_t' has an interval, but no p-value"):
-        rf.gate(values, "rr", **options, margin=0.1, strict=True)
+    with pytest.raises(ValueError, match="undecided='fail': test='max_t' has an interval"):
+        gate(values, "rr", **options, margin=0.1, undecided="fail")
 
 
 @pytest.mark.thorough
@@ -707,14 +798,16 @@ def test_floors_of_the_command(folder, capsys):
     out, err = capsys.readouterr()
     (row,) = json.loads(out)
     assert (row["metric"], row["at_least"], row["passed"]) == ("rr", 0.9, False)
-    assert err.startswith("rankframe: gate failed: rr: too low: interval below 0.9 (mean 0.3367, ")
+    assert err.startswith(
+        "rankframe: gate failed: rr: too low: the mean is 0.3367, below 0.9 (mean 0.3367)"
+    )
     both = "compare old.csv like.csv truth.csv --fail-if-worse rr:0.2 --fail-above hit@1:0.9"
     assert main([*both.split(), "--json"]) == 0
     out, err = capsys.readouterr()
     rows = [(row["metric"], row["model"], row["margin"], row["at_most"]) for row in json.loads(out)]
     compared = [("rr", "like", 0.2, None), ("hit@1", "like", None, None)]
     assert rows == [*compared, ("hit@1", "old", None, 0.9), ("hit@1", "like", None, 0.9)]
-    assert "gate passed: hit@1 of old: low enough: interval below 0.9 (mean 0.6" in err
+    assert "gate passed: hit@1 of old: low enough: the mean is 0.6, not above 0.9 (mean 0.6" in err
     assert [row["why"] for row in json.loads(out)][1] == "no gate"
     assert main(both.split()) == 0
     compared, floors = capsys.readouterr().out.split("at_most")
@@ -758,12 +851,12 @@ def test_the_help_has_no_doubled_signs(capsys):
         assert "%%" not in capsys.readouterr().out
 
 
-def test_errors_of_strict_gates_name_options(folder, capsys):
+def test_errors_of_gates_name_options(folder, capsys):
     assert main("compare old.csv like.csv truth.csv --fail-unless-not-worse rr".split()) == 2
     assert capsys.readouterr().err == (
-        "rankframe: error: --fail-unless-not-worse: metric 'rr' has the margin 0, with which a "
-        "system that equals the baseline passes in 2.5% of cases only: name the accepted loss "
-        "after a colon, such as :0.01; --fail-below needs none\n"
+        "rankframe: error: metric 'rr' has no margin, and without one a system that equals the "
+        "baseline passes in 2.5% of cases only: name it after a colon, such as :1%, or take "
+        "--fail-if-worse\n"
     )
 
 

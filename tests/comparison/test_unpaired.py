@@ -338,24 +338,27 @@ def test_a_gate_decides_by_welchs_interval():
     options = {"by": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
     row = compared(table)
     for name, loss in (("margin", "ci"), ("%", "relative")):
-        for strict, end in ((True, "low"), (False, "high")):
+        for undecided, end in (("fail", "low"), ("pass", "high")):
             edge = -row[f"{loss}_{end}"]
             for size, passed in ((edge - 1e-7, False), (edge + 1e-7, True)):
                 margin = size if name == "margin" else f"{100 * size:.12f}%"
-                decision = rf.gate(table, "x", margin=margin, strict=strict, **options)
+                decision = rf.gate(table, "x", margin=margin, undecided=undecided, **options)
                 assert decision["passed"].item() is passed
     alone = rf.gate(
-        table.filter((pl.col("week") == "w41") | (pl.col("user") == 300)), "x", **options
+        table.filter((pl.col("week") == "w41") | (pl.col("user") == 300)),
+        "x",
+        undecided="pass",
+        **options,
     )
     assert alone["passed"].item() is False
     assert alone["why"].item().startswith("no interval: one user of w42")
 
 
-def test_a_strict_gate_of_rare_values_is_undecided():
+def test_a_gate_of_rare_values_is_undecided():
     old, new = np.zeros(300), np.zeros(300)
     old[:3] = 1
     options = {"by": "week", "baseline": "w41", "higher_is_better": {"x": True}}
-    row = rf.gate(weeks(old, new), "x", margin=0.05, strict=True, paired=False, **options)
+    row = rf.gate(weeks(old, new), "x", margin=0.05, paired=False, **options)
     assert row["passed"].item() is False
     assert row["why"].item().startswith("undecided: margin not tested: 300 of 300 values of w42")
 
@@ -379,9 +382,9 @@ def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
 def test_a_copy_passes_a_gate(new, shared):
     options = {"by": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
     for old, passed in ((new, True), (new + 0.5, False)):
-        row = rf.gate(weeks(old, new, shared), "x", **options).row(0, named=True)
+        row = rf.gate(weeks(old, new, shared), "x", undecided="pass", **options).row(0, named=True)
         verdict = "not worse" if passed else "worse"
         assert (row["passed"], row["ci_low"]) == (passed, new[0] - old[0])
         assert row["why"] == f"{verdict}: no spread: every user has the same value or difference"
-    strict = rf.gate(weeks(new, new, shared), "x", margin=0.1, strict=True, **options)
-    assert strict["why"].item().startswith("undecided: no spread")
+    decided = rf.gate(weeks(new, new, shared), "x", margin=0.1, **options)
+    assert decided["why"].item().startswith("undecided: no spread")

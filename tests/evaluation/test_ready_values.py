@@ -107,7 +107,7 @@ VERBS = {
     "compare": {"baseline": "a", "margin": 0.3},
     "compare_segments": {"by": ["model", "land"], "baseline": "a"},
     "power": {"baseline": "a", "difference": 0.05},
-    "gate": {"baseline": "a", "margin": {"rr": 0.2}},
+    "gate": {"baseline": "a", "undecided": "pass", "margin": {"rr": 0.2}},
     "best_systems": {},
     "anova": {},
     "discriminative_power": {"test": "t"},
@@ -174,19 +174,24 @@ def test_a_column_has_the_direction_that_is_declared():
         for higher in (True, False)
     )
     assert up["p_not_worse"] < down["p_not_worse"] < 0.01
-    gated = rf.gate(values, "rmse", baseline="m0", higher_is_better={"rmse": False})
+    gated = rf.gate(
+        values, "rmse", baseline="m0", undecided="pass", higher_is_better={"rmse": False}
+    )
     assert gated["why"].item().startswith("worse: interval above 0")
     # a column that is called like a metric has its direction, unless the caller says another
     assert (
-        rf.gate(values.rename({"rmse": "mean_hit_rank"}), "mean_hit_rank", baseline="m0")[
-            "why"
-        ].item()
+        rf.gate(
+            values.rename({"rmse": "mean_hit_rank"}),
+            "mean_hit_rank",
+            baseline="m0",
+            undecided="pass",
+        )["why"].item()
         == gated["why"].item()
     )
     named = values.with_columns(pl.col("rmse") / 10).rename({"rmse": "ndcg@10"})
-    assert rf.gate(named, "ndcg@10", baseline="m0")["passed"].item()
+    assert rf.gate(named, "ndcg@10", baseline="m0", undecided="pass")["passed"].item()
     turned = {"higher_is_better": {"ndcg@10": False}}
-    assert not rf.gate(named, "ndcg@10", baseline="m0", **turned)["passed"].item()
+    assert not rf.gate(named, "ndcg@10", baseline="m0", undecided="pass", **turned)["passed"].item()
 
 
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
@@ -216,7 +221,7 @@ def test_a_boolean_column_has_the_range_of_hits():
     bought = pl.DataFrame({"model": ["a"] * 400 + ["b"] * 400, "user": [*range(400)] * 2})
     bought = bought.with_columns(bought=pl.col("user") < 399)
     options = {"baseline": "a", "higher_is_better": {"bought": True}}
-    assert rf.gate(bought, "bought", margin=0.01, strict=True, **options)["passed"].item()
+    assert rf.gate(bought, "bought", margin=0.01, **options)["passed"].item()
     looked = rf.compare(bought, "bought", test="sequential", **options)["note"].item()
     assert "normal" not in looked
 

@@ -11,21 +11,19 @@ from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, cast, get_args
 
 from rankframe._command import inputs, options
 from rankframe._command.inputs import Input
+from rankframe._comparison.trials import Undecided
 from rankframe._request import keywords
 
 _OWN = ("run", "truth", "metrics", "gates", "report")
-_GATE = ("metric", "baseline", "margin", "strict", "at_least", "at_most")
-#: The option of each floor, and its strict form.
-_FLOORS = {
-    "at_least": ("--fail-below", "--fail-unless-above"),
-    "at_most": ("--fail-above", "--fail-unless-below"),
-}
+_GATE = ("metric", "baseline", "margin", "at_least", "at_most", "interval", "undecided")
+#: The option of each floor.
+_FLOORS = {"at_least": "--fail-below", "at_most": "--fail-above"}
 #: Options of a command that keys replace, or that are for a person who looks at a terminal.
-_NO_KEYS = ("help", "metrics", "json", "wide", "form", "queries")
+_NO_KEYS = ("help", "metrics", "json", "wide", "form", "queries", "interval", "undecided")
 #: The keys that add each command.
 _ADDED_BY = {
     "evaluate": "no baseline and gates",
@@ -215,19 +213,31 @@ def _runs(key: Key) -> Iterator[str]:
 def _gates(keys: Mapping[str, Key]) -> Iterator[str]:
     """Write the gates, whose baseline is that of the call."""
     baseline = keys.get("baseline")
+    tested: dict[tuple[bool, object], Key] = {}  # how floors are tested, and the first gate of each
     for gate in keys["gates"].items if "gates" in keys else []:
         own = gate.table(_GATE)
         if "metric" not in own:
             msg = f"{gate.path}.metric: missing: name a metric, such as 'ndcg@10'"
             raise ValueError(msg)
         label, floors = own["metric"].text, [name for name in _FLOORS if name in own]
-        strict = "strict" in own and own["strict"].flag
+        undecided = own.get("undecided")
+        if undecided is not None:
+            choices = get_args(Undecided)
+            undecided.check(undecided.value in choices, f"one of {', '.join(choices)}")
+        interval = "interval" in own and own["interval"].flag
+        compares = not floors or "margin" in own or "baseline" in own
+        if undecided is not None and not (interval or compares):
+            msg = f"{undecided.path}: a floor compares the mean: add interval = true, or drop it"
+            raise ValueError(msg)
         for name in floors:
             own[name].check(own[name].is_number, "a number")
-            yield f"{_FLOORS[name][strict]}={label}:{own[name].text}"
-        if not floors or "margin" in own or "baseline" in own:
+            yield f"{_FLOORS[name]}={label}:{own[name].text}"
+        if floors:
+            tested.setdefault((interval, undecided.value if undecided and interval else None), gate)
+        if compares:
             margin = own["margin"].size if "margin" in own else "0"
-            option = "--fail-unless-not-worse" if strict else "--fail-if-worse"
+            passes = undecided is not None and undecided.value == "pass"
+            option = "--fail-if-worse" if passes else "--fail-unless-not-worse"
             yield f"{option}={label}:{margin}"
         other = own.get("baseline")
         if other is not None and baseline is None:
@@ -237,3 +247,12 @@ def _gates(keys: Mapping[str, Key]) -> Iterator[str]:
             msg = f"{other.path}: {other.text!r}, but {baseline.path} is {baseline.text!r}: "
             msg += "the gates of one file have one baseline"
             raise ValueError(msg)
+    if len(tested) > 1:
+        first, second, *_ = tested.values()
+        msg = (
+            f"{second.path}: interval and undecided are not as in {first.path}: the floors of one "
+        )
+        msg += "file have one of each"
+        raise ValueError(msg)
+    for interval, choice in tested:
+        yield from ["--interval"] * interval + [f"--undecided={choice}"] * (choice is not None)

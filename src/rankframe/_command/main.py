@@ -21,7 +21,7 @@ from rankframe._command.options import Gate, Run
 from rankframe._comparison import floors, gate, pair_tests, sentences, trials
 from rankframe._comparison.comparison import compare
 from rankframe._comparison.floors import Floor
-from rankframe._comparison.trials import Rule, Trial
+from rankframe._comparison.trials import Rule, Trial, Undecided
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
 from rankframe._report import facts, report
 from rankframe._request import keywords, labels, progress
@@ -85,12 +85,14 @@ _KEYWORD = re.compile(
 _OWN = "--run-user, --run-item, --truth-user and --truth-item"
 #: Patterns of advice for Python, and what the command has instead.
 _ADVICE = (
-    (r"^strict: ", "--fail-unless-not-worse: "),
     (
-        r"set the accepted loss, such as margin=0\.01.*",
-        "name the accepted loss after a colon, such as :0.01; --fail-below needs none",
+        r"pass the accepted loss, such as margin=\"1%\", or undecided=\"pass\" to fail.*",
+        "name it after a colon, such as :1%, or take --fail-if-worse",
     ),
-    (r"strict=False", "--fail-if-worse"),
+    (r"^undecided='fail': ", "--fail-unless-not-worse: "),
+    (r"(pass |or )undecided='pass'", r"\1--fail-if-worse"),
+    (r"undecided='pass' without", "--undecided pass without"),
+    (r"with interval=True", "with --interval"),
     (r"correction=None", "--correction none"),
     (r"\bat_least of", "--fail-below of"),
     (r"\bat_most of", "--fail-above of"),
@@ -378,7 +380,8 @@ def _show(
 ) -> None:
     """Print a comparison without the rows of floors, or these if nothing is compared."""
     if "baseline" not in result.columns:
-        text_tables.show(result.drop("note", "why"), wide=arguments.wide)
+        ends = [] if arguments.interval else ["ci_low", "ci_high"]
+        text_tables.show(result.drop("note", "why", *ends), wide=arguments.wide)
         return
     compared = result.filter(pl.col("baseline").is_not_null()).drop(floors.OPTIONS, strict=False)
     if not trial.rules:  # no comparison is gated
@@ -389,7 +392,8 @@ def _show(
     floored = result.filter(pl.any_horizontal(pl.col("^at_(least|most)$").is_not_null()))
     if len(floored):
         bounds = [name for name in floors.OPTIONS if floored[name].count()]
-        names = [*by[1:], "metric", by[0], "users", "mean", *bounds, "ci_low", "ci_high", "passed"]
+        names = [*by[1:], "metric", by[0], "users", "mean", *bounds]
+        names += [*(["ci_low", "ci_high"] if arguments.interval else []), "passed"]
         text_tables.show(floored.select(names), wide=arguments.wide)
 
 
@@ -398,7 +402,7 @@ def _outcome(result: pl.DataFrame, arguments: argparse.Namespace, by: Sequence[s
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
         text_tables.print_error(_why(row, arguments, by))
-    if gated["why"].str.starts_with("no interval").any():
+    if gated["why"].str.contains("^(no interval|cannot be judged)").any():
         return 2
     return int(not gated["passed"].all())
 
@@ -459,9 +463,9 @@ def _print_skipped(names: Sequence[str], why: str) -> None:
 def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
     """Read --fail-if-worse and --fail-unless-not-worse."""
     rules: dict[str, Rule] = {}
-    both: list[tuple[Gate, bool]] = [(condition, False) for condition in arguments.fail_if_worse]
-    both += [(condition, True) for condition in arguments.fail_unless_not_worse]
-    for (label, margin), strict in both:
+    both: list[tuple[Gate, Undecided]] = [(gate, "pass") for gate in arguments.fail_if_worse]
+    both += [(gate, "fail") for gate in arguments.fail_unless_not_worse]
+    for (label, margin), undecided in both:
         requested = labels.parse_metrics(_comparable(trec.spelled_out([label])), per_user=False)
         if trec.is_set(label):
             directions = pair_tests.directions_of(requested)
@@ -470,27 +474,35 @@ def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
             requested = [metric for metric in requested if metric.name not in without]
         names = [metric.name for metric in requested]
         if twice := [name for name in names if name in rules]:
-            msg = f"{twice[0]!r} has two gates: name it once in --fail-if-worse and its strict form"
+            msg = (
+                f"{twice[0]!r} has two gates: name it once, in --fail-if-worse or in "
+                "--fail-unless-not-worse"
+            )
             raise ValueError(msg)
         margins = dict.fromkeys(names, margin)
-        rules |= gate.rules_of(requested, margins, strict=names if strict else ())
+        rules |= gate.rules_of(requested, margins, undecided)
     return rules
 
 
 def _floors(arguments: argparse.Namespace) -> list[Floor]:
-    """Read --fail-below and --fail-above, and their strict forms."""
+    """Read --fail-below and --fail-above."""
     floored: list[Floor] = []
-    for option, strict, conditions in (
-        ("at_least", False, arguments.fail_below),
-        ("at_most", False, arguments.fail_above),
-        ("at_least", True, arguments.fail_unless_above),
-        ("at_most", True, arguments.fail_unless_below),
+    if arguments.undecided is not None and not arguments.interval:
+        msg = "--undecided without --interval: it is for floors whose interval decides"
+        raise ValueError(msg)
+    if arguments.interval and not (arguments.fail_below or arguments.fail_above):
+        msg = "--interval without a floor: name one in --fail-below or --fail-above"
+        raise ValueError(msg)
+    how = {"interval": arguments.interval, "strict": arguments.undecided != "pass"}
+    for option, conditions in (
+        ("at_least", arguments.fail_below),
+        ("at_most", arguments.fail_above),
     ):
         for label, amount in conditions:
             names = _comparable(trec.spelled_out([label]))
             requested = labels.parse_metrics(names, per_user=False)
             amounts = {metric.name: amount for metric in requested}
-            floored += floors.floors_of(requested, amounts, option, strict=strict)
+            floored += floors.floors_of(requested, amounts, option, **how)
     return floored
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 from rankframe._command import files, inputs, trec
 from rankframe._command.inputs import Input
 from rankframe._comparison import trials
-from rankframe._comparison.trials import Correction, Size, Test, Trial
+from rankframe._comparison.trials import Correction, Size, Test, Trial, Undecided
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
@@ -238,18 +238,23 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
         "users; one line on standard error explains why. The margin is the accepted loss, or a "
         "share of the baseline such as 1% (default: 0).",
     )
-    whole = "the whole interval of a system's mean is"
     gates = {
         "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin",
         "--fail-unless-not-worse": "fail unless a loss of the margin, > 0, is excluded",
-        "--fail-below": f"fail if {whole} below X, which may be the only run",
-        "--fail-above": f"fail if {whole} above X",
-        "--fail-unless-above": f"fail unless {whole} at or above X",
-        "--fail-unless-below": f"fail unless {whole} at or below X",
+        "--fail-below": "fail if a system's mean is below X, which may be the only run",
+        "--fail-above": "fail if a system's mean is above X",
     }
     for option, text in gates.items():
         value = "LABEL[:MARGIN]" if option.endswith("worse") else "LABEL:X"
         _add_repeated(gate, option, value, f"{text}; repeat for more")
+    undecided = "fail (default) unless the whole interval is within X, or pass unless it is beyond"
+    _add(
+        gate,
+        {
+            "--interval": (None, "compare the interval of the mean with X, not the mean"),
+            "--undecided": (get_args(Undecided), f"with --interval, {undecided}"),
+        },
+    )
     _add(_add_conventions(pairs), _JUDGED_ONLY)
     _add_provenance(_add_output(pairs))
     _add_files(pairs)
@@ -369,7 +374,8 @@ _COMPARE = (
 _RUN = (
     "Run what a TOML file describes: evaluate, or compare if it has baseline or gates, and write a "
     "report. Its keys are options as Python has them, such as relevant_at; run is a file, a list, "
-    "or a table of names and files; each of [[gates]] has metric, and margin, strict, at_least or "
+    "or a table of names and files; each of [[gates]] has metric, and margin, undecided, "
+    "at_least or "
     "at_most. Relative paths start at the folder of the file. "
 )
 _REPORT = (

@@ -641,6 +641,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
         metric.name for metric in values.requested if metric.over_users.epsilon is not None
     }
     margins = per_metric("margin", margin, [*names, *lists])
+    widths = {m.name: labels.traits_of(m).width for m in values.requested}
     for name, value in margins.items():
         bound = trials.bound_of(value)
         if bound is None or bound.size <= 0:
@@ -661,6 +662,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
                 f"the others, such as margin={{{names[0] if names else 'ndcg@10'!r}: {value!r}}}"
             )
             raise ValueError(msg)
+        trials.check_below_width("margin", name, bound, widths[name])
     return margins
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import losses, pair_tests, sentences, summaries
+from rankframe._comparison import losses, pair_tests, sentences, summaries, trials
 from rankframe._comparison.summaries import Sampled
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import system_metrics, user_columns
@@ -39,12 +39,26 @@ class Floor(NamedTuple):
     metric: str
     amount: float
     option: str
-    strict: bool
+    interval: bool = False  # whether the interval of the mean decides, or the mean
+    strict: bool = False  # whether the whole interval must be within the bound
 
     @property
     def is_least(self) -> bool:
         """Whether it bounds the mean from below."""
         return self.option == "at_least"
+
+    def decide(self, mean: float | None, note: str | None) -> tuple[bool, str]:
+        """Compare a mean with the bound, and say it."""
+        if mean is None:
+            return False, f"cannot be judged: {note or trials.NO_VALUE}"
+        beyond = self.amount - mean if self.is_least else mean - self.amount
+        digits = (f"{mean:.{number}g}" for number in range(4, 18))
+        text = next(digit for digit in digits if (float(digit) == self.amount) <= (beyond == 0))
+        fails = beyond > trials.NOTHING
+        low, side = ("low", "below") if self.is_least else ("high", "above")
+        passes = "high enough" if self.is_least else "low enough"
+        verdict = f"too {low}: the mean is" if fails else f"{passes}: the mean is"
+        return not fails, f"{verdict} {text}, {'' if fails else 'not '}{side} {self.amount:.10g}"
 
 
 def floors_of(
@@ -52,7 +66,8 @@ def floors_of(
     amounts: Mapping[str, float],
     option: str,
     *,
-    strict: bool,
+    interval: bool = False,
+    strict: bool = False,
 ) -> list[Floor]:
     """Read the bounds of ``at_least=`` or ``at_most=``."""
     floors: list[Floor] = []
@@ -71,7 +86,7 @@ def floors_of(
         if not metric.per_user and metric.over_users.epsilon is None:
             raise ValueError(labels.not_per_user(metric))
         traits = labels.traits_of(metric)
-        floor = Floor(metric.name, float(amount), option, strict)
+        floor = Floor(metric.name, float(amount), option, interval, strict)
         if amount > traits.greatest if floor.is_least else amount < traits.least:
             msg = (
                 f"{option} of {metric.name!r} is {amount!r}, which no mean reaches: its values are "
@@ -83,8 +98,10 @@ def floors_of(
 
 
 def means_of(values: Values, trial: Trial, floors: Sequence[Floor], verb: str) -> pl.LazyFrame:
-    """Plan the means, their intervals, and the tests of their bounds."""
-    summaries.check_trial(trial)
+    """Plan the means, and if these decide, their intervals and the tests of their bounds."""
+    interval = any(floor.interval for floor in floors)
+    if interval:
+        summaries.check_trial(trial)
     summaries.check_numbers(values)
     summaries.check_total(values, total=trial.total, least=2)
     schema = summaries.result_schema(verb, values, {**COLUMNS, **losses.COLUMNS})
@@ -96,7 +113,12 @@ def means_of(values: Values, trial: Trial, floors: Sequence[Floor], verb: str) -
         summaries.check_sizes(rows, values)
         if values.cluster is not None:
             user_columns.check_clusters(rows, values.cluster, names)
-        samples, summary = summaries.sampled(rows, of_floors, "t", total=trial.total)
+        samples: Sequence[Sampled | None]
+        if interval:
+            samples, summary = summaries.sampled(rows, of_floors, "t", total=trial.total)
+        else:
+            summary = summaries.descriptions(rows, of_floors, total=trial.total)
+            samples = [None] * summary.height
         tested: list[dict[str, Any]] = []
         for group, sampled in zip(summary.iter_rows(named=True), samples, strict=True):
             metric = metrics[group["metric"]]
@@ -125,19 +147,22 @@ def _limits(metric: RequestedMetric, dtype: pl.DataType) -> tuple[float, float]:
 
 def _row(
     group: Mapping[str, Any],
-    sampled: Sampled,
+    sampled: Sampled | None,
     floor: Floor,
     limits: tuple[float, float],
     trial: Trial,
     epsilon: float | None,
 ) -> dict[str, Any]:
+    notes = [] if sampled is None else sampled.notes
+    if sampled is None and group["num_missed"]:
+        notes = sentences.notes_of_missed(group["num_missed"], group["users"])
     return {
         **group,
         "num_left_out": group["undefined"],
         "users": group["users"] - group["undefined"],
         **_amounts(floor),
-        "note": "; ".join([*sampled.notes, *_notes_of_undefined(group)]) or None,
-        **_tested(sampled.sample, limits, floor, trial, epsilon),
+        "note": "; ".join([*notes, *_notes_of_undefined(group)]) or None,
+        **({} if sampled is None else _tested(sampled.sample, limits, floor, trial, epsilon)),
     }
 
 
@@ -169,7 +194,7 @@ def _without_users(
                 "metric": floor.metric,
                 "users": 0,
                 "num_left_out": 0,
-                "note": "no user has a value",
+                "note": trials.NO_VALUE,
                 **_amounts(floor),
             }
 

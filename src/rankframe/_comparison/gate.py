@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import isnan, nan
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack, get_args
 
 import polars as pl
 
@@ -19,7 +19,7 @@ from rankframe._comparison import (
     trials,
 )
 from rankframe._comparison.floors import Floor
-from rankframe._comparison.trials import Correction, Margin, Rule, Size, Test, Trial
+from rankframe._comparison.trials import Correction, Margin, Rule, Size, Test, Trial, Undecided
 from rankframe._evaluation import system_metrics
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels, parameters
@@ -40,7 +40,8 @@ def gate(
     margin: Margin = 0.0,
     at_least: float | Mapping[str, float] | None = None,
     at_most: float | Mapping[str, float] | None = None,
-    strict: bool = False,
+    interval: bool = False,
+    undecided: Undecided = "fail",
     total: bool = False,
     test: Test = "t",
     correction: Correction | None = "holm",
@@ -74,24 +75,28 @@ def gate(
     baseline
         The system that the others are compared with.
     margin
-        The accepted loss, ≥ 0, on the scale of the metric, or a share of the baseline's values such
-        as ``"1%"`` (with ``test="t"``): one for all metrics, or a mapping such as ``{"ndcg@10":
-        0.01}``; metrics missing from the mapping have 0, or are not compared if they have a floor.
+        The accepted loss on the scale of the metric, below the width of its range, or a share of
+        the baseline's values such as ``"1%"`` (with ``test="t"``): one for all metrics, or a
+        mapping such as ``{"ndcg@10": 0.01}``; metrics missing from the mapping have 0, or are not
+        compared if they have a floor.
     at_least
         A floor: the least accepted mean of every system, the baseline included, such as 0.9, or a
-        mapping such as ``{"recall@3": 0.9}``. Floors need no baseline, no
-        column of systems, and no direction.
+        mapping such as ``{"recall@3": 0.9}``. The mean itself is compared. Floors need no baseline,
+        no column of systems, no direction, and no SciPy.
     at_most
         The greatest accepted mean, likewise.
-    strict
-        False: fail if the whole interval is beyond the margin (or floor), so the system is worse,
-        or if there is no interval. True: pass only if a loss of the margin, which must be > 0, is
-        excluded (or the interval reaches the floor), so what is undecided fails.
+    interval
+        True: the interval of the mean is compared with the floor, not the mean itself.
+    undecided
+        ``"fail"``: pass only if a loss of the margin, which must be > 0, is excluded (or, with
+        ``interval``, the whole interval reaches the floor). ``"pass"``: fail only if the whole
+        interval is beyond the margin (or floor), so the system is worse, or if there is none.
     total
         Add the decision over all segments, with null in the segment columns.
     test
-        The test whose interval decides; the notes of ``rf.compare`` describe the tests. Floors have
-        Student's t, or the exact binomial test if all values are 0 or 1.
+        The test that decides: ``"t"``, ``"bootstrap"``, ``"max_t"`` or ``"sequential"``; the notes
+        of ``rf.compare`` describe them. The intervals of floors have Student's t, or the exact
+        binomial test if all values are 0 or 1.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
         ``"bh"`` (Benjamini and Hochberg), or None. Tests of all systems at once have one of their
@@ -120,34 +125,37 @@ def gate(
         ``num_left_out`` and ``note`` as in ``compare`` (of a floor, users with a value and without
         one, whom ``note`` names from 5% on, and else ``note`` as in ``summarize``); with a baseline
         ``margin`` and ``difference``, with floors ``mean``, ``at_least`` and ``at_most``; the
-        interval ``ci_low`` to ``ci_high`` of the difference or the mean, ``passed`` (Boolean, never
-        null), and ``why``, which begins with "worse", "not worse", "undecided", "no interval", or
-        for a floor "too low", "high enough", "too high" or "low enough", and says what decided.
+        interval ``ci_low`` to ``ci_high`` of the difference or, with ``interval``, the mean;
+        ``passed`` (Boolean, never null), and ``why``, which begins with "worse", "not worse",
+        "undecided", "no interval", "cannot be judged", or for a floor "too low", "high enough",
+        "too high" or "low enough", and says what decided.
 
     Raises
     ------
     ValueError
         If ``margin`` or a floor names a metric that is not requested, a metric has neither a
-        baseline nor a floor, no value reaches a floor, or a metric cannot be decided: neither
+        baseline nor a floor, no value reaches a floor or a margin, or a metric cannot be decided:
+        neither
         direction is better, it is a single number for all lists, which has no interval of a
         difference, or it is a geometric mean with a margin (its ratio is tested, not its
-        difference). If floors alone have a ``margin``, ``paired=False`` or a ``test`` other than
-        ``"t"``, or are combined with ``"sequential"``. If ``strict`` has a baseline and a margin of
-        0 (a system that equals the baseline would pass with probability (1 − confidence)/2 only),
-        or a test other than ``"t"`` and ``"bootstrap"``. If ``"mcnemar"`` or ``"sequential"`` have
-        a margin > 0, for which their p-values cannot be corrected: with ``correction=None``, their
-        intervals decide. If ``confidence`` is below 0.5.
+        difference). If floors alone have an option that does not decide: a ``margin``,
+        ``paired=False``, a ``test`` other than ``"t"``, or without ``interval`` another
+        ``confidence`` or ``undecided="pass"``. If a floor is combined with ``"sequential"``. If
+        ``undecided="fail"`` has a baseline and a margin of 0 (a system that equals the baseline
+        would pass with probability (1 − confidence)/2 only), or a test other than ``"t"`` and
+        ``"bootstrap"``. If ``"sequential"`` has a margin > 0, for which its p-values cannot be
+        corrected: with ``correction=None``, its intervals decide. If ``confidence`` is below 0.5.
 
     Notes
     -----
-    By default, the p-value that the system is worse than the margin is corrected for all decisions
-    of the call, and compared with (1 − confidence)/2: with several decisions, an interval beyond
+    With ``undecided="pass"``, the p-value that the system is worse than the margin is corrected for
+    all decisions of the call, and compared with (1 − confidence)/2: with several decisions, an interval beyond
     the margin may be undecided, and ``why`` has the p-value. So all systems as good as the
     baseline, in all segments and metrics, pass with probability 0.975 or more (confidence 0.95,
-    Holm). The intervals of ``"max_t"`` and ``"tukey"``, which cover all differences at once, decide
-    without a p-value. A system is only known not to be worse with ``strict``.
+    Holm). The intervals of ``"max_t"``, which cover all differences at once, decide
+    without a p-value. A system is only known not to be worse with ``undecided="fail"``.
 
-    With ``strict``, every row must pass, so no correction is needed: if a system is worse by the
+    By default, every row must pass, so no correction is needed: if a system is worse by the
     margin or more in any row, that row passes with a probability of (1 − confidence)/2 or less;
     about so where Student's t decides, as of any mean. The one-sided p-value that the loss is below
     the margin must be below (1 − confidence)/2. Student's t and the bootstrap cannot be trusted
@@ -166,9 +174,9 @@ def gate(
     users who lose decides, the baseline's mean has its lower bound, and each of the two half of the
     probability.
 
-    If all users differ by the same amount, such as 0, there is no spread: by default, the interval
-    is that amount, and the sign test, p = 1/2ⁿ of n users, decides that it is worse. Means without
-    spread have exact intervals of the same kind: of n users with the
+    If all users differ by the same amount, such as 0, there is no spread: with
+    ``undecided="pass"``, the interval is that amount, and the sign test, p = 1/2ⁿ of n users,
+    decides that it is worse. Means without spread have exact intervals of the same kind: of n users with the
     value x, at most the share u = 1 − ((1 − confidence)/2)^(1/n) may have less, so the mean is at
     least x − u · (x − least value). Without an interval, as with no users or one, nothing is known,
     and a system fails, also in a segment without a user. C. J. Clopper and E. S. Pearson,
@@ -182,7 +190,7 @@ def gate(
     ...     for name, of_users in ranks.items()
     ... }
     >>> truth = pl.DataFrame({"user": [*"abcd"], "item": [7] * 4})
-    >>> decided = rf.gate(runs, "rr", truth=truth, baseline="old", margin=0.01)
+    >>> decided = rf.gate(runs, "rr", truth=truth, baseline="old", margin=0.01, undecided="pass")
     >>> decided.select("model", "margin", "difference", "passed", "why")
     shape: (2, 5)
     ┌───────┬────────┬────────────┬────────┬─────────────────────────────┐
@@ -195,19 +203,20 @@ def gate(
     └───────┴────────┴────────────┴────────┴─────────────────────────────┘
     >>> rf.gate(runs["new"], "hit@2", truth=truth, at_least=0.9).select("mean", "passed", "why")
     shape: (1, 3)
-    ┌──────┬────────┬────────────────────────────┐
-    │ mean ┆ passed ┆ why                        │
-    │ ---  ┆ ---    ┆ ---                        │
-    │ f64  ┆ bool   ┆ str                        │
-    ╞══════╪════════╪════════════════════════════╡
-    │ 0.5  ┆ true   ┆ undecided: 0.9 in interval │
-    └──────┴────────┴────────────────────────────┘
+    ┌──────┬────────┬─────────────────────────────────────┐
+    │ mean ┆ passed ┆ why                                 │
+    │ ---  ┆ ---    ┆ ---                                 │
+    │ f64  ┆ bool   ┆ str                                 │
+    ╞══════╪════════╪═════════════════════════════════════╡
+    │ 0.5  ┆ false  ┆ too low: the mean is 0.5, below 0.9 │
+    └──────┴────────┴─────────────────────────────────────┘
     """
     trial = Trial(
         *(baseline, test, correction, confidence, None, None, resamples, seed, cluster, total),
         paired=paired,
     )
-    keywords.check_flag("strict", strict)
+    keywords.check_flag("interval", interval)
+    keywords.check_choice("undecided", undecided, get_args(Undecided))
     frame, by = run_dicts.as_frame(frame, by)
     if baseline is None and at_least is None and at_most is None:
         msg = (
@@ -215,11 +224,23 @@ def gate(
             "at_least= or at_most="
         )
         raise ValueError(msg)
+    if interval and at_least is None and at_most is None:
+        msg = "interval=True without a floor: name one in at_least= or at_most="
+        raise ValueError(msg)
     if baseline is None:
-        _check_floors(trial._replace(margin=margin), compares=False)
+        plain = trial._replace(margin=margin)
+        _check_floors(plain, compares=False, interval=interval, undecided=undecided)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     amounts = {"at_least": at_least, "at_most": at_most}
-    describe = partial(_decisions, trial=trial, margin=margin, amounts=amounts, strict=strict)
+    options_of_floors = {"interval": interval, "strict": undecided == "fail"}
+    describe = partial(
+        _decisions,
+        trial=trial,
+        margin=margin,
+        amounts=amounts,
+        how=options_of_floors,
+        undecided=undecided,
+    )
     return summaries.described(frame, question, describe)
 
 
@@ -227,7 +248,13 @@ _DECIDED = {"passed": pl.Boolean, "why": pl.String}
 
 
 def _decisions(
-    values: Values, *, trial: Trial, margin: Margin, amounts: Mapping[str, Any], strict: bool
+    values: Values,
+    *,
+    trial: Trial,
+    margin: Margin,
+    amounts: Mapping[str, Any],
+    how: Mapping[str, bool],
+    undecided: Undecided,
 ) -> pl.LazyFrame:
     """Decide by the margin and the floors of each metric."""
     lists = [] if values.of_lists is None else values.of_lists.requested
@@ -236,13 +263,13 @@ def _decisions(
     floored: list[Floor] = []
     for option in floors.OPTIONS:
         of_option = comparison.per_metric(option, amounts[option], names)
-        floored += floors.floors_of(requested, of_option, option, strict=strict)
+        floored += floors.floors_of(requested, of_option, option, **how)
     with_floor = {floor.metric for floor in floored}
     margins = comparison.per_metric("margin", margin, names)
     gated = [] if trial.baseline is None else requested
     if isinstance(margin, Mapping):
         gated = [m for m in gated if m.name in margins or m.name not in with_floor]
-    rules = rules_of(gated, margins, strict=names if strict else ())
+    rules = rules_of(gated, margins, undecided)
     for name in names:
         if name not in rules and name not in with_floor:
             msg = (
@@ -253,7 +280,8 @@ def _decisions(
     of_rules = ["margin", "difference"] if rules else []
     of_floors = [name for name in floors.OPTIONS if amounts[name] is not None]
     columns = ["baseline"] * bool(rules) + ["users", "num_left_out", *of_rules]
-    columns += ["mean"] * bool(floored) + of_floors + ["note", "ci_low", "ci_high"]
+    columns += ["mean"] * bool(floored) + of_floors + ["note"]
+    columns += ["ci_low", "ci_high"] if rules or how["interval"] else []
     gated = [m for m in values.requested if m.name in rules]
     compared = values._replace(requested=gated) if rules else None
     decided = decisions_of(compared, values, trial._replace(rules=rules), floored)
@@ -281,7 +309,7 @@ def compare_and_decide(
 
 
 def rules_of(
-    requested: Sequence[RequestedMetric], margins: Mapping[str, Size], *, strict: Sequence[str]
+    requested: Sequence[RequestedMetric], margins: Mapping[str, Size], undecided: Undecided
 ) -> dict[str, Rule]:
     """Read the rule of each metric; one that is not in ``margins`` has the margin 0."""
     rules: dict[str, Rule] = {}
@@ -306,27 +334,26 @@ def rules_of(
                 f"margin: metric {metric.name!r} is a geometric mean, whose ratio is tested: set 0"
             )
             raise ValueError(msg)
-        if metric.name in strict:
-            _check_strict(metric, bound.size)
-        rules[metric.name] = Rule(
-            bound.size, metric.name in strict, higher_is_better, bound.relative
-        )
+        trials.check_below_width("margin", metric.name, bound, labels.traits_of(metric).width)
+        if undecided == "fail":
+            _check_margin(metric, bound.size)
+        rules[metric.name] = Rule(bound.size, undecided == "fail", higher_is_better, bound.relative)
     return rules
 
 
-def _check_strict(metric: RequestedMetric, margin: float) -> None:
+def _check_margin(metric: RequestedMetric, margin: float) -> None:
     """Check that a system may pass though it is not better than the baseline."""
     if metric.over_users.epsilon is not None:
         msg = (
-            f"strict: metric {metric.name!r} is a geometric mean, whose ratio is tested, so no "
-            "margin bounds its loss: gate it with strict=False, or gate another metric"
+            f"metric {metric.name!r} is a geometric mean, whose ratio is tested, so no margin "
+            "bounds its loss: pass undecided='pass', or gate another metric"
         )
         raise ValueError(msg)
     if not margin:
         msg = (
-            f"strict: metric {metric.name!r} has the margin 0, with which a system that equals the "
-            "baseline passes in 2.5% of cases only: set the accepted loss, such as margin=0.01, or "
-            "leave out baseline= for a floor, which needs no margin"
+            f"metric {metric.name!r} has no margin, and without one a system that equals the "
+            'baseline passes in 2.5% of cases only: pass the accepted loss, such as margin="1%", '
+            'or undecided="pass" to fail only what is shown to be worse'
         )
         raise ValueError(msg)
 
@@ -341,7 +368,7 @@ def decisions_of(
     """Add decisions to a comparison, and rows of floors; a metric without a rule has no gate."""
     _check_test(trial)
     if floored:
-        _check_floors(trial, compares=compared is not None)
+        _check_floors(trial, compares=compared is not None, interval=floored[0].interval)
     added: dict[str, Any] = ({"margin": pl.Float64} if compared else {}) | _DECIDED
     summaries.result_schema(verb, values, dict(added))
     parts: list[pl.LazyFrame] = []
@@ -352,8 +379,9 @@ def decisions_of(
     both = pl.concat(parts, how="diagonal")
     types = both.collect_schema()
     schema: dict[str, Any] = {n: types[n] for n in types if n not in losses.COLUMNS}
-    strict = any(floor.strict for floor in floored)
-    decide = partial(_with_decisions, trial=trial, strict=strict, columns=[*schema, *added])
+    decide = partial(
+        _with_decisions, trial=trial, floor=next(iter(floored), None), columns=[*schema, *added]
+    )
     return both.map_batches(decide, schema=schema | added)
 
 
@@ -367,14 +395,17 @@ def _check_test(trial: Trial) -> None:
         )
         raise ValueError(msg)
     test, rules = trial.test, trial.rules
+    if rules and test not in trials.OF_GATES:
+        msg = f"test={test!r} decides no gate: take one of {', '.join(map(repr, trials.OF_GATES))}"
+        raise ValueError(msg)
     if test != "t" and (shares := [rule for rule in rules.values() if rule.relative]):
         share = trials.Bound(shares[0].margin, relative=True)
         msg = f"margin={str(share)!r}: a share of the baseline takes test='t', not {test!r}"
         raise ValueError(msg)
     if test not in trials.OF_MARGINS and any(rule.strict for rule in rules.values()):
         msg = (
-            f"strict: test={test!r} has an interval, but no p-value of a loss of the margin: "
-            f"take one of {', '.join(map(repr, trials.OF_MARGINS))}, or strict=False"
+            f"undecided='fail': test={test!r} has an interval, but no p-value of a loss of the "
+            f"margin: take one of {', '.join(map(repr, trials.OF_MARGINS))}, or undecided='pass'"
         )
         raise ValueError(msg)
     if trial.correction is None or test not in trials.OF_TWO_SIDES:
@@ -387,15 +418,20 @@ def _check_test(trial: Trial) -> None:
         raise ValueError(msg)
 
 
-def _check_floors(trial: Trial, *, compares: bool) -> None:
-    """Check that no option is lost on floors, whose means have Student's t."""
+def _check_floors(
+    trial: Trial, *, compares: bool, interval: bool, undecided: Undecided = "fail"
+) -> None:
+    """Check that no option is lost on floors, whose means are compared, or have Student's t."""
     lost = ["paired=False"] * (not trial.paired) + [f"margin={trial.margin!r}"] * bool(trial.margin)
     lost += [f"test={trial.test!r}"] * (trial.test != "t")
+    cure = "leave it out, or name a baseline= to compare with"
+    if not lost and not interval:
+        lost = ["undecided='pass'"] * (undecided == "pass")
+        lost += [f"confidence={trial.confidence!r}"] * (trial.confidence != Trial().confidence)
+        cure = "leave it out, or test the floor by the interval with interval=True"
     if lost and not compares:
-        msg = (
-            f"{lost[0]} without a baseline: a floor tests the mean of each system by Student's t: "
-            "leave it out, or name a baseline= to compare with"
-        )
+        how = "tests the mean of each system by Student's t" if interval else "compares the means"
+        msg = f"{lost[0]} without a baseline: a floor {how}: {cure}"
         raise ValueError(msg)
     if trial.test == "sequential":
         msg = (
@@ -411,15 +447,15 @@ class Case(NamedTuple):
     row: Mapping[str, Any]
     bound: float
     higher_is_better: bool
-    strict: bool
+    is_shown: bool  # whether it passes only if it is shown to be within the bound
     words: tuple[str, str]
     relative: bool = False  # the bound and the interval are shares
 
 
 def _with_decisions(
-    table: pl.DataFrame, *, trial: Trial, strict: bool, columns: Sequence[str]
+    table: pl.DataFrame, *, trial: Trial, floor: Floor | None, columns: Sequence[str]
 ) -> pl.DataFrame:
-    """Decide the rows of rules, and those of floors, which are ``strict`` or not."""
+    """Decide the rows of rules, and those of floors, as the ``floor`` of the call does."""
     bounded = pl.col("ci_low").is_null() & pl.col(losses.LOW).is_not_null()
     note = pl.col("note").str.replace(f"^{pair_tests.NO_BOUND}(; )?", "").replace("", None)
     table = table.with_columns(
@@ -430,9 +466,16 @@ def _with_decisions(
     places: list[int] = []
     cases: list[Case] = []
     margins: list[float | None] = [None] * table.height
+    passed: list[bool | None] = [None] * table.height
+    why: list[str | None] = ["no gate"] * table.height
     for place, row in enumerate(table.iter_rows(named=True)):
-        if any(row.get(name) is not None for name in floors.OPTIONS):
-            cases.append(_of_floor(row, strict=strict))
+        option = next((name for name in floors.OPTIONS if row.get(name) is not None), None)
+        if option is not None and floor is not None:
+            of_row = floor._replace(amount=row[option], option=option)
+            if not floor.interval:
+                passed[place], why[place] = of_row.decide(row["mean"], row["note"])
+                continue
+            cases.append(_of_floor(row, of_row))
         elif rule := trial.rules.get(row["metric"]):
             cases.append(_of_rule(row, rule))
             margins[place] = rule.margin
@@ -442,9 +485,8 @@ def _with_decisions(
         else:
             continue
         places.append(place)
-    passed: list[bool | None] = [None] * table.height
-    why: list[str | None] = ["no gate"] * table.height
-    for place, decision in zip(places, decide(cases, trial), strict=True):
+    decided = decide(cases, trial) if cases else []
+    for place, decision in zip(places, decided, strict=True):
         passed[place], why[place] = decision
     return table.with_columns(
         pl.Series("margin", margins, pl.Float64),
@@ -473,14 +515,13 @@ def _shares(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"ci_low": None, "ci_high": None, losses.P_WITHIN: None, "note": why}
 
 
-def _of_floor(row: Mapping[str, Any], *, strict: bool) -> Case:
-    if (amount := row.get("at_least")) is not None:
-        return Case(row, amount, True, strict, ("too low", "high enough"))  # noqa: FBT003
-    return Case(row, row["at_most"], False, strict, ("too high", "low enough"))  # noqa: FBT003
+def _of_floor(row: Mapping[str, Any], floor: Floor) -> Case:
+    words = ("too low", "high enough") if floor.is_least else ("too high", "low enough")
+    return Case(row, floor.amount, floor.is_least, floor.strict, words)
 
 
 def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
-    """Decide each case, and say why; p-values of those that are not strict are corrected."""
+    """Decide each case, and say why; p-values of those that undecided passes are corrected."""
     import numpy as np
 
     from rankframe._comparison import statistics
@@ -489,7 +530,7 @@ def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
     p = np.full(len(cases), nan)
     for place, case in enumerate(cases):
         by_sign = case.row[losses.EVIDENCE] == trials.ALL_DIFFER_ALIKE  # has no interval of a test
-        if (correction is not None or by_sign) and not case.strict:
+        if (correction is not None or by_sign) and not case.is_shown:
             p[place] = case.row[losses.P_BEYOND]  # NaN for None
     number = int((p == p).sum())
     after = ""
@@ -498,12 +539,12 @@ def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
     tail = trial.alpha / 2
     adjusted = statistics.corrected(p, correction).tolist()
     return [
-        _decide_strictly(case, tail) if case.strict else _decide(case, value, tail, after)
+        _decide_by_evidence(case, tail) if case.is_shown else _decide(case, value, tail, after)
         for case, value in zip(cases, adjusted, strict=True)
     ]
 
 
-def _decide_strictly(case: Case, tail: float) -> tuple[bool, str]:
+def _decide_by_evidence(case: Case, tail: float) -> tuple[bool, str]:
     """Pass only what is within the bound."""
     p, evidence = case.row[losses.P_WITHIN], case.row[losses.EVIDENCE]
     beyond, within, where = _of_interval(case)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs
+from rankframe._comparison import comparison, summaries, system_pairs, trials
 from rankframe._comparison.system_pairs import Pair
-from rankframe._comparison.trials import Trial
+from rankframe._comparison.trials import Bound, Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import StatisticsOptions
@@ -164,6 +164,10 @@ def _amounts(values: Values, more_than: float | Mapping[str, float]) -> dict[str
         if not (keywords.is_number(amount) and 0 <= amount < inf):
             msg = f"more_than of {name!r} must be a finite number ≥ 0, not {amount!r}"
             raise ValueError(msg)
+    for metric in values.requested:
+        width = labels.traits_of(metric).width
+        bound = Bound(float(amounts[metric.name]))
+        trials.check_below_width("more_than", metric.name, bound, width, f"{width / 20:g}")
     return {name: float(amount) for name, amount in amounts.items()}
 
 

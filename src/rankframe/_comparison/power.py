@@ -13,7 +13,7 @@ from rankframe._comparison import comparison, summaries, system_pairs, trials
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords
+from rankframe._request import keywords, labels
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
@@ -155,6 +155,10 @@ def plan_of(
     _check_power(power, trial.confidence)
     differences = comparison.per_metric("difference", difference, values.names_per_user)
     wanted = {name: _read_wanted(name, value) for name, value in differences.items()}
+    for metric in values.requested:
+        if (bound := wanted.get(metric.name)) is not None:
+            width = labels.traits_of(metric).width
+            trials.check_below_width("difference", metric.name, bound, width)
     summaries.check_packages()
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:

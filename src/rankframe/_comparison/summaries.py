@@ -350,15 +350,21 @@ def sampled(
     by = values.by
     rows = rows.sort(*by, values.user)
     samples = _samples(rows, values, by, method, pooled=False)
-    summary = _describe(rows, values, by)
     if total:
-        whole = group_means.total_by(by)
-        samples += _samples(rows, values, whole, method, pooled=True)
-        totals = _describe(rows, values, whole).join(
-            _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
-        )
-        summary = pl.concat([summary, totals], how="diagonal")
-    return samples, summary
+        samples += _samples(rows, values, group_means.total_by(by), method, pooled=True)
+    return samples, descriptions(rows, values, total=total)
+
+
+def descriptions(rows: pl.DataFrame, values: Values, *, total: bool) -> pl.DataFrame:
+    """Describe each group and metric in a row, without intervals."""
+    summary = _describe(rows, values, values.by)
+    if not total:
+        return summary
+    whole = group_means.total_by(values.by)
+    totals = _describe(rows, values, whole).join(
+        _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
+    )
+    return pl.concat([summary, totals], how="diagonal")
 
 
 def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resampling) -> Outcome:

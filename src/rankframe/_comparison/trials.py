@@ -27,6 +27,8 @@ Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
 #: A number on the scale of the metric, or a share of the baseline's values such as ``"1%"``.
 Size: TypeAlias = float | str
 Margin: TypeAlias = Size | Mapping[str, Size]
+#: What becomes of a system that is neither shown to be worse nor shown not to be.
+Undecided: TypeAlias = Literal["fail", "pass"]
 
 #: Tests of all systems at once, which have their own correction.
 JOINT_TESTS = ("tukey", "max_t", "friedman")
@@ -40,6 +42,8 @@ OF_MARGIN = ("p_equivalent", "p_not_worse")
 OF_MEANS = ("t", "randomization", "bootstrap")
 #: Tests that take a margin: flipped signs test symmetry about it, not the mean.
 OF_MARGINS = ("t", "bootstrap")
+#: Tests whose interval or p-value decides a gate; the others would have Student's interval.
+OF_GATES = (*OF_MARGINS, "max_t", "sequential")
 #: Tests with intervals of their own for a single pair; the other ones have Student's.
 OF_TWO_SIDES = ("mcnemar", "sequential")
 #: Why there is no interval though the differences are known.
@@ -77,6 +81,18 @@ def bound_of(size: object) -> Bound | None:
         except ValueError:
             return None
     return Bound(float(size), relative) if keywords.is_number(size) and isfinite(size) else None
+
+
+def check_below_width(
+    option: str, name: str, bound: Bound, width: float, cure: str = "'5%', a share of the baseline"
+) -> None:
+    """Check that a size is not as large as the greatest difference of a metric's values."""
+    if isfinite(width) and not bound.relative and bound.size >= width:
+        msg = (
+            f"{option} of {name!r} is {bound}, but no two values differ by more than {width:.10g}: "
+            f"take a smaller one, such as {cure}"
+        )
+        raise ValueError(msg)
 
 
 class Rule(NamedTuple):
