@@ -909,6 +909,6 @@ def test_a_relative_margin_takes_the_weighted_mean_of_the_baseline():
         pl.DataFrame({"model": m, "user": range(10), "ndcg@10": [x - less for x in old]})
         for m, less in (("old", 0.0), ("new", 0.04))
     ).with_columns(w=pl.when(pl.col("user") == 0).then(91.0).otherwise(1.0))
-    decided = rf.gate(values, "ndcg@10", baseline="old", margin="8%", weights="w")
+    decided = gate(values, "ndcg@10", baseline="old", margin="8%", weights="w")
     assert decided["margin"].item() == pytest.approx(0.08 * 0.828)
     assert decided["passed"].item()

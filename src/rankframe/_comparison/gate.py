@@ -149,11 +149,11 @@ def gate(
     Notes
     -----
     With ``undecided="pass"``, the p-value that the system is worse than the margin is corrected for
-    all decisions of the call, and compared with (1 − confidence)/2: with several decisions, an interval beyond
-    the margin may be undecided, and ``why`` has the p-value. So all systems as good as the
-    baseline, in all segments and metrics, pass with probability 0.975 or more (confidence 0.95,
-    Holm). The intervals of ``"max_t"``, which cover all differences at once, decide
-    without a p-value. A system is only known not to be worse with ``undecided="fail"``.
+    all decisions of the call, and compared with (1 − confidence)/2: with several decisions, an
+    interval beyond the margin may be undecided, and ``why`` has the p-value. So all systems as good
+    as the baseline, in all segments and metrics, pass with probability 0.975 or more (confidence
+    0.95, Holm). The intervals of ``"max_t"``, which cover all differences at once, decide without a
+    p-value. A system is only known not to be worse with ``undecided="fail"``.
 
     By default, every row must pass, so no correction is needed: if a system is worse by the
     margin or more in any row, that row passes with a probability of (1 − confidence)/2 or less;
@@ -176,11 +176,11 @@ def gate(
 
     If all users differ by the same amount, such as 0, there is no spread: with
     ``undecided="pass"``, the interval is that amount, and the sign test, p = 1/2ⁿ of n users,
-    decides that it is worse. Means without spread have exact intervals of the same kind: of n users with the
-    value x, at most the share u = 1 − ((1 − confidence)/2)^(1/n) may have less, so the mean is at
-    least x − u · (x − least value). Without an interval, as with no users or one, nothing is known,
-    and a system fails, also in a segment without a user. C. J. Clopper and E. S. Pearson,
-    *Biometrika* 26, 1934; E. L. Korn and B. I. Graubard, *Survey Methodology* 24, 1998.
+    decides that it is worse. Means without spread have exact intervals of the same kind: of n users
+    with the value x, at most the share u = 1 − ((1 − confidence)/2)^(1/n) may have less, so the
+    mean is at least x − u · (x − least value). Without an interval, as with no users or one,
+    nothing is known, and a system fails, also in a segment without a user. C. J. Clopper and E. S.
+    Pearson, *Biometrika* 26, 1934; E. L. Korn and B. I. Graubard, *Survey Methodology* 24, 1998.
 
     Examples
     --------
@@ -201,15 +201,9 @@ def gate(
     │ new   ┆ 0.01   ┆ -0.458333  ┆ false  ┆ worse: interval below -0.01 │
     │ same  ┆ 0.01   ┆ 0.0        ┆ true   ┆ not worse: no user differs  │
     └───────┴────────┴────────────┴────────┴─────────────────────────────┘
-    >>> rf.gate(runs["new"], "hit@2", truth=truth, at_least=0.9).select("mean", "passed", "why")
-    shape: (1, 3)
-    ┌──────┬────────┬─────────────────────────────────────┐
-    │ mean ┆ passed ┆ why                                 │
-    │ ---  ┆ ---    ┆ ---                                 │
-    │ f64  ┆ bool   ┆ str                                 │
-    ╞══════╪════════╪═════════════════════════════════════╡
-    │ 0.5  ┆ false  ┆ too low: the mean is 0.5, below 0.9 │
-    └──────┴────────┴─────────────────────────────────────┘
+    >>> floor = rf.gate(runs["new"], "hit@2", truth=truth, at_least=0.9)
+    >>> floor.select("mean", "passed", "why").row(0)
+    (0.5, False, 'too low: the mean is 0.5, below 0.9')
     """
     trial = Trial(
         *(baseline, test, correction, confidence, None, None, resamples, seed, cluster, total),
