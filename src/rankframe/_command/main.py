@@ -463,8 +463,11 @@ def _print_skipped(names: Sequence[str], why: str) -> None:
 def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
     """Read --fail-if-worse and --fail-unless-not-worse."""
     rules: dict[str, Rule] = {}
-    both: list[tuple[Gate, Undecided]] = [(gate, "pass") for gate in arguments.fail_if_worse]
-    both += [(gate, "fail") for gate in arguments.fail_unless_not_worse]
+    conditions: Sequence[tuple[Sequence[Gate], Undecided]] = (
+        (arguments.fail_if_worse, "pass"),
+        (arguments.fail_unless_not_worse, "fail"),
+    )
+    both = [(gated, undecided) for gates, undecided in conditions for gated in gates]
     for (label, margin), undecided in both:
         requested = labels.parse_metrics(_comparable(trec.spelled_out([label])), per_user=False)
         if trec.is_set(label):
