@@ -85,7 +85,14 @@ class RankFrame(Generic[FrameT]):
         relevant_at: float | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
-    def from_lists(self, /, *, truth: str | None = ..., **columns: Unpack[Columns]) -> FrameT: ...
+    def from_lists(
+        self,
+        /,
+        *,
+        truth: str | None = ...,
+        by: str | Sequence[str] | None = ...,
+        **columns: Unpack[Columns],
+    ) -> FrameT: ...
     def check(
         self,
         /,

@@ -526,3 +526,16 @@ def test_leakage_knows_folds_and_types():
     assert "no column 't' for time=; it has 'user', 'item'" in row(found, "truth", "unreadable")[2]
     with pytest.raises(ValueError, match="time='t' compares the truth with past events: pass hist"):
         rf.health(LISTED, truth=TESTED, time="t")
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_problems_come_first(lazy):
+    run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "A"], "rank": [1, 3, 1]})
+    truth = pl.DataFrame({"user": [1, 3], "item": ["a", "b"]})
+    found = rf.health(run.lazy() if lazy else run, truth=truth, k=1).lazy().collect()
+    sizes = pl.col("what").str.contains("^(rows|users|items|grades|grade_.*)$")
+    is_problem = found.select((pl.col("count") > 0) & ~sizes).to_series()
+    assert is_problem.sum() == 6
+    assert is_problem.to_list() == sorted(is_problem, reverse=True)
+    rest = found.filter(~is_problem)
+    assert rest["table"].unique(maintain_order=True).to_list() == ["run", "truth", "both"]

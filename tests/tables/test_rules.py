@@ -1083,9 +1083,9 @@ def test_groups_without_a_common_user_keep_their_rows():
     assert got.rows() == [(1, 2, 1.0, 0.0), (2, 0, None, None), (3, 1, 0.0, 1.0)]
     found = rf.health(DAYS, truth=JUDGED_DAYS, by="day").filter(what="groups_without_common_users")
     assert found.select("table", "day", "count", "example").rows() == [
-        ("both", 1, 0, None),
         ("both", 2, 1, "day=2"),
         ("both", 3, 1, "day=3"),
+        ("both", 1, 0, None),
     ]
 
 

@@ -56,14 +56,17 @@ def test_structs_have_ids_with_scores_and_grades():
     rows = pl.DataFrame(
         {
             "user": [1],
-            "item": [[{"id": "x", "score": 0.1}, {"id": "y", "score": 0.9}]],
+            "item": [[{"id": "x", "score": 0.9}, {"id": "y", "score": 0.1}]],
             "wanted": [[{"grade": 3, "doc": "y"}, {"grade": 0, "doc": "x"}]],
         }
     )
     judged = rf.from_lists(rows, truth="wanted")
-    assert judged.rows() == [(1, "x", 1, 0), (1, "y", 2, 3)]
+    assert judged.rows() == [(1, "x", 1, 0, 0.9), (1, "y", 2, 3, 0.1)]
     pairs = rows.with_columns(wanted=pl.Series([[{"what": "y", "how": 2.5}]]))
-    assert rf.from_lists(pairs, truth="wanted").rows() == [(1, "x", 1, None), (1, "y", 2, 2.5)]
+    assert rf.from_lists(pairs, truth="wanted").rows() == [
+        (1, "x", 1, None, 0.9),
+        (1, "y", 2, 2.5, 0.1),
+    ]
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -160,11 +163,86 @@ def test_dicts_of_lists_and_of_sets():
         rf.from_dict({"q1": ["a", 1]})
 
 
-def test_two_empty_lists_have_no_row():
-    frame = pl.DataFrame({"user": [1, 2], "item": [["a"], []], "wanted": [["a"], []]})
-    judged = rf.from_lists(frame, truth="wanted")
-    assert judged.rows() == [(1, "a", 1, 1)]
-    assert judged.rank.evaluate("hit@1", users="all", undefined=1.0).row(0) == (1, 1.0)
+CHATTY = pl.DataFrame(
+    {"q": [1, 2, 3, 4], "found": [["x"]] * 4, "wanted": [["x"], ["y"], [], []], "topic": [*"aabb"]}
+)
+ABSTAINS = CHATTY.with_columns(
+    found=pl.when(pl.col("wanted").list.len() > 0).then("found").otherwise(pl.lit([]))
+)
+OF_Q = {"user": "q", "item": "found", "truth": "wanted"}
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_each_question_keeps_a_row_so_that_systems_have_one_denominator(lazy):
+    systems = {"chatty": CHATTY, "abstains": ABSTAINS}
+    if lazy:
+        systems = {name: frame.lazy() for name, frame in systems.items()}
+    judged = rf.from_lists(systems, **OF_Q)
+    rows = judged.lazy().collect()
+    assert rows["model"].unique(maintain_order=True).to_list() == ["chatty", "abstains"]
+    assert rows.filter(model="abstains")["user"].to_list() == [1, 2, 2, 3, 4]
+    assert rows.filter(pl.col("item").is_null())["user", "rank", "relevance"].rows() == [
+        (3, None, None),
+        (4, None, None),
+    ]
+    means = judged.rank.evaluate("hit@5", by="model", users="all", undefined=0.0)
+    assert {*means.lazy().collect().rows()} == {("chatty", 4, 0.25), ("abstains", 4, 0.25)}
+
+
+def test_a_row_of_a_user_alone_is_taken_by_each_verb():
+    judged = rf.from_lists(ABSTAINS, **OF_Q)
+    rf.check(judged)
+    values = judged.rank.per_user("hit@5", "num_ret", users="all")
+    assert values.rows() == [(1, 1.0, 1), (2, 0.0, 1), (3, None, None), (4, None, None)]
+    by_topic = judged.rank.evaluate("hit@5", by="topic", users="all", undefined=0.0)
+    assert by_topic.rows() == [("a", 2, 0.5), ("b", 2, 0.0)]
+    assert judged.rank.evaluate("hit@5", users="run").row(0) == (2, 0.5)
+    only = {"judged_only": True, "users": "all", "undefined": 0.0}
+    assert judged.rank.evaluate("hit@5", **only).row(0) == (4, 0.25)
+    other = pl.DataFrame({"user": [1], "item": ["z"]})
+    assert judged.rank.evaluate("hit@5", exclude=other, users="all").row(0) == (4, 0.5)
+    found = rf.health(judged)
+    counts = dict(found["what", "count"].iter_rows())
+    assert counts["neither_rank_nor_relevance"] == counts["null_items"] == 0
+    with pytest.raises(rf.RankingDataError, match="null item"):
+        rf.check(judged.with_columns(rank=pl.col("rank").fill_null(2)))
+    with pytest.raises(rf.RankingDataError, match="neither rank nor relevance"):
+        rf.check(judged.with_columns(item=pl.col("item").fill_null("w")))
+    with pytest.raises(rf.RankingDataError, match="duplicate"):
+        rf.check(pl.concat([judged, judged.tail(1)]))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_two_rows_of_one_question_are_an_error(lazy):
+    twice = pl.DataFrame(
+        {"q": ["a", "a", "b"], "found": [["x"], ["w"], ["k"]], "wanted": [["x"], ["z"], ["k"]]}
+    )
+    twice = twice.with_columns(day=pl.Series([1, 2, 2]))
+    frame = twice.lazy() if lazy else twice
+    cure = r"add a column that tells them apart to by=, or number the rows.*row: q='a'"
+    with pytest.raises(rf.RankingDataError, match=cure):
+        rf.from_lists(frame, **OF_Q).lazy().collect()
+    judged = rf.from_lists(frame, by="day", **OF_Q)
+    assert len(judged.rank.evaluate("hit@1", by="day").lazy().collect()) == 2
+    numbered = rf.from_lists(frame.with_row_index("row").drop("q"), **OF_Q | {"user": "row"})
+    assert numbered.rank.evaluate("hit@1").lazy().collect().row(0) == (3, pytest.approx(2 / 3))
+    with pytest.raises(rf.RankingDataError, match="by='week' names no column"):
+        rf.from_lists(frame, by="week", **OF_Q)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_scores_that_contradict_the_order_are_an_error(lazy):
+    def judged(name, *numbers):
+        found = [[{"id": item, name: number} for item, number in zip("xyz", numbers, strict=True)]]
+        frame = pl.DataFrame({"q": ["a"], "found": found, "wanted": [["y"]]})
+        return rf.from_lists(frame.lazy() if lazy else frame, **OF_Q).lazy().collect()
+
+    assert judged("score", 0.9, None, 0.9)["score"].to_list() == [0.9, None, 0.9]
+    assert judged("distance", 0.1, 0.1, 0.5)["score"].to_list() == [-0.1, -0.1, -0.5]
+    with pytest.raises(rf.RankingDataError, match="'score' of a list do not descend"):
+        judged("score", 0.9, None, 0.95)
+    with pytest.raises(rf.RankingDataError, match="'distance' of a list do not ascend"):
+        judged("distance", 0.3, 0.1, 0.5)
 
 
 def test_a_list_is_no_truth():

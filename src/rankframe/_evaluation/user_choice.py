@@ -24,6 +24,13 @@ def groups_of(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
     """Return each group of the run or the truth once."""
     if judged.groups is not None and {*names} <= {*judged.tables.lacking}:
         return judged.groups.select(names).unique()
+    return _of_all_rows(judged, names)
+
+
+def _of_all_rows(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
+    """Return what the rows of both tables have in these columns, or those of a judged table."""
+    if judged.tables.truth is None:  # a row may have its user alone
+        return judged.judged.select(names).unique()
     return pl.concat([judged.run.select(names), judged.truth.select(names)]).unique()
 
 
@@ -68,4 +75,4 @@ def selected(judged: Judged, users: Users) -> pl.LazyFrame:
         cut = judged.settings.cuts_lists  # something is left of the list of each user
         served = _served(judged, scope_rows.users_with_lists(judged) if cut else in_run)
         return in_truth.join(served, on=served.collect_schema().names(), how="semi")
-    return pl.concat([in_run, in_truth]).unique()
+    return _of_all_rows(judged, keys)

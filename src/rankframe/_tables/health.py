@@ -78,7 +78,8 @@ def health(
         "both" = run and truth, "items", "history"), by… (null if the table is not split),
         ``what`` (String), ``count`` (Int64), ``share`` (Float64, null if ``what`` is a size or
         there is nothing to divide by) and ``example`` (String: the least id or row that is
-        counted, null if ``count`` is 0 or a size).
+        counted, null if ``count`` is 0 or a size). Rows with a problem come first, then sizes and
+        counts of 0.
 
     Raises
     ------
@@ -346,10 +347,11 @@ def _unreadable(table: str, text: str) -> pl.DataFrame:
 
 
 _ORDER = ("unreadable", "rows", "users", "items", "null_groups")
+_SIZES = "^(rows|users|items|grades|grade_.*)$"
 
 
 def _in_order(frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Types) -> pl.DataFrame:
-    """Sort tables, groups and counts, and restore the caller's names of groups."""
+    """Sort problems, tables, groups and counts, and restore the caller's names of groups."""
     groups = {f"group {place}": name for place, name in enumerate(by)}
     rows = pl.concat(frames, how="diagonal_relaxed")
     absent = [name for name in groups if name not in rows.columns]
@@ -358,6 +360,7 @@ def _in_order(frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Types) 
     whats = {what: place for place, what in enumerate(_ORDER)}
     order = pl.col("what").replace_strict(whats, default=len(whats), return_dtype=pl.Int64)
     place = pl.col("table").replace_strict(tables, default=len(tables), return_dtype=pl.Int64)
-    rows = rows.with_row_index("row").sort(place, *groups, order, "row", nulls_last=False)
+    fine = (pl.col("count") == 0) | pl.col("what").str.contains(_SIZES)
+    rows = rows.with_row_index("row").sort(fine, place, *groups, order, "row", nulls_last=False)
     result = rows.select("table", *(pl.col(a).alias(b) for a, b in groups.items()), *_MADE)
     return result.cast(pl.Schema(schema))

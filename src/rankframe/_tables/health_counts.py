@@ -138,6 +138,8 @@ def _of_judged(part: Part) -> Iterator[Section]:
     placing = [pl.col(name).is_null() for name in ("given", "score") if part.has(name)]
     if placing:
         broken = placing[0] & _relevance.is_null()
+        if part.has("item"):  # without an item, the user has neither a list nor judgments
+            broken &= _item.is_not_null()
         neither = _of_rows("neither_rank_nor_relevance", broken, part)
         yield Section("judged table", part.rows, part.groups, [neither])
     if part.has(*health_tables.IDS):

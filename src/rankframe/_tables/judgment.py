@@ -271,7 +271,12 @@ def _with_ranks_of(run: pl.LazyFrame, judged: pl.LazyFrame, table: Table) -> pl.
     """Set the ranks of a judged table to those of the run, null where it lacks them."""
     placed = ["rank", *(["tied"] if table.tied else [])]
     ranked = judged.drop(placed).join(run.select(*table.ids, *placed), on=table.ids, how="left")
-    return ranked.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
+    return ranked.filter(_is_held(table.item))
+
+
+def _is_held(item: str) -> pl.Expr:
+    """Whether a row is retrieved or judged, or has its user alone."""
+    return pl.any_horizontal(pl.col("rank", "relevance").is_not_null(), pl.col(item).is_null())
 
 
 def input_flags(judged: Judged, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
@@ -468,7 +473,7 @@ def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.Laz
     if table.subtopic is not None:
         frame = renamed(frame, table.subtopic, "subtopic")
     if table.score is not None and table.relevance is not None:
-        frame = frame.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
+        frame = frame.filter(_is_held(table.item))
     return frame
 
 

@@ -88,7 +88,8 @@ def row_rules(table: Table) -> Iterator[Rule]:
             role = {table.user: "user", table.item: "item"}.get(name, "group")
             judge = role == "group" and table.name == "judged table"
             cure = f"{'judge with the same by=, ' * judge}drop the row, or fill in the {role}"
-            yield from missing_rules(table, name, role, cure)
+            for rule in missing_rules(table, name, role, cure):
+                yield rule._replace(broken=rule.broken & ~_is_alone(table, name))
     yield from _rank_rules(table)
     if table.score is not None and table.schema[table.score].is_float():
         text = "infinite score: use a finite one, or null if the item was not retrieved"
@@ -99,6 +100,14 @@ def row_rules(table: Table) -> Iterator[Rule]:
         cure = "drop the row, or fill in the subtopic"
         for rule in missing_rules(table, table.subtopic, "subtopic of a judgment", cure):
             yield rule._replace(broken=rule.broken & judged)
+
+
+def _is_alone(table: Table, name: str) -> pl.Expr:
+    """Whether a row of a judged table has its user alone, who has neither list nor judgments."""
+    placing = table.rank if table.rank is not None else table.score
+    if name != table.item or table.relevance is None or placing is None:
+        return pl.lit(value=False)
+    return pl.col(table.relevance).is_null() & pl.col(placing).is_null()
 
 
 def missing_rules(table: Table, name: str, role: str, cure: str) -> Iterator[Rule]:
@@ -140,6 +149,7 @@ def _relevance_rules(table: Table) -> Iterator[Rule]:
     elif table.rank is not None:
         text = "neither rank nor relevance: drop the row, or fill in one of the two"
         broken = relevance.is_null() & pl.col(table.rank).is_null()
+        broken &= pl.col(table.item).is_not_null()
         yield Rule(table.name, table.relevance, text, broken)
 
 

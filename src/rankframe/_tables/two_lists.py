@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import polars as pl
 
-from rankframe._tables import column_roles, rules, run_dicts
+from rankframe._tables import adapters, column_roles, rules, run_dicts
 from rankframe.errors import RankingDataError
 
-_ROW, _PLACE = "__rankframe_row", "__rankframe_place"
+_ROW, _PLACE, _ELEMENT = "__rankframe_row", "__rankframe_place", "__rankframe_struct"
 _FRAME = "frame of lists"
-_NUMBERS = (*column_roles.COMMON_NAMES["relevance"], "relevance", "score")
+_DISTANCE = "distance"  # the number of a struct that ascends
+_NUMBERS = (*column_roles.COMMON_NAMES["relevance"], "relevance", "score", _DISTANCE)
 _ITEMS = (*column_roles.COMMON_NAMES["item"], *column_roles.TEXT_NAMES["item"], "item")
 
 
@@ -24,7 +26,10 @@ class _Ids(NamedTuple):
 
 
 def judged(lists: pl.LazyFrame, user: str, retrieved: str, expected: str) -> pl.LazyFrame:
-    """Make by row the full join of both lists, in the order of rows and ranks."""
+    """Make by row the full join of both lists, in the order of rows and ranks.
+
+    Two empty lists leave a row of the user alone, without an item.
+    """
     schema = lists.collect_schema()
     both = [_ids(schema, retrieved), _ids(schema, expected)]
     dtype = run_dicts.common_type(both[0].dtype, both[1].dtype)
@@ -36,32 +41,79 @@ def judged(lists: pl.LazyFrame, user: str, retrieved: str, expected: str) -> pl.
         )
         raise RankingDataError(msg)
     others = [name for name in schema if name not in (user, retrieved, expected)]
-    names = ("user", "item", "rank", "relevance")
+    scores: list[pl.Expr] = []
+    if both[0].fields is not None:
+        scores = [_score_of(pl.col(_ELEMENT), both[0].fields[1]).alias("score")]
+    names = ["user", "item", "rank", "relevance", *(["score"] if scores else [])]
     rules.raise_if_taken("from_lists", names, others, f"{_FRAME}, ")
-    rows = lists.with_row_index(_ROW)
+    rows = checked(lists, _rules_of_scores(both[0]), [user]).with_row_index(_ROW)
     run, truth = (_exploded(rows, ids, dtype) for ids in both)
     grade = pl.lit(1, pl.Int64)
     if both[1].fields is not None:
-        grade = pl.col("__rankframe_struct").struct.field(both[1].fields[1])
+        grade = pl.col(_ELEMENT).struct.field(both[1].fields[1])
     truth = truth.select(_ROW, "item", _PLACE, grade.alias("relevance"))
-    run = run.select(_ROW, "item", pl.col(_PLACE).alias("rank"))
+    run = run.select(_ROW, "item", pl.col(_PLACE).alias("rank"), *scores)
     pairs = run.join(truth, on=[_ROW, "item"], how="full", coalesce=True)
     named = rows.select(_ROW, pl.col(user).alias("user"), *others)
     return (
-        pairs.join(named, on=_ROW, how="left")
+        named.join(pairs, on=_ROW, how="left")
         .sort(_ROW, "rank", _PLACE, nulls_last=True)
-        .select("user", "item", "rank", "relevance", *others)
+        .select(*names, *others)
     )
+
+
+def checked(
+    lists: pl.LazyFrame, checks: Sequence[rules.Rule], shown: Sequence[str]
+) -> pl.LazyFrame:
+    """Raise when the plan runs and a row breaks a rule."""
+
+    def check(rows: pl.DataFrame) -> pl.DataFrame:
+        rules.raise_first(checks, rows.lazy(), shown)
+        return rows
+
+    return adapters.in_one_step(lists, check, lists.collect_schema()) if checks else lists
+
+
+def rule_of_keys(by: Sequence[str], user: str) -> rules.Rule:
+    """Return the rule that each list has its own key."""
+    keys = [*by, user]
+    text = (
+        f"two rows of one {' and '.join(map(repr, keys))}, whose lists would be one: add a column "
+        "that tells them apart to by=, or number the rows: "
+        "frame.with_row_index('row'), with user='row'"
+    )
+    return rules.Rule(_FRAME, user, text, pl.struct(keys).is_duplicated())
+
+
+def _rules_of_scores(ids: _Ids) -> list[rules.Rule]:
+    """Return the rule that the scores of a list descend, and distances ascend."""
+    if ids.fields is None:
+        return []
+    name = ids.fields[1]
+    values = pl.col(ids.column).list.eval(_score_of(pl.element(), name).drop_nulls().diff() > 0)
+    turned = name.lower() == _DISTANCE
+    cure = "" if turned else f", or rename the field to {_DISTANCE!r} if less is better"
+    text = (
+        f"the numbers {name!r} of a list do not {'ascend' if turned else 'descend'}, but the order "
+        f"of a list is its rank: sort the list, best first{cure}"
+    )
+    return [rules.Rule(_FRAME, ids.column, text, values.list.any().fill_null(value=False))]
+
+
+def _score_of(element: pl.Expr, name: str) -> pl.Expr:
+    """Read the score of an item: a distance with the sign turned, so that more is better."""
+    number = element.struct.field(name).cast(pl.Float64)
+    return -number if name.lower() == _DISTANCE else number
 
 
 def _exploded(rows: pl.LazyFrame, ids: _Ids, dtype: pl.DataType) -> pl.LazyFrame:
     """Make a row of each element with its place; an empty or null list has none."""
-    element = pl.col("__rankframe_struct")
+    element = pl.col(_ELEMENT)
     item = element if ids.fields is None else element.struct.field(ids.fields[0])
     places = pl.int_ranges(1, pl.col(ids.column).list.len().cast(pl.Int64) + 1).alias(_PLACE)
     return (
-        rows.select(_ROW, pl.col(ids.column).alias("__rankframe_struct"), places)
-        .explode("__rankframe_struct", _PLACE, empty_as_null=False, keep_nulls=False)
+        rows.select(_ROW, pl.col(ids.column).alias(_ELEMENT), places)
+        .explode(_ELEMENT, _PLACE, empty_as_null=False, keep_nulls=False)
         .with_columns(item.cast(dtype).alias("item"))
     )
 

@@ -183,7 +183,14 @@ def with_rank(
 
 
 @adapters.takes_any_frame
-def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[Columns]) -> FrameT:
+def from_lists(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *,
+    truth: str | None = None,
+    by: str | Sequence[str] | None = None,
+    **columns: Unpack[Columns],
+) -> FrameT:
     """
     Make a long run from one row per user with a list of items in order.
 
@@ -193,10 +200,14 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     ----------
     frame
         One row per list: user, item (a list, best first), any other columns, and perhaps
-        score (a list of equal length).
+        score (a list of equal length). Or a dict of such frames by name, as ``from_runs`` takes it:
+        the names are the column ``model``, in the order of the dict.
     truth
         The column of the relevant items: a list of ids, or of structs of an id and a grade. Then
         the items may be structs of an id and a score, too, in the order of the list.
+    by
+        Columns that, with the user, tell lists apart, such as model or day; by default ``"model"``
+        if there is one.
     **columns
         ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
         names.
@@ -206,13 +217,15 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     DataFrame, LazyFrame or pandas.DataFrame
         One row per item, with ``rank`` (Int64, from 1, in the order of the list). With ``truth``,
         one row per item of either list: ``user``, ``item``, ``rank`` (null = not retrieved),
-        ``relevance`` (null = not expected), then the other columns of the frame.
+        ``relevance`` (null = not expected), of structs ``score``, then the other columns of the
+        frame. ``score`` is Float64, and more is better: a field ``distance`` has its sign turned.
 
     Raises
     ------
     RankingDataError
         If a role has no column, items are not a list, a list is empty or null (without
-        ``truth``), or the numbers of scores and items differ.
+        ``truth``), or the numbers of scores and items differ. With ``truth`` or ``by``, if two rows
+        are of one user; if the scores of a list ascend somewhere, or its distances descend.
 
     Notes
     -----
@@ -221,8 +234,8 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     still count their users as misses; ``"run"`` and ``"both"`` leave them out.
 
     With ``truth``, an empty or null list of items is a miss, and an empty list of relevant items is
-    a user without any, who counts or not as ``users`` says. A row of two empty lists has no row,
-    whatever ``users`` says.
+    a user without any, who counts or not as ``users`` says. Two empty lists are a row of the user
+    alone, whose item, rank and relevance are null: ``users="all"`` counts each question.
 
     Examples
     --------
@@ -235,6 +248,9 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     """
     keywords.check_columns(columns, ("user", "item", "score"))
     keywords.check_name("truth", truth)
+    if isinstance(frame, Mapping):
+        frame = run_dicts.from_runs(frame)
+        by = run_dicts.with_model(by)
     columns = column_roles.with_ids(columns, (), {"frame of lists": frame})
     lazy = adapters.to_lazy(frame, "frame of lists")
     schema = lazy.collect_schema()
@@ -254,13 +270,22 @@ def from_lists(frame: FrameT, /, *, truth: str | None = None, **columns: Unpack[
     if truth is not None and "score" in columns:
         msg = "from_lists: the order of the list is its rank: leave out score= beside truth="
         raise ValueError(msg)
+    groups = keywords.systems_groups(by, schema.names())
+    for name in groups:
+        if name not in schema or name in names.values():
+            why = "names a column that has another role" if name in schema else "names no column"
+            msg = f"frame of lists: by={name!r} {why}: name another"
+            raise RankingDataError(msg)
     arrays = {name for name, dtype in schema.items() if isinstance(dtype, pl.Array)}
     arrays &= {*map(str, names.values()), score}
     lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
-    if truth is not None:
+    if truth is not None or by is not None:
         from rankframe._tables import two_lists
 
-        return adapters.to_caller_type(two_lists.judged(lazy, user, item, truth), like=frame)
+        keys = two_lists.rule_of_keys(groups, user)
+        lazy = two_lists.checked(lazy, [keys], [*groups, user])
+        if truth is not None:
+            return adapters.to_caller_type(two_lists.judged(lazy, user, item, truth), like=frame)
     schema = lazy.collect_schema()
     lists = [name for name in (item, score) if isinstance(schema.get(name), pl.List)]
     if item not in lists:
