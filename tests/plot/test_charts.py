@@ -17,6 +17,7 @@ from rankframe.plot import _colors, _tables
 
 alt = pytest.importorskip("altair")
 vl_convert = pytest.importorskip("vl_convert")
+from rankframe.plot import _user_pictures  # noqa: E402  (it needs Altair)
 
 COUNTRIES = ["DE", "FR", "IT"]
 
@@ -397,8 +398,31 @@ def test_the_axis_of_changes_fits_most_users():
     assert chart.data["ci_low"].min() >= low > -1
     assert chart.data["ci_high"].max() <= high < 1
     inside = chart.data.filter(pl.col("change").is_between(low, high))["count"].sum()
-    assert 0.8 < inside / chart.data["count"].sum() < 1
-    assert "those beyond" in chart.title.subtitle[0]
+    changes = rf.diagnose(RUN, truth=truth, k=10, baseline="a", bins=1)
+    users = changes.filter(pl.col("relevant_low").is_not_null())["users"].sum() * 2  # measures
+    beyond = chart.data["beyond"].drop_nulls()
+    assert beyond.str.contains("^[▲▼] [0-9]+ users? (gain|lose)s? more$").all()
+    outside = beyond.str.extract("([0-9]+)").cast(pl.Int64).sum()
+    assert 0.8 < inside / users < 1
+    assert inside + outside == users
+    assert inside == chart.data["count"].sum()
+
+
+def test_the_axis_of_small_changes_has_no_label_twice():
+    """A million users: changes of 0.01 in steps of 0.005."""
+    labels = {}
+    for size in (1, 0.1, 0.01, 0.001):
+        domain = _tables.round_ends(-0.3 * size, 2.7 * size, (-1, 1))
+        table = pl.DataFrame(
+            {"panel": ["b"], "measure": ["recall@10"], "change": [0.0], "bin": ["1"]}
+            | {"relevant_low": [1], "relevant_high": [1], "count": [1], "users": [1]}
+            | {"mean": [0.0], "ci_low": [0.0], "ci_high": [0.0], "beyond": [""], "side": [""]}
+        )
+        axis = _user_pictures._changes(table, domain).to_dict()["layer"][1]["encoding"]["y"]["axis"]
+        labels[size] = [f"{value:{axis['format']}}" for value in axis["values"]]
+        assert len({*labels[size]}) == len(labels[size]) > 2
+    assert "+0.5" in labels[1]
+    assert "+0.01" in labels[0.01]
 
 
 def test_users_whom_one_system_misses_have_no_bar_and_no_interval():
@@ -412,6 +436,49 @@ def test_users_whom_one_system_misses_have_no_bar_and_no_interval():
     served = alone.rank.plot.change(10, truth=truth, baseline="a", bins=1).data
     assert drawn["count"].sum() == drawn["users"].sum() == 37
     assert_frame_equal(drawn, served.filter(panel="b", measure="recall@10"))
+
+
+def test_the_heatmap_is_darkest_at_the_best_system():
+    run = pl.DataFrame(
+        {"model": [*"ggbb"], "user": [1, 2] * 2, "item": ["a"] * 4, "rank": [1, 1, 9, 9]}
+    )
+    truth = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
+
+    def drawn(*metrics):
+        chart = rf.plot.heatmap(run, *metrics, truth=truth, by="model")
+        color, *_ = (
+            layer["encoding"]["color"]
+            for layer in chart.to_dict()["layer"]
+            if "scale" in layer["encoding"].get("color", {})
+        )
+        legend = " ".join(color["legend"].get("title") or color["title"])
+        return {row["segment"]: row["share"] for row in chart.data.to_dicts()}, legend, chart
+
+    shares, legend, chart = drawn("mean_hit_rank@10")
+    assert shares == {"g": 1.0, "b": pytest.approx(1 / 9)}
+    assert legend == "relative to the metric's best cell"
+    assert legend in chart.to_json()  # the tooltip has the same words
+    assert drawn("rr")[0] == {"g": 1.0, "b": pytest.approx(1 / 9)}
+    assert drawn("num_ret")[1] == "relative to the metric's greatest cell"
+    assert drawn("rr", "num_ret")[1] == "relative to the metric's best or greatest cell"
+    zero = pl.DataFrame({"model": [*"gb"], "user": [1, 1], "e@1": [0.0, 1.0]})
+    shares = rf.plot.heatmap(zero, "e@1", by="model").data
+    assert dict(shares["segment", "share"].iter_rows()) == {"g": 1.0, "b": 0.0}
+
+
+@pytest.mark.parametrize("background", ["#ffffff", "#1a1a1a"])
+@pytest.mark.parametrize("name", [name for name, _ in charts()])
+def test_each_text_has_contrast(name, background):
+    spec = chart_of(name).to_dict() | {"background": background}
+    picture = vl_convert.vegalite_to_svg(spec)
+    fills = re.findall(r'<text[^>]*?\bfill="([^"]+)"', picture)
+    names = {"white": "#ffffff", "black": "#000000"}
+    of_data = {names.get(fill, fill).lower() for fill in fills if fill != "none"}
+    # axes and legends of Vega itself are dark for a light page; ours follow the background
+    own = {fill.lower() for pair in _colors.all_pairs().items() for fill in pair}
+    on_cells = {"#ffffff"} if name.startswith(("heatmap", "agreement", "means")) else set()
+    for fill in (of_data & own) - on_cells:
+        assert contrast(fill, background) >= 4.5, (name, fill)
 
 
 def test_heatmap_draws_what_evaluate_returns():
@@ -1890,3 +1957,22 @@ def test_dir_lists_the_charts():
 def test_dust_is_0_in_a_reading():
     assert _tables.signed(-3e-17) == "0"
     assert _tables.signed(0.02) == "+0.02"
+
+
+def test_the_panels_of_one_metric_share_an_axis():
+    for metrics in (["rr"], ["rr", "num_hits"]):
+        chart = rf.plot.compare(RUN, *metrics, truth=PLACED, by=BOTH, baseline="a")
+        picture = vl_convert.vegalite_to_svg(chart.to_json())
+        data = chart.data
+        assert data["panel"].n_unique() == 3 * len(metrics)
+        ends = data.group_by(pl.col("panel").str.contains("num_hits")).agg(
+            pl.struct("axis_low", "axis_high").n_unique().alias("axes"),
+            pl.col("axis_low").first() == pl.min_horizontal("difference", "ci_low").min(),
+            pl.col("axis_high").first() == pl.max_horizontal("difference", "ci_high").max(),
+        )
+        assert ends["axes"].to_list() == [1] * len(metrics)
+        assert ends["axis_low"].all()
+        assert ends["axis_high"].all()
+        axes = re.findall(r'aria-label="X-axis [^"]*values? from ([^"]*)"', picture)
+        assert len(axes) == 3 * len(metrics)
+        assert len({*axes}) == len(metrics)

@@ -239,8 +239,9 @@ def _names_beside(base: alt.Chart, limit: float, *, chosen: bool = True) -> list
     if chosen:
         shown = alt.when(_marks.chosen()).then(alt.value(1)).otherwise(alt.value(0))
         base = base.encode(opacity=shown)
-    look: dict[str, Any] = {"align": "left", "dx": 8, "fontSize": 11, "fontWeight": "bold"}
-    return _marks.with_halo(base, "name:N", limit=limit, **look)
+    look: dict[str, Any] = {"align": "left", "dx": 16, "fontSize": 11, "fontWeight": "bold"}
+    bullet = base.mark_point(filled=True, opacity=1, shape="circle", size=45, xOffset=9)
+    return [bullet, *_marks.with_halo(base, "name:N", limit=limit, **look)]
 
 
 def precision_recall(
@@ -332,7 +333,7 @@ def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
             side = {"baseline": "bottom", "dy": -7}
         side |= {"align": "left" if row["recall"] < x_end / 2 else "right"}
         corner = alt.Chart().transform_filter(alt.datum.at == row["at"]).encode(x=x, y=y)
-        layers += _marks.with_halo(corner, "at:N", fontSize=10, color=_marks.INK, **side)
+        layers += _marks.with_halo(corner, "at:N", fontSize=10, **side)
     if many:
         layers += _names_beside(base.encode(y=alt.Y("name_at:Q", scale=up)), 95)
     picture: alt.LayerChart = _panels.layered(

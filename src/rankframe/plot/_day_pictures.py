@@ -89,7 +89,7 @@ def means(
         layers.append(rule.mark_rule(color=_marks.INK, strokeDash=[6, 3]).encode(y=at))
         side: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -3, "x": 0}
         label = rule.transform_calculate(floor=f"'floor {floor:g}'").encode(y=at)
-        layers += _marks.with_halo(label, "floor:N", color=_marks.INK, **side)
+        layers += _marks.with_halo(label, "floor:N", **side)
     return layers
 
 

@@ -38,9 +38,10 @@ def change_axis(**options: Any) -> alt.Axis:
 
 
 def with_halo(base: alt.Chart, text: str, **mark: Any) -> list[alt.Chart]:
-    """Write text on its outline in the background color, so that it is readable on lines."""
+    """Write text in ink, on its outline in the background color to be readable on lines."""
     outline: dict[str, Any] = {"stroke": BACKGROUND, "strokeWidth": 3, "opacity": 0.8}
-    return [base.mark_text(**mark, **look).encode(text=text) for look in (outline, {})]
+    ink = alt.value(INK)
+    return [base.mark_text(**mark, **look).encode(text=text, color=ink) for look in (outline, {})]
 
 
 def zero_line() -> alt.Chart:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -112,6 +113,9 @@ def _intervals(
     ]
     if "margin" in table.columns:
         layers.insert(0, _margin_band(axis_title))
+    # without ink: the panels of one metric have one axis
+    ends = base.mark_rule(opacity=0, tooltip=None).transform_filter("isValid(datum.axis_low)")
+    layers.append(ends.encode(x=alt.X("axis_low:Q", title=axis_title), x2="axis_high:Q"))
     return _panels.in_panels(
         layers,
         table,
@@ -347,14 +351,20 @@ def heatmap(
     """Draw the means of ``evaluate``, one panel per group of all columns but the last."""
     *outer, inner = map(sentences.one_line, call.groups)
     names = means.columns[len(call.groups) + 1 :]
-    table, segments = _tables.means_by_segment(means, call.groups, names, _MOST_SEGMENTS)
+    directions = pair_tests.directions_of(call.requested(metrics))
+    lower = [name for name, higher in directions.items() if higher is False]
+    table, segments = _tables.means_by_segment(means, call.groups, names, _MOST_SEGMENTS, lower)
     _tables.check_values(table["mean"], ", ".join(names))
     _tables.check_rows(table, "cells", "fewer metrics")
     panels = _tables.texts(table["panel"])
     is_grid = len(panels) > 1 and len(names) == 1
     averages = _tables.averages_of(call.requested(metrics))
     words = {", ".join(outer): "panel", inner: "segment", "metric": "metric"}
-    words |= {averages[:-1].lower(): "mean", "users": "users", "share of the greatest": "share"}
+    words |= {averages[:-1].lower(): "mean", "users": "users"}
+    kinds = ["best"] * any(higher is not None for higher in directions.values())
+    kinds += ["greatest"] * (None in directions.values())
+    share = f"relative to the metric's {' or '.join(kinds)} cell"
+    words[share] = "share"
     # each name with its users, whose number may differ between panels
     drawn = table["segment"].n_unique()
     keys = ["segment"] if is_grid else ["panel", "segment"]
@@ -383,7 +393,7 @@ def heatmap(
     )
     color = alt.Color(
         "share:Q",
-        title=["relative to", "the metric's", "best cell"],
+        title=textwrap.wrap(share, 16),
         scale=alt.Scale(range=[*map(_colors.ink, (_colors.PALE, _FULL))], domain=[0, 1]),
         legend=alt.Legend(format="%", padding=8),
     )

@@ -352,6 +352,7 @@ def differences(
     )
     margin = pl.coalesce(size, share * pl.col("baseline_mean"))
     left_out = () if margins else ("margin", "p_equivalent", "p_not_worse")
+    drawn = "difference", "ci_low", "ci_high"
     return compared.select(
         *sentences.system_and_segment(compared, groups),
         pl.format("{} − {}", system, baseline).alias("pair"),
@@ -359,6 +360,8 @@ def differences(
         margin.alias("margin"),
         baseline.alias("baseline"),
         pl.exclude(*groups, "baseline", "verdict"),
+        axis_low=pl.min_horizontal(drawn).min().over("metric"),
+        axis_high=pl.max_horizontal(drawn).max().over("metric"),
     ).select(panel_of("metric"), pl.exclude("segment", "metric", *left_out))
 
 
@@ -432,9 +435,16 @@ def _inverted(relative: str) -> pl.Expr:
 
 
 def means_by_segment(
-    means: pl.DataFrame, groups: Sequence[str], names: Sequence[str], most: int
+    means: pl.DataFrame,
+    groups: Sequence[str],
+    names: Sequence[str],
+    most: int,
+    lower_is_better: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Stack the means of metrics in the segments with most users, and list all segments."""
+    """Stack the means of metrics in the segments with most users, and list all segments.
+
+    ``share`` is value ÷ greatest, or least ÷ value where lower is better.
+    """
     wide = means.select(
         sentences.text_of(means, groups[:-1]).alias("panel"),
         sentences.text_of(means, groups[-1:]).alias("segment"),
@@ -452,12 +462,18 @@ def means_by_segment(
         )
         for name in names
     )
-    greatest = pl.col("mean").max().over("metric")
+    greatest, least = (pl.col("mean").max().over("metric"), pl.col("mean").min().over("metric"))
+    of_least = (
+        pl.when(pl.col("mean") == least).then(1.0).when(least >= 0).then(least / pl.col("mean"))
+    )
+    of_greatest = pl.when(greatest > 0).then(pl.col("mean") / greatest)
     whole = (pl.col("mean") == pl.col("mean").round()).all().over("metric")
     count = pl.col("mean").cast(pl.Int64).cast(pl.String)
     digits = pl.Series([None if mean is None else f"{mean:.3f}" for mean in table["mean"]])
     table = table.with_columns(
-        share=pl.when(greatest > 0).then(pl.col("mean") / greatest),
+        share=pl.when(pl.col("metric").is_in(list(lower_is_better)))
+        .then(of_least)
+        .otherwise(of_greatest),
         text=pl.when(whole).then(count).otherwise(digits),
     )
     in_order = means.sort(groups[-1], maintain_order=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, floor
+from math import ceil, floor, log10
 from typing import Any
 
 import altair as alt
@@ -238,7 +238,7 @@ def change(
         for name in _tables.AXES[::-1]
     )
     _tables.check_rows(table, "points", "fewer segments")
-    # the axis fits the intervals and nine of ten users; what lies beyond is at its ends
+    # the axis fits the intervals and nine of ten users; those beyond are counted in words
     most = [rows[name].quantile(q, "nearest") for name in _tables.AXES for q in (0.05, 0.95)]
     drawn = pl.concat([table[name].alias("y") for name in ("mean", "ci_low", "ci_high")])
     drawn = pl.concat([drawn, pl.Series([*most, 0.0], dtype=pl.Float64)]).drop_nulls()
@@ -248,7 +248,7 @@ def change(
     shared = f"change from {sentences.one_line(baseline)}"
     if _colors.LETTER * len(shared) > _HEIGHT * len(panels):
         shared = "change"
-    beyond = bool((~table["change"].is_between(*domain)).any())
+    table = _with_those_beyond(table, domain)
     words = f"; points: means with {_marks.sure(comparison.CONFIDENCE)}s; bars: users"
     grid: Any = _panels.in_grid(
         _changes(table, domain).properties(width=280, height=_HEIGHT),
@@ -256,7 +256,7 @@ def change(
         column=_panels.panels_by("measure", _tables.texts(table["measure"])),
         title=_panels.title_of(
             f"Change from {sentences.one_line(baseline)} among the first {k} items, user by user",
-            _tables.user_count(overall["users"]) + words + ", at the edges those beyond" * beyond,
+            _tables.user_count(overall["users"]) + words,
             *_readings_of(overall, k),
         ),
     )
@@ -311,6 +311,22 @@ def _changes_in_bins(rows: pl.DataFrame, bins: pl.DataFrame, name: str) -> pl.Da
     return pl.concat([users, means.drop("std")], how="diagonal")
 
 
+def _with_those_beyond(table: pl.DataFrame, domain: tuple[float, float]) -> pl.DataFrame:
+    """Replace the users beyond either end of the axis by their number in words, per panel."""
+    low, high = domain
+    change = pl.col("change")
+    counts: list[pl.DataFrame] = []
+    for sign, verb, beyond in (("▲", "gain", change > high), ("▼", "lose", change < low)):
+        number = pl.col("count").sum().alias("number")
+        panels = table.filter(beyond).group_by("panel", "measure", maintain_order=True).agg(number)
+        many = pl.col("number") > 1
+        who = pl.when(many).then(pl.lit(f"users {verb}")).otherwise(pl.lit(f"user {verb}s"))
+        text = pl.format(f"{sign} {{}} {{}} more", "number", who)
+        counts.append(panels.select("panel", "measure", text.alias("beyond"), side=pl.lit(sign)))
+    inside = table.filter(change.is_null() | change.is_between(low, high))
+    return pl.concat([inside, *counts], how="diagonal")
+
+
 def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
     """Return the bin of a value, or the value itself if there are few distinct ones."""
     values = rows.select(value).to_series()
@@ -322,12 +338,15 @@ def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
 
 def _changes(table: pl.DataFrame, domain: tuple[float, float]) -> Any:
     """Draw the users of each bin, and their mean with its interval."""
+    ticks = _ticks(*domain)
+    step = _tables.round_step((domain[1] - domain[0]) / 6)
+    digits = max(0, -floor(log10(step) + 1e-9))
     y: dict[str, Any] = {
         "title": None,
         "scale": alt.Scale(domain=[*domain], nice=False, clamp=True),
-        "axis": _marks.change_axis(format="+.2~f", tickCount=6, grid=False),
+        "axis": _marks.change_axis(format=f"+.{digits}f", grid=False, **ticks),
     }
-    order = _tables.texts(table.sort("relevant_low", "relevant_high")["bin"])
+    order = _tables.texts(table.drop_nulls("bin").sort("relevant_low", "relevant_high")["bin"])
     axis = alt.Axis(labelAngle=-40 if max(map(len, order), default=0) > 3 else 0)
     base = alt.Chart().encode(
         x=alt.X("bin:N", title="relevant items of a user", sort=order, axis=axis)
@@ -355,8 +374,19 @@ def _changes(table: pl.DataFrame, domain: tuple[float, float]) -> Any:
             y=alt.Y("ci_low:Q", **y), y2="ci_high:Q"
         ),
         point.transform_filter("isValid(datum.mean)").encode(y=alt.Y("mean:Q", **y)),
+        *_words_at_the_ends(),
         data=table,
     )
+
+
+def _words_at_the_ends() -> list[alt.Chart]:
+    """Write how many users are beyond the axis, at the end that they are beyond."""
+    layers: list[alt.Chart] = []
+    for sign, y in (("▲", 9), ("▼", _HEIGHT - 9)):
+        base = alt.Chart().transform_filter(f"datum.side === '{sign}'")
+        placed = base.encode(x=alt.value(4), y=alt.value(y))
+        layers += _marks.with_halo(placed, "beyond:N", align="left", baseline="middle", fontSize=10)
+    return layers
 
 
 def _readings_of(overall: pl.DataFrame, k: int) -> list[str]:
