@@ -4,9 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from user_values import hall
 
 import rankframe as rf
 from rankframe._command.main import main
+from rankframe._comparison import statistics as st
 from rankframe._comparison import trials
 
 
@@ -138,9 +140,13 @@ def test_a_margin_of_1_percent_is_a_t_test_of_new_minus_099_old(weighted):
     for values in (above, below):
         if weighted:
             alone = compared(np.zeros(400), values, columns, **options)
-            p.append(alone["p_value"] / 2 if alone["difference"] > 0 else 1 - alone["p_value"] / 2)
+            one_sided = alone["p_value"] / 2
+            t = one_sided if alone["difference"] > 0 else 1 - one_sided
+            sample = st.Sample(values[:, None], columns["w"][:, None])
+            p.append(max(t, st.hall(sample).item()))
         else:
-            p.append(stats.ttest_1samp(values, 0, alternative="greater").pvalue)
+            t = stats.ttest_1samp(values, 0, alternative="greater").pvalue
+            p.append(max(t, hall(values)))
     assert row["p_equivalent"] == pytest.approx(max(p))
 
 
@@ -158,7 +164,8 @@ def test_not_worse_by_a_percentage_is_in_the_direction_of_the_metric():
     assert frame["relative"].to_list() == pytest.approx([-0.03, 0.03], abs=0.01)
     assert (frame["p_not_worse"] > 0.9).all()
     frame = rf.compare(runs, "rr", "mean_hit_rank", truth=truth, baseline="old", margin="6%")
-    assert (frame["p_not_worse"] < 0.05).all()
+    of_rr, of_rank = frame["p_not_worse"]
+    assert of_rank < 0.05 < of_rr  # 6% of an rr of 0.13: a few users could lose as much, unseen
 
 
 def test_a_percentage_of_a_constant_baseline_is_a_number():

@@ -60,7 +60,8 @@ def test_if_all_users_are_common_it_is_the_paired_t(options):
         apart, paired = (
             compared(table, margin=margin, paired=it, **options) for it in (False, True)
         )
-        assert apart["p_equivalent"] == pytest.approx(paired["p_equivalent"], rel=1e-9)
+        # paired, the larger p of t and Hall's
+        assert apart["p_equivalent"] <= paired["p_equivalent"] * (1 + 1e-9)
 
 
 def test_a_worked_example_of_four_users_two_of_them_common():

@@ -213,7 +213,7 @@ DATA = {
         of_ranks(old=DEEP, new=[199, 201] * 200),
     ),
     "gains and losses of half a percent, with a margin": (
-        "the same",
+        "too few",
         ["rr"],
         {**of_ranks(old=DEEP, new=[199, 201] * 200), "margin": "1%"},
     ),
@@ -236,8 +236,8 @@ DATA = {
         "too few",
         ["rr"],
         {
-            **of_ranks(old=[2, 3, 4, 4, 2, 3] * 5, new=[1, 3, 4, 5, 3, 3] * 5),
-            "margin": 0.05,
+            **of_ranks(old=[2, 3, 4, 4, 2, 3] * 20, new=[1, 3, 4, 5, 3, 3, 2, 3, 4, 5, 3, 3] * 10),
+            "margin": 0.03,
         },
     ),
     "one user": ("too few", ["rr"], of_ranks(old=[2], new=[1])),
@@ -312,7 +312,7 @@ DATA = {
         {**turned(), "k": 3},
     ),
     "the same overall, but not in each country": (
-        "the same for practical purposes overall in rr",
+        "too few to tell new from old overall in rr",
         ["rr"],
         {
             **in_groups(no=(DEEP, [199, 200] * 200), se=(DEEP, [201, 200] * 200)),

@@ -22,7 +22,7 @@ from rankframe._comparison import (
     trials,
     unpaired,
 )
-from rankframe._comparison.pair_tests import Within
+from rankframe._comparison.losses import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Correction, Margin, Size, Test, Trial
 from rankframe._evaluation import ready_values, system_metrics
@@ -189,7 +189,8 @@ def compare(
         of all systems at once and geometric means. With ``weights`` or ``cluster``, it is computed
         for the weighted mean or the clusters.
 
-        ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
+        ``verdict`` is the first that holds at α = 1 − ``confidence``: "worse, by less than the
+        margin", if a loss is proved and one of the margin excluded; "equivalent", if the
         difference is within ± margin (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` <
         α), or, for a metric without a better direction, "higher" or "lower"; "not worse", if it is
         not worse by the margin (``p_not_worse`` < α); "undecided". It is null where there is no
@@ -249,9 +250,11 @@ def compare(
 
     ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or, with 50 users or more,
     ``"bootstrap"``. A margin of ``"1%"`` tests whether the mean of new − 0.99 · old, per user, is
-    above 0, and that of new − 1.01 · old below 0; the mean of the baseline must be above 0. If more
-    than half of the users change by the same amount, such as 0, and fewer than 20 change by other
-    amounts, the margin is not tested, and ``note`` reports this.
+    above 0, and that of new − 1.01 · old below 0; the mean of the baseline must be above 0. The
+    p-values are those of ``gate``: the larger one of Student's t and of Hall's transformed t, and
+    where fewer than 20 users differ, exact, by the share of users who lose. Users without a list of
+    either system are no evidence: the test of a margin leaves them out, and ``note`` has their
+    number.
 
     With ``users="truth"``, a user missing from a run scores 0, so a difference may come from
     missing lists. With ``users="both"``, each pair is compared on the users whom both systems
@@ -706,7 +709,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
                 places.append(place)
                 numbers.append(row)
         for pairs, tested in test(matrices, systems, trial, advance):
-            within = pair_tests.test_margins(pairs, trial, values.requested, advance)
+            within = losses.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
             of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
             described = _numbers_of(pairs, tested, within, trial, paired.systems, values)
@@ -806,7 +809,9 @@ def _numbers_of(
         note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
         if note is not None:
             note = note.replace(trials.NO_PAIR, _ADVICE)
-        notes = [note, *notes_of_lists(pair, systems), within.untested[place], doubt]
+        notes = [note, *notes_of_lists(pair, systems), within.evidence[place], doubt]
+        if pair.metric in trial.margins or pair.metric in trial.rules:
+            notes.append(losses.note_of_unserved(pair))
         notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric])]
         yield {
             **numbers,

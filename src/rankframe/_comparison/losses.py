@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -30,6 +30,107 @@ _NOTHING: dict[str, Any] = dict.fromkeys((P_BEYOND, P_WITHIN, LOW, HIGH), nan)
 _ALIKE = (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE)
 
 
+class Within(NamedTuple):
+    """P-values for each pair, NaN without a margin; and what decides instead of a test."""
+
+    equivalent: Array
+    not_worse: Array
+    evidence: list[str | None]
+
+
+def test_margins(
+    pairs: Sequence[Pair], trial: Trial, requested: Sequence[RequestedMetric], advance: Advance
+) -> Within:
+    """Test whether differences are above −margin, and whether they are below margin.
+
+    The rule is that of a gate.
+    """
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), [None] * len(pairs))
+    metrics = {metric.name: metric for metric in requested}
+    directions = pair_tests.directions_of(requested)
+    places = [place for place, pair in enumerate(pairs) if pair.metric in trial.margins]
+    tested = [served(pairs[place]) for place in places]
+    no_share = {
+        place: pair_tests.no_share_of(
+            float(statistics.weighted_mean(pair.of_baseline, pair.weights)),
+            trial.margins[pair.metric],
+        )
+        if len(pair.difference) > 1
+        else ""
+        for place, pair in zip(places, tested, strict=True)
+    }
+    sides: list[list[dict[str, Any]]] = []
+    for higher in (True, False):
+        rules = {
+            name: Rule(bound.size, strict=True, higher_is_better=higher, relative=bound.relative)
+            for name, bound in trial.margins.items()
+        }
+        of_side = trial._replace(rules=rules)  # with the margins of the trial
+        numbers = _p_above(tested, of_side, advance, cautious=True)
+        sides.append(
+            [
+                _within(pair, of_side, metrics[pair.metric], p)
+                for pair, p in zip(tested, numbers, strict=True)
+            ]
+        )
+    for at, place in enumerate(places):
+        above, below = (side[at] for side in sides)
+        p, q = above[P_WITHIN], below[P_WITHIN]
+        within.equivalent[place] = max(p, q) if p == p and q == q else nan
+        rises = directions[pairs[place].metric]
+        if rises is not None:
+            within.not_worse[place] = p if rises else q
+        side = below if rises is False else above
+        why = no_share[place] or side[EVIDENCE]
+        if no_share[place]:
+            within.equivalent[place] = within.not_worse[place] = nan
+        elif why and side[P_WITHIN] != side[P_WITHIN]:
+            why = f"margin not tested: {why}"
+        within.evidence[place] = why
+    return within
+
+
+def _within(pair: Pair, trial: Trial, metric: RequestedMetric, above: float) -> dict[str, Any]:
+    """Test whether a loss is below the margin: exactly, where the test cannot be trusted."""
+    if len(pair.sample.values) < 2:
+        return {P_WITHIN: nan, EVIDENCE: None}
+    rule = trial.rules[pair.metric]
+    numbers: dict[str, Any] = {P_WITHIN: above, EVIDENCE: None}
+    exact = _exact(pair, rule, trial, metric)
+    return numbers | (exact or _unseen(pair, rule, trial, metric, above))
+
+
+def served(pair: Pair) -> Pair:
+    """Leave out the users whom neither system serves: their differences of 0 are no evidence."""
+    if pair.unserved is None:
+        return pair
+    kept = ~pair.unserved
+    weights = None if pair.weights is None else pair.weights[kept]
+    clusters = None if pair.clusters is None else pair.clusters[kept]
+    change = pair.difference[kept]
+    return pair._replace(
+        of_system=pair.of_system[kept],
+        of_baseline=pair.of_baseline[kept],
+        difference=change,
+        weights=weights,
+        clusters=clusters,
+        sample=system_pairs.sample_of(change, weights, clusters),
+        undefined=system_pairs.why_undefined(change),
+        unserved=None,
+    )
+
+
+def note_of_unserved(pair: Pair) -> str | None:
+    """Write how many users the test of a margin leaves out."""
+    number = 0 if pair.unserved is None else int(pair.unserved.sum())
+    have = "user has" if number == 1 else "users have"
+    return f"{number:,} {have} no list of either: no evidence for the margin" if number else None
+
+
 def test_losses(
     pairs: Sequence[Pair],
     tested: Tested,
@@ -42,9 +143,12 @@ def test_losses(
     trial = trial._replace(margin={name: rule.margin for name, rule in trial.rules.items()})
     metrics = {metric.name: metric for metric in requested}
     places = [place for place, row in enumerate(rows) if row]
-    gated = [pairs[place] for place in places]
-    for place, above in zip(places, _p_above(gated, trial, advance), strict=True):
-        pair, row = pairs[place], rows[place]
+    gated = [served(pairs[place]) for place in places]
+    cautious = _p_above(gated, trial, advance, cautious=True)
+    for place, pair, above, sure in zip(
+        places, gated, _p_above(gated, trial, advance), cautious, strict=True
+    ):
+        row = rows[place]
         rule, least = trial.rules[pair.metric], 1 / (trial.resamples + 1)
         row[P_BEYOND] = 1 - above + (least if trial.test == "bootstrap" else 0)
         if trial.test in trials.OF_TWO_SIDES:
@@ -52,9 +156,7 @@ def test_losses(
         if len(pair.sample.values) < 2:
             continue
         if rule.strict:
-            row[P_WITHIN] = above
-            metric = metrics[pair.metric]
-            row |= _exact(pair, rule, trial, metric) or _unseen(pair, rule, trial, metric, above)
+            row |= _within(pair, trial, metrics[pair.metric], sure)
         if pair.undefined in _ALIKE and (row[EVIDENCE] is None or _is_beyond(pair, rule)):
             amount = pair.difference[0]
             row |= {LOW: amount, HIGH: amount, EVIDENCE: pair.undefined}
@@ -76,14 +178,16 @@ def _is_beyond(pair: Pair, rule: Rule) -> bool:
     return bool(_gain(pair.difference, rule)[0] < -margin)
 
 
-def _p_above(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Array:
+def _p_above(
+    pairs: Sequence[Pair], trial: Trial, advance: Advance, *, cautious: bool = False
+) -> Array:
     """Test whether the mean gain is above −margin; not for tests with intervals of their own."""
     import numpy as np
 
     if trial.test in (*trials.OF_TWO_SIDES, *trials.SIMULTANEOUS):
         return np.full(len(pairs), nan)
     samples = [_beside_margin(pair, trial.rules[pair.metric]) for pair in pairs]
-    return pair_tests.p_above(samples, trial, advance)
+    return pair_tests.p_above(samples, trial, advance, cautious=cautious)
 
 
 def _beside_margin(pair: Pair, rule: Rule) -> Sample:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf, isfinite, isnan, log, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -310,44 +310,15 @@ def shares_of(
 # ------------------------------------------------------------------ verdicts
 
 
-class Within(NamedTuple):
-    """P-values for each pair, NaN without a margin; and why a margin is not tested."""
+def p_above(
+    samples: Sequence[Sample], trial: Trial, advance: Advance, *, cautious: bool = False
+) -> Array:
+    """Test whether the mean of each sample is above 0: one-sided p-values.
 
-    equivalent: Array
-    not_worse: Array
-    untested: list[str | None]
-
-
-def test_margins(
-    pairs: Sequence[Pair], trial: Trial, requested: Sequence[RequestedMetric], advance: Advance
-) -> Within:
-    """Test whether differences are above −margin, and whether they are below margin."""
+    If ``cautious``, the larger p of Student's t and of Hall's, which sees rare losses, counts.
+    """
     import numpy as np
 
-    margins, directions = trial.margins, directions_of(requested)
-    untested = [why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
-    within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
-    places = [
-        place
-        for place, pair in enumerate(pairs)
-        if pair.metric in margins and untested[place] is None
-    ]
-    if not places:
-        return within
-    margin_of = [(pairs[place], margins[pairs[place].metric]) for place in places]
-    shifted = [beside(pair, margin) for pair, margin in margin_of]
-    shifted += [beside(pair, margin, below=True) for pair, margin in margin_of]
-    above, below = np.split(p_above(shifted, trial, advance), 2)
-    within.equivalent[places] = np.maximum(above, below)
-    for place, over, under in zip(places, above, below, strict=True):
-        higher_is_better = directions[pairs[place].metric]
-        if higher_is_better is not None:
-            within.not_worse[place] = over if higher_is_better else under
-    return within
-
-
-def p_above(samples: Sequence[Sample], trial: Trial, advance: Advance) -> Array:
-    """Test whether the mean of each sample is above 0: one-sided p-values."""
     from rankframe._comparison import statistics
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
@@ -358,7 +329,8 @@ def p_above(samples: Sequence[Sample], trial: Trial, advance: Advance) -> Array:
         outcome = statistics.t_test(sample, 0.95)
         values, weights = sample
         sums = (values if weights is None else weights * values).sum(axis=0)
-        return outcome._replace(p=statistics.above_zero(outcome.p, sums))
+        p = statistics.above_zero(outcome.p, sums)
+        return outcome._replace(p=np.fmax(p, statistics.hall(sample)) if cautious else p)
 
     return statistics.in_matrices(samples, reduce, advance).p
 
@@ -513,7 +485,9 @@ def with_verdict(
         pl.col(name) < alpha if name in table.columns else nowhere for name in trials.OF_MARGIN
     )
     return table.with_columns(
-        pl.when(equivalent)
+        pl.when(differs & not_worse & (change == "worse"))
+        .then(pl.lit(trials.LESS_THAN_MARGIN))
+        .when(equivalent)
         .then(pl.lit("equivalent"))
         .when(differs & (pl.col("difference") != 0))
         .then(change)

@@ -656,6 +656,29 @@ def above_zero(p: Array, sums: Array) -> Array:
     return np.asarray(np.where(sums > 0, p / 2, 1 - p / 2), np.float64)
 
 
+def hall(sample: Sample) -> Array:
+    """Test whether each mean is above 0 by Hall's transformation of t, which allows for skewness.
+
+    h = t + γ(t²/3 + 1/6)/√n + γ²t³/(27n), with the degrees of freedom of t. P. Hall, *J. Royal
+    Statistical Society B* 54, 1992.
+    """
+    matrix, weights = sample
+    p = np.full(matrix.shape[1], np.nan)
+    varied = differs(matrix)
+    if not varied.any():
+        return p
+    values, weights = matrix[:, varied], None if weights is None else weights[:, varied]
+    number = np.asarray(len(values) if weights is None else effective_sizes(weights), np.float64)
+    freedom = len(values) - 1 if weights is None else freedom_of(weights)
+    t = weighted_mean(values, weights) / standard_error(values, weights)
+    parts = influences(values, weights)
+    moments = (parts - parts.mean(axis=0)) ** 2
+    skew = ((parts - parts.mean(axis=0)) ** 3).mean(axis=0) / moments.mean(axis=0) ** 1.5
+    h = t + skew * (t**2 / 3 + 1 / 6) / np.sqrt(number) + skew**2 * t**3 / (27 * number)
+    p[varied] = stats.t.sf(h, freedom)  # pyright: ignore
+    return p
+
+
 def signed_ranks(column: Array) -> float:
     """Return Wilcoxon's sum of the signed ranks."""
     untied = column[column != 0]

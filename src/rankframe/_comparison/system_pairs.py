@@ -89,6 +89,7 @@ class Pair(NamedTuple):
     missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
     left_out: int = 0  # users with a value in one group only
     joint: bool = False  # the users are those of all systems
+    unserved: Bits | None = None  # users without a list of both; None if there is none
 
     @property
     def unit(self) -> str:
@@ -382,6 +383,7 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
         missed=(number_without(lists[0]), number_without(lists[1])) if lists else None,
         left_out=left_out,
         joint=matrix.left_out is not None,
+        unserved=_unserved(*lists) if lists else None,
     )
 
 
@@ -403,6 +405,14 @@ def with_weight(matrix: Matrix, counts: Bits) -> Bits:
     if counts.any() and not weighted.any():
         user_columns.raise_no_weight(matrix.weighted_by, matrix.metric)
     return weighted
+
+
+def _unserved(missed: Array, of_baseline: Array) -> Bits | None:
+    """Return which users have no list of either system, in none of their segments."""
+    import numpy as np
+
+    unserved = np.asarray(np.minimum(missed, of_baseline) > 1 - trials.NOTHING, np.bool_)
+    return unserved if unserved.any() else None
 
 
 def number_without(missed: Array) -> int:

@@ -52,6 +52,7 @@ NO_PAIR = "no user has a value in both"
 NO_VALUE = "no user has a value"
 ALL_DIFFER_ALIKE = "every user differs by the same amount"
 ONE_USER = "one user"
+LESS_THAN_MARGIN = "worse, by less than the margin"
 RESAMPLING = ("randomization", "bootstrap")
 SIGN = "__rankframe_sign"  # of the effect that a test of ranks finds
 NUMBER = "__rankframe_number"  # of independent observations: users or clusters

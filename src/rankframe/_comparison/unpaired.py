@@ -83,7 +83,14 @@ def _row(
         notes += cautions.cautions_of_groups(users, numbers["effect_size"], trial, metric)
         untested = "" if margin is None else _untested(groups, of_groups, margin)
         if margin is not None and not untested:
-            numbers |= _within(overlap, margin, higher_is_better=traits.higher_is_better)
+            higher = traits.higher_is_better
+            numbers |= _within(overlap, margin, higher_is_better=higher)
+            if higher is not None:
+                like = Rule(
+                    margin.size, strict=True, higher_is_better=higher, relative=margin.relative
+                )
+                unseen = _p_of_unseen(groups, like, traits)
+                numbers["p_not_worse"] = max(numbers["p_not_worse"], unseen)
         notes.append(untested)
     means = numbers["difference"], numbers["baseline_mean"]
     shares, doubt = pair_tests.shares_of(*means, interval, rule)

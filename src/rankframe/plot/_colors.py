@@ -39,6 +39,7 @@ VERDICTS: Mapping[str, tuple[Pair, str]] = {
     "equivalent": (("#1A1A1A", "#F2F2F2"), "square"),
     "undecided": (GRAY, "circle"),
     "worse": (_WORSE, "triangle-down"),
+    "worse, by less than the margin": (_WORSE, "triangle-down"),
     "lower": (_WORSE, "triangle-down"),
     "ranks lower": (_WORSE, "triangle-down"),
 }

@@ -213,6 +213,7 @@ def _verdict_look(
     if trial.test == "wilcoxon":
         goods, bads = ["ranks higher"], ["ranks lower"]
     within = ["not worse", "equivalent"] if trial.margin else []
+    within += [trials.LESS_THAN_MARGIN] if within and bads else []
     domain = [*goods, *within, "undecided", *bads]
     pairs, shapes = zip(*(_colors.VERDICTS[verdict] for verdict in domain), strict=True)
     colors = alt.Scale(domain=domain, range=[_colors.ink(pair) for pair in pairs])

@@ -396,7 +396,7 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
     # "not worse" has no counterpart for the other system
     words = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
     words |= {"ranks higher": "ranks lower", "ranks lower": "ranks higher"}
-    words |= {"not worse": "undecided"}
+    words |= {"not worse": "undecided", "worse, by less than the margin": "better"}
     values = {
         "system": baseline,
         "baseline": system,
