@@ -356,7 +356,8 @@ def test_many_metrics_of_a_run_without_a_hit_take_no_more_passes_than_two(releva
         [f"{name}@{k}" for name in ("ndcg", "recall") for k in range(1, 9)],
     ):
         passes.clear()
-        run.rank.evaluate(*metrics, truth=truth)
+        with pytest.warns(rf.RankingWarning, match="no item of the run is in the truth"):
+            run.rank.evaluate(*metrics, truth=truth)
         numbers.append(len(passes))
     assert numbers[0] > 1
     assert numbers[0] == numbers[1]
@@ -461,14 +462,15 @@ def test_a_doubt_about_users_reads_their_columns_alone(options):
     """A model without a hit proves nothing: who is in which group is read, and no more."""
     run = models(a=LISTS, b=NO_HITS) if options else NO_HITS
     proved = reads_of(models(a=LISTS, b=LISTS) if options else LISTS, LIKES, **options)
-    doubtful = reads_of(run, LIKES, **options)
+    with pytest.warns(rf.RankingWarning, match="no item of the run is in the truth"):
+        doubtful = reads_of(run, LIKES, **options)
     for table, reads in proved.items():
         more = doubtful[table][:]
         for columns in reads:
             more.remove(columns)
         assert more, table
         assert not [columns for columns in more if "item" in columns and len(columns) > 2]
-        assert len(more) <= 6
+        assert len(more) <= 12
 
 
 def test_users_without_a_miss_are_in_no_doubt():

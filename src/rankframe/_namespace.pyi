@@ -413,6 +413,8 @@ class RankFrame(Generic[FrameT]):
         at_most: float | Mapping[str, float] | None = ...,
         interval: bool = ...,
         undecided: rankframe._comparison.trials.Undecided = ...,
+        most_missed: float | None = ...,
+        systems: Sequence[object] | None = ...,
         total: bool = ...,
         test: rankframe._comparison.trials.Test = ...,
         correction: rankframe._comparison.trials.Correction | None = ...,

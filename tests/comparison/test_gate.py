@@ -912,3 +912,138 @@ def test_a_relative_margin_takes_the_weighted_mean_of_the_baseline():
     decided = gate(values, "ndcg@10", baseline="old", margin="8%", weights="w")
     assert decided["margin"].item() == pytest.approx(0.08 * 0.828)
     assert decided["passed"].item()
+
+
+# ------------------------------------------------------------------ what cannot be judged
+
+
+CHUNKS = {name: rows.with_columns(item=pl.lit("a#0")) for name, rows in RUNS.items()}
+APART = "no item of the run is in the truth, which has items like 'a'"
+GATES = [
+    {"baseline": "old", "margin": 0.1},
+    {"baseline": "old", "undecided": "pass"},
+    {"at_least": 0.0},
+    {"at_most": 1.0},
+    {"at_least": 0.0, "interval": True, "undecided": "pass"},
+]
+
+
+@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("options", GATES)
+def test_nothing_that_is_judged_passes_nothing(options, lazy):
+    runs = {name: rows.lazy() if lazy else rows for name, rows in CHUNKS.items()}
+    got = rf.gate(runs, "rr", "hit@1", truth=TRUTH, **options).lazy().collect()
+    assert not got["passed"].any()
+    assert got["why"].str.starts_with("cannot be judged: ").all()
+    assert got["why"].str.contains(APART, literal=True).all()
+
+
+@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
+def test_lists_of_items_that_are_judged_0_cannot_be_compared_and_miss_a_floor():
+    truth = pl.concat(
+        [TRUTH.with_columns(relevance=0), TRUTH.with_columns(item=pl.lit("b"), relevance=1)]
+    )
+    got = rf.gate(RUNS, "rr", truth=truth, baseline="old", margin=0.1)
+    assert got["why"].unique().to_list() == [
+        "cannot be judged: no list has a relevant item of its user"
+    ]
+    floors = rf.gate(RUNS, "rr", truth=truth, at_least=0.1)
+    assert floors["why"].unique().to_list() == ["too low: the mean is 0, below 0.1"]
+
+
+def test_one_system_that_meets_nothing_is_named_and_fails_as_usual():
+    runs = {"old": RUNS["old"], "chunks": CHUNKS["like"]}
+    with pytest.warns(rf.RankingWarning, match="^model 'chunks': run, column 'item': no item"):
+        got = rf.gate(runs, "rr", truth=TRUTH, baseline="old", margin=0.1)
+    assert got["why"].to_list() == ["worse: interval below -0.1"]
+
+
+def test_metrics_of_lists_alone_are_not_concerned():
+    options = {"truth": TRUTH, "history": pl.DataFrame({"user": [1], "item": ["a#0"]})}
+    got = rf.gate(CHUNKS, "novelty@1", at_least=0, **options)
+    assert got["passed"].all()
+
+
+def test_a_judged_table_of_lists_that_meet_nothing():
+    table = pl.DataFrame({"user": [1, 2], "found": [["x#0"], ["y#0"]], "wanted": [["x"], ["y"]]})
+    judged = rf.from_lists(table, item="found", truth="wanted")
+    judged = judged.rename({"found": "item"}, strict=False)
+    with pytest.warns(rf.RankingWarning, match="no item of the judged table is in the truth"):
+        rf.evaluate(judged, "hit@1")
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "compare", "summarize", "table"])
+def test_numbers_of_lists_that_meet_nothing_come_with_a_warning(verb):
+    with pytest.warns(rf.RankingWarning, match=re.escape(APART)):
+        getattr(rf, verb)(CHUNKS, "rr", truth=TRUTH)
+
+
+@pytest.mark.parametrize("option", ["margin", "at_least"])
+def test_users_without_a_list_fail_a_gate(option):
+    few = RUNS | {"like": RUNS["old"].filter(pl.col("user") < 37)}
+    options = {"margin": {"baseline": "old", "margin": 0.99}, "at_least": {"at_least": 0.1}}[option]
+    got = rf.gate(few, "rr", truth=TRUTH, **options).filter(model="like").row(0, named=True)
+    assert (got["passed"], got["why"]) == (
+        False,
+        "too many missed: 3 of 40 users have no list of like, more than 0.05 of them",
+    )
+    for most in (0.075, None):
+        assert rf.gate(few, "rr", truth=TRUTH, most_missed=most, **options)["passed"].all()
+    with pytest.raises(ValueError, match="most_missed must be a share of the users from 0 to 1"):
+        rf.gate(few, "rr", truth=TRUTH, most_missed=5, **options)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_system_that_did_not_come_fails_by_name(lazy):
+    named = {{"like": "Like "}.get(name, name): rows for name, rows in RUNS.items()}
+    named = {name: rows.lazy() if lazy else rows for name, rows in named.items()}
+    options = {"truth": TRUTH, "systems": ["old", "like"], "at_least": 0.1}
+    got = rf.gate(named, "rr", "hit@1", **options).lazy().collect()
+    absent = got.filter(model="like")
+    assert absent.select("metric", "passed", "mean").rows() == [
+        ("rr", False, None),
+        ("hit@1", False, None),
+    ]
+    assert absent["why"][0] == "no list of 'like': the systems are 'Like ', 'old', 'worse'"
+    assert got.filter(pl.col("model") != "like")["passed"].all()
+    with pytest.raises(TypeError, match="systems must be a list of names"):
+        rf.gate(RUNS, "rr", truth=TRUTH, systems="old", at_least=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
+def test_broken_days_of_the_command(folder, capsys):
+    """Lists that meet nothing exit with 2; users or systems that are missing with 1."""
+    CHUNKS["old"].write_csv("chunks.csv")
+    RUNS["old"].filter(pl.col("user") < 20).write_csv("few.csv")
+    for command, code, said in [
+        ("chunks.csv new=chunks.csv truth.csv --fail-unless-not-worse rr:0.1", 2, "cannot be judg"),
+        ("chunks.csv new=chunks.csv truth.csv --fail-if-worse rr", 2, APART),
+        ("chunks.csv truth.csv --fail-below rr:0", 2, APART),
+        ("old.csv chunks.csv truth.csv --fail-if-worse rr", 1, "worse: "),
+        ("few.csv new=few.csv truth.csv --fail-unless-not-worse rr:0.2", 1, "too many missed: 20 "),
+        ("few.csv truth.csv --fail-below rr:0 --most-missed 0.5", 0, "high enough"),
+        ("old.csv like.csv truth.csv --fail-if-worse rr --system next", 1, "no list of 'next'"),
+    ]:
+        assert main(["compare", *command.split()]) == code, command
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
+def test_run_asks_check_first(folder, capsys):
+    CHUNKS["like"].write_csv("chunks.csv")
+    text = 'truth = "truth.csv"\nsystems = ["old", "new"]\nmost_missed = 0.5\nbaseline = "old"\n'
+    text += '[run]\nold = "old.csv"\nNAME = "FILE.csv"\n'
+    text += '[[gates]]\nmetric = "mrr"\nmargin = 0.9\n'
+    for name, file, code, said in [
+        ("new", "like", 0, "gate passed"),
+        ("new", "chunks", 1, "worse"),
+        ("Next", "like", 1, "no list of 'new'"),
+    ]:
+        (folder / "day.toml").write_text(text.replace("NAME", name).replace("FILE", file))
+        assert main(["run", "day.toml"]) == code, capsys.readouterr().err
+        assert said in capsys.readouterr().err
+    text = text.replace("old.csv", "chunks.csv").replace("FILE", "chunks").replace("NAME", "new")
+    (folder / "day.toml").write_text(text)
+    assert main(["run", "day.toml"]) == 2
+    assert APART in capsys.readouterr().err

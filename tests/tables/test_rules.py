@@ -916,7 +916,9 @@ def test_check_sees_that_no_item_meets():
     for frame in (chunks, chunks.lazy()):
         with pytest.raises(rf.RankingDataError, match=re.escape(message)):
             rf.check(frame, truth=documents).lazy().collect()
-    assert rf.evaluate(chunks, "ap", truth=documents)["ap"].item() == 0
+        with pytest.warns(rf.RankingWarning, match=re.escape(message)):
+            means = rf.evaluate(frame, "ap", truth=documents.lazy()).lazy().collect()
+        assert means["ap"].item() == 0
     some = chunks.with_columns(
         item=pl.when(pl.col("user") == 2).then(pl.lit("d2")).otherwise("item")
     )

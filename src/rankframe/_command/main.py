@@ -362,7 +362,15 @@ def _compare(arguments: argparse.Namespace) -> int:
         choices: Any = {**conventions, **tables.columns}
         if rules or floored:
             frame = gate.compare_and_decide(
-                runs, metric_labels, tables.truth, by, choices, trial, floored, compares=compares
+                runs,
+                metric_labels,
+                tables.truth,
+                by,
+                choices,
+                trial,
+                floored,
+                compares=compares,
+                presence=gate.Presence(arguments.most_missed, arguments.systems or None),
             )
         else:
             shared = {"truth": tables.truth, "by": by, "total": arguments.total}
@@ -463,12 +471,10 @@ def _print_skipped(names: Sequence[str], why: str) -> None:
 def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
     """Read --fail-if-worse and --fail-unless-not-worse."""
     rules: dict[str, Rule] = {}
-    conditions: Sequence[tuple[Sequence[Gate], Undecided]] = (
-        (arguments.fail_if_worse, "pass"),
-        (arguments.fail_unless_not_worse, "fail"),
-    )
-    both = [(gated, undecided) for gates, undecided in conditions for gated in gates]
-    for (label, margin), undecided in both:
+    passing: list[tuple[Gate, Undecided]] = [(own, "pass") for own in arguments.fail_if_worse]
+    failing: list[tuple[Gate, Undecided]]
+    failing = [(own, "fail") for own in arguments.fail_unless_not_worse]
+    for (label, margin), undecided in (*passing, *failing):
         requested = labels.parse_metrics(_comparable(trec.spelled_out([label])), per_user=False)
         if trec.is_set(label):
             directions = pair_tests.directions_of(requested)
@@ -522,9 +528,9 @@ def _why(row: Mapping[str, Any], arguments: argparse.Namespace, by: Sequence[str
         if other is not None and not other.relative and other.size != margin:
             numbers[0] += f" of the gate, not --margin {other}"
     number = "mean" if margin is None else "difference"
-    if row[number] is not None:
+    if row.get(number) is not None:
         numbers.append(f"{number} {row[number]:.4f}")
-    if row["ci_low"] is not None and row["ci_high"] is not None:
+    if row.get("ci_low") is not None and row["ci_high"] is not None:
         numbers.append(f"interval {row['ci_low']:.4f} to {row['ci_high']:.4f}")
     text += f": {row['why']}" + (f" ({', '.join(numbers)})" if numbers else "")
     if row["note"] is not None and row["note"] not in row["why"]:
@@ -761,12 +767,28 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry:
         text_tables.print_text("".join(shlex.join(["rankframe", *line]) + "\n" for line in lines))
         return 0
+    first = options.parser_of(_COMMANDS).parse_args(lines[0])
+    if "truth" in first or "files" in first:
+        _check_tables(first)
     code = 0
     for line in lines:  # a report follows a gate that fails, too
         code = max(code, main(line))
         if code > 1:
             break
     return code
+
+
+def _check_tables(arguments: argparse.Namespace) -> None:
+    """Check every row of the tables, as ``check`` does."""
+    if "files" in arguments:
+        _split_files(arguments)
+    if arguments.truth is None:
+        return
+    tables = files.read_files(arguments, _columns(arguments))
+    run, by, columns = _one_run(tables, arguments)
+    if keywords.MODEL in run.collect_schema() and keywords.MODEL not in by:
+        by = [keywords.MODEL, *by]
+    row_verbs.check(run, truth=tables.truth, by=by, **tables.beside, **columns).collect()
 
 
 def _check_lines(lines: Sequence[Sequence[str]]) -> None:

@@ -247,6 +247,10 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
     for option, text in gates.items():
         value = "LABEL[:MARGIN]" if option.endswith("worse") else "LABEL:X"
         _add_repeated(gate, option, value, f"{text}; repeat for more")
+    missed = "fail a system without a list for more than this share of users (default: 0.05)"
+    _add(gate, {"--most-missed": ("X", missed)}, default=0.05)
+    system = "fail if this system did not come; repeat for more"
+    _add_repeated(gate, "--system", "SYSTEM", system, dest="systems")
     undecided = "fail (default) unless the whole interval is within X, or pass unless it is beyond"
     _add(
         gate,

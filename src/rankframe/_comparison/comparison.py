@@ -378,10 +378,13 @@ def ask_systems(
     *,
     per_user: bool = False,
     count_missed: bool = False,
+    count_hits: bool = False,
 ) -> Question:
     """Ask for the values of systems, whose column comes first in ``by``."""
     groups = groups_by_systems(frame, truth, by, trial.baseline)
-    settings = keywords.read_options(options, cluster=trial.cluster, count_missed=count_missed)
+    settings = keywords.read_options(
+        options, cluster=trial.cluster, count_missed=count_missed, count_hits=count_hits
+    )
     return ready_values.ask(frame, metrics, truth, groups, settings, per_user=per_user)
 
 

@@ -20,13 +20,13 @@ from rankframe._comparison import (
 )
 from rankframe._comparison.floors import Floor
 from rankframe._comparison.trials import Correction, Margin, Rule, Size, Test, Trial, Undecided
-from rankframe._evaluation import system_metrics
+from rankframe._evaluation import reduction, system_metrics, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels, parameters
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import adapters, guards, rules, run_dicts
 
 
 @adapters.takes_any_frame
@@ -42,6 +42,8 @@ def gate(
     at_most: float | Mapping[str, float] | None = None,
     interval: bool = False,
     undecided: Undecided = "fail",
+    most_missed: float | None = 0.05,
+    systems: Sequence[object] | None = None,
     total: bool = False,
     test: Test = "t",
     correction: Correction | None = "holm",
@@ -91,6 +93,12 @@ def gate(
         ``"fail"``: pass only if a loss of the margin, which must be > 0, is excluded (or, with
         ``interval``, the whole interval reaches the floor). ``"pass"``: fail only if the whole
         interval is beyond the margin (or floor), so the system is worse, or if there is none.
+    most_missed
+        The greatest share of the users of a gated system that may be without a list; with more, it
+        fails. None: any.
+    systems
+        The systems that must be there, such as ``["live", "next"]``; one that is not has rows that
+        fail.
     total
         Add the decision over all segments, with null in the segment columns.
     test
@@ -212,6 +220,8 @@ def gate(
         paired=paired,
     )
     keywords.check_flag("interval", interval)
+    presence = Presence(most_missed, systems)
+    _check_presence(presence)
     keywords.check_choice("undecided", undecided, get_args(Undecided))
     frame, by = run_dicts.as_frame(frame, by)
     if baseline is None and at_least is None and at_most is None:
@@ -226,7 +236,9 @@ def gate(
     if baseline is None:
         plain = trial._replace(margin=margin)
         _check_floors(plain, compares=False, interval=interval, undecided=undecided)
-    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    question = comparison.ask_systems(
+        frame, metrics, truth, by, options, trial, count_missed=True, count_hits=True
+    )
     amounts = {"at_least": at_least, "at_most": at_most}
     options_of_floors = {"interval": interval, "strict": undecided == "fail"}
     describe = partial(
@@ -236,6 +248,7 @@ def gate(
         amounts=amounts,
         how=options_of_floors,
         undecided=undecided,
+        presence=presence,
     )
     return summaries.described(frame, question, describe)
 
@@ -251,6 +264,7 @@ def _decisions(
     amounts: Mapping[str, Any],
     how: Mapping[str, bool],
     undecided: Undecided,
+    presence: Presence,
 ) -> pl.LazyFrame:
     """Decide by the margin and the floors of each metric."""
     lists = [] if values.of_lists is None else values.of_lists.requested
@@ -280,7 +294,8 @@ def _decisions(
     columns += ["ci_low", "ci_high"] if rules or how["interval"] else []
     gated = [m for m in values.requested if m.name in rules]
     compared = values._replace(requested=gated) if rules else None
-    decided = decisions_of(compared, values, trial._replace(rules=rules), floored)
+    trial = trial._replace(rules=rules)
+    decided = decisions_of(compared, values, trial, floored, presence=presence)
     return decided.select(*values.by[1:], "metric", *values.by[:1], *columns, *_DECIDED)
 
 
@@ -294,12 +309,16 @@ def compare_and_decide(
     floored: Sequence[Floor],
     *,
     compares: bool,
+    presence: Presence,
 ) -> FrameT:
     """Compare systems on all metrics, unless told not to, and decide by rules and floors."""
-    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    question = comparison.ask_systems(
+        frame, metrics, truth, by, options, trial, count_missed=True, count_hits=True
+    )
 
     def describe(values: Values) -> pl.LazyFrame:
-        return decisions_of(values if compares else None, values, trial, floored, "compare")
+        compared = values if compares else None
+        return decisions_of(compared, values, trial, floored, "compare", presence=presence)
 
     return summaries.described(frame, question, describe)
 
@@ -360,6 +379,8 @@ def decisions_of(
     trial: Trial,
     floored: Sequence[Floor],
     verb: str = "gate",
+    *,
+    presence: Presence,
 ) -> pl.LazyFrame:
     """Add decisions to a comparison, and rows of floors; a metric without a rule has no gate."""
     _check_test(trial)
@@ -378,7 +399,111 @@ def decisions_of(
     decide = partial(
         _with_decisions, trial=trial, floor=next(iter(floored), None), columns=[*schema, *added]
     )
-    return both.map_batches(decide, schema=schema | added)
+    decided = both.map_batches(decide, schema=schema | added)
+    if values.judged is None and presence.systems is None:
+        return decided
+    facts = _lists_of_systems(values)
+    metrics = [*trial.rules, *(floor.metric for floor in floored)]
+    check = partial(_with_presence, values=values, presence=presence, metrics=metrics)
+    return pl.concat([decided, facts], how="diagonal").map_batches(check, schema=schema | added)
+
+
+class Presence(NamedTuple):
+    """What must be there before a gate passes: lists of most users, and systems."""
+
+    most_missed: float | None = 0.05
+    systems: Sequence[object] | None = None
+
+
+def _check_presence(presence: Presence) -> None:
+    share, systems = presence
+    if share is not None and not (keywords.is_number(share) and 0 <= share <= 1):
+        msg = f"most_missed must be a share of the users from 0 to 1, or None, not {share!r}"
+        raise ValueError(msg)
+    if isinstance(systems, str):
+        msg = f"systems must be a list of names, such as [{systems!r}], not {systems!r}"
+        raise TypeError(msg)
+
+
+_MET, _MISSED, _USERS = (f"{labels.INNER}{name}" for name in ("met", "missed", "users_of_system"))
+
+
+def _lists_of_systems(values: Values) -> pl.LazyFrame:
+    """Count the users of each system, and those without a list; tell whether one has a hit."""
+    names = values.rows.collect_schema()
+    met = pl.col(guards.HIT).fill_null(value=False).any() if guards.HIT in names else pl.lit(None)
+    missed = pl.lit(0)
+    if user_columns.MISSED in names:
+        missed = pl.col(user_columns.MISSED).fill_null(value=False).sum()
+    facts = [met.cast(pl.Boolean).alias(_MET), missed.cast(pl.Int64).alias(_MISSED)]
+    facts.append(pl.len().cast(pl.Int64).alias(_USERS))
+    by = values.by[:1]
+    return values.rows.group_by(by).agg(facts) if by else values.rows.select(facts)
+
+
+def _with_presence(
+    table: pl.DataFrame, *, values: Values, presence: Presence, metrics: Sequence[str]
+) -> pl.DataFrame:
+    """Fail what passes without lists that can be judged, and systems that did not come."""
+    lists = table.filter(pl.col(_USERS).is_not_null())
+    table = table.filter(pl.col(_USERS).is_null()).drop(_MET, _MISSED, _USERS)
+    by = values.by[:1]
+    if values.judged is not None and lists[_MET].null_count() == 0 and not lists[_MET].any():
+        table = _unjudged(table, values)
+    if presence.most_missed is not None:
+        missing = lists.filter(pl.col(_MISSED) > presence.most_missed * pl.col(_USERS))
+        for system in missing.iter_rows(named=True):
+            of = f" of {system[by[0]]}" if by else ""
+            why = (
+                f"too many missed: {system[_MISSED]:,} of {system[_USERS]:,} users have no "
+                f"list{of}, more than {presence.most_missed:.10g} of them"
+            )
+            own = pl.col("passed")
+            if by:
+                own &= pl.col(by[0]).eq_missing(pl.lit(system[by[0]], table.schema[by[0]]))
+            table = _failed(table, own, why)
+    if presence.systems is None:
+        return table
+    if not by:
+        msg = "systems= without a column of systems: name it in by=, or pass a dict of runs"
+        raise ValueError(msg)
+    came = lists[by[0]]
+    absent = [name for name in presence.systems if name not in came]
+    if not absent:
+        return table
+    names = ", ".join(repr(name) for name in came.drop_nulls().unique().sort())
+    rows = [
+        {
+            by[0]: name,
+            "metric": metric,
+            "passed": False,
+            "why": f"no list of {name!r}: the systems are {names}",
+        }
+        for metric in dict.fromkeys(metrics)
+        for name in absent
+    ]
+    schema = {name: table.schema[name] for name in rows[0]}
+    return pl.concat([table, pl.DataFrame(rows, schema=schema)], how="diagonal")
+
+
+def _unjudged(table: pl.DataFrame, values: Values) -> pl.DataFrame:
+    """Fail rows of metrics that read relevance, as no list meets it."""
+    source = values.source
+    names = [m.name for m in values.requested if reduction.is_of_truth(source, m)]
+    own = pl.col("metric").is_in(names) & pl.col("passed").is_not_null()
+    apart = rules.apart_items(source.tables.both)
+    if apart:
+        return _failed(table, own, f"cannot be judged: {apart[0][1]}")
+    if "at_least" in table.columns:  # items are judged, as not relevant: the floor is not reached
+        own &= pl.col("at_least").is_null()
+    return _failed(table, own, "cannot be judged: no list has a relevant item of its user")
+
+
+def _failed(table: pl.DataFrame, own: pl.Expr, why: str) -> pl.DataFrame:
+    return table.with_columns(
+        passed=pl.when(own).then(pl.lit(value=False)).otherwise("passed"),
+        why=pl.when(own).then(pl.lit(why)).otherwise("why"),
+    )
 
 
 def _check_test(trial: Trial) -> None:

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import polars as pl
 
+from rankframe import errors
 from rankframe._evaluation import system_metrics, user_choice
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.values import Checks, Flag, Values
-from rankframe._request import labels, registry, share_names
+from rankframe._request import keywords, labels, registry, share_names
 from rankframe._request.keywords import GainsFrom, Users
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, Scope
@@ -54,7 +55,13 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
         _reduced(judged, which, metrics, first=place == 0)
         for place, (which, metrics) in enumerate(by_rows.items())
     ]
-    checks = _checks(judged, names_read(requested), reductions, users)
+    checks = _checks(
+        judged,
+        names_read(requested),
+        reductions,
+        users,
+        reads_relevance=any(map(partial(is_of_truth, judged), of_users)),
+    )
     frames = [reduction.rows for reduction in reductions]
     if not _has_all_users(by_rows, users, judged):
         frames.insert(0, user_choice.selected(judged, users))
@@ -68,11 +75,12 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
         types |= reduction.types
     names = [*keys, *(metric.name for metric in of_users)]
     *by, user = keys
+    hit = [guards.HIT] if _keeps_hits(judged) else []
     values = Values(
         of_users,
         by,
         user,
-        rows.select(names),
+        rows.select([*names, *hit]),
         {name: types[name] for name in names},
         judged,
         checks,
@@ -116,6 +124,13 @@ def _has_all_users(by_rows: Mapping[_Which, object], users: Users, judged: Judge
     return users == table and bool(scopes) and scopes[0] not in ("judged", "subtopic")
 
 
+def is_of_truth(judged: Judged, metric: RequestedMetric) -> bool:
+    """Whether a metric reads relevance, so that it means nothing where no list meets the truth."""
+    if not judged.has_truth or share_names.kind_of(metric) is not None:
+        return False
+    return _reading(judged, metric.reads).scope != "listed" or "relevance" in metric.reads
+
+
 def names_read(requested: Iterable[RequestedMetric]) -> set[str]:
     return {name for metric in requested for name in metric.reads}
 
@@ -125,7 +140,12 @@ def _reading(judged: Judged, names: Iterable[str]) -> Reading:
 
 
 def _checks(
-    judged: Judged, names: Iterable[str], reductions: Sequence[_Reduction], users: Users
+    judged: Judged,
+    names: Iterable[str],
+    reductions: Sequence[_Reduction],
+    users: Users,
+    *,
+    reads_relevance: bool,
 ) -> Checks:
     """Return the checks of the tables that metrics read, and of the values."""
     settings, tables = judged.settings, judged.tables.both
@@ -145,7 +165,17 @@ def _checks(
         flags.append(guards.flag(cut, pl.len() > 0))
         raisers.append(partial(_raise_cut, cut, settings.depth))
     raisers += [partial(_raise_not_finite, reduction.rows, judged) for reduction in reductions]
-    raise_global = partial(rules.raise_first_global, tables, users)
+
+    def raise_global() -> None:
+        rules.raise_first_global(tables, users)
+        warn_of_items()
+
+    def warn_of_items() -> None:
+        if reads_relevance and tables[0].totals is None:
+            for system, error in rules.apart_items(tables):
+                errors.warn(f"{'' if system is None else f'{keywords.MODEL} {system!r}: '}{error}")
+
+    raisers.append(warn_of_items)
     return Checks(flags, [reduction.flag for reduction in reductions], raisers, raise_global)
 
 
@@ -206,7 +236,14 @@ def _of_relevant_rows(
     broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, judged.keys))
     surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
     doubt = guards.any_doubt(judged.tables.both, user_choice.users_policy(judged.settings, judged))
+    if first and _keeps_hits(judged):
+        names.append(guards.HIT)
     return _Reduction(lists.select(names), types, Flag(lists, broken, surplus, doubt), count)
+
+
+def _keeps_hits(judged: Judged) -> bool:
+    """Whether the rows of users tell who has a hit, as gates need it."""
+    return judged.has_truth and judged.settings.count_hits
 
 
 def _types_of(

@@ -139,6 +139,7 @@ class Settings:
     scenarios: bool = False
     count_users: bool = False
     count_missed: bool = False
+    count_hits: bool = False  # of gates
     defaults: Defaults | None = None
     single_precision: bool = False
     items: Frame | None = None
@@ -172,9 +173,7 @@ class Settings:
     def __post_init__(self) -> None:
         """Check each option by itself, and options that exclude each other."""
         check_columns(self.columns)
-        for (
-            name
-        ) in "judged_only bounds scenarios count_users count_missed single_precision".split():
+        for name in "judged_only bounds scenarios count_users count_missed count_hits single_precision".split():
             check_flag(name, getattr(self, name))
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
-from rankframe._request import labels
+from rankframe._request import keywords, labels
 from rankframe._request.keywords import Users
 from rankframe._request.types import Types
 from rankframe._tables import adapters, rank_order, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
+
+#: Whether a list has a relevant item of its user.
+HIT = f"{labels.INNER}hit"
 
 
 def guarded(
@@ -194,7 +197,7 @@ def check_aggregates(
     return [
         pl.len().cast(pl.Int64).alias("__rankframe_rows") if count else _has_duplicate(item),
         shared.alias("__rankframe_shared"),
-        (hit.count() > 0).alias("__rankframe_hit"),
+        (hit.count() > 0).alias(HIT),
     ]
 
 
@@ -221,13 +224,19 @@ def any_violation(*, count: bool = False) -> pl.Expr:
 def any_doubt(tables: Sequence[Table], users: Users = "truth") -> pl.Expr:
     """Whether no hit proves that the tables share a user, or that a user is in two groups.
 
-    One group needs no proof. A part of the tables cannot break these rules.
+    One group needs no proof. A part of the tables cannot break these rules. A system without a hit
+    is in doubt, too.
     """
-    if len(tables) < 2 or tables[0].totals is not None:
+    if tables[0].totals is not None:
         return pl.lit(value=False)
-    run, truth = tables
-    hit = pl.col("__rankframe_hit")
+    run, truth = tables[0], tables[-1]
+    hit = pl.col(HIT)
     doubts = [~hit.any()]
+    if keywords.MODEL in run.by:
+        system = pl.col(keywords.MODEL)
+        doubts.append(system.filter(hit).n_unique() < system.n_unique())
+    if len(tables) < 2:
+        return pl.any_horizontal(doubts)
     for name in run.by:
         if name not in truth.by:
             ids, pairs = pl.col(run.user), pl.struct(run.user, name)

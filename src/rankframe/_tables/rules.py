@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.keywords import Users
 from rankframe._tables import adapters
 from rankframe._tables.table import Table
@@ -453,6 +454,39 @@ def diluted_text(truth: Table) -> str:
 def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
     """Make the error for folds that share one truth."""
     return broken_row(run.name, name, diluted_text(truth), row)
+
+
+def apart_items(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]]:
+    """Return the systems of whose lists no item is judged, with the error of each; None: of all."""
+    run, truth = tables[0], tables[-1]
+    if len(tables) == 1:
+        truth = run._replace(name="truth", frame=run.frame.filter(_is_relevant(run)))
+        if truth.frame.head(1).collect().is_empty():
+            return []
+    parts: list[tuple[object, Table]] = [(None, run)]
+    if keywords.MODEL in run.by:
+        names = retrieved(run).select(keywords.MODEL).unique().sort(keywords.MODEL).collect()
+        parts += [(name, _of_system(run, name)) for name in names[keywords.MODEL]]
+    errors: list[tuple[object, RankingDataError]] = []
+    for system, part in parts:
+        try:
+            raise_if_no_item_meets(part, truth)
+        except RankingDataError as error:
+            errors.append((system, error))
+            if system is None:
+                break
+    return errors
+
+
+def _of_system(run: Table, system: object) -> Table:
+    return run._replace(frame=run.frame.filter(pl.col(keywords.MODEL).eq_missing(pl.lit(system))))
+
+
+def _is_relevant(table: Table) -> pl.Expr:
+    if table.relevance is None:
+        return pl.lit(value=True)
+    grade = pl.col(table.relevance)
+    return grade if table.schema[table.relevance] == pl.Boolean else grade > 0
 
 
 def raise_if_no_item_meets(run: Table, truth: Table) -> None:
