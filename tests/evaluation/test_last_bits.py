@@ -56,6 +56,7 @@ def test_every_share_of_every_k_up_to_200():
         assert attainable == [min(user, k) / k for k in cuts]
 
 
+@pytest.mark.filterwarnings("ignore:.*no item of the run is in the truth")  # the subject is another
 def test_a_user_has_the_same_bits_alone_and_in_company():
     run, truth = _lists(10)
     for label in ("precision@10", "unjudged@10", "ap(divide_by=k)@10", "attainable_precision@10"):

@@ -173,7 +173,8 @@ class Settings:
     def __post_init__(self) -> None:
         """Check each option by itself, and options that exclude each other."""
         check_columns(self.columns)
-        for name in "judged_only bounds scenarios count_users count_missed count_hits single_precision".split():
+        flags = "judged_only bounds scenarios count_users count_missed count_hits single_precision"
+        for name in flags.split():
             check_flag(name, getattr(self, name))
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))
