@@ -36,8 +36,9 @@ PLAIN = [1 / 3, 1 / 2, (1 / 4 + 1) / 3, (NDCG + 1) / 3, 1 / 2]
 AGAIN = (
     "run, column 'item': duplicate (user, item): name a column of models, folds or days in by=; "
     "otherwise keep the best: run.sort('rank', nulls_last=True)"
-    ".unique(['user', 'item'], keep='first', maintain_order=True), or sort_values and "
-    "drop_duplicates in pandas. "
+    ".unique(['user', 'item'], keep='first', maintain_order=True)"
+    ".rank.with_rank(close_gaps=True), or sort_values and "
+    "drop_duplicates in pandas, and .ranking.with_rank. "
 )
 
 Expected = list[float | None] | str

@@ -56,29 +56,33 @@ def drawn(notebook):
 
 
 def shown(picture):
-    """The kinds of marks of a picture and its descriptions of titles, axes and each mark.
+    """The kinds of marks of a picture, its colors, and its descriptions of titles, axes and marks.
 
     Descriptions are the same with any fonts; the last digits of their numbers are not compared.
     """
     kinds = re.findall(r'class="mark-(\w+) role-mark', picture)
     said = re.findall(r'aria-label="([^"]*)"', picture)
-    return kinds, [
-        re.sub(r"\d+\.\d+", lambda digits: f"{float(digits[0]):.4g}", one) for one in said
-    ]
+    colors = set(re.findall(r'(?:fill|stroke)="(#[0-9a-fA-F]+|rgb[^"]*)"', picture))
+    return (
+        kinds,
+        colors,
+        [re.sub(r"\d+\.\d+", lambda digits: f"{float(digits[0]):.4g}", one) for one in said],
+    )
 
 
 def test_a_picture_is_what_it_shows():
     alt = pytest.importorskip("altair")
     vl_convert = pytest.importorskip("vl_convert")
 
-    def picture(height, mark="mark_bar"):
+    def picture(height, mark="mark_bar", color="#4A1F8A"):
         rows = alt.InlineData([{"name": "a", "share": height}])
-        chart = getattr(alt.Chart(rows), mark)().encode(x="name:N", y="share:Q")
+        chart = getattr(alt.Chart(rows), mark)(color=color).encode(x="name:N", y="share:Q")
         return shown(vl_convert.vegalite_to_svg(chart.to_json()))
 
     assert picture(0.45) == picture(0.45 + 1e-12)
     assert picture(0.45) != picture(0.46)
     assert picture(0.45) != picture(0.45, "mark_point")
+    assert picture(0.45) != picture(0.45, color="#5B2A9D")
 
 
 def test_a_cell_shows_for_how_long_it_has_run():

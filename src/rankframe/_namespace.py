@@ -121,6 +121,11 @@ class RankPlot:
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
 
+    def __repr__(self) -> str:
+        charts = [name for name in dir(self) if not name.startswith("_") and name != "frame"]
+        names = textwrap.fill(", ".join(charts), 78, subsequent_indent="          ")
+        return f"rankframe.plot on a {type(self.frame).__name__}\n  charts: {names}"
+
 
 class _Namespace:
     """Builds the namespace at each access.

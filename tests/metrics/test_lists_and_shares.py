@@ -433,12 +433,33 @@ def test_who_has_no_profile_is_not_calibrated():
 
 def test_a_repeated_row_of_the_history_is_not_a_second_user():
     twice = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "a", "b"]})
-    message = "history=, column 'item': duplicate .user, item..*keep one row per user and item"
+    of_users = ["popularity@2", "novelty@2", "popularity_quantile@2", "popularity_lift@2", "new@2"]
+    of_users += ["popularity(out_of=users)@2", "tail@2"]
     for frame in (RUN, RUN.lazy()):
-        with pytest.raises(rf.RankingDataError, match=message):
-            rf.evaluate(frame, "novelty@2", history=twice).lazy().collect()
-    got = rf.evaluate(RUN, "popularity@2", "novelty(out_of=rows)@2", history=twice)
-    assert got["popularity@2"].item() == pytest.approx((1.5 + 1.0 + 0.5) / 3)
+        got = rf.evaluate(frame, *of_users, history=twice).lazy().collect()
+        assert got.equals(rf.evaluate(RUN, *of_users, history=twice.unique()))
+    truth = {"truth": RUN.select("user", "item").head(3)}
+    of_hits = ["serendipity@2", "epc@2", "snips_recall@2"]
+    got = rf.evaluate(RUN, *of_hits, history=twice, **truth)
+    assert got.equals(rf.evaluate(RUN, *of_hits, history=twice.unique(), **truth))
+    rows = rf.listed(
+        RUN, "popularity", "novelty(out_of=rows)", "epc(measure=efd)", history=twice, **truth
+    )
+    assert rows.filter(item="a")["popularity", "interactions", "history_rows"].row(0) == (1, 2, 3)
+    rows = rows.filter(pl.col("user") == rows["user"][0])
+    bits = [math.log2(3 / max(count, 1)) for count in rows["interactions"]]
+    got = rf.per_user(RUN, "novelty(out_of=rows)", history=twice)
+    assert got.row(0)[1] == pytest.approx(sum(bits) / len(bits))
+
+
+@pytest.mark.parametrize(
+    "label", ["coverage@2", "gini@2", "coverage(count=true)@2", "entropy(normalize=true)"]
+)
+def test_the_hint_of_what_is_shown_can_be_pasted(label):
+    with pytest.raises(rf.RankingDataError, match="only items that are shown: '") as raised:
+        rf.evaluate(RUN, label)
+    pasted = str(raised.value).rpartition("shown: ")[2].strip("'")
+    assert rf.evaluate(RUN, pasted).item(0, rf.evaluate(RUN, pasted).columns[-1]) is not None
 
 
 def test_a_long_catalogue_is_the_same():
@@ -943,8 +964,7 @@ def test_check_reads_all_tables():
     message = "run, column 'item': an item that items= lacks: add it to the catalogue.*item='d'"
     with pytest.raises(rf.RankingDataError, match=message):
         rf.check(RUN, items=CATALOGUE.filter(pl.col("item") != "d"))
-    with pytest.raises(rf.RankingDataError, match=r"duplicate \(user, item\)"):
-        rf.check(RUN, history=pl.concat([HISTORY, HISTORY]))
+    assert rf.check(RUN, history=pl.concat([HISTORY, HISTORY])) is RUN  # a shop's repeats
     with pytest.raises(
         rf.RankingDataError, match="other run, column 'rank': two items of one user"
     ):

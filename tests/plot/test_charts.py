@@ -1976,3 +1976,11 @@ def test_the_panels_of_one_metric_share_an_axis():
         axes = re.findall(r'aria-label="X-axis [^"]*values? from ([^"]*)"', picture)
         assert len(axes) == 3 * len(metrics)
         assert len({*axes}) == len(metrics)
+
+
+def test_a_result_of_compare_names_the_chart_of_runs_and_the_charts_are_listed():
+    compared = rf.compare(RUN, "rr", truth=TRUTH, baseline="a")
+    for frame in (compared, compared.lazy()):
+        with pytest.raises(ValueError, match=r"draw from what it compared, rf.plot.compare\(runs"):
+            frame.rank.plot.compare()
+    assert {*re.findall(r"\w+", repr(RUN.rank.plot).partition("charts:")[2])} == {*rf.plot.__all__}

@@ -3,6 +3,7 @@
 import datetime
 import itertools
 import random
+import re
 
 import polars as pl
 import pytest
@@ -322,10 +323,17 @@ def test_lists_in_order_break_the_same_rules(as_if_large, name, column, message)
         rf.evaluate(tables.pop("run"), *labels, **tables)
 
 
-def test_a_history_in_order_breaks_the_same_rule(as_if_large):
-    pairs = [(user, item) for user in range(9) for item in range(1, 10)]
-    history = pl.DataFrame(pairs, schema=["user", "item"], orient="row")
-    twice = pl.when((pl.col("user") == 5) & (pl.col("item") == 9)).then(2).otherwise("item")
-    run = history.with_columns(rank="item")
-    with pytest.raises(RankingDataError, match=r"history=.*duplicate \(user, item\)"):
-        rf.evaluate(run, "novelty@3", history=history.with_columns(item=twice))
+@pytest.mark.parametrize("by", [(), ("model",)])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_the_cure_of_a_duplicate_gives_the_right_value_when_pasted(by, lazy):
+    run = pl.DataFrame({"uid": [1] * 3, "doc": [*"aab"], "place": [1, 2, 3], "model": ["m"] * 3})
+    truth = pl.DataFrame({"uid": [1], "doc": ["b"]})
+    names = {"user": "uid", "item": "doc"}
+    frame = run.lazy() if lazy else run
+    with pytest.raises(rf.RankingDataError, match="duplicate") as raised:
+        rf.check(frame, truth=truth, by=by, rank="place", **names).lazy().collect()
+    cure = re.search(r"keep the best: (run\..*), or sort_values", str(raised.value))[1]
+    mended = eval(cure, {"run": frame})
+    got = mended.rank.evaluate("recall@2", "rr", truth=truth, by=by, rank="place", **names)
+    *_, recall, rr = got.lazy().collect().row(0)
+    assert (recall, rr) == (1.0, 0.5)

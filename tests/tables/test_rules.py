@@ -43,8 +43,9 @@ def floats(table, column):
 AGAIN = (
     "column 'item': duplicate (user, item): name a column of models, folds or days in by=; "
     "otherwise keep the best: {}.sort('rank', nulls_last=True)"
-    ".unique(['user', 'item'], keep='first', maintain_order=True), or sort_values and "
-    "drop_duplicates in pandas."
+    ".unique(['user', 'item'], keep='first', maintain_order=True)"
+    ".rank.with_rank(close_gaps=True), or sort_values and "
+    "drop_duplicates in pandas, and .ranking.with_rank."
 )
 EVENTS = (
     "truth, column 'item': duplicate (user, item): if items have several events, such as click "
@@ -209,8 +210,9 @@ CASES = {
         {"by": "model"},
         "run, column 'item': duplicate (model, user, item): name a column of folds or days in "
         "by= after 'model'; otherwise keep the best: run.sort('rank', nulls_last=True)"
-        ".unique(['model', 'user', 'item'], keep='first', maintain_order=True), or sort_values and "
-        "drop_duplicates in pandas. "
+        ".unique(['model', 'user', 'item'], keep='first', maintain_order=True)"
+        ".rank.with_rank(by=['model'], close_gaps=True), or sort_values and "
+        "drop_duplicates in pandas, and .ranking.with_rank. "
         "Offending row: model='a', user=1, item=2, rank=2",
         "always",
     ),

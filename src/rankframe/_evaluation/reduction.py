@@ -151,10 +151,10 @@ def _checks(
     settings, tables = judged.settings, judged.tables.both
     reading = registry.reading_of(names, inputs=judged.inputs)
     flags = judgment.table_flags(judged, count=any(reduction.counted for reduction in reductions))
-    flags += judgment.input_flags(judged, reading.names)
+    flags += judgment.input_flags(judged)
     raisers: list[Callable[[], None]] = [
         partial(rules.raise_first_broken, tables, users),
-        partial(judgment.raise_broken_input, judged, reading.names),
+        partial(judgment.raise_broken_input, judged),
     ]
     if settings.judged_only or reading.counts_judged:
         flags += [guards.lists_flag(table) for table in tables]

@@ -111,7 +111,7 @@ def listed(
             msg = f"listed reads {name!r}: pass {registry.COLUMNS[name].source}="
             raise RankingDataError(msg)
     prepared, table = judgment.judge(tables), tables.run
-    checked = _guarded(scope_rows.rows_of_scope(prepared, reading), prepared, reading.names)
+    checked = _guarded(scope_rows.rows_of_scope(prepared, reading), prepared)
     beside = (truth, items, history, other, exclude)
     return adapters.to_caller_type(
         checked, like=run, beside=beside, sort=[*table.keys, "rank", table.item]
@@ -235,7 +235,7 @@ def shares(
     if not isinstance(run, pl.LazyFrame):
         down = [*(False for _ in keys), True, False]
         kept = kept.sort(*keys, "exposure", value, descending=down)
-    checked = _guarded(kept, prepared, share_columns)
+    checked = _guarded(kept, prepared)
     return adapters.to_caller_type(checked, like=run, beside=(truth, items, history, exclude))
 
 
@@ -332,7 +332,7 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
             rules.raise_if_no_item_meets(tables.run, tables.truth)
         if tables.beside:
             judged = judgment.judge(tables)
-            judgment.raise_broken_input(judged, {"popularity", "history_users"})
+            judgment.raise_broken_input(judged)
             side_tables.raise_if_unknown(judged.inputs, tables.run, judged.run)
 
     if isinstance(frame, pl.LazyFrame):
@@ -351,15 +351,13 @@ def _raise_if_tied(tables: Tables) -> None:
         raise RankingDataError(msg)
 
 
-def _guarded(
-    rows: pl.LazyFrame, prepared: Judged, reads: Sequence[str] | frozenset[str]
-) -> pl.LazyFrame:
+def _guarded(rows: pl.LazyFrame, prepared: Judged) -> pl.LazyFrame:
     flags = [
         *judgment.table_flags(prepared),
         *(guards.lists_flag(table) for table in prepared.tables.both),
     ]
-    flags += judgment.input_flags(prepared, reads)
-    return guards.guarded(rows, flags, partial(judgment.raise_broken, prepared, reads))
+    flags += judgment.input_flags(prepared)
+    return guards.guarded(rows, flags, partial(judgment.raise_broken, prepared))
 
 
 @adapters.takes_any_frame

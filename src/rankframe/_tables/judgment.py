@@ -8,7 +8,7 @@ Stage of the pipeline: ranks are made, rows excluded, and run and truth joined; 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -279,20 +279,20 @@ def _is_held(item: str) -> pl.Expr:
     return pl.any_horizontal(pl.col("rank", "relevance").is_not_null(), pl.col(item).is_null())
 
 
-def input_flags(judged: Judged, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
+def input_flags(judged: Judged) -> list[pl.LazyFrame]:
     """Flags over the tables beside run and truth."""
     tables, run = judged.tables, judged.tables.run
-    flags = side_tables.flags_of(tables, judged.inputs, reads, judged.whole)
+    flags = side_tables.flags_of(tables, judged.inputs, judged.whole)
     if tables.exclusions and run.totals is None:
         flags.append(guards.flag(judged.run, pl.len() == 0))
     return flags
 
 
-def raise_broken_input(judged: Judged, reads: Collection[str] = ()) -> None:
+def raise_broken_input(judged: Judged) -> None:
     """Raise for the first rule that a table beside run and truth breaks, and for deep ranks."""
     tables, run = judged.tables, judged.tables.run
     _raise_deep_rank(judged)
-    side_tables.raise_first_broken(tables.beside, reads)
+    side_tables.raise_first_broken(tables.beside)
     side_tables.raise_if_nothing_meets(judged.inputs, run, judged.whole)
     if not tables.exclusions or run.totals is not None:
         return
@@ -408,10 +408,10 @@ def guarded_judged(judged: Judged) -> pl.LazyFrame:
     )
 
 
-def raise_broken(judged: Judged, reads: Collection[str] = ()) -> None:
+def raise_broken(judged: Judged) -> None:
     """Raise for the first rule that a table breaks."""
     rules.raise_first_broken(judged.tables.both)
-    raise_broken_input(judged, reads)
+    raise_broken_input(judged)
 
 
 def table_flags(judged: Judged, *, count: bool = False) -> list[pl.LazyFrame]:

@@ -198,10 +198,23 @@ def _cure_of_duplicates(table: Table) -> str:
     best = f"{table.rank!r}" if table.rank is not None else f"{table.score!r}, descending=True"
     cure = (
         f"keep the best: {name}.sort({best}, nulls_last=True)"
-        f".unique({table.row}, keep='first', maintain_order=True), or sort_values and "
-        "drop_duplicates in pandas"
+        f".unique({table.row}, keep='first', maintain_order=True){_closing(table)}, or sort_values "
+        f"and drop_duplicates in pandas{', and .ranking.with_rank' * (table.rank is not None)}"
     )
     return f"{_of_several(table)}{cure}"
+
+
+def _closing(table: Table) -> str:
+    """Return the call that closes the gaps that dropped rows leave in ranks."""
+    if table.rank is None:
+        return ""
+    roles = {"user": table.user, "item": table.item, "rank": table.rank}
+    own = {role: name for role, name in roles.items() if name != role}
+    options: dict[str, object] = {"by": table.by} if table.by else {}
+    options |= {"close_gaps": True, **own}
+    named = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    renamed = "" if table.rank == "rank" else f".rename({{'rank': {table.rank!r}}})"
+    return f".rank.with_rank({named}){renamed}"
 
 
 def _of_several(table: Table) -> str:

@@ -146,7 +146,7 @@ def lists(
 
     chosen = pl.concat([_of_system(whole, run, side) for side in sides])
     flags = [flag(part) for flag in (guards.table_flag, guards.lists_flag) for part in parts]
-    flags += side_tables.flags_of(tables, {}, (), whole)
+    flags += side_tables.flags_of(tables, {}, whole)
     flags.append(guards.flag(chosen, pl.len() == 0))
     flags += [guards.table_flag(table) for table in both if table.ungraded is not None]
     raise_broken = partial(_raise_broken, parts, tables, chosen, user, sides)
@@ -306,7 +306,7 @@ def _raise_broken(
     for part in parts:
         rules.raise_if_ungraded(part)
     rules.raise_first_broken(parts)
-    side_tables.raise_first_broken(tables.beside, ())
+    side_tables.raise_first_broken(tables.beside)
     run = tables.run
     if chosen.head(1).collect().is_empty():
         names = " or ".join(repr(side.system) for side in sides)

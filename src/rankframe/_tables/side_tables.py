@@ -7,7 +7,7 @@ from these tables are in :mod:`rankframe._vocabulary.list_columns`, the shares o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -28,7 +28,7 @@ LONG = "category"
 _FIRST = 10_000
 
 
-def raise_first_broken(beside: Mapping[str, Table], reads: Collection[str]) -> None:
+def raise_first_broken(beside: Mapping[str, Table]) -> None:
     """Raise for the first rule that a table breaks."""
     if "other" in beside:
         rules.raise_first_broken([beside["other"]])
@@ -36,7 +36,7 @@ def raise_first_broken(beside: Mapping[str, Table], reads: Collection[str]) -> N
         if table.frame.head(1).collect().is_empty():
             msg = f"{table.name}: it is empty"
             raise RankingDataError(msg)
-        rules.raise_first(list(_rules(table, reads)), table.frame, table.ids)
+        rules.raise_first(list(_rules(table)), table.frame, table.ids)
 
 
 def raise_if_nothing_meets(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFrame) -> None:
@@ -62,14 +62,14 @@ def raise_if_unknown(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFram
 
 
 def flags_of(
-    tables: Tables, inputs: Mapping[str, Table], reads: Collection[str], lists: pl.LazyFrame
+    tables: Tables, inputs: Mapping[str, Table], lists: pl.LazyFrame
 ) -> list[pl.LazyFrame]:
     """Flag rules on the data that the tables may break."""
     beside, run = tables.beside, tables.run
     flags = [
         flag
         for table in _without_other(beside)
-        for flag in guards.rule_flags(table.frame, list(_rules(table, reads)), empty=True)
+        for flag in guards.rule_flags(table.frame, list(_rules(table)), empty=True)
     ]
     if "other" in beside:
         flags += [guards.table_flag(beside["other"]), guards.lists_flag(beside["other"])]
@@ -122,19 +122,12 @@ def _without_other(beside: Mapping[str, Table]) -> list[Table]:
 # ------------------------------------------------------------------ rules on the data
 
 
-def _rules(table: Table, reads: Collection[str]) -> Iterator[Rule]:
-    """Return the rules that a table must keep, for metrics that read these columns."""
+def _rules(table: Table) -> Iterator[Rule]:
+    """Return the rules that a table must keep."""
     for name in table.ids:
         yield from rules.missing_rules(table, name, name, "drop the row")
     if table.name == "items=":
         yield from _rules_of_items(table)
-    if table.name == "history=" and {"popularity", "history_users"} <= {*reads}:
-        text = (
-            "duplicate (user, item), so popularity is not a number of users: keep one row per user "
-            "and item, or divide by the rows of the history (out_of=rows)"
-        )
-        twice = pl.struct([*table.keys, table.item]).is_duplicated()
-        yield Rule(table.name, table.item, text, twice, guards.lists_flag(table))
 
 
 def _rules_of_items(table: Table) -> Iterator[Rule]:

@@ -47,10 +47,8 @@ _popularity = pl.col("popularity")
     "Place of the popularity, 1 = most popular, equal ones at one place without gaps; null where "
     "nobody had the item",
 )
-@_column(
-    "popularity",
-    "Rows of the history that have the item: the users who had it; 0 where nobody had it",
-)
+@_column("interactions", "Rows of the history that have the item; 0 where nobody had it")
+@_column("popularity", "Users of the history who had the item; 0 where nobody had it")
 def _of_items(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the history by item."""
     history, item = rows.judged.inputs["history"], rows.judged.item
@@ -66,7 +64,7 @@ def _of_items(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
         counts = counts.with_columns(popularity_quantile=_within(quantile, history.by))
     keys = [*history.by, item]
     frame = frame.join(counts.select(*keys, *names), on=keys, how="left")
-    absent: dict[str, Any] = {"popularity": 0, "popularity_quantile": 0.0}
+    absent: dict[str, Any] = {"interactions": 0, "popularity": 0, "popularity_quantile": 0.0}
     absent |= {name: True for name in names if name.startswith("tail")}
     return frame.with_columns(
         pl.col(name).fill_null(value) for name, value in absent.items() if name in names
@@ -74,9 +72,11 @@ def _of_items(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
 
 
 def popularities(history: Table, item: str) -> pl.LazyFrame:
-    """Count the rows of each item."""
-    keys = [*history.by, item]
-    return history.frame.group_by(keys).agg(popularity=pl.len().cast(pl.Int64))
+    """Count the users and the rows of each item."""
+    users = pl.col(history.user).n_unique().cast(pl.Int64)
+    return history.frame.group_by([*history.by, item]).agg(
+        popularity=users, interactions=pl.len().cast(pl.Int64)
+    )
 
 
 @_column("history_rows", "Rows of the history")
@@ -114,7 +114,8 @@ def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
     """Look up the popularity of each row of the history."""
     history, item, user = rows.judged.inputs["history"], rows.judged.item, rows.keys[-1]
     counts = popularities(history, item)
-    history_rows = history.frame.join(counts, on=[*history.by, item])
+    had = history.frame.select(*history.by, user, item).unique()
+    history_rows = had.join(counts, on=[*history.by, item])
     profiles = history_rows.group_by([*history.by, user]).agg(
         _popularity.mean().alias(n) for n in names
     )

@@ -6,6 +6,7 @@ A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``ta
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -205,6 +206,19 @@ def public_name(of: str, inputs: Mapping[str, Table], item: str) -> str:
     return list_columns.column_of_values(inputs["items"], item, of)
 
 
+def _of_shown(whose: str) -> str:
+    """Write the label that covers what is shown: all of it is covered, so only its count tells."""
+    found = re.search(r"'(\w+)(?:\((.*)\))?(@.*)?'", whose)
+    if found is None:
+        return "of=shown"
+    name, options, cut = (part or "" for part in found.groups())
+    chosen = [part.strip() for part in options.split(",") if part.strip()]
+    chosen = [part for part in chosen if not part.startswith("of=")] + ["of=shown"]
+    if name == "coverage" and not any(part.startswith("count=") for part in chosen):
+        chosen.append("count=true")
+    return repr(f"{name}({', '.join(chosen)}){cut}")
+
+
 def check_shares(
     whose: str, kind: Kind, names: Iterable[str], inputs: Mapping[str, Table], item: str
 ) -> None:
@@ -215,7 +229,7 @@ def check_shares(
         )
         msg = f"{whose} reads shares of {kind.of or 'a column of items='}: pass {passed}"
         if "history" in lacking and kind.of == "item":
-            msg += "; or measure only items that are shown, of=shown"
+            msg += f"; or measure only items that are shown: {_of_shown(whose)}"
         raise RankingDataError(msg)
     if kind.of in ("item", "shown"):
         return

@@ -42,9 +42,8 @@ DivideBy: TypeAlias = Literal["returned", "k"]
 
 _popularity = pl.col("popularity")
 _users = pl.col("history_users")
+_interactions = pl.col("interactions")
 _rows = pl.col("history_rows")
-# counted as if one user had it: the greatest finite novelty
-_had = pl.max_horizontal(_popularity, 1)
 
 
 @labelled(
@@ -61,14 +60,15 @@ def popularity_at(
     divide_by: DivideBy = "returned",
 ) -> pl.Expr:
     """
-    Popularity: the mean over the list down to k of popularity, the rows of the history per item.
+    Popularity: the mean over the list down to k of popularity, the users of the history per item.
 
     Parameters
     ----------
     k
         Cut-off; None means the whole list.
     out_of
-        None = the number of rows; or their share of all ``"rows"`` or ``"users"`` of the history.
+        None = the number of users who had the item; or their share of all ``"users"`` of the
+        history; or the share of its rows of all ``"rows"``. A repeated row is no second user.
     divide_by
         ``"returned"`` = the number of items at rank ≤ k, or ``"k"``: missing ones count as 0.
 
@@ -91,7 +91,8 @@ def popularity_at(
     2.0
     """
     whole = {None: None, "rows": _rows, "users": _users}[out_of]
-    value = _popularity if whole is None else _popularity / whole
+    count = _interactions if out_of == "rows" else _popularity
+    value = count if whole is None else count / whole
     return mean_of_list(value, k, divide_by)
 
 
@@ -136,10 +137,10 @@ def novelty_at(
 
     Notes
     -----
-    Reads ``history=``, which must have no duplicate (user, item) unless ``out_of="rows"``. Also
-    called mean inverse user frequency, MIUF; with ``normalize`` and ``divide_by="k"``, it is
-    RePlay's surprisal. Castells, Vargas and Wang, *DDR* 2011. Equal scores as blocks: ``"skip"``
-    raises an error.
+    Reads ``history=``. A user who had an item more than once counts once, but each of the rows
+    counts with ``out_of="rows"``. Also called mean inverse user frequency, MIUF; with ``normalize``
+    and ``divide_by="k"``, it is RePlay's surprisal. Castells, Vargas and Wang, *DDR* 2011. Equal
+    scores as blocks: ``"skip"`` raises an error.
 
     Examples
     --------
@@ -148,8 +149,8 @@ def novelty_at(
     >>> run.rank.evaluate(rf.novelty_at(2), history=history)["novelty@2"].round(4).item()
     1.2075
     """
-    whole = _users if out_of == "users" else _rows
-    bits = (whole / _had).log(2)
+    whole, had = (_users, _popularity) if out_of == "users" else (_rows, _interactions)
+    bits = _bits(whole, had)
     if new == "zero":
         bits = pl.when(_popularity > 0).then(bits).otherwise(0.0)
     if normalize:
@@ -427,7 +428,7 @@ def relevant_novelty_at(
     0.2901
     """
     epc = 1 - _popularity / _users
-    novelty = epc if measure == "epc" else (_rows / _had).log(2)
+    novelty = epc if measure == "epc" else _bits(_rows, _interactions)
     worth = pl.when(in_list(k)).then(weight_of_place(weight)).sum()
     novelty_of_hits = weight_of_place(weight) * relevant.cast(pl.Float64) * novelty
     return pl.when(worth > 0).then(pl.when(in_list(k)).then(novelty_of_hits).sum() / worth)
@@ -551,3 +552,8 @@ def ild_at(
     pairs = pl.when(in_list(k)).then(pl.col(f"pairs_above({name})")).sum()
     apart = pl.when(in_list(k)).then(pl.col(f"distance_above({name};{distance})")).sum()
     return pl.when(pairs > 0).then(apart / pairs)
+
+
+def _bits(whole: pl.Expr, had: pl.Expr) -> pl.Expr:
+    """Return the surprise of an item; one that nobody had counts as if one had it."""
+    return (whole / pl.max_horizontal(had, 1)).log(2)

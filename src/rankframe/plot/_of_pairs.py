@@ -115,12 +115,24 @@ def compare(
         *(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster),
         paired=paired,
     )
+    _refuse_compared(frame)
     call = _tables.read_call(frame, truth, by, options, baseline)
     values = call.values(metrics, cluster=cluster)
     compared = comparison.comparison_of(values, trial).collect()
     from rankframe.plot import _pair_pictures
 
     return _pair_pictures.compare(compared, metrics, call, trial)
+
+
+def _refuse_compared(frame: Frame | Mapping[str, Frame]) -> None:
+    """Raise if a table is a result of ``compare``, which does not say how it was tested."""
+    made = {"metric", "baseline", "difference", "verdict"}
+    if not isinstance(frame, Mapping) and made <= {*adapters.column_names(frame, "frame")}:
+        msg = (
+            "a result of compare does not say how it was tested: draw from what it compared, "
+            "rf.plot.compare(runs, 'ndcg@10', truth=truth, baseline=…)"
+        )
+        raise ValueError(msg)
 
 
 @adapters.takes_any_frame
