@@ -392,7 +392,9 @@ def cases() -> dict[str, list[Case]]:
                 TRUTH,
                 f"{AGAIN}Offending row: user=1, item=9, score=0.9".replace(
                     "'rank', ", "'score', descending=True, "
-                ),
+                )
+                .replace(", and .ranking.with_rank", "")
+                .replace(".rank.with_rank(close_gaps=True)", ""),
             ),
         ],
         "Scores": [

@@ -150,6 +150,7 @@ OF_THEIR_OWN = {
     ],
     "bins": ["plot.users"],  # of a histogram
     "by": [
+        "from_lists",  # the key of a list
         # the systems, and where they are sought; a chart may have a single one
         "compare compare_segments diagnose gate harm power table plot.change plot.compare",
         "agreement anova best_systems discriminative_power letters plot.agreement "

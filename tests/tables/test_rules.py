@@ -251,7 +251,9 @@ CASES = {
         {},
         f"run, {AGAIN.format('run')} Offending row: user=1, item=3, score=0.7".replace(
             "'rank', ", "'score', descending=True, "
-        ),
+        )
+        .replace(", and .ranking.with_rank", "")
+        .replace(".rank.with_rank(close_gaps=True)", ""),
         "always",
     ),
     "infinite score, hit": (

@@ -208,10 +208,10 @@ def public_name(of: str, inputs: Mapping[str, Table], item: str) -> str:
 
 def _of_shown(whose: str) -> str:
     """Write the label that covers what is shown: all of it is covered, so only its count tells."""
-    found = re.search(r"'(\w+)(?:\((.*)\))?(@.*)?'", whose)
-    if found is None:
+    parts = re.search(r"'(\w+)(?:\((.*)\))?(@.*)?'", whose)
+    if parts is None:
         return "of=shown"
-    name, options, cut = (part or "" for part in found.groups())
+    name, options, cut = (part or "" for part in parts.groups())
     chosen = [part.strip() for part in options.split(",") if part.strip()]
     chosen = [part for part in chosen if not part.startswith("of=")] + ["of=shown"]
     if name == "coverage" and not any(part.startswith("count=") for part in chosen):

@@ -126,8 +126,8 @@ def compare(
 
 def _refuse_compared(frame: Frame | Mapping[str, Frame]) -> None:
     """Raise if a table is a result of ``compare``, which does not say how it was tested."""
-    made = {"metric", "baseline", "difference", "verdict"}
-    if not isinstance(frame, Mapping) and made <= {*adapters.column_names(frame, "frame")}:
+    own = {"metric", "baseline", "difference", "verdict"}
+    if not isinstance(frame, Mapping) and own <= {*adapters.column_names(frame, "frame")}:
         msg = (
             "a result of compare does not say how it was tested: draw from what it compared, "
             "rf.plot.compare(runs, 'ndcg@10', truth=truth, baseline=…)"
