@@ -93,6 +93,11 @@ def page(report, folder, *, static=False):
     return path.read_text(encoding="utf-8")
 
 
+def unmarked(text):
+    """A page without what isolates names."""
+    return re.sub("</?bdi>", "", text)
+
+
 class Elements(HTMLParser):
     """The elements of a page, with their attributes and the text in them."""
 
@@ -157,7 +162,7 @@ def test_columns_that_no_part_reads_do_not_stop_a_report():
     for segments in ((), "visits"):
         made = rf.report(run, "rr", truth=truth, baseline="old", segments=segments)
         assert_frame_equal(made.tables["comparison"], want)
-        assert "Lost most with new" in made.html()
+        assert "Lost most with new" in unmarked(made.html())
     graded = truth.with_columns(relevance=pl.col("user") % 2)  # some lists have unjudged items
     more = run.filter(model="new").with_columns(item=pl.lit("b"), rank=pl.lit(9, pl.Int64))
     rf.report(pl.concat([run, more]), "rr", truth=graded, baseline="old")
@@ -268,7 +273,7 @@ def test_the_primary_metric_decides():
 
 
 def test_warnings_name_the_users_without_a_list(report, tmp_path):
-    text = page(report, tmp_path)
+    text = unmarked(page(report, tmp_path))
     assert "36 of 60 users have no list of new; no list counts as 0." in text
 
 
@@ -463,6 +468,29 @@ def test_groups_of_one_user_are_merged():
     totals = pl.Series([1, 1, 2, 3, 4, 16, 20, 30])
     assert facts._without_single([1, 2, 16, 17], totals) == [1, 2, 17]
     assert facts._without_single([2, 3, 17], pl.Series([2, 3, 4, 17, 18])) == [2, 17]
+
+
+def test_names_are_isolated_and_keep_their_words(tmp_path):
+    """A name from right to left moves no number beside it; the word of a name stays elsewhere."""
+    names = {"old": "item", "new": "מודל חדש"}
+    run = RUN.filter(pl.col("user") < 24).with_columns(pl.col("model").replace_strict(names))
+    truth = TRUTH.filter(pl.col("user") < 24).with_columns(pl.col("country").replace("NO", "مصر"))
+    asked = {"truth": truth, "baseline": "item", "k": 5, "segments": "country", "explore": 10}
+    made = rf.report(run, *METRICS, **asked, nouns=("query", "document"), note="مذكرة")
+    text = made.html()
+    assert re.search(r"<bdi>מודל חדש</bdi> from <bdi>item</bdi> in ndcg@5", text)
+    assert re.search(r"for <bdi>مصر</bdi>|<bdi>مصر</bdi> \(", text)
+    assert 'class="note" dir="auto"' in text
+    elements = Elements(text)
+    isolated = {one["text"] for one in elements.all("bdi")}
+    assert {"item", "מודל חדש", "مصر", "SE"} <= isolated
+    assert not re.search("[\ue000\ue001]", text + made.verdict + repr(made))
+    titles = [one["text"] for one in elements.all("title", "option")]
+    assert "מודל חדש against item" in titles
+    words = re.sub(r"<bdi>[^<]*</bdi>", "", text.partition("<main")[2].partition("<pre")[0])
+    words = re.sub(r"<svg.*?</svg>|<script.*?</script>|<[^>]*>", "", words, flags=re.DOTALL)
+    assert not re.search(r"\b([Uu]ser|[Ii]tem)s?\b", words.replace("in the items", ""))
+    assert "document" in words
 
 
 def test_three_systems_are_summed_up_before_their_verdicts(tmp_path):
@@ -674,7 +702,7 @@ def test_a_notebook_shows_the_static_page(report):
     shown = Elements(report._repr_html_())
     (frame,) = shown.all("iframe")
     assert "sandbox" in frame
-    assert "new is worse than old" in frame["srcdoc"]
+    assert "new is worse than old" in unmarked(frame["srcdoc"])
     assert len(report._repr_html_()) < 500_000
 
 
@@ -1029,8 +1057,8 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", explored.html())
     text += """<script>
       const said = [];
-      const press = (key) => document.body.dispatchEvent(
-        new KeyboardEvent("keydown", {key, bubbles: true}));
+      const press = (key, more) => document.activeElement.dispatchEvent(
+        new KeyboardEvent("keydown", {key, bubbles: true, ...more}));
       const head = () => said.push(document.querySelector("#explore-user h3").textContent);
       const set = (name, value) => {
         document.getElementById(name).value = value;
@@ -1044,6 +1072,9 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
       const wait = () => new Promise((done) => setTimeout(done, 50));
       (async () => {
         head();
+        press("ArrowRight"); // the focus is elsewhere
+        document.getElementById("explore-on").focus();
+        press("ArrowRight", {altKey: true}); // a key of the browser
         press("ArrowRight"); await wait(); head();
         press("ArrowRight"); await wait(); head();
         set("explore-segment", "country: SE");
@@ -1053,6 +1084,9 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
         set("explore-relevant", "");
         set("explore-search", "film 7");
         stops();
+        set("explore-search", "nothing has this");
+        said.push(document.getElementById("explore-user").textContent, history.length);
+        set("explore-search", "film 7");
         document.querySelector('#strip a[tabindex="0"]').focus();
         press("ArrowRight"); await wait(); stops();
         said.push(document.activeElement.getAttribute("href"), location.hash);
@@ -1087,9 +1121,11 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
     ]  # fmt: skip
     assert said[8] == f"{len(film)} of 12"
     assert 1 < len(film) < 12
-    (before,), (after,) = (line.split(",") for line in said[9:11])  # one dot is a tab stop
+    assert said[10:12] == ["0 of 12", ""]  # no lists of another user
+    assert said[12] == 1  # no key is a step back in the browser
+    (before,), (after,) = (line.split(",") for line in (said[9], said[14]))  # one tab stop
     assert {before, after} <= {f"#user={one['id']}" for one in film}
-    assert said[10:] == [after] * 3 != [before] * 3
+    assert said[14:] == [after] * 3 != [before] * 3
 
 
 @pytest.mark.sample(2)

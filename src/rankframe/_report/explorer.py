@@ -6,7 +6,7 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from rankframe._report import markup, verdict
+from rankframe._report import markup, nouns, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Dot, Strip
 from rankframe._report.people import Item, People, Person
@@ -80,7 +80,7 @@ def _chosen(numbers: Numbers, people: People) -> str:
 
 def key_of(user: object) -> str:
     """Write the fragment of a user's lists."""
-    return f"user={quote(verdict.text_of(user), safe='')}"
+    return f"user={quote(nouns.plain(verdict.text_of(user)), safe='')}"
 
 
 def _dot(person: Person, number: int, stack: int, x: float, noun: str) -> Dot:
@@ -118,7 +118,7 @@ def _change(person: Person) -> str:
 def note_of(person: Person, people: People) -> str:
     parts = [markup.counted(person.relevant, "relevant item")]
     parts += [f"{len(person.missed):,} in neither first {people.k}"] if person.missed else []
-    return " · ".join([", ".join(parts), *person.segments])
+    return " · ".join([", ".join(parts), *map(nouns.named, person.segments)])
 
 
 def look_of(item: Item, people: People) -> str:
@@ -142,9 +142,9 @@ def _data(numbers: Numbers, people: People) -> dict[str, Any]:
 
     persons = [
         {
-            "id": verdict.text_of(person.user),
+            "id": nouns.plain(verdict.text_of(person.user)),
             "head": " ".join(summary_of(person)),
-            "note": numbers.nouns.write(note_of(person, people)),
+            "note": nouns.plain(numbers.nouns.write(note_of(person, people))),
             "kind": kind_of(person),
             "relevant": person.relevant,
             "segments": person.segments,
@@ -161,7 +161,9 @@ def _data(numbers: Numbers, people: People) -> dict[str, Any]:
         for person in people.explored
     ]
     return {
-        "systems": [verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)],
+        "systems": [
+            nouns.plain(verdict.text_of(n)) for n in (numbers.trial.baseline, numbers.chosen)
+        ],
         "user": numbers.nouns.user,
         "first": numbers.nouns.write("First items of user"),
         "before": "Before:",

@@ -37,6 +37,8 @@ _CONFIG: dict[str, Any] = {
 _PLACES = re.compile(r' (?:d|transform|x1?|x2|y1?|y2|width|height)="[^"]*"')
 _TEXT = re.compile(r">[^<>]+<")
 _TAG = re.compile(r"<[^<>]*>")
+#: Where no element can isolate a name: in tags, and in the text of these.
+_NO_ELEMENTS = re.compile(r"<(?:title|option)\b[^>]*>[^<]*|<[^>]*>")
 _ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription|aria-label)="[^"]*"')
 _DIGITS = re.compile(r"\d+\.\d{2,}")
 _SIGNS = re.compile("[★▲▼·→] ?")
@@ -216,7 +218,7 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
     )
     environment.filters["heard"] = heard
     template = environment.from_string(_part("report.html.j2"))
-    return template.render(
+    text = template.render(
         page=page,
         script=script,
         items=nouns.plural(page.nouns.item),
@@ -224,13 +226,20 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
         style=_part("report.css") + _dark(),
         pictures={
             figure.name: [
-                _TEXT.sub(lambda text: page.nouns.write(text[0]), svg)
+                _TEXT.sub(lambda text: _renamed_in_picture(text[0], page.nouns), svg)
                 for svg in pictures(charts[figure.name], figure)
             ]
             for figure in figures
             if figure.name in charts
         },
     )
+    text = _NO_ELEMENTS.sub(lambda tag: nouns.plain(tag[0]), text)
+    return text.replace(nouns.OPEN, "<bdi>").replace(nouns.CLOSE, "</bdi>")
+
+
+def _renamed_in_picture(text: str, names: Nouns) -> str:
+    """Write a text of a picture anew, unless it is a name."""
+    return text if html.unescape(text[1:-1]) in names.names else names.write(text)
 
 
 def pictures(chart: ChartType, figure: Figure) -> list[str]:

@@ -11,9 +11,23 @@ from rankframe._report.tabular import Cell, Grid
 
 _USERS = {r"query|query_id|qid": "query", r"session.*": "session"}
 _ITEMS = {r"doc.*": "document", r"passage.*": "passage"}
+_NOUN = re.compile(r"([Uu]ser|[Ii]tem)s?|")
 _WORD = re.compile(r"^[^\W\d_][\w -]*$")
+#: What encloses a name in the text of a page: ``<bdi>`` in HTML, nothing elsewhere.
+OPEN, CLOSE = "\ue000", "\ue001"
+_MARKERS = str.maketrans("", "", OPEN + CLOSE)
 #: Fields of a page that are names or data.
 _DATA = ("slug", "code", "name", "kind", "user", "key", "values", "history", "strip", "nouns")
+
+
+def named(text: str) -> str:
+    """Enclose a name, which stays as it is, and whose direction moves no text beside it."""
+    return f"{OPEN}{plain(text)}{CLOSE}"
+
+
+def plain(text: str) -> str:
+    """Leave out what encloses names."""
+    return text.translate(_MARKERS)
 
 
 class Nouns(NamedTuple):
@@ -27,10 +41,10 @@ class Nouns(NamedTuple):
         """Replace the words user and item, and their plurals, outside the names."""
         if (self.user, self.item) == ("user", "item"):
             return text
-        # the longest name first
+        # the longest name first; one that is the word alone is known by what encloses it
         names = sorted({*self.names, *map(html.escape, self.names)}, key=len, reverse=True)
-        kept = "|".join(re.escape(name) for name in names if name)
-        kept = rf"(?<!\w)(?:{kept})(?!\w)|" if kept else ""
+        kept = "|".join(re.escape(name) for name in names if not _NOUN.fullmatch(name))
+        kept = rf"{OPEN}[^{CLOSE}]*{CLOSE}|" + (rf"(?<!\w)(?:{kept})(?!\w)|" if kept else "")
         word = r"\b(?P<word>[Uu]ser|[Ii]tem)(?P<many>s?)\b"
         return re.sub(kept + word, self._noun, text)
 

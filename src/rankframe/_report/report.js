@@ -9,23 +9,23 @@ const [segment, relevant, search, shown, panel] = ["segment", "relevant", "searc
 let current = 0;
 let kept = data.people;
 
-function element(tag, text, kind) {
+function element(tag, text, kind, ...parts) {
   const made = document.createElement(tag);
-  made.textContent = text;
+  made.append(text, ...parts);
   if (kind) made.className = kind;
   return made;
 }
 
-function titles(numbers) {
-  return numbers.map((number) => data.titles[number]).join(" · ");
+function titles(numbers) { // each isolated: a name from right to left moves no other
+  return numbers.flatMap((number) => [" · ", element("bdi", data.titles[number])]).slice(1);
 }
 
 function cell([number, look, mark]) {
-  const made = element("td", data.titles[number], look);
+  const made = element("td", "", look, element("bdi", data.titles[number]));
   if (look === "hit") made.append(element("span", " relevant,", "hidden"));
   if (mark) {
     const seen = element("span", mark, "mark");
-    seen.setAttribute("aria-hidden", "true");
+    seen.ariaHidden = "true";
     const heard = mark.replace("★", "grade ").replace("▲", "up ").replace("▼", "down ");
     made.append(" ", seen, element("span", ` ${heard}`, "hidden"));
   }
@@ -34,12 +34,11 @@ function cell([number, look, mark]) {
 
 function table(person) {
   const made = element("table", "", "lists");
-  made.append(element("caption", `${data.first} ${person.id}`));
+  made.append(element("caption", `${data.first} `, "", element("bdi", person.id)));
   const head = made.createTHead().insertRow();
-  for (const name of [element("span", "rank", "hidden"), ...data.systems]) {
-    const title = element("th", "");
+  for (const name of [element("span", "rank", "hidden"), ...data.systems.map((system) => element("bdi", system))]) {
+    const title = element("th", "", "", name);
     title.scope = "col";
-    title.append(name);
     head.append(title);
   }
   const body = made.createTBody();
@@ -67,18 +66,15 @@ function show(place) {
     else dot.removeAttribute("aria-current");
   });
   stop();
-  const wide = element("div", "", "wide");
-  wide.append(table(person));
-  const head = element("h3", `${data.user} ${person.id}: `);
-  head.append(element("span", `${person.kind} `, "hidden"));
-  head.append(element("span", person.head, person.kind));
+  const head = element("h3", `${data.user} `, "", element("bdi", person.id), ": ",
+    element("span", `${person.kind} `, "hidden"), element("span", person.head, person.kind));
   panel.replaceChildren(head, element("p", person.note, "soft"));
   if (person.history.length) {
-    panel.append(element("p", `${data.before} ${titles(person.history)}`));
+    panel.append(element("p", `${data.before} `, "", ...titles(person.history)));
   }
-  panel.append(wide);
+  panel.append(element("div", "", "wide", table(person)));
   if (person.missed.length) {
-    panel.append(element("p", `${data.missed} ${titles(person.missed)}${person.more}`));
+    panel.append(element("p", `${data.missed} `, "", ...titles(person.missed), person.more));
   }
 }
 
@@ -86,7 +82,8 @@ function fits(person) {
   const [least, most] = relevant.value ? relevant.value.split(" ").map(Number) : [0, Infinity];
   const words = search.value.trim().toLowerCase();
   const listed = person.lists.flat().map(([number]) => number);
-  const text = () => `${person.id}\n${titles([...listed, ...person.missed, ...person.history])}`
+  const items = [...listed, ...person.missed, ...person.history];
+  const text = () => [person.id, ...items.map((number) => data.titles[number])].join("\n")
     .toLowerCase();
   return (!segment || !segment.value || person.segments.includes(segment.value))
     && person.relevant >= least && person.relevant <= most
@@ -97,7 +94,8 @@ function filter() {
   kept = data.people.filter(fits);
   const ids = new Set(kept);
   data.people.forEach((person, place) => dots[place].classList.toggle("off", !ids.has(person)));
-  stop();
+  if (!kept.length) panel.replaceChildren();
+  else show(ids.has(data.people[current]) ? current : data.people.indexOf(kept[0]));
   shown.textContent = `${kept.length} of ${data.people.length}`;
 }
 
@@ -126,7 +124,7 @@ function step(by) {
   visit(places.get(kept[next].id));
   if (document.activeElement.closest("#strip")) dots[current].focus();
   // without a jump to the same user's lists below
-  history.pushState(null, "", `#user=${encodeURIComponent(kept[next].id)}`);
+  history.replaceState(null, "", `#user=${encodeURIComponent(kept[next].id)}`);
 }
 
 for (const field of [segment, relevant, search]) {
@@ -136,14 +134,13 @@ document.getElementById("explore-back").addEventListener("click", () => step(-1)
 document.getElementById("explore-on").addEventListener("click", () => step(1));
 document.addEventListener("keydown", (event) => {
   const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const free = document.activeElement === document.body
-    || document.getElementById("explore").contains(document.activeElement);
-  if (!by || !free || event.target.matches("input, select")) return;
+  const here = document.getElementById("explore").contains(document.activeElement);
+  const plain = !(event.altKey || event.ctrlKey || event.metaKey || event.shiftKey);
+  if (!by || !here || !plain || event.target.matches("input, select")) return;
   event.preventDefault();
   step(by);
 });
 addEventListener("hashchange", choose);
 document.getElementById("explore-fields").hidden = false;
 filter();
-show(0);
 choose();

@@ -15,6 +15,7 @@ from rankframe._comparison import summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import ready_values
 from rankframe._report import facts, figures, markup, sections, verdict
+from rankframe._report import nouns as wording
 from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page
@@ -117,11 +118,11 @@ class Report:
     def _repr_html_(self) -> str:
         page = html.escape(self.html(static=True))
         style = "width:100%;height:760px;border:1px solid #8888;border-radius:4px"
-        title = html.escape(self._page.title)
+        title = html.escape(wording.plain(self._page.title))
         return f'<iframe title="{title}" sandbox srcdoc="{page}" style="{style}"></iframe>'
 
     def __repr__(self) -> str:
-        return f"<Report: {self._page.title}>\n{self.verdict}"
+        return f"<Report: {wording.plain(self._page.title)}>\n{self.verdict}"
 
 
 @adapters.takes_any_frame

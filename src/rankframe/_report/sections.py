@@ -33,7 +33,7 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
     doubts = verdict.doubts(numbers)
     checks = _doubts_of_data(numbers, said=bool(doubts or numbers.unjudged))
     page = Page(
-        title=title or _title(numbers),
+        title=nouns.named(title) if title else _title(numbers),
         subtitle=_subtitle(numbers),
         note=numbers.call.note or "",
         nouns=numbers.nouns,
@@ -367,7 +367,7 @@ def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
         for rank, pair in enumerate(pairs, 1)
     ]
     user = verdict.text_of(person.user)
-    history = " · ".join(people.titles[item] for item in person.history)
+    history = " · ".join(nouns.named(people.titles[item]) for item in person.history)
     parts = explorer.kind_of(person), explorer.note_of(person, people), history
     grid = Grid(f"First items of user {user}", ["rank", before, after], rows, kind="lists")
     return Lists(user, explorer.key_of(person.user), *explorer.summary_of(person), *parts, grid)
@@ -378,7 +378,7 @@ def _item_cell(item: Item | None, people: People) -> Cell:
         return Cell(tabular.DASH)
     title = people.titles[item.item]
     look = explorer.look_of(item, people)
-    return Cell(title, "", look, explorer.mark_of(item), "relevant," * (look == "hit"))
+    return Cell(nouns.named(title), "", look, explorer.mark_of(item), "relevant," * (look == "hit"))
 
 
 def _health(numbers: Numbers) -> Section:
@@ -442,7 +442,7 @@ def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
                 "" if row["share"] is None else markup.percent(row["share"]),
                 "warn" * _harms(numbers, row),
             ),
-            Cell(row["example"] or tabular.DASH, "", "text data"),
+            Cell(nouns.named(row["example"]) if row["example"] else tabular.DASH, "", "text data"),
         ]
         for row in table.to_dicts()
     ]

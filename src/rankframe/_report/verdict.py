@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import power, sentences, summaries, trials
 from rankframe._comparison.trials import Bound
-from rankframe._report import facts, markup, results
+from rankframe._report import facts, markup, nouns, results
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page, Verdict
 from rankframe._request import labels
@@ -100,7 +100,7 @@ def text_of_page(page: Page) -> str:
         lines += [verdict.lead, *verdict.text]
     lines += ["What could be wrong:", *(f"- {line}" for line in page.doubts)]
     lines += ["What to do next:", *(f"- {line}" for line in page.steps)]
-    return "\n".join([*lines, *page.fine])
+    return nouns.plain("\n".join([*lines, *page.fine]))
 
 
 # ------------------------------------------------------------------ the outcome
@@ -874,4 +874,4 @@ def baseline_of(numbers: Numbers) -> str:
 
 
 def text_of(value: object) -> str:
-    return "none" if value is None else column_roles.in_words(value)
+    return "none" if value is None else nouns.named(column_roles.in_words(value))
