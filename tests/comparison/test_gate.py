@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from user_values import hall
 
 import rankframe as rf
 from rankframe._command.main import main
@@ -567,13 +568,36 @@ def test_a_floor_is_decided_by_the_interval_of_the_mean():
     ranks = [1, 2, 3] * 100
     values = [1 / rank for rank in ranks]
     low, high = stats.ttest_1samp(values, 0).confidence_interval(0.95)
-    for undecided, end in [("pass", high), ("fail", low)]:
-        for option, sign in [("at_least", 1), ("at_most", -1)]:
-            end_of = end if sign == 1 else low + high - end
-            for shift, passed in [(-1e-6, True), (1e-6, False)]:
-                amount = end_of + sign * shift
+
+    def p_above(sign, amount):  # the larger one of t and Hall's
+        shifted = [sign * (value - amount) for value in values]
+        return max(stats.ttest_1samp(shifted, 0, alternative="greater").pvalue, hall(shifted))
+
+    for option, sign in [("at_least", 1), ("at_most", -1)]:
+        for amount in np.linspace(low - 0.01, high + 0.01, 41):
+            fails, shows = p_above(-sign, amount) < 0.025, p_above(sign, amount) < 0.025
+            for undecided, passed in [("pass", not fails), ("fail", shows)]:
                 got = floor(ranks, "rr", undecided=undecided, **{option: amount})
-                assert got["passed"].to_list() == [passed], (undecided, option, shift)
+                assert got["passed"].to_list() == [passed], (undecided, option, amount)
+
+
+def test_a_skewed_floor_gives_few_false_alarms():
+    """RR of 30 users, of whom most have little: the true mean is the floor."""
+    rng, ranks = np.random.default_rng(0), np.array([1, 2, 5, 20, 50])
+    share = np.array([0.1, 0.1, 0.2, 0.3, 0.3])
+    mean, alarms = float((share / ranks).sum()), {"t": 0, "gate": 0}
+    for _ in range(200):
+        drawn = rng.choice(ranks, 30, p=share)
+        passed = floor(drawn.tolist(), "rr", undecided="pass", at_least=mean)["passed"].item()
+        alarms["gate"] += not passed
+        below = stats.ttest_1samp(1 / drawn, mean, alternative="less").pvalue
+        alarms["t"] += below < 0.025
+    assert alarms["gate"] <= 9 < alarms["t"]  # promised: 5 of 200
+
+
+def test_numbers_of_a_floor():
+    ranks = [1, 2, 3] * 100
+    low, high = stats.ttest_1samp([1 / rank for rank in ranks], 0).confidence_interval(0.95)
     row = floor(ranks, "rr", at_least=0.99).row(0, named=True)
     assert (
         list(row)

@@ -254,9 +254,10 @@ def _of_sample(
         return _Tested(low, -high, below, above, evidence if floor.strict else None)
     interval = statistics.t_test_of_mean(sample, trial.confidence)
     shifted = sample._replace(values=values - amount)
-    above = float(pair_tests.p_above([shifted], Trial(), lambda _: None)[0])
+    sides = [shifted, shifted._replace(values=-shifted.values)]
+    above, below = pair_tests.p_above(sides, Trial(), lambda _: None, cautious=True).tolist()
     low, high = max(float(interval.low[0]), least), min(float(interval.high[0]), greatest)
-    tested = _Tested(low, high, 1 - above, above)
+    tested = _Tested(low, high, below, above)
     if not floor.strict:
         return tested
     usual = _most_frequent(values)

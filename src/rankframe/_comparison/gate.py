@@ -178,6 +178,10 @@ def gate(
     weights, and clusters of unequal sizes, shares are weighted, and the effective number of
     users counts (Korn and Graubard): this assumes that losses do not depend on the weights.
 
+    A floor that is tested by the interval, with ``undecided="pass"``, fails only if both t and
+    Hall's t show it: of skewed values, such as the RR of 30 users, t alone gives too many false
+    alarms.
+
     A margin of ``"1%"`` is tested as in ``compare``: by new − 0.99 · old per user, or by the
     interval of the relative difference, whose bound ``why`` names; the column ``margin`` has the
     share of the baseline's mean. If this mean may be 0, there is no interval. Where the share of
@@ -651,7 +655,8 @@ def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
     p = np.full(len(cases), nan)
     for place, case in enumerate(cases):
         by_sign = case.row[losses.EVIDENCE] == trials.ALL_DIFFER_ALIKE  # has no interval of a test
-        if (correction is not None or by_sign) and not case.is_shown:
+        of_floor = any(case.row.get(name) is not None for name in floors.OPTIONS)
+        if (correction is not None or by_sign or of_floor) and not case.is_shown:
             p[place] = case.row[losses.P_BEYOND]  # NaN for None
     number = int((p == p).sum())
     after = ""
