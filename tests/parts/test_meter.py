@@ -175,7 +175,7 @@ def test_a_catalogue_in_groups_is_refused_where_a_later_batch_may_have_a_new_gro
 
 def test_judged_tables_scores_and_ties():
     judged = rf.judge(RUN, TRUTH, by="model")
-    meter = rf.Meter("rr", "err", "bpref", by="model")
+    meter = rf.Meter("rr", "err", "bpref", by="model", users="truth")
     for some in USERS:
         meter.update(judged.filter(pl.col("user").is_in(some)))
     assert_same(meter.compute(), rf.evaluate(judged, "rr", "err", "bpref", by="model"))
@@ -383,10 +383,10 @@ def test_the_run_has_the_same_groups_in_all_batches():
 def test_a_user_of_judged_tables_may_return_on_another_day():
     run, truth = of_days(20)
     judged = rf.judge(run.filter(model="a").drop("model"), truth, by="day")
-    meter = rf.Meter("rr", "err", by="day")
+    meter = rf.Meter("rr", "err", by="day", users="truth")
     for day in (1, 2, 3):
         meter.update(judged.filter(day=day))
-    assert_same(meter.compute(), rf.evaluate(judged, "rr", "err", by="day"))
+    assert_same(meter.compute(), rf.evaluate(judged, "rr", "err", by="day", users="truth"))
     with pytest.raises(rf.RankingDataError, match="day=2, user=0$"):
         meter.update(judged.filter(day=2))
 
@@ -508,7 +508,7 @@ def test_a_total_belongs_to_compute():
 
 def test_judged_batches_wait_for_the_highest_grade():
     judged, metrics = rf.judge(A, TRUTH), ["err@3", "ndcg@3", "num_hits"]
-    meter = rf.Meter(*metrics)
+    meter = rf.Meter(*metrics, users="truth")
     for users in (range(15), range(15, 100)):
         meter.update(judged.filter(pl.col("user").is_in(users)))
     assert_same(meter.compute(), rf.evaluate(judged, *metrics))

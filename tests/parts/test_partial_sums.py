@@ -198,14 +198,15 @@ def test_judged_tables():
     assert rf.parts.facts(judged.drop("relevance"), by="model")["top_grade"] is None
     facts = rf.parts.facts(judged, by="model")
     assert facts["groups"] == []
+    options = {"by": "model", "users": "truth"}
     parts = [
-        rf.parts.sums(judged.filter(pl.col("user").is_in(some)), *LABELS, by="model", facts=facts)
+        rf.parts.sums(judged.filter(pl.col("user").is_in(some)), *LABELS, facts=facts, **options)
         for some in USERS
     ]
     expected = rf.evaluate(judged, *LABELS, by="model")
     assert_same(rf.parts.combine(parts), expected)
     lazy = rf.judge(RUN.lazy(), TRUTH, by="model")  # remembers its tables
-    small = rf.parts.sums(lazy, *LABELS, by="model", facts=facts)
+    small = rf.parts.sums(lazy, *LABELS, facts=facts, **options)
     assert_same(rf.parts.combine(small).collect(), expected)
 
 
@@ -895,6 +896,7 @@ def test_a_user_of_two_days_counts_twice_in_facts(judged):
     options = {"by": "day"} | ({} if judged else {"truth": truth})
     facts = rf.parts.facts(tables[0], **options)
     assert facts["users"] == 3
+    options["users"] = "truth"
     expected = rf.evaluate(tables[0], "rr", "err", **options)
     for column in ("day", "user"):
         parts = []

@@ -70,23 +70,23 @@ def per_user(
     by
         Columns that split the run into separate lists, such as model, fold or day.
     users
-        Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from
-        the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
+        Which users count: ``"truth"``, every user with a relevant item (a user missing from the
+        run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
         run and one in the truth; ``"served"``, with a row in the truth and a list of every system
-        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no
-        truth.
+        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is
+        judged. In a judged table of which no judged row lacks a rank, every user counts: one
+        without a relevant item has the worst value of each metric, and a warning says so.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
         which a mean leaves out.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
-        its own.
+        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
+        such as ``"ap(rel=2)"``, has its own, which changes no user.
     gains_from
         ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-        metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
-        default every grade > 0 has a gain.
+        metric, nor in its ideal list. By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
         the ranks (trec_eval ``-J``).
@@ -231,11 +231,12 @@ def evaluate(
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     users
-        Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from
-        the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
+        Which users count: ``"truth"``, every user with a relevant item (a user missing from the
+        run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
         run and one in the truth; ``"served"``, with a row in the truth and a list of every system
-        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no
-        truth.
+        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is
+        judged. In a judged table of which no judged row lacks a rank, every user counts: one
+        without a relevant item has the worst value of each metric, and a warning says so.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
@@ -247,12 +248,11 @@ def evaluate(
         weight.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
-        its own.
+        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
+        such as ``"ap(rel=2)"``, has its own, which changes no user.
     gains_from
         ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-        metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
-        default every grade > 0 has a gain.
+        metric, nor in its ideal list. By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
         the ranks (trec_eval ``-J``).

@@ -12,9 +12,10 @@ import polars as pl
 from rankframe import errors
 from rankframe._evaluation import system_metrics, user_choice
 from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation.user_choice import Policy
 from rankframe._evaluation.values import Checks, Flag, Values
 from rankframe._request import keywords, labels, registry, share_names
-from rankframe._request.keywords import GainsFrom, Users
+from rankframe._request.keywords import GainsFrom
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, Scope
 from rankframe._request.share_names import Kind
@@ -59,7 +60,6 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
         judged,
         names_read(requested),
         reductions,
-        users,
         reads_relevance=any(map(partial(is_of_truth, judged), of_users)),
     )
     frames = [reduction.rows for reduction in reductions]
@@ -74,6 +74,11 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
     for reduction in reductions:
         types |= reduction.types
     names = [*keys, *(metric.name for metric in of_users)]
+    if users == "rows":
+        if settings.undefined is None:
+            rows = _with_worst(rows, judged, of_users)
+        if not judged.changed:
+            checks = checks._replace(notices=[user_choice.notice(judged, of_users)])
     *by, user = keys
     hit = [guards.HIT] if _keeps_hits(judged) else []
     values = Values(
@@ -91,7 +96,7 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
     return values if settings.undefined is None else _filled(values, settings.undefined)
 
 
-def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Users) -> OfLists:
+def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Policy) -> OfLists:
     """Return the metrics of all lists of a call."""
     selected = None if users == "run" else user_choice.selected(judged, users)
     metrics = [metric for metric in requested if system_metrics.is_of_all(metric)]
@@ -117,10 +122,12 @@ def _by_rows(
     return {first: by_rows.pop(first, []), **by_rows}
 
 
-def _has_all_users(by_rows: Mapping[_Which, object], users: Users, judged: Judged) -> bool:
+def _has_all_users(by_rows: Mapping[_Which, object], users: Policy, judged: Judged) -> bool:
     """Whether the first reduction has a row for each of the users, and for no other."""
     table = "truth" if judged.has_truth else "run"
     scopes = [which.scope for which in by_rows]
+    if users == "truth" and judged.settings.relevant_at is not None:
+        return False  # the rows are those of grade > 0
     return users == table and bool(scopes) and scopes[0] not in ("judged", "subtopic")
 
 
@@ -143,17 +150,17 @@ def _checks(
     judged: Judged,
     names: Iterable[str],
     reductions: Sequence[_Reduction],
-    users: Users,
     *,
     reads_relevance: bool,
 ) -> Checks:
     """Return the checks of the tables that metrics read, and of the values."""
     settings, tables = judged.settings, judged.tables.both
+    policy = settings.users or "truth"
     reading = registry.reading_of(names, inputs=judged.inputs)
     flags = judgment.table_flags(judged, count=any(reduction.counted for reduction in reductions))
     flags += judgment.input_flags(judged)
     raisers: list[Callable[[], None]] = [
-        partial(rules.raise_first_broken, tables, users),
+        partial(rules.raise_first_broken, tables, policy),
         partial(judgment.raise_broken_input, judged),
     ]
     if settings.judged_only or reading.counts_judged:
@@ -167,7 +174,7 @@ def _checks(
     raisers += [partial(_raise_not_finite, reduction.rows, judged) for reduction in reductions]
 
     def raise_global() -> None:
-        rules.raise_first_global(tables, users)
+        rules.raise_first_global(tables, policy)
         warn_of_items()
 
     def warn_of_items() -> None:
@@ -235,7 +242,7 @@ def _of_relevant_rows(
     types = _types_of(lists, rows, names, metrics, tied=judged.tied)
     broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, judged.keys))
     surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
-    doubt = guards.any_doubt(judged.tables.both, user_choice.users_policy(judged.settings, judged))
+    doubt = guards.any_doubt(judged.tables.both, judged.settings.users or "truth")
     if first and _keeps_hits(judged):
         names.append(guards.HIT)
     return _Reduction(lists.select(names), types, Flag(lists, broken, surplus, doubt), count)
@@ -291,6 +298,25 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
                 )
                 msg = f"metric {metric.name!r} reads a column {name!r}; the rows have {has}"
                 raise RankingDataError(msg)
+
+
+def _with_worst(
+    rows: pl.LazyFrame, judged: Judged, metrics: Sequence[RequestedMetric]
+) -> pl.LazyFrame:
+    """Replace nulls of users without a relevant item with the worst value, if they count."""
+    columns: list[pl.Expr] = []
+    for metric in metrics:
+        worst = user_choice.worst_of(metric)
+        if worst is None or _reading(judged, metric.reads).lists_alone:
+            continue
+        level = judged.settings.relevant_at if metric.relevant_at is None else metric.relevant_at
+        lacks = ~user_choice.is_relevant(level, user_choice.TOP).fill_null(value=False)
+        value = pl.col(metric.name)
+        unmet = pl.col(user_choice.LISTED) & lacks & value.is_null()
+        columns.append(pl.when(unmet).then(worst).otherwise(value).alias(metric.name))
+    users = user_choice.by_rows(judged).select(*judged.keys, user_choice.LISTED, "relevance")
+    grades = users.rename({"relevance": user_choice.TOP})
+    return rows.join(grades, on=judged.keys, how="left").with_columns(columns)
 
 
 def _filled(values: Values, undefined: float) -> Values:

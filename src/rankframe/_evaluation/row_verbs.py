@@ -386,8 +386,8 @@ def relevant(
         Columns that split the run into separate lists, such as model, fold or day.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
-        its own.
+        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
+        such as ``"ap(rel=2)"``, has its own, which changes no user.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.

@@ -2,22 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
+from rankframe import errors
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Settings, Users
+from rankframe._request.labels import RequestedMetric
+from rankframe._tables.guards import Notice
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import scope_rows
 
+#: Columns of ``by_rows``.
+LISTED, ALONE, JUDGED, TOP = (
+    f"{labels.INNER}{name}" for name in ("listed", "alone", "judged", "top")
+)
+#: A truth of its own may have a few users without a relevant item, all of whose items are listed.
+_WORTH_A_WORD = 0.1
 _SYSTEMS, _NUMBER = f"{labels.INNER}systems", f"{labels.INNER}number"
 
 
-def users_policy(settings: Settings, judged: Judged) -> Users:
+#: Who counts: a choice of the caller, or "rows", what the rows of a judged table decide.
+Policy: TypeAlias = Users | Literal["rows"]
+
+
+def users_policy(settings: Settings, judged: Judged) -> Policy:
     """Return which users are averaged."""
-    return settings.users or ("truth" if judged.has_truth else "run")
+    if settings.users is not None:
+        return settings.users
+    if not judged.has_truth:
+        return "run"
+    return "rows" if judged.tables.from_judged else "truth"
+
+
+def is_relevant(level: float | None, grade: str = "relevance") -> pl.Expr:
+    """Whether a grade is relevant: at or above ``relevant_at``, and > 0."""
+    return pl.col(grade) > 0 if level is None else pl.col(grade) >= level
+
+
+def worst_of(metric: RequestedMetric) -> float | None:
+    """Return the worst value of the range of a metric, if it has a direction and such an end."""
+    traits = labels.traits_of(metric)
+    if traits.higher_is_better is None:
+        return None
+    worst = traits.least if traits.higher_is_better else traits.greatest
+    return worst if math.isfinite(worst) else None
+
+
+def notice(judged: Judged, metrics: Sequence[RequestedMetric]) -> Notice:
+    """Say whom the rows of a judged table count without a relevant item, or leave out."""
+    user, (*by, _) = pl.col(judged.keys[-1]), judged.keys
+    lacks = ~is_relevant(judged.settings.relevant_at).fill_null(value=False)
+    lost = lacks & pl.col(ALONE) & pl.col(JUDGED)
+    facts = by_rows(judged).select(
+        listed=pl.col(LISTED).all(),
+        users=user.n_unique(),
+        lacking=user.filter(lacks).n_unique(),
+        lost=user.filter(lost).n_unique(),
+        example=user.filter(lost).min(),
+        unjudged=(lacks & ~pl.col(JUDGED)).any(),
+    )
+    undefined = judged.settings.undefined
+    values = {m.name: worst_of(m) if undefined is None else undefined for m in metrics}
+    return Notice(facts, partial(_say, values=values, by=by))
+
+
+def _say(
+    facts: Mapping[str, Any], *, values: Mapping[str, float | None], by: Sequence[str]
+) -> None:
+    number = facts["lacking" if facts["listed"] else "lost"]
+    least = 0 if facts["listed"] else _WORTH_A_WORD * facts["users"]
+    if not number or number < least:
+        return
+    plural = "" if facts["users"] == 1 else "s"
+    has = "has" if number == 1 else "have"
+    what = (
+        "no relevant item"
+        if facts["listed"] and facts["unjudged"]
+        else ("judged items, none relevant")
+    )
+    where = f", in a group of {', '.join(map(repr, by))}" if by else ""
+    who = f"{number:,} of {facts['users']:,} user{plural} {has} {what}{where}"
+    if not facts["listed"]:
+        is_out = "is left out" if number == 1 else "are left out"
+        errors.warn(
+            f"{who}, and {is_out}, such as {facts['example']!r}, though all their judged items "
+            "are in the lists: users='all' counts them; users='truth' leaves them out without "
+            "this warning"
+        )
+        return
+    first, *others = dict.fromkeys(values.values()) or [None]
+    counts = f"each counts as {_number(first)}"
+    if others:
+        of_each = (f"{_number(value)} in {name!r}" for name, value in values.items())
+        counts = f"each counts as {', '.join(of_each)}"
+    errors.warn(f"{who}: {counts}; users='truth' leaves them out")
+
+
+def _number(value: float | None) -> str:
+    return "null" if value is None else f"{value:g}"
+
+
+def by_rows(judged: Judged) -> pl.LazyFrame:
+    """Return each user of a judged table, with the highest grade as relevance.
+
+    ``LISTED``: if no judged row of the whole table lacks a rank, the judgments were made from the
+    lists; the user counts without a relevant item, too. ``ALONE``: no judged row of this user lacks
+    one. ``JUDGED``: there is one.
+    """
+    rows = judged.judged if judged.as_passed is None else judged.as_passed
+    if judged.tables.truth is not None:  # a lazy judge: a full join would hold the run
+        both = judged.ranked_truth, judged.placed
+        rows = pl.concat(
+            [
+                each.select(*judged.keys, "rank", *name)
+                for each, name in zip(both, (["relevance"], []), strict=True)
+            ],
+            how="diagonal",
+        )
+    grade = pl.col("relevance")
+    missed = (grade.is_not_null() & pl.col("rank").is_null()).any()
+    users = rows.group_by(judged.keys).agg(
+        grade.max(), missed.alias(LISTED), grade.is_not_null().any().alias(JUDGED)
+    )
+    totals = judged.tables.run.totals
+    if totals is None:
+        all_listed = ~pl.col(LISTED).any()
+    elif totals.misses_none is None:
+        msg = (
+            "parts of a judged table: who counts depends on whether a judged row of any part lacks "
+            "a rank: pass users='all' if the lists were judged, or users='truth' for users with a "
+            "relevant item"
+        )
+        raise ValueError(msg)
+    else:
+        all_listed = pl.lit(totals.misses_none)
+    return users.with_columns((~pl.col(LISTED)).alias(ALONE), all_listed.alias(LISTED))
 
 
 def groups_of(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
@@ -56,15 +180,17 @@ def _served(judged: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
     return counted.join(systems, **on).filter(pl.col(_NUMBER) == pl.col(_SYSTEMS)).select(own)
 
 
-def selected(judged: Judged, users: Users) -> pl.LazyFrame:
+def selected(judged: Judged, users: Policy) -> pl.LazyFrame:
     """Return the users who are averaged.
 
     Those of the truth or of the run come with the first reduction (``reduction._has_all_users``).
     """
-    keys = judged.keys
+    keys, relevant = judged.keys, is_relevant(judged.settings.relevant_at)
+    if users == "rows":
+        return by_rows(judged).filter(pl.col(LISTED) | relevant).select(keys)
     in_run, in_truth = judged.run.select(keys).unique(), judged.truth.select(keys).unique()
     if users == "truth":
-        return judged.truth.filter(pl.col("relevance") > 0).select(keys).unique()
+        return judged.truth.filter(relevant).select(keys).unique()
     if users == "judged":
         return in_truth
     if users == "run":

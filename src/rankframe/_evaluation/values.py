@@ -10,6 +10,7 @@ import polars as pl
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import guards
+from rankframe._tables.guards import Notice
 from rankframe._tables.judgment import Judged
 
 
@@ -29,6 +30,7 @@ class Checks(NamedTuple):
     of_users: Sequence[Flag] = ()  # if there is only one, means and flag share a pass
     raisers: Sequence[Callable[[], None]] = ()
     raise_global: Callable[[], None] | None = None  # if only a rule on whole tables is in doubt
+    notices: Sequence[Notice] = ()  # what is said once, and raises nothing
 
     @property
     def flags(self) -> list[pl.LazyFrame]:
@@ -42,13 +44,16 @@ class Checks(NamedTuple):
 
     def with_more(self, flags: Iterable[pl.LazyFrame], *raisers: Callable[[], None]) -> Checks:
         """Add flags and raisers; flags of users become plans apart, since the rows have changed."""
-        return Checks([*self.flags, *flags], (), [*self.raisers, *raisers], self.raise_global)
+        raised = [*self.raisers, *raisers]
+        return Checks([*self.flags, *flags], (), raised, self.raise_global, self.notices)
 
     def guarded(
         self, result: pl.LazyFrame, types: Mapping[str, pl.DataType] | None = None
     ) -> pl.LazyFrame:
         """Return what is made of the values, checked when it is collected."""
-        return guards.guarded(result, self.flags, self.raise_violation, types, self.raise_global)
+        return guards.guarded(
+            result, self.flags, self.raise_violation, types, self.raise_global, self.notices
+        )
 
 
 class Values(NamedTuple):

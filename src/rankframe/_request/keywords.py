@@ -49,10 +49,12 @@ class Options(Columns, total=False):
     """The keywords of ``evaluate`` that verbs built on it pass on, with those of ``Columns``."""
 
     users: Users | None
-    """Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from the
-    run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
+    """Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
+    scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
     one in the truth; ``"served"``, with a row in the truth and a list of every system of ``by``;
-    ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no truth.
+    ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
+    judged table of which no judged row lacks a rank, every user counts: one without a relevant item
+    has the worst value of each metric, and a warning says so.
     """
     undefined: float | None
     """The value where a metric (a number or a boolean) is undefined, for example for a user without
@@ -66,12 +68,12 @@ class Options(Columns, total=False):
     """
     relevant_at: float | None
     """The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0 is.
-    It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own.
+    Users without such an item do not count with ``users="truth"``. A label with ``rel=``, such as
+    ``"ap(rel=2)"``, has its own, which changes no user.
     """
     gains_from: GainsFrom | None
     """``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-    metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
-    default every grade > 0 has a gain.
+    metric, nor in its ideal list. By default every grade > 0 has a gain.
     """
     judged_only: bool
     """Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close

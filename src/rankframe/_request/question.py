@@ -24,6 +24,7 @@ class Totals(NamedTuple):
 
     top_grade: float | None
     groups: pl.DataFrame | None  # the groups of ``by`` that the truth lacks
+    misses_none: bool | None = None  # whether no judged row of any part lacks a rank; None: unknown
 
 
 @dataclass(frozen=True, repr=False, eq=False)

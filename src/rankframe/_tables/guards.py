@@ -5,7 +5,8 @@ Stage of the pipeline: rules become flags, plans of one row, and ``guarded`` add
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -20,12 +21,20 @@ from rankframe._tables.table import Table
 HIT = f"{labels.INNER}hit"
 
 
+class Notice(NamedTuple):
+    """What is perhaps said when a plan runs, of facts that are a plan of one row."""
+
+    facts: pl.LazyFrame
+    say: Callable[[Mapping[str, Any]], None]
+
+
 def guarded(
     result: pl.LazyFrame,
     flags: Iterable[pl.LazyFrame],
     raise_violation: Callable[[], None],
     schema: Types | None = None,
     raise_global: Callable[[], None] | None = None,
+    notices: Iterable[Notice] = (),
 ) -> pl.LazyFrame:
     """Call ``raise_violation`` when the plan runs and one of the flags is raised.
 
@@ -43,7 +52,15 @@ def guarded(
             (raise_global or raise_violation)()
         return pl.DataFrame(schema=types)
 
-    return pl.concat([pl.concat(flags).map_batches(verdict, schema=types), result])
+    def noticed(notice: Notice) -> pl.LazyFrame:
+        def said(facts: pl.DataFrame) -> pl.DataFrame:
+            notice.say(facts.row(0, named=True))
+            return pl.DataFrame(schema=types)
+
+        return notice.facts.map_batches(said, schema=types)
+
+    checked = pl.concat(flags).map_batches(verdict, schema=types)
+    return pl.concat([checked, *map(noticed, notices), result])
 
 
 def guarded_row(

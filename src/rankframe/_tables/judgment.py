@@ -53,6 +53,8 @@ class Judged(NamedTuple):
     # the rows of ``ranked_truth`` of grade > 0, if each group has all rows of the truth: then both
     # have a column that numbers the groups
     graded_truth: pl.LazyFrame | None = None
+    # the rows of a judged table before ``exclude=`` removed ranks, if it did
+    as_passed: pl.LazyFrame | None = None
 
     @property
     def types(self) -> Types:
@@ -180,11 +182,24 @@ def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Judged:
     run = _moved_up(whole, tables, inputs)
     if not tables.has_truth:
         return Judged(tables, settings, run, whole, whole.clear(), run, run, run, inputs)
+    as_passed = items if tables.exclusions else None
     if tables.exclusions:
         judged = _with_ranks_of(run, judged, table)
         items = _with_ranks_of(run, items, table) if tables.has_subtopics else judged
     truth, bounds = items.filter(pl.col("relevance").is_not_null()), readers.bounds_of(table, table)
-    return Judged(tables, settings, run, whole, truth, judged, items, truth, inputs, bounds)
+    return Judged(
+        tables,
+        settings,
+        run,
+        whole,
+        truth,
+        judged,
+        items,
+        truth,
+        inputs,
+        bounds,
+        as_passed=as_passed,
+    )
 
 
 def with_grades(judged: Judged, grade: pl.Expr) -> Judged:

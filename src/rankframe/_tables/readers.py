@@ -72,7 +72,8 @@ def read_all(
             frame, truth, by, settings.columns, reads=reads, run_alone=run_alone
         )
         tables = with_tables_beside([table._replace(totals=totals) for table in both], settings)
-    return tables._replace(segments=_segments(frame, tables.run))
+    from_judged = truth is None and tables.has_truth
+    return tables._replace(segments=_segments(frame, tables.run), from_judged=from_judged)
 
 
 def read_run_and_truth(

@@ -62,6 +62,7 @@ class Tables(NamedTuple):
     settings: Settings
     segments: Sequence[str] = ()  # columns of by that only the truth had
     reads: Collection[str] | None = None  # by metrics, if nothing else is returned
+    from_judged: bool = False  # whether the caller passed a judged table
 
     @property
     def both(self) -> list[Table]:

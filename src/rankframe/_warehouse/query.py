@@ -72,23 +72,23 @@ def sql(
         only the types count, a schema, or a dict of types. By default the run has its keys, item
         and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
     users
-        Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from
-        the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
+        Which users count: ``"truth"``, every user with a relevant item (a user missing from the
+        run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
         run and one in the truth; ``"served"``, with a row in the truth and a list of every system
-        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no
-        truth.
+        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is
+        judged. In a judged table of which no judged row lacks a rank, every user counts: one
+        without a relevant item has the worst value of each metric, and a warning says so.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
         which a mean leaves out.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
-        its own.
+        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
+        such as ``"ap(rel=2)"``, has its own, which changes no user.
     gains_from
         ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-        metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
-        default every grade > 0 has a gain.
+        metric, nor in its ideal list. By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
         the ranks (trec_eval ``-J``).
@@ -213,7 +213,8 @@ class _Query:
         """Write the query."""
         every = self._values()
         ctes, spine = [cte for values in every for cte in values.ctes], every[0].name
-        if self.users != "truth" or not every[0].all_users:
+        of_level = self.settings.relevant_at is not None
+        if self.users != "truth" or of_level or not every[0].all_users:
             spine = self.sources.name("users")
             ctes.append(Cte(spine, f"who counts: users={self.users}", self._who()))
         per_user, texts = self._per_user(every, spine, names)
@@ -256,7 +257,9 @@ class _Query:
         lists = f"SELECT DISTINCT {self.keys} FROM {sources.lists}"
         if users == "run":
             return f"  {lists}"
-        where = f" WHERE {self.dialect.name_of('relevance')} > 0" if users == "truth" else ""
+        level = self.settings.relevant_at
+        above = "> 0" if level is None else f">= {level!r}"
+        where = f" WHERE {self.dialect.name_of('relevance')} {above}" if users == "truth" else ""
         judged = f"SELECT DISTINCT {self.keys} FROM {sources.name('judgments')}"
         if sources.lacking:
             judged += f" CROSS JOIN {sources.name('all_groups')}"
