@@ -119,8 +119,8 @@ def by_rows(judged: Judged) -> pl.LazyFrame:
         both = judged.ranked_truth, judged.placed
         rows = pl.concat(
             [
-                each.select(*judged.keys, "rank", *name)
-                for each, name in zip(both, (["relevance"], []), strict=True)
+                part.select(*judged.keys, "rank", *name)
+                for part, name in zip(both, (["relevance"], []), strict=True)
             ],
             how="diagonal",
         )

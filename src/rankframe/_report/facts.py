@@ -605,7 +605,7 @@ def _if_relevant(
         truth = call.truth.drop(both)  # what a metric reads is in one table only
         run = verbs.judge(run, truth, by=call.by, exclude=exclude, **call.columns)
         rank, grade = "rank", "relevance"
-        options |= {rank: rank, grade: grade}
+        options |= {rank: rank, grade: grade, "users": call.settings.users or "truth"}
     least = call.settings.relevant_at
     relevant = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
     counts = (pl.col(rank) <= call.k) & pl.col(grade).is_null() & relevant.any().over(user)
