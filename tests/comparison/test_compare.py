@@ -1079,3 +1079,18 @@ def test_p_equal_to_alpha_is_undecided_at_each_confidence(confidence, users):
     got = rf.compare(values, "v", test="randomization", resamples=users - 1, confidence=confidence)
     assert got["p_value"].item() == pytest.approx(1 - confidence, abs=1e-15)
     assert got["verdict"].item() == "undecided"
+
+
+@pytest.mark.parametrize("test", ["t", "randomization", "bootstrap", "wilcoxon"])
+def test_copies_of_the_baseline_count_in_no_correction(test):
+    rng = np.random.default_rng(0)
+    old = rng.random(40)
+    new = old + rng.normal(0.05, 0.1, 40)
+    values = pl.concat(
+        pl.DataFrame({"model": m, "user": range(40), "v": v})
+        for m, v in [("old", old), ("new", new), *((f"copy{i}", old) for i in range(3))]
+    )
+    got = rf.compare(values, "v", baseline="old", test=test, resamples=999)
+    rows = {row["model"]: row for row in got.iter_rows(named=True)}
+    assert rows["new"]["p_adjusted"] == rows["new"]["p_value"]
+    assert (rows["copy0"]["p_value"], rows["copy0"]["verdict"]) == (None, None)

@@ -52,6 +52,9 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     if test == "wilcoxon":
         signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
         notes = [pair.undefined or _note_of_ranks(pair) for pair in pairs]
+    for place, pair in enumerate(pairs):
+        if pair.undefined == trials.NOBODY_DIFFERS:  # by no test: it would count in a correction
+            outcome.p[place] = nan
     return Tested(outcome, outcome.p.copy(), notes, signs)
 
 
