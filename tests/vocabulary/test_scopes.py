@@ -12,8 +12,8 @@ from rankframe._request.registry import COLUMNS, reading_of
 LISTED, RANK, POP = pl.col("listed"), pl.col("rank"), pl.col("popularity")
 MEAN = POP.filter(LISTED & (RANK <= 10)).mean().alias("pop@10")
 SHARE = (POP < 5).filter(LISTED & (RANK <= 3)).mean().alias("long tail@3")
-#: R less the items of the list: reads the truth, too, so its rows that were not retrieved are there
-BEYOND = (pl.col("relevant").sum().cast(pl.Int64) - LISTED.sum().cast(pl.Int64)).alias("R - n")
+#: R less the items of the list: its rows are those of the list, on which R is a column
+BEYOND = (pl.col("total").max() - LISTED.sum().cast(pl.Int64)).alias("R - n")
 OF_HITS = POP.filter(LISTED & pl.col("relevant") & (RANK <= 10)).mean().alias("pop of hits@10")
 ALL = [MEAN, SHARE, BEYOND, OF_HITS]
 
@@ -63,7 +63,7 @@ def by_hand(run, truth, user, *, depth=None, relevant_at=1, judged_only=False):
     return [
         mean([row["popularity"] for row in first]),
         mean([row["popularity"] < 5 for row in rows if row["rank"] <= 3]),
-        sum(map(liked, grades)) - len(rows),
+        sum(map(liked, grades)) - len(rows) if rows else None,
         mean([row["popularity"] for row in first if liked(row["item"])]),
     ]
 
@@ -198,7 +198,7 @@ def test_words_of_items_are_null_on_other_rows():
     assert rows["relevant"].to_list() == [False, True, False, True, True]
     assert rows["listed"].to_list() == [True] * 4 + [False]
     three = (pl.col("judged").sum() + LISTED.sum() + pl.col("hits").max()).alias("x")
-    assert rf.per_user(run, three, truth=truth)["x"].item() == 4 + 4 + 2
+    assert rf.per_user(run, three, truth=truth)["x"].item() == 3 + 4 + 2
 
 
 @pytest.mark.parametrize("name", sorted(COLUMNS))
@@ -254,11 +254,10 @@ def test_precision_is_the_same_over_the_list():
     some = truth.filter(pl.col("relevance") > 0)["user"].unique()
     assert_frame_equal(got.filter(pl.col("user").is_in(some.implode())), want.drop_nulls())
     total = pl.col("relevant").sum()
-    for scope in ("judged", "listed"):
-        widened = (total + 0 * pl.col(scope).sum()).alias("R")
-        got = rf.per_user(run, widened, truth=truth, users="both").filter(pl.col("R") > 0)
-        want = rf.per_user(run, total.alias("R"), truth=truth, users="both").drop_nulls()
-        assert_frame_equal(got, want, check_dtypes=False)
+    widened = (total + 0 * pl.col("judged").sum()).alias("R")
+    got = rf.per_user(run, widened, truth=truth, users="both").filter(pl.col("R") > 0)
+    want = rf.per_user(run, total.alias("R"), truth=truth, users="both").drop_nulls()
+    assert_frame_equal(got, want, check_dtypes=False)
 
 
 # ------------------------------------------------------------------ rows that nobody names
@@ -378,3 +377,96 @@ def test_words_for_all_evidence_are_one_metric():
     groups = pl.DataFrame({"user": 1, "item": [*"bza"], "subtopic": ["x", "x", "y"]})
     got = rf.evaluate(run, "all@2", "subtopic_recall@2", truth=groups)
     assert got.row(0) == (1, 0.0, 1.0)  # one of each group is enough
+
+
+#: expressions of one list, and what they are in plain Python: of the grades of its items in order,
+#: None for an unjudged one
+OF_A_LIST = {
+    "hit share": (
+        (LISTED & pl.col("relevant")).mean(),
+        lambda g: sum(x is not None and x > 0 for x in g) / len(g) if g else None,
+    ),
+    "miss share": (
+        (LISTED & ~pl.col("relevant")).mean(),
+        lambda g: sum(x is None or x <= 0 for x in g) / len(g) if g else None,
+    ),
+    "grade": (
+        (LISTED.cast(pl.Int64) * pl.col("relevance").fill_null(0)).mean(),
+        lambda g: sum(x or 0 for x in g) / len(g) if g else None,
+    ),
+    "rows": ((LISTED.cast(pl.Int64) + pl.col("gains").fill_null(0)).len(), len),
+    "above": (
+        (LISTED & pl.col("within(2)")).mean(),
+        lambda g: min(2, len(g)) / len(g) if g else None,
+    ),
+    "listed": (LISTED.mean(), lambda g: 1.0 if g else None),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"judged_only": True}, {"depth": 3}])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_listed_are_the_list_whatever_else_is_read(seed, options):
+    rng = random.Random(seed)
+    lists = {user: rng.sample(range(9), rng.randint(1, 8)) for user in range(8)}
+    grades = {user: {i: rng.randint(0, 2) for i in rng.sample(range(14), 6)} for user in lists}
+    rows = [(u, i, rank) for u, some in lists.items() for rank, i in enumerate(some, 1)]
+    run = pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row")
+    rows = [(u, i, grade) for u, some in grades.items() for i, grade in some.items()]
+    truth = pl.DataFrame(rows, schema=["user", "item", "relevance"], orient="row")
+    metrics = [metric.alias(name) for name, (metric, _) in OF_A_LIST.items()]
+    got = rf.per_user(run, *metrics, truth=truth, users="run", **options)
+    for row in got.iter_rows(named=True):
+        some = lists[row["user"]][: options.get("depth")]
+        known = [grades[row["user"]].get(item) for item in some]
+        if "judged_only" in options:
+            known = [grade for grade in known if grade is not None]
+        for name, (_, by_hand) in OF_A_LIST.items():
+            want = by_hand(known)
+            assert row[name] == (want if want is None else pytest.approx(want)), (row, name)
+
+
+#: counts of the truth, its greatest grade, and what is read from its ideal list
+OF_THE_TRUTH = {"total", "graded", "nonrelevant", "top_grade", "subtopic_total", "level_weight"}
+OF_THE_TRUTH |= {"subtopics"}
+OF_THE_TRUTH |= {"common_weight", "diverse_rank", "diverse_hits"}
+OF_LISTS = sorted(
+    name
+    for name, column in COLUMNS.items()
+    if name not in OF_THE_TRUTH | {"subtopic", "listed"}
+    and not name.startswith("ideal_")
+    and column.in_ties != "blocks"
+    and not column.source
+    and column.scope != "shares"
+    and not column.registered
+)
+
+
+@pytest.mark.parametrize("judged_only", [True, False])
+def test_missed_items_change_what_reads_listed_through_counts_of_the_truth_alone(judged_only):
+    run, truth = tables(3)
+    more = [(u, 100 + u * 7 + i, i % 4 - 1) for u in range(3, 16) for i in range(1 + u % 5)]
+    more = pl.concat([truth, pl.DataFrame(more, schema=truth.schema, orient="row")])
+    assert {"hits", "gains", "judged", "within", "retrieved"} <= {*OF_LISTS}
+    words = [pl.col(name).cast(pl.Float64) for name in OF_LISTS]
+    metrics = [
+        (reduced + 0 * LISTED.sum()).alias(f"{name} {kind}")
+        for name, word in zip(OF_LISTS, words, strict=True)
+        for kind, reduced in (("mean", word.mean()), ("n", word.len()), ("min", word.min()))
+    ]
+    both = [
+        rf.per_user(run, *metrics, truth=some, users="run", judged_only=judged_only)
+        for some in (truth, more)
+    ]
+    assert_frame_equal(*both)
+    of_total = (pl.col("total").max() + 0 * LISTED.sum().cast(pl.Int64)).alias("R")
+    share = (pl.col("relevant").sum() / pl.col("total").max() + 0 * LISTED.sum()).alias("share")
+    for some in (truth, more):
+        got = rf.per_user(run, of_total, share, truth=some, users="both", judged_only=judged_only)
+        for user, number, part in got.iter_rows():
+            grades = some.filter(user=user).filter(pl.col("relevance") > 0)["item"].to_list()
+            found = run.filter(user=user)["item"].is_in(grades).sum()
+            if number is not None:
+                assert number == len(grades)
+                assert part == pytest.approx(
+                    found / number if number else float("nan"), nan_ok=True
+                )

@@ -210,3 +210,56 @@ def test_what_is_null_stays_out_of_the_mean():
     assert (
         compare("duckdb", run, truth, "auc", "ap", per_user=False, by=["model"], users="run") == {}
     )
+
+
+#: expressions that read the whole list, and what SQL and ``evaluate`` must agree on
+OF_A_LIST = {
+    "rows": pl.col("listed").len(),
+    "share": pl.col("listed").mean(),
+    "above": (pl.col("listed") & pl.col("within(2)")).mean(),
+    "n": (pl.col("listed").cast(pl.Int64) + pl.col("retrieved") * 0).sum(),
+    "first": pl.col("rank_discount").filter(pl.col("listed")).max(),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"judged_only": True}, {"depth": 2}])
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_expressions_of_the_whole_list_reduce_the_list(dialect, options):
+    metrics = [metric.alias(name) for name, metric in OF_A_LIST.items()]
+    run = STACKED[0].drop_nulls("rank")
+    options = {"users": "run", **options}
+    assert compare(dialect, run, STACKED[1], *metrics, per_user=True, by=BY, **options) == {}
+    assert compare(dialect, run, STACKED[1], *metrics, per_user=False, by=BY, **options) == {}
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_large_integers_stay_integers(dialect):
+    large = 1234567890123456789
+    run = pl.DataFrame({"user": 1, "item": [large, large + 1, large + 2], "rank": [1, 2, 3]})
+    truth = pl.DataFrame({"user": 1, "item": [large, large + 1, large + 2], "relevance": 1})
+    same = (pl.col("item") == large).filter(pl.col("relevant")).sum().alias("same")
+    assert rf.per_user(run, same, truth=truth)["same"].item() == 1
+    assert compare(dialect, run, truth, same, per_user=True, by=[]) == {}
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_lengths_of_lists_are_summed_over_rows(dialect):
+    metrics = [pl.col("retrieved").sum().alias("a"), pl.col("retrieved(3)").sum().alias("b")]
+    assert compare(dialect, *STACKED, *metrics, per_user=True, by=BY) == {}
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [
+        ((pl.col("rank").fill_null(float("-inf")) > float("-inf")).sum(), "Literal\\(-inf\\)"),
+        ((1 / pl.col("rank").fill_null(float("inf"))).sum(), "Literal\\(inf\\)"),
+        (pl.col("place_discount").filter(pl.col("rank") == 1).sum(), "'place_discount' beside"),
+        ((pl.col("ideal_place") * pl.col("relevant")).sum(), "'ideal_place' beside 'relevant'"),
+        (pl.lit(2.0).cast(pl.Float64).len() / (pl.col("relevant").sum() + 1), "of a constant"),
+        (pl.col("rank").filter(pl.lit(0.5).is_null()).min(), "constant filter keeps none"),
+        ((pl.col("listed") & pl.col("relevant")).mean(), "'relevance' of the truth beside"),
+    ],
+)
+def test_what_would_differ_is_refused(metric, reason):
+    with pytest.raises(ValueError, match=f"'x' has no form in SQL: .*{reason}"):
+        rf.sql(metric.alias("x"))

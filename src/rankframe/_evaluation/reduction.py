@@ -21,11 +21,9 @@ from rankframe._request.registry import Reading, Scope
 from rankframe._request.share_names import Kind
 from rankframe._tables import guards, judgment, rank_order, rules
 from rankframe._tables.judgment import Judged
-from rankframe._vocabulary import scope_rows, share_rows, terms
+from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError
-
-_HAS_LIST = f"{labels.INNER}has_list"
 
 
 class _Reduction(NamedTuple):
@@ -211,15 +209,14 @@ def _reduced(
         rows = scope_rows.rows_of_scope(judged, reading)
     names = [*judged.keys, *(metric.name for metric in metrics)]
     aggregates = [metric.expr for metric in metrics]
-    if scope == "listed":
-        has_list = pl.col("listed").any()
-        if settings.cuts_lists:
-            has_list |= pl.col(terms.IS_EMPTIED).any()
-        lists = rows.group_by(judged.keys).agg(*aggregates, has_list.alias(_HAS_LIST))
-        values = lists.filter(pl.col(_HAS_LIST)).select(names)
-    else:
-        values = rows.group_by(judged.keys).agg(aggregates)
+    values = rows.group_by(judged.keys).agg(aggregates)
     types = _types_of(values, rows, names, metrics, tied=judged.tied)
+    emptied = scope_rows.emptied_lists(judged) if scope == "listed" else None
+    if emptied is not None:  # each has the value of no rows
+        of_nothing = rows.clear().select(metric.expr.alias(metric.name) for metric in metrics)
+        emptied = emptied.join(of_nothing, how="cross")
+        emptied = emptied.select(pl.col(name).cast(types[name]) for name in names)
+        values = pl.concat([values.select(names), emptied])
     broken = pl.any_horizontal(pl.lit(value=False), *infinite(types, judged.keys))
     return _Reduction(values, types, Flag(values, broken, pl.lit(0), pl.lit(value=False)))
 

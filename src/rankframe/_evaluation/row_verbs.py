@@ -438,7 +438,7 @@ def relevant(
         raise ValueError(msg)
     read = {*registry.BASIC, *(name for metric in requested for name in metric.reads)}
     reading = registry.reading_of(read, has_subtopics=split)
-    rows = scope_rows.rows_of_scope(prepared, reading)
+    rows = scope_rows.rows_of_scope(prepared, reading, missed=True)
     ranked_truth = scope_rows.truth_of(prepared, reading)
     flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, ranked_truth)]
     if reading.counts_judged or reading.counts_listed:

@@ -42,10 +42,13 @@ class Rows(NamedTuple):
         return [*self.keys, "subtopic"] if self.scope == "subtopic" else self.keys
 
 
-def rows_of_scope(judged: Judged, reading: Reading, *, alone: bool = False) -> pl.LazyFrame:
+def rows_of_scope(
+    judged: Judged, reading: Reading, *, alone: bool = False, missed: bool = False
+) -> pl.LazyFrame:
     """Return the rows that metrics reduce, with the columns that they read.
 
-    With ``alone``, the caller reads no other column.
+    With ``alone``, the caller reads no other column. With ``missed``, lists keep the rows of the
+    truth that were not retrieved.
 
     Unread rows and joins are left out here: the optimizer cannot know that they are unread.
     """
@@ -67,7 +70,7 @@ def rows_of_scope(judged: Judged, reading: Reading, *, alone: bool = False) -> p
     absent = "ranks" if judged.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
-        frame = _list_rows(items, rows, reading, columns)
+        frame = _list_rows(items, rows, reading, columns, missed=missed)
     else:
         frame = _truth_rows(items if reading.scope == "subtopic" else ranked_truth, rows, columns)
     return frame.rename({"rank": "block"}) if judged.tied else frame
@@ -83,6 +86,13 @@ def truth_of(judged: Judged, reading: Reading) -> pl.LazyFrame:
 def users_of_run(judged: Judged) -> pl.LazyFrame:
     """Return each user with a list, of which ``depth`` and ``judged_only`` may leave nothing."""
     return judged.placed.select(judged.keys).unique()
+
+
+def emptied_lists(judged: Judged) -> pl.LazyFrame | None:
+    """Return each list of which options left nothing: it still is a list, of no rows."""
+    if not judged.settings.cuts_lists:
+        return None
+    return users_of_run(judged).join(users_with_lists(judged), on=judged.keys, how="anti")
 
 
 def users_with_lists(judged: Judged) -> pl.LazyFrame:
@@ -128,11 +138,17 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
 
 
 def _list_rows(
-    items: pl.LazyFrame, rows: Rows, reading: Reading, columns: Mapping[str, Column]
+    items: pl.LazyFrame,
+    rows: Rows,
+    reading: Reading,
+    columns: Mapping[str, Column],
+    *,
+    missed: bool,
 ) -> pl.LazyFrame:
-    """Return the rows of the list, and if the truth is read, its rows that were not retrieved.
+    """Return the rows of the list, whatever is read of the truth.
 
-    Running counts are derived on the relevant or judged rows, and null on the others.
+    Counts of the truth are taken before its other rows go. Running counts are derived on the
+    relevant or judged rows, and null on the others.
     """
     judged = rows.judged
     of_lists = judged.of_lists.union(judged.keys, [judged.item], _of_items(judged, reading))
@@ -141,8 +157,7 @@ def _list_rows(
     everywhere["listed"] = registry.COLUMNS["listed"]
     inner = {name: c for name, c in columns.items() if not c.of_all_rows}
     if not judged.settings.judged_only and of_lists.issuperset([*columns, *reading.outside]):
-        frame = _with_emptied(rows.ranked.filter(terms.is_listed), judged)
-        return _with_columns(frame, rows, everywhere)
+        return _with_columns(rows.ranked.filter(terms.is_listed), rows, everywhere)
     frame = items.filter(terms.is_listed | terms.relevance.is_not_null())
     if inner:
         truth_columns = {name: c for name, c in columns.items() if c.scope != "listed"}
@@ -155,17 +170,10 @@ def _list_rows(
         )
         rest = frame.filter(~reduced.fill_null(value=False))
         frame = pl.concat([narrow, rest], how="diagonal")
-    frame = _with_emptied(_from_least_gain(frame, judged), judged)
-    return _with_columns(frame, rows, everywhere)
-
-
-def _with_emptied(frame: pl.LazyFrame, judged: Judged) -> pl.LazyFrame:
-    """Add a row without an item for each list of which nothing is left: it still is a list."""
-    if not judged.settings.cuts_lists:
-        return frame
-    emptied = users_of_run(judged).join(users_with_lists(judged), on=judged.keys, how="anti")
-    emptied = emptied.with_columns(pl.lit(value=True).alias(terms.IS_EMPTIED))
-    return pl.concat([frame, emptied], how="diagonal")
+    of_truth = {name: c for name, c in everywhere.items() if not c.of_lists}
+    frame = _with_columns(_from_least_gain(frame, judged), rows, of_truth)
+    alone = {name: c for name, c in everywhere.items() if c.of_lists}
+    return _with_columns(frame if missed else frame.filter(terms.is_listed), rows, alone)
 
 
 def _from_least_gain(frame: pl.LazyFrame, judged: Judged) -> pl.LazyFrame:

@@ -261,7 +261,7 @@ def _listed(shares: Shares, columns: Sequence[ShareName]) -> pl.LazyFrame:
 def _lists(shares: Shares, *names: str) -> pl.LazyFrame:
     judged = shares.judged
     reading = registry.reading_of({"listed", "rank", *names}, inputs=judged.inputs)
-    rows = scope_rows.rows_of_scope(judged, reading).filter("listed")
+    rows = scope_rows.rows_of_scope(judged, reading)
     return shares.of_users(rows.rename({"block": "rank"}) if judged.tied else rows)
 
 

@@ -15,9 +15,6 @@ is_judged = relevance >= 0
 is_graded = relevance > 0
 is_listed = rank.is_not_null()
 
-#: true in the row of a list of which ``depth`` or ``judged_only`` leaves nothing
-IS_EMPTIED = f"{labels.INNER}is_emptied"
-
 #: whether the grade was > 0 before grades below ``gains_from`` became 0
 WAS_GRADED = f"{labels.INNER}was_graded"
 

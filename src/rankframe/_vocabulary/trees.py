@@ -7,6 +7,7 @@ is not in the tables below raises an error that names it.
 from __future__ import annotations
 
 import json
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -71,10 +72,22 @@ class UnknownNodeError(ValueError):
 def read(expr: pl.Expr) -> Node:
     """Read an expression."""
     tree = _tree(expr)
+    if any(isinstance(n, Literal) and n.value != n.value for n in every_node(tree)):
+        _refuse_infinity(expr)
     for node in every_node(tree):
         if isinstance(node, Call) and node.name in _SEEN_ONLY:
             _unknown(_SEEN_ONLY[node.name])
     return tree
+
+
+def _refuse_infinity(expr: pl.Expr) -> None:
+    """Raise for an infinite constant: in JSON, it is null like NaN."""
+    if expr.meta.is_literal():
+        value = pl.select(expr).item()
+        if isinstance(value, float) and math.isinf(value):
+            _unknown("Literal", value)
+    for part in expr.meta.pop():
+        _refuse_infinity(part)
 
 
 def _tree(expr: pl.Expr) -> Node:
@@ -232,6 +245,8 @@ def _aggregate(value: Any) -> Node:
         inner = cast("Mapping[str, Any]", inner)["input"]
         if every_row:
             kind, kept = _only(inner)
+            if not columns_of(_read(inner if kind != "Filter" else kept["by"])):
+                _unknown("Len", "of a constant")  # one value in Polars, and one per row in SQL
             return Call("sum", (_read(kept["by"]),)) if kind == "Filter" else Call("len", ())
     return _reduced(_named(kind), inner)
 

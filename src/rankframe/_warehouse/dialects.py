@@ -60,6 +60,8 @@ class Dialect(NamedTuple):
             return "TRUE" if value else "FALSE"
         if isinstance(value, str):
             return self._text(value)
+        if isinstance(value, int):
+            return str(value)
         if math.isnan(value):
             return f"CAST({self.nan} AS {self.types[0]})"
         if value == int(value) and abs(value) < 2**53:

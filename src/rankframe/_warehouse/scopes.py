@@ -36,6 +36,13 @@ _OF_NOTHING = {"any": "FALSE", "all": "TRUE"} | dict.fromkeys(
     ("sum", "len", "count", "n_unique"), "0"
 )
 
+#: The aggregates of what is the same in all rows that are that number itself.
+_OF_A_NUMBER = ("any", "max", "min", "mean")
+#: Columns that are a pair: any row may hold it.
+_PAIRED = {"ideal_place", "ideal_relevance", "place_discount"}
+#: Columns that are one number of each user.
+_OF_A_USER = {"total", "graded", "nonrelevant", "retrieved", "top_grade"}
+
 
 class Values(NamedTuple):
     """A CTE with one row per user, and the columns of metrics in it."""
@@ -79,6 +86,18 @@ def _reads_hits(metric: RequestedMetric) -> bool:
     if parsed is None or parsed.entry.registered:
         return False
     return _OF_ALL_ROWS.isdisjoint([parsed.entry.plain, *re.findall(r"\w+", parsed.label)])
+
+
+def _refuse_unpaired(names: Sequence[str]) -> None:
+    """Raise where an aggregate pairs a place of the ideal list with one item: rows differ."""
+    paired = _PAIRED.intersection(names)
+    others = [n for n in names if n not in _PAIRED and n.partition("(")[0] not in _OF_A_USER]
+    if paired and others:
+        msg = (
+            f"it reads {min(paired)!r} beside {others[0]!r} in one aggregate: which item holds a "
+            "place of the ideal list is not the same in SQL"
+        )
+        raise ValueError(msg)
 
 
 def snake_name(label: str) -> str:
@@ -240,7 +259,8 @@ class _Scope:
             names = trees.columns_of(node)
             groups = not {*names}.isdisjoint(self.sources.lacking)
             home = self.hits if groups or any(map(self._needs_rank, names)) else self.truth
-            if not (names and all(map(self._is_of_list, names))):
+            _refuse_unpaired(names)
+            if not (names and node.name in _OF_A_NUMBER and all(map(self._is_of_list, names))):
                 self._made(node, home)
             return self._sum(home, node, label)
         if isinstance(node, Column):
@@ -254,7 +274,10 @@ class _Scope:
         if not isinstance(node, Call) or node.name not in AGGREGATES:  # it was simplified
             return trees.changed(node, lambda below: self._sum(home, below, label))
         table = "truth" if home is self.truth and not self.listed else "hits"
-        if node.name in ("any", "max", "min", "mean"):
+        if node.name in ("max", "min", "mean") and node.inputs[0] == Literal(None):
+            msg = f"it takes the {node.name} of rows of which a constant filter keeps none"
+            raise ValueError(msg)
+        if node.name in _OF_A_NUMBER:
             names = trees.columns_of(node)
             if names and all(map(self._is_of_list, names)):
                 self.lengths |= {name: self._length(name) for name in names}

@@ -160,7 +160,8 @@ def novelty_at(
         value = divided(values.sum(), k) if divide_by == "k" and k else values.mean()
     else:
         value = mean_of_list(bits, k, divide_by)
-    return pl.when(whole.max() > 1).then(value) if normalize else value
+    # an empty list has no row: null would not be > 1
+    return pl.when(whole.max() <= 1).then(None).otherwise(value) if normalize else value
 
 
 @labelled(
