@@ -64,7 +64,7 @@ class Dialect(NamedTuple):
             return str(value)
         if math.isnan(value):
             return f"CAST({self.nan} AS {self.types[0]})"
-        if value == int(value) and abs(value) < 2**53:
+        if value.is_integer() and abs(value) < 2**53:
             return str(int(value))
         return f"CAST({value!r} AS {self.types[0]})"
 
