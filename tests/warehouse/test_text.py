@@ -119,7 +119,7 @@ def test_scores_that_are_nan_are_not_retrieved():
 def test_sums_of_nothing_are_0_and_means_null(dialect):
     need(dialect)
     run = pl.DataFrame({"user": [1], "item": [9], "rank": [1]})
-    truth = pl.DataFrame({"user": [1, 2], "item": [8, 8], "relevance": [1, 1]})
+    truth = pl.DataFrame({"user": [1, 2, 2], "item": [8, 8, 9], "relevance": [1, 1, 1]})
     own = [pl.col("rank").sum().alias("sum"), pl.col("rank").mean().alias("mean")]
     text = rf.sql("dcg", *own, per_user=True, dialect=dialect)
     got = ENGINES[dialect](text, run=run, truth=truth)
