@@ -127,3 +127,37 @@ def log_normal(
     drawn = np.minimum(rng.lognormal(0, 1, size), most)
     values = np.where(rng.random(size) < share, drawn, 0.0)
     return np.array([values, np.full_like(values, share * mean)])
+
+
+def tilted(
+    rng: np.random.Generator, pool: Array, users: int, runs: int, difference: float = 0.0
+) -> Array:
+    """Draw users of a pool of two systems so that the true mean difference is exactly this one.
+
+    Users have probabilities tilted exponentially by their difference: values, ties and skewness
+    stay those of the pool, where subtracting a mean turns ties into many equal tiny differences.
+    """
+    change = pool[0] - pool[1]
+
+    def chances(tilt: float) -> Array:
+        weights = np.exp(tilt * change - (tilt * change).max())
+        return np.asarray(weights / weights.sum())
+
+    low, high = -1e3, 1e3
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if chances(middle) @ change < difference else (low, middle)
+    drawn = rng.choice(len(change), (users, runs), p=chances((low + high) / 2))
+    return np.asarray(pool[:, drawn], np.float64)
+
+
+def unequal_clusters(
+    rng: np.random.Generator, clusters: int, runs: int, spread: float = 1.2, most: float = 20
+) -> tuple[Array, Array]:
+    """Draw the mean differences and the sizes of clusters whose sizes are log-normal.
+
+    Both are arrays of clusters × runs. Users of a cluster share an effect as large as their own.
+    """
+    sizes = np.ceil(most / 4 * np.exp(rng.normal(0, spread, (clusters, runs))))
+    effects, noise = rng.normal(0, 0.1, (2, clusters, runs))
+    return effects + noise / np.sqrt(sizes), sizes
