@@ -130,3 +130,26 @@ def test_parts_of_a_judged_table_need_users():
         rf.parts.sums(GRADED, "hit@2")
     small = rf.parts.sums(GRADED, "hit@2", users="all", undefined=0.0)
     assert rf.parts.combine(small).row(0) == (4, 0.5)
+
+
+def test_recall_of_retrieved_rows_has_a_note():
+    table = systems()
+    note = "no relevant item is known beyond the lists"
+    labels = ["recall@2", "r_precision", "precision@2", "all@3", "f1@2", "e@2"]
+    for users in ("truth", "all"):
+        options = {"by": "model", "users": users, "undefined": 0.0}
+        results = [
+            rf.summarize(table, *labels, **options),
+            rf.compare(table, *labels, baseline="good", users=users, undefined=0.0),
+            rf.gate(table, *labels, baseline="good", undecided="pass", users=users, undefined=0.0),
+        ]
+        for result in results:
+            noted = result.filter(pl.col("note").str.contains(note, literal=True))["metric"]
+            assert {*noted} == {*labels} - {"precision@2"}
+    missed = {"user": 1, "item": 9, "rank": None, "relevance": 1, "model": "bad"}
+    more = table.vstack(pl.DataFrame([missed], schema=table.schema))
+    assert (
+        not rf.summarize(more, "recall@2", by="model", users="truth")["note"]
+        .str.contains(note)
+        .any()
+    )

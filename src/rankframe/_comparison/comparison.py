@@ -804,6 +804,7 @@ def _numbers_of(
     from rankframe._comparison import statistics
 
     metrics = {metric.name: metric for metric in values.requested}
+    of_recall = {name: values.note_of_recall(metric) for name, metric in metrics.items()}
     for place, pair in enumerate(pairs):
         numbers = pair_tests.numbers(pair)
         shares, doubt = pair_tests.relative(pair, trial)
@@ -815,6 +816,7 @@ def _numbers_of(
         notes = [note, *notes_of_lists(pair, systems), within.evidence[place], doubt]
         if pair.metric in trial.margins or pair.metric in trial.rules:
             notes.append(losses.note_of_unserved(pair))
+        notes.append(of_recall[pair.metric])
         notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric])]
         yield {
             **numbers,

@@ -416,11 +416,14 @@ def _samples(
 ) -> list[Sampled]:
     """Take the values of each group and metric, and note why a number is null."""
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
-    return [
-        _sampled(group, metric, method, values.weights)
-        for group in (_group_of(group, values, pooled=pooled) for group in groups)
-        for metric in values.requested
-    ]
+    of_recall = {metric.name: values.note_of_recall(metric) for metric in values.requested}
+    samples: list[Sampled] = []
+    for group in (_group_of(group, values, pooled=pooled) for group in groups):
+        for metric in values.requested:
+            sampled = _sampled(group, metric, method, values.weights)
+            note = of_recall[metric.name]
+            samples.append(sampled._replace(notes=[*sampled.notes, *([note] if note else [])]))
+    return samples
 
 
 def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:

@@ -114,7 +114,7 @@ def by_rows(judged: Judged) -> pl.LazyFrame:
     lists; the user counts without a relevant item, too. ``ALONE``: no judged row of this user lacks
     one. ``JUDGED``: there is one.
     """
-    rows = judged.judged if judged.as_passed is None else judged.as_passed
+    rows = judged.rows_as_passed
     if judged.tables.truth is not None:  # a lazy judge: a full join would hold the run
         both = judged.ranked_truth, judged.placed
         rows = pl.concat(

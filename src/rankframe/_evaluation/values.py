@@ -8,10 +8,18 @@ from typing import NamedTuple
 import polars as pl
 
 from rankframe._evaluation.system_metrics import OfLists
+from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import guards
 from rankframe._tables.guards import Notice
 from rankframe._tables.judgment import Judged
+
+#: Shares of all relevant items, by their plain labels.
+_OF_RECALL = frozenset(
+    "recall all r_precision f1 e(beta=1) average_recall snips_recall subtopic_recall "
+    "interpolated_precision eleven_point_precision".split()
+)
+BEYOND = "no relevant item is known beyond the lists"
 
 
 class Flag(NamedTuple):
@@ -71,6 +79,16 @@ class Values(NamedTuple):
     weights: str | None = None  # the column of the users' weights
     cluster: str | None = None  # the column of clusters: users who depend on each other
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
+
+    def note_of_recall(self, metric: RequestedMetric) -> str | None:
+        """Say that a share of all relevant items is of those that the lists of the table have."""
+        judged, entry = self.judged, labels.entry_of(metric.expr) if self.judged else None
+        if judged is None or entry is None or entry.plain not in _OF_RECALL:
+            return None
+        if not judged.tables.from_judged or judged.tables.run.totals is not None:
+            return None
+        missed = judged.rows_as_passed.filter((pl.col("relevance") > 0) & pl.col("rank").is_null())
+        return BEYOND if missed.head(1).collect().is_empty() else None
 
     @property
     def names_per_user(self) -> list[str]:

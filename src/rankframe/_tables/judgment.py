@@ -82,6 +82,11 @@ class Judged(NamedTuple):
         return self.tables.has_truth
 
     @property
+    def rows_as_passed(self) -> pl.LazyFrame:
+        """The rows of a judged table with the ranks that it came with."""
+        return self.judged if self.as_passed is None else self.as_passed
+
+    @property
     def counts_show_duplicates(self) -> bool:
         """Whether a duplicate item in a list makes more rows than the truth has."""
         return self.tables.truth is not None and not (self.has_subtopics or self.changed)
