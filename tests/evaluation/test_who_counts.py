@@ -48,7 +48,7 @@ def test_an_unjudged_item_is_a_miss_or_is_dropped():
 
 def test_the_worst_value_is_that_of_the_metric():
     labels = ["e@2", "ndcg@2", "mean_hit_rank", "hit@2"]
-    words = "1 in 'e@2', 0 in 'ndcg@2', null in 'mean_hit_rank', 0 in 'hit@2'; users='truth'"
+    words = "each counts as 0, and as 1 in 'e@2', and as null in 'mean_hit_rank'; users='truth'"
     with pytest.warns(rf.RankingWarning, match=words):
         got = rf.per_user(GRADED, *labels)
     assert got.filter(pl.col("user") > 2).rows() == [

@@ -23,6 +23,7 @@ LISTED, ALONE, JUDGED, TOP = (
 )
 #: A truth of its own may have a few users without a relevant item, all of whose items are listed.
 _WORTH_A_WORD = 0.1
+_MOST_NAMES = 3  # of metrics, in a warning
 _SYSTEMS, _NUMBER = f"{labels.INNER}systems", f"{labels.INNER}number"
 
 
@@ -95,12 +96,16 @@ def _say(
             "this warning"
         )
         return
-    first, *others = dict.fromkeys(values.values()) or [None]
-    counts = f"each counts as {_number(first)}"
-    if others:
-        of_each = (f"{_number(value)} in {name!r}" for name, value in values.items())
-        counts = f"each counts as {', '.join(of_each)}"
-    errors.warn(f"{who}: {counts}; users='truth' leaves them out")
+    named: dict[float | None, list[str]] = {}
+    for name, value in values.items():
+        named.setdefault(value, []).append(repr(name))
+    usual = max(named, key=lambda value: len(named[value]), default=None)
+    counts = [_number(usual)]
+    for value, names in named.items():
+        if value != usual:
+            more = ", …" if len(names) > _MOST_NAMES else ""
+            counts.append(f"{_number(value)} in {', '.join(names[:_MOST_NAMES])}{more}")
+    errors.warn(f"{who}: each counts as {', and as '.join(counts)}; users='truth' leaves them out")
 
 
 def _number(value: float | None) -> str:
