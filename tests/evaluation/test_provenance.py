@@ -3,6 +3,7 @@
 import hashlib
 import json
 
+import extension
 import numpy
 import polars as pl
 import pytest
@@ -109,7 +110,7 @@ def test_an_integer_and_the_same_float_are_one_convention(kind):
 def test_conventions_are_those_of_every_version():
     """A new option that changes no value must not change them."""
     made = rf.provenance(A, "ndcg@10", truth=TRUTH)
-    assert made["conventions"] == "9b9aba38"
+    assert made["conventions"] == "c87c935c"
 
 
 def test_checksums_ignore_the_order_of_rows():
@@ -162,3 +163,54 @@ def test_values_of_several_conventions_are_no_trend(verb, kind):
 def test_the_column_of_conventions_may_split_the_rows():
     by = ["conventions", "day"]
     assert rf.summarize(VALUES, "ndcg@10", by=by)["mean"].to_list() == pytest.approx([0.4, 0.15])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("map", "ap"),
+        ("mrr", "rr"),
+        ("ndcg@10", "ndcg(gain=linear)@10"),
+        ("rbp", "rbp(p=0.8)"),
+        ("precision@5", "p@5"),
+        ("efd@3", "relevant_novelty(measure=efd)@3"),
+        ("ndcg(gain=exponential, base=2)@5", "ndcg(base=2.0,gain=exponential)@5"),
+    ],
+)
+def test_spellings_of_one_label_are_one_convention(one, other):
+    history = TRUTH.select("user", "item").unique()
+    one, other = (
+        rf.provenance(A, name, truth=TRUTH, history=history) | {"name": name}
+        for name in (one, other)
+    )
+    assert one["conventions"] == other["conventions"]
+    assert [*one["conventions_of"].values()] == [*other["conventions_of"].values()]
+    longer = rf.provenance(A, one["name"], "hit@7", truth=TRUTH, history=history)
+    assert longer["conventions"] != one["conventions"]
+    assert longer["conventions_of"][one["name"]] in one["conventions_of"].values()
+
+
+def test_the_text_of_a_registered_metric_is_a_convention():
+    def hash_of(expression):
+        with extension.unchanged_registry():
+            rf.register_metric("of_tonight")(expression)
+            return rf.provenance(A, "of_tonight@2", truth=TRUTH)["conventions_of"]["of_tonight@2"]
+
+    def above(k: int) -> pl.Expr:
+        """Items above: the share of items above."""
+        return (pl.col("rank") <= k).sum() / 10
+
+    def below(k: int) -> pl.Expr:
+        """Items above: the share of items above."""
+        return (pl.col("rank") > k).sum() / 10
+
+    assert hash_of(above) == hash_of(above) != hash_of(below)
+
+
+def test_a_run_with_blocks_of_ties_has_conventions_of_its_own():
+    scored = pl.DataFrame({"user": 1, "item": [*"abc"], "score": [0.5, 0.5, 0.1]})
+    truth = pl.DataFrame({"user": [1], "item": ["a"]})
+    runs = [rf.with_rank(scored, ties=ties) for ties in ("item", "order", "expected")] + [scored]
+    made = [rf.provenance(run, "rr", truth=truth)["conventions"] for run in runs]
+    assert made[0] == made[1]  # ranks alone are left
+    assert len(set(made)) == 3

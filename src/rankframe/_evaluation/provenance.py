@@ -81,16 +81,22 @@ def provenance(
     -------
     dict
         ``rankframe`` (the version), ``metrics`` (each with all parameters; an expression of your
-        own as Polars prints it), ``options`` (with their defaults), ``columns`` (the roles, as
+        own, also a registered one, as Polars prints it), ``options`` (with their defaults), ``columns`` (the roles, as
         found), ``rows`` of each table, ``conventions`` and, on request, ``checksums``.
         ``conventions`` are 8 hex digits of metrics, options and columns alone: they stay the same,
         whatever the data and the version, until one of these changes. ``conventions_of`` has those
-        of each metric alone: another metric in the call does not change them.
+        of each metric alone: another metric in the call does not change them, and two spellings of
+        one label, such as ``"map"`` and ``"ap"``, have the same.
 
     Notes
     -----
     ``total``, ``bounds``, ``scenarios`` and ``count_users`` are accepted, so that a call takes the
     keywords of ``evaluate``. They add rows and columns, and are no conventions.
+
+    Of equal scores, the conventions see what the run shows: the column ``tied`` of
+    ``with_rank(ties="expected")``, or scores that the call ranks itself. Ranks that ``"item"`` or
+    ``"order"`` made look alike, so always rank in one way. Names of columns are conventions, since
+    another column may be another question: whoever renames one begins a new trend.
 
     Store its ``conventions_of`` beside each number that is compared over time: numbers of different
     conventions are no trend. It is a hash (SHA-256, cut), so two calls may share it with
@@ -102,7 +108,7 @@ def provenance(
     >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
     >>> made = rf.provenance(run, "map", truth=truth)
     >>> made["metrics"], made["rows"], made["conventions"]
-    ({'map': 'ap(divide_by=relevant)'}, {'run': 2, 'truth': 1}, '9d978661')
+    ({'map': 'ap(divide_by=relevant)'}, {'run': 2, 'truth': 1}, 'dc5268e3')
     """
     from importlib.metadata import version
 
@@ -134,11 +140,12 @@ def conventions_of(frame: Frame, *metrics: Metric, **call: Any) -> dict[str, Any
 
 def hashes(conventions: Mapping[str, Any]) -> dict[str, Any]:
     """Hash the conventions of a call, and those of each of its metrics."""
+    texts = conventions["metrics"]  # a label may be spelled in several ways: its text is one
     of_metrics = {
-        name: _digits({**conventions, "metrics": {name: text}})
-        for name, text in conventions["metrics"].items()
+        name: _digits({**conventions, "metrics": {text: True}}) for name, text in texts.items()
     }
-    return {"conventions": _digits(conventions), "conventions_of": of_metrics}
+    of_all = _digits({**conventions, "metrics": dict.fromkeys(texts.values(), True)})
+    return {"conventions": of_all, "conventions_of": of_metrics}
 
 
 def raise_if_mixed(rows: pl.DataFrame, table: str, keys: Sequence[str]) -> None:
@@ -179,8 +186,13 @@ def _conventions(
     frame, by = run_dicts.as_frame(frame, by)
     question = ask(frame, metrics, truth, by, keywords.read_options(options))
     tables = readers.read_tables(question)
+    texts = labels.spelled_out(metrics, defaults=question.settings.defaults)
+    for metric in question.requested:
+        parsed = labels.look_up(metric.name)
+        if metric.name in texts and parsed is not None and parsed.entry.registered:
+            texts[metric.name] += f" = {metric.expr}"
     return tables, {
-        "metrics": labels.spelled_out(metrics, defaults=question.settings.defaults),
+        "metrics": texts,
         "options": _options(question.settings, has_truth=tables.has_truth),
         "columns": _columns(tables),
     }
@@ -208,7 +220,10 @@ def _columns(tables: Tables) -> dict[str, Any]:
     }
     if tables.run.rank is not None:
         columns.pop("score", None)
-    return {"by": tables.run.by, **{role: columns[role] for role in _ROLES if role in columns}}
+    if tables.run.tied:
+        columns["tied"] = "tied"
+    names = {role: columns[role] for role in (*_ROLES, "tied") if role in columns}
+    return {"by": tables.run.by, **names}
 
 
 def _without_defaults(conventions: Mapping[str, Any]) -> dict[str, Any]:
