@@ -472,3 +472,23 @@ def test_missed_items_change_what_reads_listed_through_counts_of_the_truth_alone
             if number is not None:
                 assert number == len(grades)
                 assert part == (pytest.approx(found / number) if number else None)
+
+
+@pytest.mark.parametrize("options", [{}, {"exclude": True}, {"depth": 3}, {"judged_only": True}])
+@pytest.mark.parametrize("users", ["both", "served", "run"])
+def test_groups_that_the_truth_lacks_have_the_judgments_of_their_lists(users, options):
+    """The oracle: a truth that has the column of the groups, each with all rows."""
+    run, truth = tables(4, by=True)
+    run = run.filter((pl.col("user") + pl.col("model").str.len_bytes()) % 5 > 0)
+    run = run.with_columns(rank=pl.when(pl.col("item") % 6 > 0).then("rank"))
+    if "exclude" in options:
+        options = {"exclude": run.filter(pl.col("item") % 7 == 0).select("user", "item").unique()}
+    whole = truth.join(run.select("model").unique(), how="cross")
+    names = ["precision@5", "ndcg@10", "map", "bpref", "err@5", "judged@3", "num_ret", "hit@1"]
+    for verb in (rf.evaluate, rf.per_user):
+        want = verb(run, *names, truth=whole, by="model", users=users, **options)
+        got = verb(run, *names, truth=truth, by="model", users=users, **options)
+        assert_frame_equal(got, want, check_exact=True)
+        lazy = verb(run.lazy(), *names[:3], truth=truth, by="model", users=users, **options)
+        want = verb(run, *names[:3], truth=whole, by="model", users=users, **options)
+        assert_frame_equal(lazy.collect(), want, check_exact=True, check_row_order=False)

@@ -311,6 +311,10 @@ def evaluate(
     ``judged``, it reduces all rows of the truth; if it reads ``listed``, the whole list, for which
     a run alone is enough. Geometric means such as ``"gmap"`` are labels, too.
 
+    A column of the users, such as country, belongs in the truth as well: each group has all users
+    of a truth without it, which also takes time and memory for groups × truth, unless
+    ``users="both"`` or ``"run"`` needs only the lists.
+
     A column of ``by`` that is called ``fold`` or ``split`` must be in the truth as well. Each call
     takes a few milliseconds before it reads a row, so stack many small tables, with a column for
     ``by``, and evaluate them in one call instead of a loop.

@@ -138,7 +138,10 @@ def judge(tables: Tables) -> Judged:
     truth, bounds = _rows(of_truth, tables), readers.bounds_of(of_run, of_truth)
     lists = groups = graded = None
     once = _one_row_per_item(truth, of_truth)
-    if tables.lacking:  # each group has all rows of the truth
+    if _counts_lists_alone(tables):  # the product would be groups × truth
+        truth = truth.join(run.select(of_run.user, *tables.lacking).unique(), on=of_run.user)
+        bounds.pop("rows", None)
+    elif tables.lacking:  # each group has all rows of the truth
         groups = run.select(tables.lacking).unique().cache()
         if of_run.totals is not None and of_run.totals.groups is not None:
             groups = of_run.totals.groups.lazy()
@@ -222,6 +225,16 @@ def unranked(tables: Tables) -> Judged:
     rows = tables.run.frame.with_row_index(rank_order.INDEX)
     kept = _without_excluded(rows, tables, inputs)
     return Judged(tables, tables.settings, kept, rows, kept.clear(), kept, kept, kept, inputs)
+
+
+def _counts_lists_alone(tables: Tables) -> bool:
+    """Whether judgments of users without a list in a group change none of its numbers."""
+    if not tables.lacking or tables.reads is None or tables.run.totals is not None:
+        return False
+    if tables.settings.users not in ("both", "run") or tables.settings.count_missed:
+        return False
+    reading = registry.reading_of(tables.reads, inputs=tables.beside)
+    return not (reading.top_grade or reading.scope == "shares")
 
 
 def _are_few(tables: Tables) -> bool:
