@@ -260,6 +260,22 @@ def best_systems(
     return summaries.described(frame, question, plan)
 
 
+def leaders_of(values: Values, confidence: float) -> pl.DataFrame | None:
+    """Return which systems may be the best per metric, by ``best_systems``; None with weights."""
+    directions = {m.name: labels.traits_of(m).higher_is_better for m in values.requested}
+    rated = [m for m in values.requested if m.per_user and directions[m.name] is not None]
+    if values.weights is not None or not rated:
+        return None
+
+    def describe(matrix: Matrix) -> _Columns:
+        sign = 1.0 if directions[matrix.metric] else -1.0
+        return _leads(matrix.values, sign, *_lead_by_pairs(matrix, sign, confidence))
+
+    only = values._replace(requested=rated, of_lists=None)
+    plan = _plan_of("table", only, describe, _BEST, system=True)
+    return plan.select(*values.by, "metric", "may_be_best").collect()
+
+
 @adapters.takes_any_frame
 def letters(
     comparison: FrameT,

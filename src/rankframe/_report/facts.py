@@ -13,6 +13,7 @@ from rankframe._comparison import (
     cutoff_curves,
     diagnosis,
     harm,
+    many_systems,
     pair_tests,
     summaries,
     system_pairs,
@@ -300,15 +301,11 @@ def _bold(
     means: pl.DataFrame, compared: pl.DataFrame | None, values: Measurement, call: ReportCall
 ) -> frozenset[tuple[object, str]]:
     """Find the systems that are not significantly worse than the best, per metric."""
-
-    def compare_with(name: object) -> pl.DataFrame:
-        if compared is None or name == call.trial.baseline:
-            return cast("pl.DataFrame", compared)
-        only = values.only([metric.name for metric in values.requested])
-        return _compared(only, call.trial._replace(baseline=name))
-
-    tested = None if compared is None else compare_with
-    best = results.best_or_tied(means, [call.by], values.directions, _DIGITS, tested)
+    only = values.only([metric.name for metric in values.requested])
+    leaders = None
+    if compared is not None:
+        leaders = many_systems.leaders_of(only, call.trial.confidence)
+    best = results.best_or_tied(means, [call.by], values.directions, _DIGITS, leaders)
     return frozenset(means.filter(best).select(call.by, "metric").iter_rows())
 
 

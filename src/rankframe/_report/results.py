@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, pair_tests, sentences, summaries
+from rankframe._comparison import comparison, many_systems, pair_tests, sentences, summaries
 from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import evaluation, user_columns
 from rankframe._report import tabular
@@ -130,12 +130,12 @@ def table(
         ``p_adjusted``, ``higher_is_better`` (null for a metric without a direction), ``best``,
         ``better`` and ``worse``, which are true for means marked † and ‡, and ``note``.
 
-        Bold (``best``) are, in each segment, the system with the best mean and those that are not
-        significantly worse than it: the same test and correction as for †, with the best system as
-        the baseline. So several bold means are a tie. Without a ``baseline``, or where a pair has
-        no test, the best displayed mean is bold. A metric without a better direction has no bold. †
-        and ‡ mean that the verdict of ``compare`` is "better" or "worse": ``p_adjusted`` < 1 −
-        ``confidence``. Counts such as ``num_hits`` are averaged.
+        Bold (``best``) are, in each segment and metric, the system with the best mean and those
+        that ``best_systems`` says may be the best, whatever the other metrics, the test and the
+        correction are. So several bold means are a tie. Without a ``baseline``, with weights, or
+        where no pair has a test, the best displayed mean is bold. A metric without a better
+        direction has no bold. † and ‡ mean that the verdict of ``compare`` is "better" or "worse":
+        ``p_adjusted`` < 1 − ``confidence``. Counts such as ``num_hits`` are averaged.
 
     Examples
     --------
@@ -169,12 +169,7 @@ def table(
     if baseline is not None:
         tested = comparison.comparison_of(values, trial, "table").collect()
 
-    def compare_with(name: object) -> pl.DataFrame:
-        if tested is not None and name == baseline:
-            return tested
-        implied = trial._replace(baseline=name, implied=True)
-        return comparison.comparison_of(values, implied, "table").collect()
-
+    leaders = None if tested is None else many_systems.leaders_of(values, confidence)
     summary = (
         summaries.summary_of(
             values, confidence=confidence, method="t", resamples=resamples, seed=seed, verb="table"
@@ -184,7 +179,7 @@ def table(
     )
     systems = runs or _systems(frame, values.by)
     means = _in_order(summary.collect(), values.by, systems, baseline)
-    result = _marked(means, tested, values, digits, None if tested is None else compare_with)
+    result = _marked(means, tested, values, digits, leaders)
     missed = sentences.missed_lines(
         means.select(
             *sentences.system_and_segment(means, values.by), pl.col("users"), pl.col("num_missed")
@@ -271,7 +266,7 @@ def _marked(
     tested: pl.DataFrame | None,
     values: Values,
     digits: int,
-    compare_with: Callable[[object], pl.DataFrame] | None,
+    leaders: pl.DataFrame | None,
 ) -> pl.DataFrame:
     """Mark the best systems, and the systems that are better than the baseline.
 
@@ -285,9 +280,7 @@ def _marked(
     result = means.select(
         *keys, "metric", "users", "mean", "ci_low", "ci_high", higher.alias("higher_is_better")
     )
-    result = result.with_columns(
-        best=best_or_tied(result, values.by, directions, digits, compare_with)
-    )
+    result = result.with_columns(best=best_or_tied(result, values.by, directions, digits, leaders))
     if tested is None:
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
         return result.with_columns(better=False, worse=False, **nothing).select(*keys, *_SCHEMA)
@@ -354,13 +347,12 @@ def best_or_tied(
     by: Sequence[str],
     directions: Mapping[str, bool | None],
     digits: int,
-    compare_with: Callable[[object], pl.DataFrame] | None,
+    leaders: pl.DataFrame | None,
 ) -> pl.Series:
-    """Return which rows of ``means`` are not significantly worse than the best of their metric.
+    """Return which rows of ``means`` may be the best of their metric.
 
-    ``compare_with`` returns the comparison of all systems with one. Where nothing is tested, the
-    best are those with the best displayed mean. A metric without a direction, or of one system, has
-    no best.
+    ``leaders`` are the answer of ``best_systems``. Where nothing is tested, the best are those with
+    the best displayed mean. A metric without a direction, or of one system, has no best.
     """
     if not by:
         return pl.repeat(value=False, n=means.height, eager=True).alias("best")
@@ -379,22 +371,16 @@ def best_or_tied(
     best = ranked.unique(family, keep="first", maintain_order=True)
     best = best.select(*family, pl.col(model).alias(_BEST_SYSTEM))
     rated = rated.join(best, on=family, how="left", nulls_equal=True, maintain_order="left")
-    worse = pl.lit(None, pl.Boolean)
-    names = best[_BEST_SYSTEM].unique(maintain_order=True)
-    if compare_with is not None and len(names) and rated[model].n_unique() > 1:
-        tested = pl.concat(
-            compare_with(name).select(
-                *by, "metric", pl.col("baseline").alias(_BEST_SYSTEM), _is(directions, "worse")
-            )
-            for name in names
+    may_be_best = pl.lit(None, pl.Boolean)
+    if leaders is not None:
+        rated = rated.join(
+            leaders, on=[*by, "metric"], how="left", nulls_equal=True, maintain_order="left"
         )
-        keys = [*by, "metric", _BEST_SYSTEM]
-        rated = rated.join(tested, on=keys, how="left", nulls_equal=True, maintain_order="left")
-        worse = pl.col("worse")
+        may_be_best = pl.col("may_be_best")
     is_best = pl.col(model) == pl.col(_BEST_SYSTEM)
     alike = pl.col(_SHOWN) == pl.col(_SHOWN).max().over(family)
     several = pl.len().over(family) > 1
-    tied = is_best | pl.coalesce(~worse, alike)
+    tied = is_best | pl.coalesce(may_be_best, alike)
     return rated.select((tied & several).fill_null(value=False).alias("best"))["best"]
 
 
