@@ -153,3 +153,13 @@ def test_recall_of_retrieved_rows_has_a_note():
         .str.contains(note)
         .any()
     )
+
+
+def test_a_report_names_the_users_without_a_relevant_item():
+    table = systems()
+    with pytest.warns(rf.RankingWarning, match="of 50 users"):
+        verdict = str(rf.report(table, "precision@3", baseline="good").verdict)
+    assert "users have judged items, none relevant, and count with the worst value." in verdict
+    assert "bad is worse" in verdict
+    verdict = str(rf.report(table, "precision@3", baseline="good", users="truth").verdict)
+    assert "users have judged items, none relevant, and are left out." in verdict

@@ -54,6 +54,25 @@ def worst_of(metric: RequestedMetric) -> float | None:
     return worst if math.isfinite(worst) else None
 
 
+def left_out(judged: Judged) -> str | None:
+    """Say of a judged table how many users have no relevant item, and whether they count."""
+    if not judged.tables.from_judged or users_policy(judged.settings, judged) not in (
+        "rows",
+        "truth",
+    ):
+        return None
+    lacks = ~is_relevant(judged.settings.relevant_at).fill_null(value=False)
+    user, listed = pl.col(judged.keys[-1]), pl.col(LISTED).all()
+    lacking = user.filter(lacks & pl.col(JUDGED)).n_unique()
+    facts = by_rows(judged).select(listed, lacking=lacking, users=user.n_unique()).collect()
+    listed_alone, number, users = facts.row(0)
+    if not number:
+        return None
+    counts = listed_alone and judged.settings.users is None
+    what = "count with the worst value" if counts else "are left out"
+    return f"{number:,} of {users:,} users have judged items, none relevant, and {what}."
+
+
 def notice(judged: Judged, metrics: Sequence[RequestedMetric]) -> Notice:
     """Say whom the rows of a judged table count without a relevant item, or leave out."""
     user, (*by, _) = pl.col(judged.keys[-1]), judged.keys

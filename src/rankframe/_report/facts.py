@@ -19,7 +19,7 @@ from rankframe._comparison import (
     system_pairs,
 )
 from rankframe._comparison.trials import Margin, Trial
-from rankframe._evaluation import evaluation, provenance, user_columns
+from rankframe._evaluation import evaluation, provenance, user_choice, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._report import people, results
 from rankframe._report.call import Measurement, ReportCall
@@ -84,6 +84,7 @@ class Numbers(NamedTuple):
     chosen: object  # the system whose lists are shown
     shown: list[object]  # the systems that are described in words
     users: int
+    without_relevant: str | None  # of a judged table: whether users without a relevant item count
     missed: Mapping[object, int]
     means: pl.DataFrame
     bold: frozenset[tuple[object, str]]  # systems and metrics
@@ -189,6 +190,9 @@ def numbers_of(call: ReportCall) -> Numbers:
         chosen=chosen,
         shown=shown,
         users=max(counts["users"], default=0),
+        without_relevant=None
+        if values.values.judged is None
+        else user_choice.left_out(values.values.judged),
         missed=dict(counts.select(call.by, "num_missed").iter_rows()),
         means=means,
         bold=_bold(means, compared, values, call),

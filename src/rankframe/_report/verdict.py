@@ -629,6 +629,7 @@ def doubts(numbers: Numbers) -> list[str]:
     """Report what may mislead, the worst first."""
     return [
         *_served(numbers),
+        *([numbers.without_relevant] if numbers.without_relevant else []),
         *_unjudged(numbers),
         *_missed(numbers),
         *_ties(numbers),
