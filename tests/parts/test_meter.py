@@ -512,3 +512,30 @@ def test_judged_batches_wait_for_the_highest_grade():
     for users in (range(15), range(15, 100)):
         meter.update(judged.filter(pl.col("user").is_in(users)))
     assert_same(meter.compute(), rf.evaluate(judged, *metrics))
+
+
+def test_every_label_has_the_bits_of_evaluate_or_is_named_in_the_docstring():
+    from every_metric import FEW
+
+    from rankframe._request import labels, registry
+
+    named = {"err", "nerr", "rbp", "inst", "insq", "ndcg", "compatibility"}
+    assert all(f"``{name}" in rf.Meter.__doc__ for name in named)
+    draw = random.Random(5)
+    for seed in range(3):
+        lists = {user: draw.sample(range(12), draw.randint(1, 9)) for user in range(5)}
+        rows = [(u, i, rank) for u, some in lists.items() for rank, i in enumerate(some, 1)]
+        run = pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row")
+        run = run.sample(fraction=1, shuffle=True, seed=seed)
+        rows = [(u, i, draw.randint(0, 3)) for u in lists for i in draw.sample(range(12), 7)]
+        truth = pl.DataFrame(rows, schema=["user", "item", "relevance"], orient="row")
+        want = rf.evaluate(run, *FEW, truth=truth)
+        got = met(run, *FEW, truth=truth, places=[[0, 1], [2], [3, 4]]).compute()
+        for metric in labels.parse_metrics(FEW, per_user=False):
+            name = metric.name
+            top = registry.reading_of(metric.reads).top_grade or name.startswith("compatibility")
+            if top:
+                assert name.partition("(")[0].partition("@")[0] in named
+                assert got[name].item() == pytest.approx(want[name].item(), rel=1e-12)
+            else:
+                assert got[name].equals(want[name]), name

@@ -83,10 +83,10 @@ def provenance(
         ``rankframe`` (the version), ``metrics`` (each with all parameters; an expression of your
         own, also a registered one, as Polars prints it), ``options`` (with their defaults),
         ``columns`` (the roles, as found), ``rows`` of each table, ``conventions`` and, on request,
-        ``checksums``. ``conventions`` are 8 hex digits of metrics, options and columns alone: they stay the same,
-        whatever the data and the version, until one of these changes. ``conventions_of`` has those
-        of each metric alone: another metric in the call does not change them, and two spellings of
-        one label, such as ``"map"`` and ``"ap"``, have the same.
+        ``checksums``. ``conventions`` are 8 hex digits of metrics, options and columns alone: they
+        stay the same, whatever the data and the version, until one of these changes.
+        ``conventions_of`` has those of each metric alone: another metric in the call does not
+        change them, and two spellings of one label, such as ``"map"`` and ``"ap"``, have the same.
 
     Notes
     -----

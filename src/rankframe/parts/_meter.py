@@ -89,9 +89,9 @@ class Meter(Generic[MeterFrameT]):
     ``by`` that both tables have, such as day, it has all rows of its (day, user), and a user may
     return on another day. The numbers are those of ``evaluate`` for all batches together, also if a
     model or the highest grade appears in a later batch. Means have the same bits: see
-    ``rf.parts.combine``. Of metrics that read the highest grade (``err``, ``rbp(gain=graded)``,
-    ``inst``, ``insq``, ``ndcg(ideal=perfect)``) and of ``compatibility``, the last bit may differ:
-    rows are kept in another order.
+    ``rf.parts.combine``. Of metrics that read the highest grade (``err``, ``nerr``,
+    ``rbp(gain=graded)``, ``inst``, ``insq``, ``ndcg(ideal=perfect)``) and of ``compatibility``, the
+    last bit may differ: rows are kept in another order.
 
     Type checkers take it to be for batches of Polars; ``rf.Meter[pd.DataFrame](…)`` is for pandas.
 
