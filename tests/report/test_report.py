@@ -1071,7 +1071,9 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
         said.push(dots.map((dot) => dot.getAttribute("href")).join());
       };
       const wait = () => new Promise((done) => setTimeout(done, 50));
-      (async () => {
+      addEventListener("load", async () => {
+        await wait(); // a browser looks for the fragment once more at the end of loading
+        const entries = history.length;
         head();
         press("ArrowRight"); // the focus is elsewhere
         document.getElementById("explore-on").focus();
@@ -1086,13 +1088,13 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
         set("explore-search", "film 7");
         stops();
         set("explore-search", "nothing has this");
-        said.push(document.getElementById("explore-user").textContent, history.length);
+        said.push(document.getElementById("explore-user").textContent, history.length - entries);
         set("explore-search", "film 7");
         document.querySelector('#strip a[tabindex="0"]').focus();
         press("ArrowRight"); await wait(); stops();
         said.push(document.activeElement.getAttribute("href"), location.hash);
         document.documentElement.setAttribute("data-said", JSON.stringify(said));
-      })();
+      });
     </script>"""
     path = tmp_path / "keys.html"
     path.write_text(text, encoding="utf-8")
@@ -1123,7 +1125,7 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
     assert said[8] == f"{len(film)} of 12"
     assert 1 < len(film) < 12
     assert said[10:12] == ["0 of 12", ""]  # no lists of another user
-    assert said[12] == 1  # no key is a step back in the browser
+    assert said[12] == 0  # no key is a step back in the browser
     (before,), (after,) = (line.split(",") for line in (said[9], said[14]))  # one tab stop
     assert {before, after} <= {f"#user={one['id']}" for one in film}
     assert said[14:] == [after] * 3 != [before] * 3

@@ -409,6 +409,28 @@ def test_a_judged_table_warns_of_unjudged_items_as_its_run_and_truth_do():
     assert "never judged" not in told
 
 
+def test_tables_leave_open_what_unjudged_items_could_turn():
+    data = turned()
+    page = rf.report(data["run"], "rr", truth=data["truth"], baseline="old", k=3).html()
+    assert "· </span>open: too few judgments</span>" in page
+    assert "▼ </span>worse</span>" not in page
+    assert not re.search(r'<td class="[^"]*worse', page)
+
+
+def test_a_loss_below_the_margin_has_the_mark_of_a_loss():
+    lists = {"old": [1] * 100, "new": [2] * 20 + [1] * 80}
+    rows = [(name, user, 7, rank) for name in lists for user, rank in enumerate(lists[name])]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    truth = pl.DataFrame({"user": range(100), "item": 7})
+    made = rf.report(run, "rr", truth=truth, baseline="old", margin=0.3)
+    verdict = "worse, by less than the margin"
+    assert made.tables["comparison"]["verdict"].to_list() == [verdict]
+    assert "new is worse than old in rr, but by less than the margin (0.3)" in made.verdict
+    page = made.html()
+    assert f"▼ </span>{verdict}</span>" in page
+    assert re.search(r'<td class="[^"]*worse', page)
+
+
 def test_bold_is_not_explained_where_every_mean_would_be():
     systems = of_ranks(old=drawn(1, 40, range(1, 9)), new=drawn(2, 40, range(1, 9)))
     page = rf.report(systems.pop("run"), "rr", "hit@2", baseline="old", **systems).html()

@@ -392,7 +392,8 @@ def _is(directions: Mapping[str, bool | None], what: Literal["better", "worse"])
         if higher is not None
     }
     ranks = pl.col("metric").replace_strict(of_ranks, default=None, return_dtype=pl.String)
-    return ((pl.col("verdict") == what) | (pl.col("verdict") == ranks)).alias(what)
+    proved = pl.col("verdict").str.starts_with(what)  # with a margin, "worse, by less than" it
+    return (proved | (pl.col("verdict") == ranks)).alias(what)
 
 
 def _of_dependent(values: Values, *, tested: bool) -> str:

@@ -18,11 +18,6 @@ from rankframe._request import keywords
 from rankframe.plot import _colors
 from rankframe.plot import _tables as plot_tables
 
-_MARKS = {
-    **dict.fromkeys(("better", "higher", "ranks higher"), "▲"),
-    **dict.fromkeys(("worse", "lower", "ranks lower"), "▼"),
-}
-_COLORED = {"better": "better", "worse": "worse"}
 _UNTESTED = "Bold: the best mean, not tested."
 _MOST_ROWS = 40  # of a table on the page
 
@@ -153,11 +148,11 @@ def _mean_cell(
     if numbers.compared is not None and system != numbers.trial.baseline:
         tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
-            said = verdict.said_of(tested)
+            said = verdict.said_of(tested, numbers)
             ends = markup.interval(tested["ci_low"], tested["ci_high"], sign=True)
             star = " *" * ((system, metric) in noted)
-            mark = f"{_MARKS.get(said, '·')} {markup.signed(tested['difference'])}{star}"
-            kind = f"{kind} {_COLORED.get(said, '')}"
+            mark = f"{_mark(said)} {markup.signed(tested['difference'])}{star}"
+            kind = f"{kind} {_color(said)}"
     return Cell(markup.number(row["mean"]), small, kind.strip(), mark, said, ends)
 
 
@@ -175,7 +170,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             numbers_of = (row[name] for name in ("users", "baseline_mean", "mean"))
             texts = [*map(markup.number, numbers_of), markup.p_value(row["p_adjusted"]), won]
             cells = [Cell(text) for text in texts]
-            change = _change_cell(row, " *" * ((system, metric) in noted))
+            change = _change_cell(numbers, row, " *" * ((system, metric) in noted))
             rows.append([Cell(metric, verdict.text_of(system)), change, *cells])
     drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
@@ -240,14 +235,24 @@ def _gained(numbers: Numbers) -> Section | None:
     return Section("gained", "Who gained", text, [Figure("relevant", title, alt)], grids)
 
 
-def _change_cell(row: Mapping[str, Any], star: str = "") -> Cell:
+def _mark(said: str) -> str:
+    return _colors.mark_of(said) or "·"
+
+
+def _color(said: str) -> str:
+    """Return the class of a verdict's color: that of its first word, with a margin or without."""
+    word = said.partition(",")[0]
+    return word if word in ("better", "worse") else ""
+
+
+def _change_cell(numbers: Numbers, row: Mapping[str, Any], star: str = "") -> Cell:
     """Write a difference, its interval, and its verdict."""
-    said = verdict.said_of(row)
+    said = verdict.said_of(row, numbers)
     ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
     if said == "undecided" and ends and not row["ci_low"] <= 0 <= row["ci_high"]:
         said = "undecided after correction"
-    mark = f"{_MARKS.get(said, '·')} {said}{star}"
-    return Cell(markup.signed(row["difference"]), ends, _COLORED.get(said, ""), mark)
+    mark = f"{_mark(said)} {said}{star}"
+    return Cell(markup.signed(row["difference"]), ends, _color(said), mark)
 
 
 def _distribution(numbers: Numbers) -> Section | None:
@@ -323,7 +328,7 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
         system = verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""
         counts = [Cell(markup.number(row[it])) for it in ("users", "baseline_mean", "mean")]
         p = Cell(markup.p_value(row["p_adjusted"]))
-        rows.append([Cell(label, system), _change_cell(row), *counts, p])
+        rows.append([Cell(label, system), _change_cell(numbers, row), *counts, p])
     head = [name, "users", "mean"]
     if numbers.pairs:
         baseline = verdict.baseline_of(numbers)

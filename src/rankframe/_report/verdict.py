@@ -369,8 +369,11 @@ def _confidence(numbers: Numbers) -> str:
 # ------------------------------------------------------------------ the box
 
 
-def said_of(row: Mapping[str, Any]) -> str:
-    """Return the verdict of a row."""
+def said_of(row: Mapping[str, Any], numbers: Numbers) -> str:
+    """Return the verdict of a row; open where unjudged items could reverse it."""
+    decides = row["metric"] == numbers.decides and _direction(row, numbers)
+    if decides and _may_turn(numbers, row[numbers.call.by], numbers.trial.baseline):
+        return "open: too few judgments"
     return row["verdict"] or "no test"
 
 
@@ -585,7 +588,7 @@ def _others(numbers: Numbers, system: object) -> list[str]:
         if metric != numbers.decides and row and not _is_identical(row, numbers):
             direction = _direction(row, numbers)
             change = f" ({_change(row)})" if direction or not is_open else ""
-            metrics.setdefault(direction or said_of(row), []).append(metric + change)
+            metrics.setdefault(direction or said_of(row, numbers), []).append(metric + change)
     if not is_open and metrics:
         names = [name for names in metrics.values() for name in names]
         text = f"Other metrics, which count only if {primary} shows a difference"
