@@ -39,12 +39,13 @@ class Report:
     verdict
         What the comparison shows, what could be wrong with it, and what to do next: the lines of
         the page's first section. Its first sentence contains the outcome: *identical*, *mixed*,
-        *better* or *worse* (*higher* or *lower*), *the same*, or *too few*.
+        *better* or *worse* (*higher* or *lower*), *the same* (only within a ``margin``), *too few*
+        users, or *not enough judgments*: unjudged items could reverse a proved difference.
     tables
         The frames behind the page, of the caller's kind of frame: ``means``, ``comparison``,
         ``comparison served`` (users whom both systems serve), ``cut-offs``, ``diagnosis``,
-        ``harm``, ``distribution``, ``segments: …``, ``health`` and ``sources``, as far as the
-        report has them.
+        ``harm``, ``distribution``, ``segments: …`` (``segments: relevant items`` by the
+        ``history``), ``health`` and ``sources``, as far as the report has them.
     """
 
     def __init__(
