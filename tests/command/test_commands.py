@@ -162,7 +162,7 @@ def test_the_demo_is_the_articles_example(capsys):
         ),
         ("none.parquet truth.parquet -m map", "none.parquet: no such file"),
         ("run.parquet truth.parquet -m ndgc@10 {roles}", "unknown metric 'ndgc@10'; the nearest"),
-        ("double.parquet truth.parquet -m map {roles}", "run, column 'sku': duplicate (uid"),
+        ("double.parquet truth.parquet -m map {roles}", "run, column 'sku': duplicate (model, uid"),
         ("run.parquet truth.parquet -m p@0 {roles}", "precision_at: k must be an integer"),
         ("run.parquet truth.parquet -m map {roles} --by x", "run: no column 'x' for by"),
         ("run.parquet truth.parquet -m map {roles} --out x.xls", "--out must end in one of .csv,"),

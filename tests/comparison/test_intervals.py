@@ -194,7 +194,7 @@ def test_wilson_refuses_what_is_not_a_hit():
     with pytest.raises(
         rf.RankingDataError,
         match=r"metric 'x': a value is neither 0 nor 1, which method='wilson' needs: take another "
-        r"method\. Offending row: user=1, x=0.5",
+        r"method\. Offending row: model='m0', user=1, x=0.5",
     ):
         summary([1.0, 0.5], "wilson")
     with pytest.raises(ValueError, match="method='wilson' has no weighted form: take 't', "):

@@ -66,7 +66,7 @@ CHANGES = [
     {"judged_only": True},
     {"exclude": TRUTH.select("user", "item").head(1)},
     {"defaults": {"map": {"divide_by": "attainable"}}},
-    {"by": "model"},
+    {"by": "device"},
 ]
 
 

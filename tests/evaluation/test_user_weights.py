@@ -200,7 +200,7 @@ def test_bounds_are_weighted():
 
 def test_an_undefined_value_has_no_weight():
     judged = table([1.0, 100.0, 3.0], [0.5, None, 1.0])
-    assert judged.rank.evaluate(VALUE, weights="w").row(0) == (3, pytest.approx(3.5 / 4))
+    assert judged.rank.evaluate(VALUE, weights="w").row(0) == ("m0", 3, pytest.approx(3.5 / 4))
     got = judged.rank.evaluate(VALUE, weights="w", undefined=0.0)["value"].item()
     assert got == pytest.approx(3.5 / 104)
 

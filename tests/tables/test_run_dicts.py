@@ -34,6 +34,11 @@ VERBS = {
     "overlap": lambda f, **by: rf.overlap(f, POP, k=1, **by),
     "fuse": lambda f, **by: rf.fuse(f, **by),
     "health": lambda f, **by: rf.health(f, truth=TRUTH, **by),
+    "at_k": lambda f, **by: rf.at_k(f, "recall", k=[1, 2], truth=TRUTH, **by),
+    "harm": lambda f, **by: rf.harm(f, "ap", truth=TRUTH, baseline="pop", **by),
+    "power": lambda f, **by: rf.power(f, "ap", truth=TRUTH, baseline="pop", **by),
+    "gate": lambda f, **by: rf.gate(f, "ap", truth=TRUTH, at_least=0.5, **by),
+    "check": lambda f, **by: rf.check(f, truth=TRUTH, **by),
     "lists": lambda f, **by: rf.lists(f, 1, truth=TRUTH, **by),
 }
 
@@ -70,9 +75,40 @@ def test_a_verb_takes_a_dict_as_the_table_of_its_runs(verb, kind):
     runs = {name: given(run, kind) for name, run in RUNS.items()}
     call = VERBS[verb]
     stacked = given(STACKED.select("model", pl.exclude("model")), kind)
-    got, expected = call(runs), call(stacked, by="model")
+    got, expected, named = call(runs), call(stacked, by="model"), call(stacked)
     assert type(got) is type(runs["pop"])
     assert_frame_equal(eager(got), eager(expected), check_row_order=kind == "eager")
+    assert_frame_equal(eager(named), eager(expected), check_row_order=kind == "eager")
+
+
+def test_two_systems_are_not_one():
+    """Each hits other users: together they would have twice the value of either."""
+    rows = [
+        (m, u, "want" if k == 1 and (u < 20 if m == "a" else u >= 30) else f"{m}{k}", k)
+        for u in range(50)
+        for m in "ab"
+        for k in (1, 2, 3)
+    ]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    truth = pl.DataFrame({"user": range(50), "item": "want"})
+    expected = [("a", 50, 0.4, 0.4), ("b", 50, 0.4, 0.4)]
+    assert run.rank.evaluate("rr", "hit@3", truth=truth).rows() == expected
+    scored = run.with_columns(score=1 / pl.col("rank")).drop("rank")
+    assert scored.rank.evaluate("rr", "hit@3", truth=truth).rows() == expected
+    parts = [scored.filter(pl.col("user") % 2 == part) for part in (0, 1)]
+    meter = rf.Meter("rr", "hit@3")
+    for part, number in zip(parts, (0, 1), strict=True):
+        meter.update(part, truth=truth.filter(pl.col("user") % 2 == number))
+    assert meter.compute().rows() == expected
+
+
+def test_a_column_model_that_has_another_role_or_table_names_no_system():
+    shop = POP.rename({"item": "model"})
+    truth = TRUTH.rename({"item": "model"})
+    got = rf.evaluate(shop, "ap", truth=truth, item="model")
+    assert got.equals(rf.evaluate(POP, "ap", truth=TRUTH))
+    labels = TRUTH.with_columns(model=pl.lit("judge 1"))
+    assert rf.evaluate(POP, "ap", truth=labels).equals(got)
 
 
 def test_check_returns_the_table():

@@ -524,3 +524,13 @@ def test_tables_have_items_and_users_of_each_group_in_common(dialect):
     (row,) = ENGINES[dialect](text, run=run, truth=judged).rows()
     assert row[:2] == ("truth", "model")
     assert row[2].startswith("a group in which no user is in the run")
+
+
+def test_a_run_that_is_said_to_have_systems_has_a_row_for_each():
+    schema = {"run": {name: pl.String for name in ("model", "user", "item", "rank")}}
+    schema["run"]["rank"] = pl.Int64
+    both = [
+        rf.sql("ap", run="recs", truth="labels", schema=schema, **by)
+        for by in ({}, {"by": "model"})
+    ]
+    assert both[0].split("SELECT", 1)[1] == both[1].split("SELECT", 1)[1]

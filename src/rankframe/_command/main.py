@@ -786,8 +786,6 @@ def _check_tables(arguments: argparse.Namespace) -> None:
         return
     tables = files.read_files(arguments, _columns(arguments))
     run, by, columns = _one_run(tables, arguments)
-    if keywords.MODEL in run.collect_schema() and keywords.MODEL not in by:
-        by = [keywords.MODEL, *by]
     row_verbs.check(run, truth=tables.truth, by=by, **tables.beside, **columns).collect()
 
 

@@ -86,7 +86,7 @@ def at_k(
     │ mrr    ┆ 2   ┆ 2     ┆ 0.75 │
     └────────┴─────┴───────┴──────┘
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, options)
     labels = labels_at(names, cutoffs("k", k))
 
     def describe(values: Values) -> pl.LazyFrame:

@@ -173,7 +173,7 @@ def summarize(
     │ rr     ┆ 3     ┆ 0.583333 ┆ 0.0    ┆ 1.0     │
     └────────┴───────┴──────────┴────────┴─────────┘
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, options)
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
     describe = partial(
         summary_of,

@@ -164,7 +164,7 @@ def per_user(
     if "weights" in columns:
         msg = "weights= applies to means, and per_user returns one value per user: use evaluate"
         raise TypeError(msg)
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, columns)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -349,7 +349,7 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, columns)
     settings = Settings(
         users=users,
         undefined=undefined,

@@ -81,7 +81,7 @@ def rbo(
     │ 1    ┆ 0.416667 ┆ 0.386294 ┆ 0.072039     │
     └──────┴──────────┴──────────┴──────────────┘
     """
-    run, by = run_dicts.as_frame(run, by)
+    run, by = run_dicts.as_frame(run, by, columns)
     keywords.check_fraction("p", p)
     tables = _opened("rbo", run, other, by, columns, _MADE)
     keys, item = tables[0].keys, tables[0].item
@@ -139,7 +139,7 @@ def overlap(
     >>> rf.overlap(run, other, k=2).rows()
     [(1, 0.5, 0.3333333333333333)]
     """
-    run, by = run_dicts.as_frame(run, by)
+    run, by = run_dicts.as_frame(run, by, columns)
     k = keywords.whole_number("k", k)
     names = f"overlap@{k}", f"jaccard@{k}"
     tables = _opened("overlap", run, other, by, columns, names)

@@ -183,7 +183,7 @@ def _conventions(
     options: Options,
 ) -> tuple[Tables, dict[str, Any]]:
     """Read the tables of a call; describe its metrics, options and columns."""
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, options)
     question = ask(frame, metrics, truth, by, keywords.read_options(options))
     tables = readers.read_tables(question)
     texts = labels.spelled_out(metrics, defaults=question.settings.defaults)

@@ -95,7 +95,7 @@ def listed(
     >>> rows.select("item", "popularity", "seen").rows()
     [('a', 2, True), ('b', 0, False)]
     """
-    run, by = run_dicts.as_frame(run, by)
+    run, by = run_dicts.as_frame(run, by, columns)
     settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     read = {"listed", "rank", *(name for metric in requested for name in metric.reads)}
@@ -205,7 +205,7 @@ def shares(
     │ z     ┆ 0.0      ┆ 0.0      ┆ 0.333333 │
     └───────┴──────────┴──────────┴──────────┘
     """
-    run, by = run_dicts.as_frame(run, by)
+    run, by = run_dicts.as_frame(run, by, columns)
     settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
     keywords.check_choice("over", over, get_args(Over))
     keywords.check_choice("target", target, (*get_args(Target), None))
@@ -319,7 +319,7 @@ def check(
 rank: name a column of models, folds or days in by=; otherwise make ranks without ties, as \
 rank('ordinal') does. Offending row: user=1, item=7, rank=1
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, columns)
     settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     alone = bool(settings.inputs) and truth is None
     both = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=alone)
@@ -423,7 +423,7 @@ def relevant(
     │ 1    ┆ 0.25 ┆ 0.173765 │
     └──────┴──────┴──────────┘
     """
-    judged, by = run_dicts.as_frame(judged, by)
+    judged, by = run_dicts.as_frame(judged, by, columns)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     settings = Settings(relevant_at=relevant_at, columns=columns)
     tables = readers.read_all(judged, None, by, settings)

@@ -259,7 +259,7 @@ def report(
     markup.check_report_packages()
     summaries.check_packages()
     like = next(iter(frame.values())) if isinstance(frame, Mapping) else frame
-    table, by = run_dicts.as_frame(frame, by)
+    table, by = run_dicts.as_frame(frame, by, options)
     k = keywords.whole_number("k", k)
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
     if truth is None:

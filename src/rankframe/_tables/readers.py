@@ -265,27 +265,9 @@ def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
     unnamed = column_roles.lacks_items(columns, table.by, table.schema)
     if table.rows is None or not (scored and unnamed):
         return table, columns
-    _refuse_pooled(table, table.rows, columns)
     rows = table.rows.with_columns(pl.int_range(pl.len(), 0, -1).alias(ROW_NUMBER))
     table = table._replace(rows=rows, frame=rows.lazy(), schema=rows.schema, item=ROW_NUMBER)
     return table, {**columns, "item": ROW_NUMBER}
-
-
-def _refuse_pooled(table: Table, rows: pl.DataFrame, columns: Columns) -> None:
-    """Raise if lists of several systems are one: without items, no row is a duplicate."""
-    name = keywords.MODEL
-    if (
-        name in table.schema
-        and name != table.user
-        and column_roles.is_free(name, columns, table.by)
-    ):
-        models = rows[name].unique(maintain_order=True).head(2).to_list()
-        if len(models) > 1:
-            text = (
-                f"{models[0]!r} and {models[1]!r} would be one system, since rows without items "
-                f"are no duplicates: pass by={name!r}, or drop it"
-            )
-            raise _refused(table, name, text)
 
 
 def without_items(what: str) -> RankingDataError:

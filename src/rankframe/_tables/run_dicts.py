@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, cast
 
@@ -102,19 +102,31 @@ def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
 
 
 def as_frame(
-    frame: FrameT | Mapping[str, FrameT], by: ByT, *, whole: bool = True
+    frame: FrameT | Mapping[str, FrameT],
+    by: ByT,
+    columns: Mapping[str, object] | None = None,
+    *,
+    whole: bool = True,
 ) -> tuple[FrameT, ByT]:
-    """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is.
+    """Make one frame of a dict of runs, and let ``by`` name the column of its systems.
 
-    Of a part of the users, not the ``whole``, a run may be empty.
+    That is the column model, also of a frame, unless it plays another role in ``columns``. Of a
+    part of the users, not the ``whole``, a run may be empty.
     """
     if not isinstance(frame, Mapping):
-        return frame, by
+        is_frame = hasattr(frame, "collect_schema") or hasattr(frame, "columns")
+        names = adapters.column_names(frame, "run") if is_frame else ()  # else it is refused later
+        return frame, cast("ByT", with_model(by)) if has_model(names, columns or {}) else by
     return _stacked(frame, whole=whole), cast("ByT", with_model(by))
 
 
+def has_model(names: Collection[str], columns: Mapping[str, object]) -> bool:
+    """Return whether a table names its systems: it has a column model, which plays no role."""
+    return MODEL in names and all(columns.get(role) != MODEL for role in keywords.ROLES)
+
+
 def with_model(by: str | Sequence[str] | None) -> list[str]:
-    """Add the column of a dict of runs to ``by``."""
+    """Add the column of the systems to ``by``."""
     groups = [] if by is None else keywords.group_names(by)
     return groups if MODEL in groups else [MODEL, *groups]
 

@@ -87,7 +87,7 @@ def judge(
     │ 1    ┆ 9    ┆ null ┆ 1         │
     └──────┴──────┴──────┴───────────┘
     """
-    run, by = run_dicts.as_frame(run, by)
+    run, by = run_dicts.as_frame(run, by, columns)
     settings = Settings(exclude=exclude, columns=columns)
     tables = readers.read_all(run, truth, by, settings)
     subtopic = ["subtopic"] if tables.has_subtopics else []
@@ -172,7 +172,7 @@ def with_rank(
     │ 1    ┆ c    ┆ 0.5   ┆ 2    │
     └──────┴──────┴───────┴──────┘
     """
-    run, by = run_dicts.as_frame(run, by)
+    run, by = run_dicts.as_frame(run, by, columns)
     ranked = plan_ranks(
         run, by, columns, descending=descending, ties=ties, exclude=exclude, close_gaps=close_gaps
     )

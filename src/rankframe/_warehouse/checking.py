@@ -10,7 +10,7 @@ import polars as pl
 from rankframe._request import keywords, labels, parameters
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import Metric
-from rankframe._tables import readers, rules
+from rankframe._tables import readers, rules, run_dicts
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 from rankframe._vocabulary import trees
@@ -71,6 +71,7 @@ def sql_check(
     groups = keywords.group_names(by)
     paths = {"run": written.table(run), "truth": written.table(truth)}
     frames = tables.empty_frames(schema, [*paths], groups, columns, rank=pl.Float64())
+    groups = keywords.group_names(run_dicts.as_frame(frames["run"], groups, columns)[1])
     both = readers.read_run_and_truth(
         frames["run"], frames["truth"], groups, columns, run_alone=False
     )

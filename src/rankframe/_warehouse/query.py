@@ -14,7 +14,7 @@ from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Defaults, GainsFrom, Settings, Users
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question, ask
-from rankframe._tables import judgment, readers
+from rankframe._tables import judgment, readers, run_dicts
 from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe._vocabulary.trees import Call, Cast, Column
@@ -144,6 +144,7 @@ def sql(
     groups = keywords.group_names(by)
     written = dialects.dialect_named(dialect)
     frames = tables.empty_frames(schema, [*named], groups, columns)
+    groups = keywords.group_names(run_dicts.as_frame(frames["run"], groups, columns)[1])
     settings = Settings(
         users=users,
         undefined=undefined,

@@ -180,8 +180,9 @@ class Meter(Generic[MeterFrameT]):
             If a user was in another batch, in the same group of the columns of ``by`` that both
             tables have. After any error the meter is as before.
         """
-        by = run_dicts.with_model(self._by) if isinstance(frame, Mapping) else self._by
-        table, _ = run_dicts.as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
+        frames = cast("Frame | Mapping[str, Frame]", frame)
+        table, groups = run_dicts.as_frame(frames, self._by, self._settings.columns, whole=False)
+        by = keywords.group_names(groups)
         items = readers.with_items(table, truth, by, self._settings.columns)
         run = _eager(items, "run" if truth is not None else "judged table")
         judgments = None if truth is None else _eager(truth, "truth")

@@ -125,7 +125,7 @@ def judge(
     |   1|   9|NULL|        1|
     +----+----+----+---------+
     """
-    run, by = _as_frame(run, by)
+    run, by = _as_frame(run, by, columns)
     settings = _read_options(_with_exclude(columns, exclude))
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
@@ -201,7 +201,7 @@ def with_rank(
     |   1|   8|  0.9|   1|
     +----+----+-----+----+
     """
-    run, by = _as_frame(run, by)
+    run, by = _as_frame(run, by, columns)
     if ties == "order":
         msg = "ties='order' reads the order of the rows, which Spark does not keep: take 'item'"
         raise ValueError(msg)
@@ -358,7 +358,7 @@ def per_user(
     if options.get("weights") is not None:
         msg = "weights= are of means, and per_user gives one value per user: use evaluate"
         raise TypeError(msg)
-    frame, by = _as_frame(frame, by)
+    frame, by = _as_frame(frame, by, options)
     settings = _read_options(options, bounds=bounds, scenarios=scenarios)
     question = ask(_NO_TABLE, metrics, None, by, settings, per_user=True)
     sides, plan = _planned(frame, truth, question, evaluation.plan_values)
@@ -446,7 +446,7 @@ def evaluate(
     |    2|0.25|     0.5|
     +-----+----+--------+
     """
-    frame, by = _as_frame(frame, by)
+    frame, by = _as_frame(frame, by, options)
     settings = _read_options(options, bounds=bounds, scenarios=scenarios, count_users=count_users)
     plans = functools.partial(evaluation.plan_means, total=total)
     question = ask(_NO_TABLE, metrics, None, by, settings)
@@ -539,7 +539,7 @@ def summarize(
     |    rr|    2|0.75|0.5|  0.75|1.0|
     +------+-----+----+---+------+---+
     """
-    frame, by = _as_frame(frame, by)
+    frame, by = _as_frame(frame, by, options)
     describe = functools.partial(
         summaries.summary_of,
         total=total,
@@ -652,7 +652,7 @@ def compare(
         total=total,
         paired=paired,
     )
-    frame, by = _as_frame(frame, by)
+    frame, by = _as_frame(frame, by, options)
     groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
     _check_lists(frame, truth, groups, options)
     question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
@@ -660,10 +660,13 @@ def compare(
     return _described(frame, truth, question, partitions, describe=describe)
 
 
-def _as_frame(frame: DataFrame | Mapping[str, DataFrame], by: ByT) -> tuple[DataFrame, ByT]:
-    """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is."""
+def _as_frame(
+    frame: DataFrame | Mapping[str, DataFrame], by: ByT, columns: Mapping[str, object]
+) -> tuple[DataFrame, ByT]:
+    """Make one frame of a dict of runs, and let ``by`` name the column of its systems."""
     if not isinstance(frame, Mapping):
-        return frame, by
+        named = run_dicts.has_model(getattr(frame, "columns", ()), columns)
+        return frame, cast("ByT", run_dicts.with_model(by)) if named else by
     run_dicts.check_runs(frame)
     runs = {name: _frames(run, None)[0] for name, run in frame.items()}
     schemas = {name: _empty(run).collect_schema() for name, run in runs.items()}
