@@ -527,7 +527,7 @@ def test_tables_have_items_and_users_of_each_group_in_common(dialect):
 
 
 def test_a_run_that_is_said_to_have_systems_has_a_row_for_each():
-    schema = {"run": {name: pl.String for name in ("model", "user", "item", "rank")}}
+    schema = {"run": dict.fromkeys(("model", "user", "item", "rank"), pl.String)}
     schema["run"]["rank"] = pl.Int64
     both = [
         rf.sql("ap", run="recs", truth="labels", schema=schema, **by)
