@@ -431,6 +431,17 @@ def test_a_loss_below_the_margin_has_the_mark_of_a_loss():
     assert re.search(r'<td class="[^"]*worse', page)
 
 
+def test_a_tiny_effect_is_said_once():
+    lists = {"old": [1] * 4870 + [2] * 15130, "new": [2] * 4870 + [1] * 5130 + [2] * 10000}
+    rows = [(name, user, 7, rank) for name in lists for user, rank in enumerate(lists[name])]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    truth = pl.DataFrame({"user": range(20_000), "item": 7})
+    page = rf.report(run, "rr", truth=truth, baseline="old").html()
+    said = r"With 20,000 users, even \+1\.?\d*% is proved\. Decide whether it matters; margin= says"
+    assert len(re.findall(said, page)) == 1
+    assert "no margin was given" not in page
+
+
 def test_bold_is_not_explained_where_every_mean_would_be():
     systems = of_ranks(old=drawn(1, 40, range(1, 9)), new=drawn(2, 40, range(1, 9)))
     page = rf.report(systems.pop("run"), "rr", "hit@2", baseline="old", **systems).html()

@@ -124,15 +124,21 @@ def _in_two(grid: Grid) -> list[Grid]:
     return [grid._replace(rows=shown), *more]
 
 
+def _unsaid(table: pl.DataFrame) -> pl.Series:
+    """Return the notes of a comparison without what the page says elsewhere."""
+    notes = results.unsaid(table).str.replace("(^|; )no margin was given: [^;]*", "")
+    return notes.replace("", None).str.strip_prefix("; ")
+
+
 def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
     """Write the notes of a comparison that the page does not say elsewhere."""
-    lines = results.lines_of_notes(table.with_columns(results.unsaid(table)), [numbers.call.by])
+    lines = results.lines_of_notes(table.with_columns(_unsaid(table)), [numbers.call.by])
     return [f"* {line}." for line in lines]
 
 
 def _noted(table: pl.DataFrame, by: str) -> set[tuple[object, str]]:
     """Return the systems and metrics that have such a note."""
-    noted = table.with_columns(results.unsaid(table)).drop_nulls("note")
+    noted = table.with_columns(_unsaid(table)).drop_nulls("note")
     return {*noted.select(by, "metric").iter_rows()}
 
 

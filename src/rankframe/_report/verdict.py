@@ -80,7 +80,8 @@ _REASONS = (trials.ALL_DIFFER_ALIKE, trials.NOBODY_DIFFERS, trials.ONE_USER, *_N
 #: Notes of a comparison that other sentences of the box say, or that are of the method alone.
 _SAID = re.compile(
     r"[\d,]+ of [\d,]+ users? ha(s|ve) no list of |\d+ users?, too few|(primary|secondary) metric: "
-    rf"|always valid: |relative |Friedman: |{summaries.CUT}|{'|'.join(_REASONS)}"
+    r"|always valid: |no margin was given: |relative |Friedman: "
+    rf"|{summaries.CUT}|{'|'.join(_REASONS)}"
 )
 _MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
 
@@ -638,6 +639,7 @@ def doubts(numbers: Numbers) -> list[str]:
         *_ties(numbers),
         *_few_users(numbers),
         *_rare_losses(numbers),
+        *_small_effects(numbers),
         *_noted(numbers),
         *_undefined(numbers),
     ]
@@ -745,6 +747,21 @@ def _rare_losses(numbers: Numbers) -> list[str]:
                 f"None of {users} lost more than {harm['more_than']:.4g} with {text_of(system)}, "
                 f"but up to {markup.percent(harm['share_high'])} of all may: a loss of "
                 f"{loss:.2g} each would undo the gain."
+            )
+    return lines
+
+
+def _small_effects(numbers: Numbers) -> list[str]:
+    """Write that many users prove a difference that may not matter, in place of the note."""
+    if numbers.compared is None:
+        return []
+    lines: list[str] = []
+    for system in numbers.shown:
+        row = row_of(numbers.compared, numbers, system, numbers.decides)
+        if row and "no margin was given" in (row["note"] or "") and _direction(row, numbers):
+            lines.append(
+                f"With {markup.counted(row['users'], 'user')}, even {_change(row)} is proved. "
+                "Decide whether it matters; margin= says so in advance."
             )
     return lines
 
