@@ -97,7 +97,7 @@ def write(path: Path, log: pl.DataFrame) -> None:
 def main(lake: str, day: str) -> int:
     try:
         return 0 if night(Path(lake), day) else 1
-    except Exception as error:  # no verdict; Python's own exit code is 1, that of a failed gate
+    except (Exception, pl.exceptions.PanicException) as error:  # else Python exits with 1: a gate
         what_to_do = "Nothing is logged: mend the day, and run it again."
         print(f"{day}: {error}. {what_to_do}", file=sys.stderr)
         return 2

@@ -121,7 +121,7 @@ def _no_grade(frames):
 
 
 BROKEN = {
-    _no_grade: "truth: no user has a relevant item",
+    _no_grade: "truth, column 'relevance': no grade is > 0",
     _no_system: "run: no list of ['next']: run what serves them",
     _no_judgments: "truth: no file: run the job that writes it, then this one again",
     _empty_judgments: "truth: it is empty",

@@ -1,6 +1,5 @@
 """The notebooks run from top to bottom, and are kept as they ran."""
 
-import os
 import re
 import shutil
 import time
@@ -8,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from requirements import need_spark
+from requirements import lacking, need_spark
 
 nbformat = pytest.importorskip("nbformat")
 nb_run = pytest.importorskip("nbmake.nb_run")
@@ -129,11 +128,10 @@ def test_a_notebook_begins_with_its_result_and_has_no_assertions(path):
 
 
 def need_engines():
-    """Skip where Dask or DuckDB is absent; fail in CI, where the extra `test` has both."""
+    """Skip where Dask or DuckDB is absent; the extra `test` has both."""
     absent = [name for name in ("dask", "duckdb") if find_spec(name) is None]
     if absent:
-        said = f"{absent[0]} is not installed: pip install 'rankframe[test]'"
-        pytest.fail(said) if os.environ.get("CI") else pytest.skip(said)
+        lacking(f"{absent[0]} is not installed: pip install 'rankframe[test]'")
 
 
 @pytest.mark.parametrize("path", [*map(_tier, NOTEBOOKS)])
@@ -153,8 +151,8 @@ def test_a_notebook_runs_and_prints_what_it_keeps(path, tmp_path):
     start = time.monotonic()
     result = nb_run.NotebookRun(here, default_timeout=60 * minutes).execute()
     if result.error:
-        if "MovieLens-100K was not found" in result.error.trace and not os.environ.get("CI"):
-            pytest.skip("MovieLens-100K was not found: set MOVIELENS_100K to a path")
+        if "MovieLens-100K was not found" in result.error.trace:
+            lacking("MovieLens-100K was not found: set MOVIELENS_100K to a path")
         pytest.fail(result.error.trace)
     took = time.monotonic() - start
     result.nb.cells.pop()

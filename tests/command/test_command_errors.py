@@ -205,6 +205,11 @@ def test_refusals_are_in_words_of_the_command(folder, capsys, command):
         ("depth=7/x.csv: no such file", "depth=7/x.csv: no such file"),
         ("which has day=2, user='a', item=-1", "which has day=2, user='a', item=-1"),
         ("name them with user=, item=", "name them with --user, --item"),
+        (
+            "baseline must be one of 'seed=1', 'a b, rank=2', not 'seed=3'; pass seed=4",
+            "baseline must be one of 'seed=1', 'a b, rank=2', not 'seed=3'; pass --seed 4",
+        ),
+        ("it has 'user', 'seed=1", "it has 'user', 'seed=1"),
     ],
 )
 def test_keywords_become_options(message, said):

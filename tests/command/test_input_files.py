@@ -10,6 +10,7 @@ import pytest
 
 import rankframe as rf
 from rankframe._command.main import main
+from rankframe._tables import judgment_files
 
 TRUTH = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "b", "c"]})
 RUNS = {day: pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "rank": [day, 1]}) for day in (1, 2)}
@@ -254,13 +255,66 @@ def test_a_line_of_a_table_with_too_many_fields_is_named(folder, capsys):
     assert text.startswith("runs/b.csv, line 3: it has 4 fields and the header 3: ")
 
 
-def test_empty_files_of_a_table_are_left_out(folder, capsys):
-    write(RUNS[1], "runs/a.ndjson")
-    Path("runs/b.ndjson").touch()
-    (row,) = rows_of(capsys, "evaluate runs truth.parquet -m map --json")
-    assert row == rf.evaluate(RUNS[1], "map", truth=TRUTH).row(0, named=True)
-    Path("runs/a.ndjson").write_text("")
-    assert said_by(capsys, "evaluate runs truth.parquet -m map") == "runs: it is empty"
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "ndjson", "trec"])
+@pytest.mark.parametrize("command", ["evaluate", "check", "health"])
+def test_an_empty_file_of_a_table_is_named(folder, capsys, suffix, command):
+    write(RUNS[1], "runs/a.parquet")
+    Path(f"runs/b.{suffix}").touch()
+    text = said_by(capsys, f"{command} runs truth.parquet")
+    assert text == f"runs/b.{suffix}: it is empty: write it again, or remove it if it has no rows"
+
+
+def test_a_corrupt_page_names_its_file(folder, capsys):
+    many = pl.DataFrame({"user": range(20_000), "item": "a", "rank": 1})
+    Path("runs").mkdir()
+    for name in "abc":
+        many.with_columns(item=pl.lit(name)).write_parquet(f"runs/{name}.parquet")
+    content = bytearray(Path("runs/b.parquet").read_bytes())
+    content[2_000:6_000] = bytes(4_000)
+    Path("runs/b.parquet").write_bytes(content)
+    Path("day.toml").write_text('run = "runs"\ntruth = "truth.parquet"\nmetrics = ["map"]\n')
+    for call in ("evaluate runs truth.parquet -m map", "check runs truth.parquet", "run day.toml"):
+        assert "runs/b.parquet: " in said_by(capsys, call)
+
+
+def test_files_of_a_table_have_the_same_types(folder, capsys):
+    Path("runs").mkdir()
+    for name, user in {"a": 1, "b": "x"}.items():
+        pl.DataFrame({"user": [user], "item": "a", "rank": 1}).write_parquet(f"runs/{name}.parquet")
+    assert said_by(capsys, "evaluate runs truth.parquet -m map") == (
+        "runs, column 'user': it is Int64 in runs/a.parquet and String in runs/b.parquet: files of "
+        "one table must have the same types: write one again"
+    )
+
+
+def test_gzip_is_unpacked_up_to_a_size(folder, capsys, monkeypatch):
+    monkeypatch.setattr(judgment_files, "MOST_UNPACKED", 1 << 20)
+    Path("run.json.gz").write_bytes(gzip.compress(b"[" + b" " * (9 << 20) + b"]"))
+    said = "unpacked, it has more than 1 MB: unpack it first, or save it as Parquet"
+    text = said_by(capsys, "evaluate run.json.gz truth.parquet -m map")
+    assert text == f"run.json.gz: {said}"
+    assert said_by(capsys, "check truth.parquet run.json.gz") == f"run.json.gz: {said}"
+    with pytest.raises(ValueError, match="more than 1 MB"):
+        rf.read_judgments("run.json.gz")
+
+
+def test_check_needs_a_grade_above_0(folder, capsys):
+    for grade in (0, -1):
+        TRUTH.with_columns(relevance=grade).write_parquet("none.parquet")
+        write(RUNS[1], "run.parquet")
+        text = said_by(capsys, "check run.parquet none.parquet")
+        assert text.startswith(
+            f"truth, column 'relevance': no grade is > 0 (the greatest is {grade})"
+        )
+
+
+@pytest.mark.parametrize("rank", [2**55, 1e18])
+def test_a_rank_above_what_a_float_holds_is_refused(rank):
+    run = pl.DataFrame({"user": [1], "item": ["a"], "rank": [rank]})
+    truth = pl.DataFrame({"user": [1], "item": ["a"]})
+    for call in (rf.check, lambda run, truth: rf.evaluate(run, "rr", truth=truth)):
+        with pytest.raises(rf.RankingDataError, match=r"rank above 2\^53"):
+            call(run, truth=truth)
 
 
 def test_out_is_not_inside_an_input(folder, capsys):

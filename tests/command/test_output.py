@@ -1,5 +1,6 @@
 """What the command prints: tables of 80 columns, JSON, and what trec_eval prints."""
 
+import argparse
 import json
 import os
 import re
@@ -13,8 +14,10 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe._command import files, text_tables
 from rankframe._command.main import main
 from rankframe._command.trec import spelled_out
+from rankframe._evaluation import evaluation
 from rankframe._request.labels import every_label
 
 TRUTH = pl.DataFrame({"user": range(40), "item": "a", "country": ["no", "se"] * 20})
@@ -185,13 +188,15 @@ def test_json_is_printed_and_out_written(folder, capsys):
 
 @pytest.mark.parametrize("command", ["evaluate old.csv", "compare old.csv new.csv"])
 def test_an_error_leaves_the_old_file_and_prints_nothing(folder, capsys, monkeypatch, command):
-    def fail(frame, path):
-        Path(path).write_text("half")
+    write_bytes = Path.write_bytes
+
+    def fail(path, content):
+        write_bytes(path, content[:9])
         raise OSError("disk full")
 
     Path("out.parquet").write_text("of last night")
     before = {*folder.iterdir()}
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)
     assert main([*command.split(), *"truth.csv -m map --json --out out.parquet".split()]) == 2
     assert capsys.readouterr() == ("", "rankframe: error: disk full\n")
     assert Path("out.parquet").read_text() == "of last night"
@@ -213,6 +218,45 @@ def test_out_may_be_a_link_or_a_pipe(folder, capsys):
     assert main("evaluate old.csv truth.csv -m map --out pipe.csv".split()) == 0
     reader.join(timeout=30)
     assert received == [Path("real.csv").read_text()]
+
+
+def test_a_spreadsheet_runs_no_formula(folder, capsys):
+    Path("old.csv").rename("=cmd|calc.csv")
+    files = "./=cmd|calc.csv new.csv truth.csv".split()
+    call = ["evaluate", *files, "-m", "map", "--undefined", "-1"]
+    for out in ("-", "c.csv"):
+        assert main([*call, "--out", out, "--spreadsheet"]) == 0
+        text = capsys.readouterr().out or Path("c.csv").read_text()
+        assert "\n'=cmd|calc,40," in text
+        assert "\nnew,40," in text
+    assert main([*call, "--out", "-"]) == 0
+    assert "\n=cmd|calc,40," in capsys.readouterr().out
+    assert main([*call, "--out", "c.json", "--spreadsheet"]) == 2
+
+
+def test_a_panic_of_polars_is_no_failed_gate(folder, capsys, monkeypatch):
+    def panic(*_, **__):
+        raise pl.exceptions.PanicException
+
+    monkeypatch.setattr(evaluation, "evaluate", panic)
+    assert main("evaluate old.csv truth.csv -m map".split()) == 3
+
+
+def test_an_output_beside_follows_no_link(folder, monkeypatch):
+    monkeypatch.setattr(text_tables.secrets, "token_hex", lambda _: "same")
+    Path("mine").write_text("kept")
+    Path(".out.same.csv").symlink_to("mine")
+    assert main("evaluate old.csv truth.csv -m map --out out.csv".split()) == 2
+    assert Path("mine").read_text() == "kept"
+    assert not Path("out.csv").exists()
+
+
+def test_several_files_keep_the_columns_of_their_own(folder):
+    for name in ("old", "new"):
+        pl.read_csv(f"{name}.csv").with_columns(price=2.0).write_parquet(f"{name}.parquet")
+    arguments = argparse.Namespace(by=[], weights=None)
+    runs = {name: pl.scan_parquet(f"{name}.parquet") for name in ("old", "new")}
+    assert files.of_systems(runs, arguments, {}).collect()["price"].unique().to_list() == [2.0]
 
 
 def test_several_runs_are_evaluated(folder, capsys):
@@ -489,7 +533,7 @@ def test_metrics_by_default_are_those_of_a_report(folder, capsys):
     made = rf.report({"old": run(0), "new": run(3)}, truth=TRUTH, baseline="old").tables
     assert [row["p_adjusted"] for row in rows] == made["comparison"]["p_adjusted"].to_list()
     gated = json.loads(
-        printed(capsys, "compare old.csv new.csv truth.csv --fail-if-worse map:1 --json")
+        printed(capsys, "compare old.csv new.csv truth.csv --fail-if-worse map:0.9 --json")
     )
     assert [row["metric"] for row in gated] == ["map"]
     assert main(["evaluate", "old.csv"]) == 2

@@ -1,12 +1,12 @@
 """Users to whom a system gives no list: counted, named, and left out of all systems alike."""
 
 import importlib
-import os
 import random
 from pathlib import Path
 
 import polars as pl
 import pytest
+import requirements
 from user_values import FEW
 
 import rankframe as rf
@@ -336,13 +336,13 @@ def test_the_command_takes_served_users(tmp_path):
 
 @pytest.fixture
 def movielens(monkeypatch):
-    """The ratings and recommenders of the notebooks; CI fails where the ratings are absent."""
+    """The ratings and recommenders of the notebooks."""
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "notebooks")
     module = importlib.import_module("movielens")
     try:
         module.ratings()
     except FileNotFoundError as error:
-        pytest.fail(str(error)) if os.environ.get("CI") else pytest.skip(str(error))
+        requirements.lacking(str(error))
     return module
 
 

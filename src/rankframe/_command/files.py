@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import IO, NamedTuple, TypeVar, cast
 from urllib.parse import unquote
 
 import polars as pl
@@ -21,7 +21,7 @@ from rankframe._command import inputs
 from rankframe._command.inputs import Input
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._tables import column_roles, judgment_files, side_tables
+from rankframe._tables import adapters, column_roles, judgment_files, side_tables
 from rankframe.trec import _formats, _lines
 from rankframe.trec._formats import Fit, Kind, Line, Stream
 
@@ -200,15 +200,22 @@ def of_systems(
         msg = "--by model: pass only segments, since systems are named after their files"
         raise ValueError(msg)
     of_users = [arguments.weights, getattr(arguments, "cluster", None)]
-    kept = list(dict.fromkeys([*ids_of(arguments, columns), *filter(None, of_users)]))
+    read = [*ids_of(arguments, columns), *filter(None, of_users)]
     rank, score = columns.get("rank", "rank"), columns.get("score", "score")
+    first, *others = (run.collect_schema() for run in runs.values())
+    own = [  # what metrics may read
+        name
+        for name, dtype in first.items()
+        if name not in (*read, rank, score, "model")
+        and all(name in other and other[name] == dtype for other in others)
+    ]
     frames: list[pl.LazyFrame] = []
     used: set[str | None] = set()
     for name, run in runs.items():
         has = run.collect_schema().names()
         order = next((column for column in (rank, score) if column in has), None)
         used.add(order)
-        frame = run.select(column for column in (*kept, order) if column in has)
+        frame = run.select(*(name for name in (*read, order) if name in has), *own)
         frames.append(frame.with_columns(model=pl.lit(name, dtype=pl.Enum(list(runs)))))
     if len(used) > 1:
         msg = f"only some runs have {rank!r}: add it to all runs, or leave only {score!r} in all"
@@ -279,7 +286,7 @@ def _named_in_errors(name: str) -> Generator[None]:
     """Name the file in errors: those of Polars do not."""
     try:
         yield
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, judgment_files.TooLargeError, pl.exceptions.PolarsError) as error:
         msg = f"{name}: {one_line(error)}"
         raise ValueError(msg) from None
 
@@ -309,12 +316,12 @@ def _scan(source: Input, layout: _Layout) -> _File:
     if not source.is_table:
         file = _scan_file(source, layout)
         return file if source.is_stdin else _with_folders(file, source)
-    files = [path for path in source.files() if path.stat().st_size]  # a writer may have had no row
-    if not files:
-        msg = f"{source}: it is empty"
+    files = source.files()
+    if empty := [path for path in files if not path.stat().st_size]:
+        msg = f"{empty[0]}: it is empty: write it again, or remove it if it has no rows"
         raise ValueError(msg)
     first, *_ = parts = [_scan_file(Input(str(path)), layout) for path in files]
-    _check_alike(source, parts)
+    _check_alike(source, parts, layout)
     names = first.frame.collect_schema().names()
     folders = _folders(source, files, as_text=first.is_text)
     frames = [
@@ -328,8 +335,8 @@ def _scan(source: Input, layout: _Layout) -> _File:
     return first._replace(name=str(source), frame=frame, source=None, parts=parts, folders=added)
 
 
-def _check_alike(source: Input, parts: Sequence[_File]) -> None:
-    """Check that the files of a table have one format, and the same columns."""
+def _check_alike(source: Input, parts: Sequence[_File], layout: _Layout) -> None:
+    """Check that the files of a table have one format, and the same columns of like types."""
     first, *rest = parts
     for part in rest:
         if part.form != first.form:
@@ -343,6 +350,29 @@ def _check_alike(source: Input, parts: Sequence[_File]) -> None:
             columns = "files of one table must have the same columns"
             msg = f"{no.name}: no column {name!r}, which {has.name} has: {columns}"
             raise ValueError(msg)
+    ids = {*layout.names.values()}
+    seen: dict[str, tuple[str, pl.DataType]] = {}
+    for part in parts:
+        for name, dtype in part.frame.collect_schema().items():
+            if dtype == pl.Null:
+                continue
+            file, other = seen.setdefault(name, (part.name, dtype))
+            if _kind(dtype, is_id=name in ids) != _kind(other, is_id=name in ids):
+                msg = (
+                    f"{source}, column {name!r}: it is {adapters.type_words(other, dtype)} in "
+                    f"{file} and {adapters.type_words(dtype, other)} in {part.name}: files of one "
+                    "table must have the same types: write one again"
+                )
+                raise ValueError(msg)
+
+
+def _kind(dtype: pl.DataType, *, is_id: bool) -> object:
+    """Return what types of one kind share; a score may be whole in one file, and an id may not."""
+    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+        return pl.String
+    if dtype.is_numeric():
+        return dtype.is_integer() if is_id else "number"
+    return type(dtype)
 
 
 def _with_folders(file: _File, source: Input) -> _File:
@@ -635,7 +665,29 @@ def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
 def _unpacked(content: str | Path | bytes) -> bytes:
     """Read a file, and unpack what gzip has packed."""
     read = content if isinstance(content, bytes) else Path(content).read_bytes()
-    return gzip.decompress(read) if read.startswith(_formats.GZIP) else read
+    return judgment_files.unpacked(read)
+
+
+@contextlib.contextmanager
+def _lines_of(content: Path | bytes) -> Generator[IO[bytes]]:
+    """Open a file, or bytes, to read line by line what gzip has packed."""
+    with io.BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
+        packed = file.read(2) == _formats.GZIP
+        file.seek(0)
+        yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
+
+
+def broken_file(paths: Sequence[Path]) -> str | None:
+    """Read each file alone, since Polars does not name the one that cannot be read."""
+    for path in paths:
+        form = _format_of_suffix(path)
+        if form in ("parquet", "ipc"):
+            try:
+                _frame(path, form).collect()
+            except (OSError, pl.exceptions.PolarsError) as error:
+                text = one_line(error)
+                return text if str(path) in text else f"{path}: {text}"
+    return None
 
 
 def _raise_at_long_line(file: _File) -> None:
@@ -643,9 +695,9 @@ def _raise_at_long_line(file: _File) -> None:
     source = file.source
     if source is None:  # at an address
         return
-    text = io.StringIO(_unpacked(source).decode(errors="replace"), newline="")
-    rows = csv.reader(text, delimiter=_SEPARATORS[file.form] or ",")
-    with contextlib.suppress(csv.Error):
+    with contextlib.suppress(csv.Error), _lines_of(source) as lines:
+        text = io.TextIOWrapper(lines, encoding="utf-8", errors="replace", newline="")
+        rows = csv.reader(text, delimiter=_SEPARATORS[file.form] or ",")
         columns, line = len(next(rows)), rows.line_num + 1
         for row in rows:
             if len(row) > columns:
@@ -659,16 +711,16 @@ def _raise_at_long_line(file: _File) -> None:
 
 def _raise_at_broken_json(name: str, content: Path | bytes) -> None:
     """Raise for the first line of JSON Lines that is no JSON, if one is found."""
-    read = _unpacked(content)
-    if read.startswith(_formats.ZSTD):
-        return
-    for number, line in enumerate(read.split(b"\n"), start=1):
-        try:
-            json.loads(line) if line.strip() else None
-        except ValueError:
-            text = line.decode(errors="replace").strip()
-            msg = f"{name}, line {number}: it is not JSON: {text[:200]!r}"
-            raise ValueError(msg) from None
+    with _lines_of(content) as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.startswith(_formats.ZSTD):
+                return
+            try:
+                json.loads(line) if line.strip() else None
+            except ValueError:
+                text = line.decode(errors="replace").strip()
+                msg = f"{name}, line {number}: it is not JSON: {text[:200]!r}"
+                raise ValueError(msg) from None
 
 
 def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:

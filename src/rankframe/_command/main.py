@@ -61,9 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as head, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, TypeError, OSError, ImportError, pl.exceptions.PolarsError) as error:
-        text_tables.print_error(f"rankframe: error: {_in_options(files.one_line(error))}")
+        text_tables.print_error(f"rankframe: error: {_in_words(error, namespace)}")
         return 2
-    except Exception:  # noqa: BLE001  (Python would return 1, which is a failed gate)
+    # Python would return 1, which is a failed gate; a panic of Polars is no Exception
+    except (Exception, pl.exceptions.PanicException):  # noqa: BLE001
         traceback.print_exc()
         return 3
     return code or 0
@@ -125,12 +126,32 @@ _ADVICE = (
 )
 
 
+def _in_words(error: Exception, arguments: argparse.Namespace) -> str:
+    """Write an error in one line: the file that is broken, and options instead of keywords."""
+    message = files.one_line(error)
+    if isinstance(error, pl.exceptions.PolarsError | OSError):
+        call = getattr(arguments, "checked", arguments)  # of a configuration file
+        broken = files.broken_file(_paths(call)) if "runs" in call else None
+        return broken or message
+    *_, (raised_in, _) = traceback.walk_tb(error.__traceback__)
+    own = str(raised_in.f_globals["__name__"]).startswith("rankframe._command")
+    return message if own else _in_options(message)  # an error of the command has its own words
+
+
+#: A value that the caller wrote, with a keyword in it; it may be cut off.
+_QUOTED = re.compile(r"""(?<![\w=(\[{])(['"])(?:(?!\1)[^\\]|\\.)*=(?:(?!\1)[^\\]|\\.)*(?:\1|$)""")
+
+
 def _in_options(message: str) -> str:
-    """Name options where a message for Python names keywords and calls."""
+    """Name options where a message for Python names keywords and calls, but not in quotes."""
     advice, offending, row = message.partition("Offending row:")
+    quoted = [match[0] for match in _QUOTED.finditer(advice)]
+    advice = _QUOTED.sub("\0", advice)
     for pattern, instead in _ADVICE:
         advice = re.sub(pattern, instead, advice)
-    return _KEYWORD.sub(_option, advice) + offending + row
+    first, *rest = _KEYWORD.sub(_option, advice).split("\0")
+    advice = first + "".join(f"{text}{after}" for text, after in zip(quoted, rest, strict=False))
+    return advice + offending + row
 
 
 def _option(keyword: re.Match[str]) -> str:
@@ -262,7 +283,7 @@ def _check_rows(arguments: argparse.Namespace) -> None:
         msg = "-q includes the rows of --per-user: pass one of the two"
         raise ValueError(msg)
     if arguments.form == "trec" and (len(arguments.runs) > 1 or arguments.by):
-        msg = "--print trec has columns only for measure, user and value: pass one run, and no by="
+        msg = "--print trec has columns only for measure, user and value: pass one run, and no --by"
         raise ValueError(msg)
     if arguments.form == "trec" and (arguments.out or arguments.json):
         msg = "--print trec is text: leave out --out and --json"
@@ -649,6 +670,10 @@ def _check_out(arguments: argparse.Namespace, names: Mapping[str, str] = _OUTPUT
     if out is inputs.STDOUT and arguments.json:
         msg = "--json and --out - both print: pass one of the two, or --out a file"
         raise ValueError(msg)
+    is_csv = out is inputs.STDOUT or (out is not None and out.suffix.lower() == ".csv")
+    if getattr(arguments, "spreadsheet", False) and not is_csv:
+        msg = "--spreadsheet is for CSV: pass --out with a .csv file, or with -"
+        raise ValueError(msg)
     if out is not None and out is not inputs.STDOUT:
         _check_output(
             names["out"], out, getattr(arguments, "outputs", text_tables.OUTPUTS), arguments
@@ -715,10 +740,11 @@ def _delivered(
     """Write the result, or print it for a program, if requested; return whether it was."""
     if conventions is not None:
         result = result.with_columns(conventions.alias(provenance.COLUMN))
+    written = text_tables.for_spreadsheets(result) if arguments.spreadsheet else result
     if arguments.out is inputs.STDOUT:
-        text_tables.print_data(result.write_csv())
+        text_tables.print_data(written.write_csv())
     elif arguments.out is not None:
-        text_tables.write(result, arguments.out)
+        text_tables.write(written, arguments.out)
     if arguments.json:
         text_tables.print_json(result)
     return arguments.json or arguments.out is not None
@@ -767,7 +793,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry:
         text_tables.print_text("".join(shlex.join(["rankframe", *line]) + "\n" for line in lines))
         return 0
-    first = options.parser_of(_COMMANDS).parse_args(lines[0])
+    first = arguments.checked = options.parser_of(_COMMANDS).parse_args(lines[0])
     if "truth" in first or "files" in first:
         _check_tables(first)
     code = 0

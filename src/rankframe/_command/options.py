@@ -558,6 +558,10 @@ def _add_output(ask: argparse.ArgumentParser) -> _Group:
         {
             "--json": (None, "print JSON, a list of rows; with --out, write the file as well"),
             "--wide": (None, "print all columns (default: those that fit)"),
+            "--spreadsheet": (
+                None,
+                "in CSV, put ' before text that a spreadsheet would run as a formula",
+            ),
         },
     )
     return group

@@ -1,9 +1,11 @@
 """Write results for the command: tables that fit the terminal, JSON, or files."""
 
 import contextlib
+import io
 import json
 import os
 import re
+import secrets
 import shutil
 import sys
 import textwrap
@@ -16,6 +18,7 @@ import polars as pl
 from rankframe._report import results, tabular
 from rankframe.plot import _colors
 
+_FORMULA = r"[=+\-@\t\r]"
 OUTPUTS = (".csv", ".parquet", ".json")
 _WIDTH = 80  # if the output is not a terminal
 _NARROWEST = 8  # least width of a cut column of names
@@ -26,13 +29,22 @@ _P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse", "p")
 
 def write(result: pl.DataFrame, out: Path) -> None:
     """Write a result to a file by its suffix."""
+    content = io.BytesIO()
+    if out.suffix.lower() == ".csv":
+        result.write_csv(content)
+    elif out.suffix.lower() == ".parquet":
+        result.write_parquet(content)
+    else:
+        result.write_json(content)
     with replaced(out) as path:
-        if out.suffix.lower() == ".csv":
-            result.write_csv(path)
-        elif out.suffix.lower() == ".parquet":
-            result.write_parquet(path)
-        else:
-            result.write_json(path)
+        path.write_bytes(content.getvalue())  # Polars, with a pipe, may wait forever
+
+
+def for_spreadsheets(result: pl.DataFrame) -> pl.DataFrame:
+    """Put ' before text, also names of columns, that a spreadsheet would run as a formula."""
+    texts = result.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+    plain = pl.col(pl.String).str.replace(f"^({_FORMULA})", "'$1")
+    return texts.with_columns(plain).rename(lambda name: re.sub(f"^({_FORMULA})", r"'\1", name))
 
 
 @contextlib.contextmanager
@@ -42,9 +54,12 @@ def replaced(out: Path) -> Generator[Path]:
         yield out
         return
     real = out.resolve()
-    beside = real.with_name(f".{real.stem}.{os.getpid()}{real.suffix}")
+    beside = real.with_name(f".{real.stem}.{secrets.token_hex(8)}{real.suffix}")
+    beside.touch(exist_ok=False)  # a link that waits under this name is not followed
     try:
         yield beside
+        with beside.open("r+b") as file:
+            os.fsync(file.fileno())  # the rows are on the disk before the name is
         if real.exists():
             shutil.copymode(real, beside)
         beside.replace(real)

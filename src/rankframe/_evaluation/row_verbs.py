@@ -291,9 +291,9 @@ def check(
     Raises
     ------
     RankingDataError
-        At the first broken rule. Rules of the run come first, then those of the truth, then those
-        of both: they share a user, also in the same group, in each group of ``by`` that the run
-        has, and an item. Then follow those of ``items``, which must have
+        At the first broken rule. Rules of the run come first, then those of the truth, of which a
+        grade is > 0, then those of both: they share a user, also in the same group, in each group
+        of ``by`` that the run has, and an item. Then follow those of ``items``, which must have
         every item of the run, of ``history``, which must have no duplicates, of ``other`` and of
         ``exclude``.
 
@@ -328,6 +328,7 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
     def raise_broken() -> None:
         rules.raise_first_broken(both)
         if tables.truth is not None:
+            rules.raise_if_none_relevant(tables.truth)
             rules.raise_if_a_group_is_apart(tables.run, tables.truth)
             rules.raise_if_no_item_meets(tables.run, tables.truth)
         if tables.beside:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Mapping
 from math import isfinite, nan
@@ -17,6 +18,7 @@ from rankframe.errors import RankingDataError
 #: The field of the queries, and those of the ids of a query and of a document.
 _SHAPES = {"requests": ("id", "_id"), "judgmentRatings": ("query", "docId")}
 _MOST_WHOLE = 1 << 53
+_PIECE, MOST_UNPACKED = 1 << 22, 1 << 28
 IN_WORDS = (
     "judgments are a list of rows, [{'user': …, 'item': …, 'relevance': …}], a request of "
     "Elasticsearch's _rank_eval, {'requests': [{'id': …, 'ratings': [{'_id': …, 'rating': …}]}]}, "
@@ -34,7 +36,7 @@ def read_judgments(path: str | Path) -> pl.DataFrame:
     path
         A file with a list of rows (user, item, relevance, under any of their common names), a
         request of Elasticsearch's ``_rank_eval``, or ``judgmentRatings`` of OpenSearch; perhaps
-        compressed with gzip.
+        compressed with gzip, of at most 256 MB when unpacked.
 
     Returns
     -------
@@ -144,10 +146,33 @@ def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
     return table.select(*own, *graded, pl.exclude(*names.values(), grade, "relevance"))
 
 
+class TooLargeError(ValueError):
+    """What gzip has packed is larger than what is read."""
+
+
+def unpacked(content: bytes) -> bytes:
+    """Unpack what gzip has packed piece by piece, up to a size: few bytes may hold many."""
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    whole = bytearray()
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        while piece := file.read(_PIECE):
+            whole += piece
+            if len(whole) > MOST_UNPACKED:
+                msg = (
+                    f"unpacked, it has more than {MOST_UNPACKED >> 20} MB: unpack it first, or "
+                    "save it as Parquet"
+                )
+                raise TooLargeError(msg)
+    return bytes(whole)
+
+
 def _parsed(name: str, content: bytes) -> Any:
-    content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     try:
-        return json.loads(content)
+        return json.loads(unpacked(content))
+    except TooLargeError as error:
+        msg = f"{name}: {error}"
+        raise ValueError(msg) from None
     except RecursionError:
         msg = f"{name}: it is nested too deeply: {IN_WORDS}"
         raise RankingDataError(msg) from None

@@ -58,6 +58,10 @@ _FIT_IN_64_BITS = frozenset(
 )
 
 
+_FIT_IN_32_BITS = _FIT_IN_64_BITS - {pl.Int64()}
+_MOST_RANK = 1 << 53  # a float holds every integer up to it
+
+
 class Rule(NamedTuple):
     """A rule: ``text`` is what errors say, ``broken`` is true on the rows that break it."""
 
@@ -129,6 +133,9 @@ def _rank_rules(table: Table) -> Iterator[Rule]:
     if table.schema[table.rank] in _FIT_IN_64_BITS:  # saves three passes
         broken = value < 1
     yield Rule(table.name, table.rank, NO_RANK, broken)
+    if table.schema[table.rank] not in _FIT_IN_32_BITS:
+        text = "a rank above 2^53: number the places of each list from 1"
+        yield Rule(table.name, table.rank, text, value > _MOST_RANK)
     if table.tied:
         value, size = pl.col("tied"), as_rank("tied")
         broken = size.is_null() | (size != value) | (size < 1)
@@ -500,6 +507,20 @@ def _is_relevant(table: Table) -> pl.Expr:
         return pl.lit(value=True)
     grade = pl.col(table.relevance)
     return grade if table.schema[table.relevance] == pl.Boolean else grade > 0
+
+
+def raise_if_none_relevant(truth: Table) -> None:
+    """Raise if no grade of the truth is greater than 0, so no user has a relevant item."""
+    if truth.relevance is None:
+        return
+    best = pl.col(truth.relevance).cast(pl.Float64).max()
+    greatest = truth.frame.select(best).collect().item()
+    if greatest is not None and not greatest > 0:
+        msg = (
+            f"truth, column {truth.relevance!r}: no grade is > 0 (the greatest is {greatest:g}), "
+            "so nothing is relevant: see that the judgments are complete"
+        )
+        raise RankingDataError(msg)
 
 
 def raise_if_no_item_meets(run: Table, truth: Table) -> None:
