@@ -539,3 +539,36 @@ def test_problems_come_first(lazy):
     assert is_problem.to_list() == sorted(is_problem, reverse=True)
     rest = found.filter(~is_problem)
     assert rest["table"].unique(maintain_order=True).to_list() == ["run", "truth", "both"]
+
+
+@pytest.mark.parametrize("placing", ["rank", "score"])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_relevant_items_that_are_known_from_the_lists_alone_are_counted(placing, lazy):
+    place = [2.0, 1.0, 1.0] if placing == "score" else [1, 2, 1]
+    judged = pl.DataFrame(
+        {
+            "model": ["A", "A", "B"],
+            "user": [1, 1, 1],
+            "item": ["a", "b", "a"],
+            placing: place,
+            "relevance": [1.0, 0.0, 2.0],
+        }
+    )
+    missed = judged.head(1).with_columns(
+        pl.lit("c").alias("item"), pl.lit(None).cast(judged[placing].dtype).alias(placing)
+    )
+    what = "relevant_only_from_lists"
+
+    def found(table):
+        got = rf.health(table.lazy() if lazy else table)
+        got = got.collect() if lazy else got
+        return got.filter(what=what).select("model", "count", "share").rows()
+
+    assert found(judged) == [("A", 1, 1.0), ("B", 1, 1.0)]
+    # one judged row without a rank, in any group, and relevant or not
+    for grade in (1.0, 0.0):
+        table = pl.concat([judged, missed.with_columns(relevance=pl.lit(grade))])
+        assert found(table) == [("A", 0, 0.0), ("B", 0, 0.0)]
+    # an unjudged row without a rank is no evidence
+    table = pl.concat([judged, missed.with_columns(relevance=pl.lit(None, pl.Float64))])
+    assert found(table) == [("A", 1, 1.0), ("B", 1, 1.0)]

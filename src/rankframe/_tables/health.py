@@ -104,7 +104,9 @@ def health(
     skipped) and ``ties_at_the_cut`` (scores or ranks do not determine the first k items).
 
     *Judged table.* The same counts, of its rows with a rank as table "run", and of its judgments as
-    table "truth". Of all rows: ``duplicates`` and ``neither_rank_nor_relevance``.
+    table "truth". Of all rows: ``duplicates``, ``neither_rank_nor_relevance`` and, if no judged row
+    of the whole table lacks a rank, ``relevant_only_from_lists`` (rows of grade > 0, share of
+    these: no relevant item is known beyond the lists, so that recall is too high).
 
     *Truth.* Sizes: ``rows``, ``users``, ``items``, ``grades`` (distinct ones). Of the rows:
     ``null_users``, ``null_items``, ``null_relevances``, ``nonfinite_relevances`` (NaN or infinite),

@@ -142,21 +142,37 @@ def _of_judged(part: Part) -> Iterator[Section]:
             broken &= _item.is_not_null()
         neither = _of_rows("neither_rank_nor_relevance", broken, part)
         yield Section("judged table", part.rows, part.groups, [neither])
+        yield _beyond_lists(part)
     if part.has(*health_tables.IDS):
         rows = part.rows_with(*health_tables.IDS)
         lists = rows.group_by(part.keys).agg(*_repeated(part), rows=_all)
         yield Section("judged table", lists, part.groups, [_duplicates(part, rows)])
 
 
+def _beyond_lists(part: Part) -> Section:
+    """Count relevant rows of a table of which no judged row lacks a rank: recall knows no more."""
+    floats = part.types["relevance"].is_float()
+    grade = _relevance.fill_nan(None) if floats else _relevance
+    missed = (grade.is_not_null() & ~_is_placed(part)).any()
+    relevant = (grade > 0).fill_null(value=False)
+    rows = part.rows.with_columns(missed=missed)
+    known = _of_rows("relevant_only_from_lists", relevant & ~pl.col("missed"), part, rows)
+    return Section("judged table", rows, part.groups, [known._replace(of=relevant.sum())])
+
+
+def _is_placed(part: Part) -> pl.Expr:
+    """Whether a row has a rank or, in a table without ranks, a score."""
+    if part.has("given"):
+        return _given.is_not_null()
+    return (_score.fill_nan(None) if part.types["score"].is_float() else _score).is_not_null()
+
+
 def _split(part: Part) -> tuple[Part, Part]:
     """Split a judged table into its lists and its judgments."""
-    placing = [name for name in ("given", "score") if part.has(name)]
     of_truth = {role: name for role, name in part.names.items() if role not in ("given", "score")}
     rows = part.rows
-    if placing:
-        value = pl.col(placing[0])
-        floats = placing == ["score"] and part.types["score"].is_float()
-        rows = rows.filter((value.fill_nan(None) if floats else value).is_not_null())
+    if part.has("given") or part.has("score"):
+        rows = rows.filter(_is_placed(part))
     run_names = {role: name for role, name in part.names.items() if role != "relevance"}
     truth = part._replace(rows=part.rows.filter(_relevance.is_not_null()), names=of_truth)
     return part._replace(rows=rows, names=run_names), truth
