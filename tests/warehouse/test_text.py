@@ -534,3 +534,28 @@ def test_a_run_that_is_said_to_have_systems_has_a_row_for_each():
         for by in ({}, {"by": "model"})
     ]
     assert both[0].split("SELECT", 1)[1] == both[1].split("SELECT", 1)[1]
+
+
+@pytest.mark.parametrize("function", [rf.sql, rf.sql_check])
+def test_a_judged_table_is_named_twice(function):
+    judged = pl.DataFrame(
+        {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "rank": [1, 2, 1], "grade": [0, 1, 0]}
+    )
+    schema = {"run": judged}
+    cure = r"name it twice, as in run='judged', truth='judged', .*users='judged', undefined=0\.0"
+    with pytest.raises(ValueError, match=rf"^truth=None: SQL reads .*{cure}"):
+        function("hit@3", run="judged", truth=None)
+    with pytest.raises(ValueError, match=rf"^schema\['run'\], column 'grade': .*{cure}"):
+        function("hit@3", run="judged", truth="judged", schema=schema, relevance="grade")
+
+
+def test_the_cure_for_a_judged_table_gives_the_values_of_evaluate():
+    judged = pl.DataFrame(
+        {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "rank": [1, 2, 1], "grade": [0, 1, 0]}
+    )
+    names = {"run": "judged", "truth": "judged", "relevance": "grade"}
+    assert duckdb.sql(rf.sql("hit@3", **names)).pl().rows() == [(1, 1.0)]
+    text = rf.sql("hit@3", **names, users="judged", undefined=0.0)
+    with pytest.warns(rf.RankingWarning, match="1 of 2 users have|1 of 2 users has"):
+        own = judged.rank.evaluate("hit@3", relevance="grade")
+    assert duckdb.sql(text).pl().rows() == own.rows() == [(2, 0.5)]

@@ -134,9 +134,7 @@ def sql(
     GROUP BY "model"
     """
     untranslated.refuse_options(columns)
-    named = {"run": run} | {
-        n: p for n, p in (("truth", truth), ("exclude", exclude)) if p is not None
-    }
+    named = {"run": run, "truth": truth} | ({} if exclude is None else {"exclude": exclude})
     tables.check_paths(named)
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}

@@ -26,6 +26,12 @@ TableName: TypeAlias = str | tuple[str, ...]
 #: The columns of a table: a frame, a schema, or a type by name.
 TableSchema: TypeAlias = "Frame | pl.Schema | Mapping[str, Any]"
 
+_JUDGED = (
+    "SQL reads the lists and the judgments as two tables: for a judged table, name it twice, as in "
+    "run='judged', truth='judged', and leave relevance out of schema['run']; users with a relevant "
+    "item count then, and with users='judged', undefined=0.0 every user with a row"
+)
+
 
 def empty_frames(
     schema: Mapping[str, TableSchema] | None,
@@ -51,8 +57,12 @@ def empty_frames(
         {name: types.get(name, pl.String()) for name in names}
         for names in ((role.get("user", "user"), role.get("item", "item")), by)
     )
+    grade_name = role.get("relevance", "relevance")
+    if "run" in frames and grade_name in frames["run"].collect_schema():
+        msg = f"schema['run'], column {grade_name!r}: a relevance in a run: {_JUDGED}"
+        raise ValueError(msg)
     number = {role["score"]: pl.Float64()} if "score" in role else {role.get("rank", "rank"): rank}
-    grade = {role.get("relevance", "relevance"): pl.Float64()}
+    grade = {grade_name: pl.Float64()}
     default = {"run": groups | ids | number, "truth": ids | grade, "exclude": ids}
     return {name: frames[name] if name in frames else _empty(default[name]) for name in named}
 
@@ -60,6 +70,8 @@ def empty_frames(
 def check_paths(paths: Mapping[str, object]) -> None:
     """Check that tables are named by a text or by texts."""
     for name, path in paths.items():
+        if name == "truth" and path is None:
+            raise ValueError(f"{name}=None: {_JUDGED}")
         parts = cast("Sequence[object]", path) if isinstance(path, tuple | list) else (path,)
         if not parts or not all(isinstance(part, str) for part in parts):
             of = adapters.kind(cast("Any", path)) if parts else "an empty tuple"
