@@ -37,11 +37,14 @@ AGAIN = (
     "run, column 'item': duplicate (user, item): name a column of models, folds or days in by=; "
     "otherwise keep the best: run.sort('rank', nulls_last=True)"
     ".unique(['user', 'item'], keep='first', maintain_order=True)"
-    ".rank.with_rank(close_gaps=True), or sort_values and "
-    "drop_duplicates in pandas, and .ranking.with_rank. "
+    ".rank.with_rank(close_gaps=True), or sort_values, "
+    "drop_duplicates and .ranking.with_rank in pandas. "
 )
 
 Expected = list[float | None] | str
+
+
+NOTHING_MET = "with a warning that no item of the run is in the truth"
 
 
 class Case(NamedTuple):
@@ -94,7 +97,7 @@ def cases() -> dict[str, list[Case]]:
             Case("an empty run", RUN.clear(), TRUTH, "run: it is empty"),
             Case("an empty truth", RUN, TRUTH.clear(), "truth: it is empty"),
             Case("one row, a hit", RUN[3:4], TRUTH[2:3], [0.5, 1, 1, 1, 1]),
-            Case("one row, a miss", RUN[4:5], TRUTH[2:3], [0, 0, 0, 0, 0]),
+            Case("one row, a miss", RUN[4:5], TRUTH[2:3], [0, 0, 0, 0, 0], remark=NOTHING_MET),
             Case(
                 "no common user",
                 RUN.with_columns(pl.col("user") + 100),
@@ -107,6 +110,7 @@ def cases() -> dict[str, list[Case]]:
                 RUN.with_columns(pl.col("item") + 100),
                 TRUTH,
                 [0, 0, 0, 0, 0],
+                remark=NOTHING_MET,
             ),
             Case("a user of the run who is not in the truth", with_user_9(), TRUTH, PLAIN),
             Case(
@@ -393,7 +397,7 @@ def cases() -> dict[str, list[Case]]:
                 f"{AGAIN}Offending row: user=1, item=9, score=0.9".replace(
                     "'rank', ", "'score', descending=True, "
                 )
-                .replace(", and .ranking.with_rank", "")
+                .replace(", drop_duplicates and .ranking.with_rank", " and drop_duplicates")
                 .replace(".rank.with_rank(close_gaps=True)", ""),
             ),
         ],
@@ -1143,14 +1147,6 @@ def doors() -> list[Refusal]:
             "a lazy judged table without items",
             lambda: rf.evaluate(judged.lazy(), "rr"),
             "judged table: no column 'item' for item; it has 'qid', 'score', 'label'; name it with item=; a lazy table needs it, and a DataFrame with a score and a grade does not",
-        ),
-        Refusal(
-            "a judged table without items, two models without by=",
-            lambda: rf.evaluate(
-                pl.concat([judged.with_columns(model=pl.lit(name)) for name in ("old", "new")]),
-                "rr",
-            ),
-            "judged table, column 'model': 'old' and 'new' would be one system, since rows without items are no duplicates: pass by='model', or drop it",
         ),
         Refusal(
             "a judged table without items, exclude=",

@@ -81,7 +81,7 @@ def test_a_dropped_pandas_frame_is_freed_at_once(without_gc):
 def test_a_judged_plan_does_not_keep_itself(without_gc):
     run = pl.LazyFrame(TABLE).drop("relevance")
     judged = run.rank.judge(pl.DataFrame({"user": [1], "item": [2]}))
-    kept = judged.rank.evaluate("ap")
+    kept = judged.rank.evaluate("ap", users="truth")
     reference = weakref.ref(judged)
     del judged
     assert reference() is None
@@ -89,7 +89,7 @@ def test_a_judged_plan_does_not_keep_itself(without_gc):
 
 
 def ap(frame):
-    return frame.rank.evaluate("ap")["ap"].item()
+    return frame.rank.evaluate("ap", users="truth")["ap"].item()
 
 
 def test_changes_in_place_are_seen():

@@ -1,6 +1,7 @@
 """Odd input: the value or the message, the same on every engine and in pandas."""
 
 import re
+from contextlib import nullcontext
 
 import odd_input
 import polars as pl
@@ -55,7 +56,9 @@ def test_odd_input(case, kind):
     expected = case.gives
     if kind == "pandas" and case.in_pandas is not None:
         expected = case.in_pandas
-    assert_gives(expected, lambda: means(run, truth, case.metrics, case.options, kind))
+    said = pytest.warns(rf.RankingWarning, match="no item of the run is in the truth")
+    with said if case.remark == odd_input.NOTHING_MET else nullcontext():
+        assert_gives(expected, lambda: means(run, truth, case.metrics, case.options, kind))
 
 
 @pytest.mark.parametrize("case", odd_input.pandas_cases(), ids=lambda case: case.name)

@@ -44,8 +44,8 @@ AGAIN = (
     "column 'item': duplicate (user, item): name a column of models, folds or days in by=; "
     "otherwise keep the best: {}.sort('rank', nulls_last=True)"
     ".unique(['user', 'item'], keep='first', maintain_order=True)"
-    ".rank.with_rank(close_gaps=True), or sort_values and "
-    "drop_duplicates in pandas, and .ranking.with_rank."
+    ".rank.with_rank(close_gaps=True), or sort_values, "
+    "drop_duplicates and .ranking.with_rank in pandas."
 )
 EVENTS = (
     "truth, column 'item': duplicate (user, item): if items have several events, such as click "
@@ -211,8 +211,8 @@ CASES = {
         "run, column 'item': duplicate (model, user, item): name a column of folds or days in "
         "by= after 'model'; otherwise keep the best: run.sort('rank', nulls_last=True)"
         ".unique(['model', 'user', 'item'], keep='first', maintain_order=True)"
-        ".rank.with_rank(by=['model'], close_gaps=True), or sort_values and "
-        "drop_duplicates in pandas, and .ranking.with_rank. "
+        ".rank.with_rank(by=['model'], close_gaps=True), or sort_values, "
+        "drop_duplicates and .ranking.with_rank in pandas. "
         "Offending row: model='a', user=1, item=2, rank=2",
         "always",
     ),
@@ -252,7 +252,7 @@ CASES = {
         f"run, {AGAIN.format('run')} Offending row: user=1, item=3, score=0.7".replace(
             "'rank', ", "'score', descending=True, "
         )
-        .replace(", and .ranking.with_rank", "")
+        .replace(", drop_duplicates and .ranking.with_rank", " and drop_duplicates")
         .replace(".rank.with_rank(close_gaps=True)", ""),
         "always",
     ),

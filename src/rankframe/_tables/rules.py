@@ -205,8 +205,9 @@ def _cure_of_duplicates(table: Table) -> str:
     best = f"{table.rank!r}" if table.rank is not None else f"{table.score!r}, descending=True"
     cure = (
         f"keep the best: {name}.sort({best}, nulls_last=True)"
-        f".unique({table.row}, keep='first', maintain_order=True){_closing(table)}, or sort_values "
-        f"and drop_duplicates in pandas{', and .ranking.with_rank' * (table.rank is not None)}"
+        f".unique({table.row}, keep='first', maintain_order=True){_closing(table)}, or sort_values"
+        f"{', drop_duplicates and .ranking.with_rank' if table.rank else ' and drop_duplicates'} "
+        "in pandas"
     )
     return f"{_of_several(table)}{cure}"
 
