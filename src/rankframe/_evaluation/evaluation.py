@@ -390,7 +390,7 @@ def _result(
         lambda frames: plan(question.of(frames["run"], frames.get("truth"))),
         grouped=bool(question.by),
     )
-    return cast("FrameT", result)
+    return cast("FrameT", adapters.with_names_as_text(result, like))
 
 
 def _user_rows(question: Question) -> pl.LazyFrame:

@@ -27,6 +27,7 @@ _FEW_LEVELS = 8  # an error shows all levels of a smaller Enum
 _READ_OTHERWISE = {"polars", "pandas", "pyspark"}
 
 VerbT = TypeVar("VerbT", bound=Callable[..., Any])
+PolarsT = TypeVar("PolarsT", pl.DataFrame, pl.LazyFrame)
 
 
 def takes_any_frame(verb: VerbT) -> VerbT:
@@ -140,6 +141,7 @@ def to_caller_type(
     ``beside`` has the other frames of the call. If the rows are the caller's and the result only
     adds ``new_columns``, a pandas frame keeps its index and the types of its columns.
     """
+    result = with_names_as_text(result, like)
     if isinstance(like, pl.LazyFrame):
         return cast("FrameT", result)
     ordered = result.sort(sort, nulls_last=True) if sort else result
@@ -151,6 +153,50 @@ def to_caller_type(
     kept = like[[name for name in like.columns if str(name) in frame.columns]]
     new = {name: frame[name].to_pandas().to_numpy() for name in new_columns}
     return cast("FrameT", kept.assign(**new))
+
+
+def note_order(stacked: Frame, column: str, names: Sequence[str]) -> None:
+    """Note on a table of several runs the order of their names, which ``column`` has."""
+    order = (column, tuple(names))
+    if isinstance(stacked, pl.DataFrame | pl.LazyFrame):
+        stacked._rankframe_order = order  # type: ignore[union-attr]  # pyright: ignore
+    else:
+        stacked.attrs["rankframe_order"] = order
+
+
+def order_of(frame: Frame) -> tuple[str, pl.Enum] | None:
+    """Return the column of the names of runs, if their order was noted, and its type inside."""
+    if isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        order = getattr(frame, "_rankframe_order", None)
+    else:
+        order = getattr(frame, "attrs", {}).get("rankframe_order")
+    return None if order is None else (order[0], pl.Enum(order[1]))
+
+
+def in_order(frame: PolarsT, column: str, dtype: pl.Enum) -> PolarsT:
+    """Let a column of names have their order; leave it as text if other names came in."""
+    try:
+        return frame.with_columns(pl.col(column).cast(dtype))
+    except pl.exceptions.PolarsError:
+        return frame
+
+
+def with_names_as_text(result: FrameT, like: Frame) -> FrameT:
+    """Turn the names of runs into text, as in the caller's table; inside, their type has an order.
+
+    They are in columns of the result's own, such as ``baseline``, too.
+    """
+    order = order_of(like)
+    if order is None or not isinstance(result, pl.DataFrame | pl.LazyFrame):
+        return result
+    column, dtype = order
+    others = {*column_names(like, "run")} - {column}
+    names = [
+        name
+        for name, own in result.collect_schema().items()
+        if own == dtype and name not in others
+    ]
+    return result.with_columns(pl.col(names).cast(pl.String)) if names else result
 
 
 def collected(
@@ -243,6 +289,8 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
                 msg = f"{table}, column {label!r}: its values have no common polars type ({why})"
                 raise RankingDataError(msg) from None
         raise
+    if (order := order_of(frame)) is not None and order[0] in converted.columns:
+        converted = in_order(converted, *order)
     # pandas has no type for "no value at all", and calls it object or float
     untyped = [name for name in labels if source[name].dtype == object or frame.empty]
     return converted.with_columns(

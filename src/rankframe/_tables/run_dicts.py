@@ -62,7 +62,10 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     >>> rf.from_runs({"pop": pop, "knn": knn}).rows()
     [('pop', 1, 'a', 1), ('pop', 2, 'a', 1), ('knn', 1, 'b', 1), ('knn', 2, 'a', 1)]
     """
-    return _stacked(runs, by, whole=True)
+    stacked = _stacked(runs, by, whole=True)
+    text = adapters.with_names_as_text(stacked, stacked)
+    adapters.note_order(text, by, [*runs])
+    return text
 
 
 def _stacked(runs: Mapping[str, FrameT], by: str = MODEL, *, whole: bool) -> FrameT:
@@ -79,16 +82,21 @@ def _stacked(runs: Mapping[str, FrameT], by: str = MODEL, *, whole: bool) -> Fra
             raise TypeError(msg)
     types = common_types_of_runs({n: frame.collect_schema() for n, frame in opened.items()}, by)
     columns = [pl.col(name).cast(dtype) for name, dtype in types.items()]
+    # text in parts, which name the type, and in pandas, which would lose the order of categories
+    is_polars = isinstance(runs[first], pl.DataFrame | pl.LazyFrame)
+    names = pl.Enum([*runs]) if whole and is_polars else pl.String()
     frames = [
-        frame.with_columns(pl.lit(name).alias(by)).select(by, *columns)
+        frame.with_columns(pl.lit(name, names).alias(by)).select(by, *columns)
         for name, frame in opened.items()
     ]
     stacked = pl.concat([frame.lazy() for frame in frames])
-    if not whole:
-        return adapters.to_caller_type(stacked, like=runs[first])
-    flags = [guards.flag(frame.lazy(), pl.len() == 0) for frame in opened.values()]
-    checked = guards.guarded(stacked, flags, partial(_raise_if_empty, opened))
-    return adapters.to_caller_type(checked, like=runs[first])
+    if whole:
+        flags = [guards.flag(frame.lazy(), pl.len() == 0) for frame in opened.values()]
+        stacked = guards.guarded(stacked, flags, partial(_raise_if_empty, opened))
+    table = adapters.to_caller_type(stacked, like=runs[first])
+    if whole:
+        adapters.note_order(table, by, [*runs])
+    return table
 
 
 def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
@@ -116,13 +124,24 @@ def as_frame(
     if not isinstance(frame, Mapping):
         is_frame = hasattr(frame, "collect_schema") or hasattr(frame, "columns")
         names = adapters.column_names(frame, "run") if is_frame else ()  # else it is refused later
-        return frame, cast("ByT", with_model(by)) if has_model(names, columns or {}) else by
+        groups = cast("ByT", with_model(by)) if has_model(names, columns or {}) else by
+        return _in_order(frame), groups
     return _stacked(frame, whole=whole), cast("ByT", with_model(by))
 
 
 def has_model(names: Collection[str], columns: Mapping[str, object]) -> bool:
     """Return whether a table names its systems: it has a column model, which plays no role."""
     return MODEL in names and all(columns.get(role) != MODEL for role in keywords.ROLES)
+
+
+def _in_order(frame: FrameT) -> FrameT:
+    """Let the names of runs that ``from_runs`` stacked have their order."""
+    order = adapters.order_of(frame)
+    if order is None or not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        return frame
+    ordered = adapters.in_order(frame, *order)
+    adapters.note_order(ordered, order[0], [*order[1].categories])
+    return cast("FrameT", ordered)
 
 
 def with_model(by: str | Sequence[str] | None) -> list[str]:
