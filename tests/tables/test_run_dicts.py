@@ -11,6 +11,7 @@ KNN = pl.DataFrame({"user": [1, 1, 2, 3], "item": ["b", "c", "b", "c"], "rank": 
 TRUTH = pl.DataFrame({"user": [1, 2, 3, 3], "item": ["b", "a", "c", "a"]})
 RUNS = {"pop": POP, "knn": KNN}
 STACKED = pl.concat([POP.with_columns(model=pl.lit("pop")), KNN.with_columns(model=pl.lit("knn"))])
+ORDERED = STACKED.with_columns(pl.col("model").cast(pl.Enum([*RUNS])))
 ITEMS = pl.DataFrame({"item": [*"abc"], "genre": ["x", "y", "x"]})
 
 #: Each verb on a frame with the column ``model``; ``by`` is added where it is not there.
@@ -74,11 +75,38 @@ def test_rows_stay_in_order_and_the_name_comes_first(kind):
 def test_a_verb_takes_a_dict_as_the_table_of_its_runs(verb, kind):
     runs = {name: given(run, kind) for name, run in RUNS.items()}
     call = VERBS[verb]
-    stacked = given(STACKED.select("model", pl.exclude("model")), kind)
-    got, expected, named = call(runs), call(stacked, by="model"), call(stacked)
+    text = given(STACKED.select("model", pl.exclude("model")), kind)
+    ordered = given(ORDERED.select("model", pl.exclude("model")), "lazy" if kind == "lazy" else "")
+    got, expected, named = call(runs), call(text, by="model"), call(text)
     assert type(got) is type(runs["pop"])
-    assert_frame_equal(eager(got), eager(expected), check_row_order=kind == "eager")
     assert_frame_equal(eager(named), eager(expected), check_row_order=kind == "eager")
+    in_order = eager(call(ordered)).with_columns(pl.selectors.enum().cast(pl.String))
+    # two calls, of which the second has a table of text
+    has_order = kind != "lazy" and verb != "relevant"
+    assert_frame_equal(eager(got), in_order, check_row_order=has_order, check_dtypes=False)
+    assert eager(got).schema.get("model", pl.String) == pl.String
+    if verb != "check":  # of a dict, it returns what from_runs makes
+        again = call(rf.from_runs(runs))
+        assert_frame_equal(eager(again), eager(got), check_row_order=kind != "lazy")
+
+
+@KINDS
+def test_the_order_of_the_dict_decides_who_is_compared_with_whom(kind):
+    """The alphabet would compare the old system with the new one, and call it worse."""
+    truth = pl.DataFrame({"user": range(10), "item": "a"})
+    ranks = {"prod": [2, 3, 4, 2, 5, 4, 3, 2, 6, 1], "next": [1, 1, 2, 1, 2, 3, 1, 1, 2, 1]}
+    runs = {
+        name: given(pl.DataFrame({"user": range(10), "item": "a", "rank": places}), kind)
+        for name, places in ranks.items()
+    }
+    for frame in (runs, rf.from_runs(runs)):
+        means = eager(rf.evaluate(frame, "rr", truth=truth))
+        assert means["model"].to_list() == ["prod", "next"]
+        row = eager(rf.compare(frame, "rr", truth=truth)).row(0, named=True)
+        assert (row["model"], row["baseline"], row["verdict"]) == ("next", "prod", "better")
+        assert row["difference"] == pytest.approx(0.38, abs=0.005)
+    back = dict(reversed(runs.items()))
+    assert eager(rf.evaluate(back, "rr", truth=truth))["model"].to_list() == ["next", "prod"]
 
 
 def test_two_systems_are_not_one():
@@ -154,10 +182,13 @@ def test_by_gains_the_column(by):
 )
 def test_a_chart_takes_a_dict(chart):
     pytest.importorskip("altair")
-    expected = chart(STACKED).data
+    text = pl.selectors.enum().cast(pl.String)
+    expected = chart(ORDERED).data.with_columns(text)
     for runs in (RUNS, {name: run.lazy() for name, run in RUNS.items()}):
-        assert chart(runs).data.equals(expected)
-    assert chart(RUNS, by=()).data.equals(expected)  # the names of the runs are always a group
+        assert chart(runs).data.with_columns(text).equals(expected)
+    assert (
+        chart(RUNS, by=()).data.with_columns(text).equals(expected)
+    )  # the names of the runs are always a group
 
 
 def test_order_of_columns_and_widths_of_numbers_may_differ():

@@ -340,7 +340,7 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
         always = pl.LazyFrame({"suspect": [True], "surplus": [0]})
         return adapters.to_caller_type(guards.guarded(frame, [always], raise_broken), like=frame)
     raise_broken()
-    return frame
+    return adapters.with_names_as_text(frame, frame)
 
 
 def _raise_if_tied(tables: Tables) -> None:

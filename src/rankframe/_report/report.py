@@ -258,14 +258,13 @@ def report(
     )
     markup.check_report_packages()
     summaries.check_packages()
-    like = next(iter(frame.values())) if isinstance(frame, Mapping) else frame
     table, by = run_dicts.as_frame(frame, by, options)
     k = keywords.whole_number("k", k)
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
     if truth is None:
         names = adapters.column_names(table, "judged table")
         ready_values.check_lists("report", names, by or (), settings.columns)
-    table = readers.with_items(table, truth, by, options)
+    like, table = table, readers.with_items(table, truth, by, options)
     run, system = _with_system(table, truth, by, baseline)
     if not metrics:
         first, *others = facts.default_metrics(k)
@@ -362,7 +361,11 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         "health": numbers.health,
         "sources": numbers.sources,
     }
-    frames = {name: table for name, table in tables.items() if table is not None}
+    frames = {
+        name: adapters.with_names_as_text(table, like)
+        for name, table in tables.items()
+        if table is not None
+    }
     if isinstance(like, pl.LazyFrame):
         return {**frames}
     return {

@@ -189,7 +189,8 @@ def table(
     note = _line_below(result, tested, dependent, trial)
     keys = [*values.by[1:], *values.by[:1]]
     notes = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, keys)]
-    return ResultsTable(result, " ".join([note, *_sentence(missed), *notes]), digits)
+    shown = adapters.with_names_as_text(result, frame)
+    return ResultsTable(shown, " ".join([note, *_sentence(missed), *notes]), digits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

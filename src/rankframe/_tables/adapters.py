@@ -27,7 +27,7 @@ _FEW_LEVELS = 8  # an error shows all levels of a smaller Enum
 _READ_OTHERWISE = {"polars", "pandas", "pyspark"}
 
 VerbT = TypeVar("VerbT", bound=Callable[..., Any])
-PolarsT = TypeVar("PolarsT", pl.DataFrame, pl.LazyFrame)
+PolarsT = TypeVar("PolarsT", bound="pl.DataFrame | pl.LazyFrame")
 
 
 def takes_any_frame(verb: VerbT) -> VerbT:
@@ -141,10 +141,9 @@ def to_caller_type(
     ``beside`` has the other frames of the call. If the rows are the caller's and the result only
     adds ``new_columns``, a pandas frame keeps its index and the types of its columns.
     """
-    result = with_names_as_text(result, like)
     if isinstance(like, pl.LazyFrame):
-        return cast("FrameT", result)
-    ordered = result.sort(sort, nulls_last=True) if sort else result
+        return cast("FrameT", with_names_as_text(result, like))
+    ordered = with_names_as_text(result.sort(sort, nulls_last=True) if sort else result, like)
     frame = collected(ordered, _number_of_rows([like, *beside]))
     if not _is_pandas(like):
         return cast("FrameT", frame)
@@ -176,7 +175,7 @@ def order_of(frame: Frame) -> tuple[str, pl.Enum] | None:
 def in_order(frame: PolarsT, column: str, dtype: pl.Enum) -> PolarsT:
     """Let a column of names have their order; leave it as text if other names came in."""
     try:
-        return frame.with_columns(pl.col(column).cast(dtype))
+        return cast("PolarsT", frame.with_columns(pl.col(column).cast(dtype)))
     except pl.exceptions.PolarsError:
         return frame
 
@@ -192,11 +191,10 @@ def with_names_as_text(result: FrameT, like: Frame) -> FrameT:
     column, dtype = order
     others = {*column_names(like, "run")} - {column}
     names = [
-        name
-        for name, own in result.collect_schema().items()
-        if own == dtype and name not in others
+        name for name, own in result.collect_schema().items() if own == dtype and name not in others
     ]
-    return result.with_columns(pl.col(names).cast(pl.String)) if names else result
+    text = result.with_columns(pl.col(names).cast(pl.String)) if names else result
+    return cast("FrameT", text)
 
 
 def collected(
