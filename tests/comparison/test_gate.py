@@ -103,7 +103,7 @@ def test_all_users_who_lose_alike_are_an_interval():
     for undecided in ("pass", "fail"):
         margin = 0.2 * (undecided == "fail")
         frame = gate(runs, "hit@1", truth=TRUTH, baseline="old", margin=margin, undecided=undecided)
-        none, same = frame.select("ci_low", "ci_high", "passed", "why").rows()
+        same, none = frame.select("ci_low", "ci_high", "passed", "why").rows()
         assert none[:3] == (-1.0, -1.0, False)
         assert none[3].startswith("worse: ")
         if undecided == "pass":
@@ -646,8 +646,8 @@ def test_floors_and_margins_are_decided_in_one_call():
     assert got.select("metric", "model", "baseline", "at_least").rows() == [
         ("rr", "like", "old", None),
         ("rr", "worse", "old", None),
-        ("hit@1", "like", None, 0.2),
         ("hit@1", "old", None, 0.2),
+        ("hit@1", "like", None, 0.2),
         ("hit@1", "worse", None, 0.2),
     ]
     assert got.filter(model="worse")["passed"].to_list() == [False, False]
@@ -1029,7 +1029,7 @@ def test_a_system_that_did_not_come_fails_by_name(lazy):
         ("rr", False, None),
         ("hit@1", False, None),
     ]
-    assert absent["why"][0] == "no list of 'like': the systems are 'Like ', 'old', 'worse'"
+    assert absent["why"][0] == "no list of 'like': the systems are 'old', 'Like ', 'worse'"
     assert got.filter(pl.col("model") != "like")["passed"].all()
     with pytest.raises(TypeError, match="systems must be a list of names"):
         rf.gate(RUNS, "rr", truth=TRUTH, systems="old", at_least=0.1)

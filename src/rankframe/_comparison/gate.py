@@ -408,6 +408,8 @@ def decisions_of(
         return decided
     facts = _lists_of_systems(values)
     metrics = [*trial.rules, *(floor.metric for floor in floored)]
+    if presence.systems is not None and values.by and isinstance(schema[values.by[0]], pl.Enum):
+        schema[values.by[0]] = pl.String()  # a system that did not come is none of its names
     check = partial(_with_presence, values=values, presence=presence, metrics=metrics)
     return pl.concat([decided, facts], how="diagonal").map_batches(check, schema=schema | added)
 
@@ -472,10 +474,12 @@ def _with_presence(
         msg = "systems= without a column of systems: name it in by=, or pass a dict of runs"
         raise ValueError(msg)
     came = lists[by[0]]
+    if isinstance(came.dtype, pl.Enum):
+        came, table = came.cast(pl.String), table.with_columns(pl.col(by[0]).cast(pl.String))
     absent = [name for name in presence.systems if name not in came]
     if not absent:
         return table
-    names = ", ".join(repr(name) for name in came.drop_nulls().unique().sort())
+    names = ", ".join(repr(name) for name in lists[by[0]].drop_nulls().unique().sort())
     rows = [
         {
             by[0]: name,
