@@ -13,6 +13,7 @@ from math import inf
 from pathlib import Path
 
 import polars as pl
+import pytest
 import reference
 from every_metric import LABELS, RANGES, SPECIAL_MEANS
 from hypothesis import HealthCheck, given, seed, settings
@@ -21,6 +22,9 @@ from polars.testing.parametric import column, dataframes, dtypes
 
 import rankframe as rf
 import rankframe.pandas
+
+#: Drawn tables may have nothing in common, or no relevant item: warnings, which others test.
+pytestmark = pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 
 ROUNDS = int(os.environ.get("RANKFRAME_STATE_ROUNDS", 2 if os.environ.get("CI") else 0))
 SECONDS = float(os.environ.get("RANKFRAME_STATE_SECONDS", 5))

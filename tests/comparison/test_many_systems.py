@@ -525,7 +525,7 @@ def test_bad_calls_say_what_is_wrong():
             verb(judged([1.0, 2.0]), VALUE)
         name = verb.__name__
         with pytest.raises(ValueError, match=f"{name} needs the column that identifies the syste"):
-            verb(BOOK, VALUE, by=[])
+            verb(BOOK.rename({"model": "system"}), VALUE, by=[])
         with pytest.raises(ValueError, match="ask for at least one metric"):
             verb(BOOK)
         with pytest.raises(ValueError, match="'gmap' is a mean over users, not a value per user"):

@@ -335,7 +335,7 @@ def test_bad_calls_of_power_say_what_is_wrong():
     with pytest.raises(ValueError, match="test must be one of 't', .*, not 'anova'"):
         rf.discriminative_power(table, VALUE, test="anova")
     with pytest.raises(ValueError, match="discriminative_power needs the column that identifies"):
-        rf.discriminative_power(table, VALUE, by=[])
+        rf.discriminative_power(table.rename({"model": "system"}), VALUE, by=[])
     with pytest.raises(rf.RankingDataError, match="only one system, 'm0': a comparison needs two"):
         rf.discriminative_power(table.filter(model="m0"), VALUE)
     renamed = table.rename({"model": "pairs"})

@@ -47,13 +47,17 @@ def by_hand(values, weights, confidence=0.95):
     """Mean, deviation, standard error, interval, t and p of a weighted mean, in plain Python."""
     n, total = len(values), math.fsum(weights)
     mean = math.fsum(w * x for w, x in zip(weights, values, strict=True)) / total
-    squares = [(x - mean) ** 2 for x in values]
-    pairs = list(zip(weights, squares, strict=True))
-    error = math.sqrt(n / (n - 1) * math.fsum(w * w * d for w, d in pairs)) / total
+    pairs = [(w, (x - mean) ** 2) for w, x in zip(weights, values, strict=True)]
+    without = [  # the jackknife
+        math.fsum(w * x for j, (w, x) in enumerate(zip(weights, values, strict=True)) if j != i)
+        / (total - weights[i])
+        for i in range(n)
+    ]
+    error = math.sqrt((n - 1) / n * math.fsum((x - mean) ** 2 for x in without))
     spread = math.sqrt(n / (n - 1) * math.fsum(w * d for w, d in pairs) / total)
-    margin = stats.t.ppf((1 + confidence) / 2, n - 1) * error
-    p = 2 * stats.t.sf(abs(mean) / error, n - 1)
     size = total**2 / math.fsum(w * w for w in weights)
+    margin = stats.t.ppf((1 + confidence) / 2, size - 1) * error
+    p = 2 * stats.t.sf(abs(mean) / error, size - 1)
     return {
         "mean": mean,
         "std": spread,

@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 
+#: Drawn tables may have nothing in common, or no relevant item: warnings, which others test.
+pytestmark = pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
+
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 GAINS = {"linear": float, "exponential": lambda grade: 2.0**grade - 1}
 

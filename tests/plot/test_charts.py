@@ -299,8 +299,9 @@ def test_counts_have_whole_bins():
 
 
 def test_users_without_a_value_are_reported():
-    chart = rf.plot.users(RUN, "recall@5", truth=TRUTH, relevant_at=3)
-    values = RUN.rank.per_user("recall@5", truth=TRUTH, by="model", relevant_at=3)
+    options = {"truth": TRUTH, "relevant_at": 3, "users": "judged"}
+    chart = rf.plot.users(RUN, "recall@5", **options)
+    values = RUN.rank.per_user("recall@5", **options)
     gone = values["recall@5"].null_count()
     assert gone > 0
     assert f"{gone} without a value left out" in chart.title.subtitle[0]
@@ -349,6 +350,7 @@ def test_a_margin_is_a_band_of_its_metric():
     assert "margin" not in chart_of("compare").data.columns
 
 
+@pytest.mark.filterwarnings("ignore:.*no item of:rankframe.errors.RankingWarning")
 def test_a_pair_without_an_interval_is_a_point():
     one = RUN.filter(user=0)
     chart = one.rank.plot.compare("rr", truth=TRUTH.filter(user=0), baseline="a")
@@ -1435,6 +1437,7 @@ def test_strips_describe_users_who_are_not_at_zero():
     assert data["zeros"].max() > 0
 
 
+@pytest.mark.filterwarnings("ignore:.*no item of:rankframe.errors.RankingWarning")
 def test_exactly_zero_has_a_bar_of_its_own():
     wanted = pl.DataFrame({"user": [1, 2, 3, 4], "item": [1] * 4})
     run = pl.DataFrame({"user": [1, 2, 3, 4], "item": [1, 1, 9, 9], "rank": [1, 25, 1, 1]})

@@ -31,7 +31,7 @@ def make_tables():
 
 
 RUN, TRUTH = make_tables()
-OPTIONS = {"truth": TRUTH, "by": "model"}
+OPTIONS = {"truth": TRUTH, "by": "model", "users": "judged"}
 
 
 def at_level(label, level=2):
