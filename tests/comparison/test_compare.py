@@ -635,6 +635,7 @@ def test_few_resamples_work():
         ({"confidence": 95}, "confidence must be a number between 0 and 1, not 95"),
         ({"resamples": 0}, "resamples must be an integer ≥ 1, not 0"),
         ({"seed": -1}, "seed must be an integer ≥ 0, not -1"),
+        ({"by": []}, "compare needs the column that identifies the systems: name it in by="),
         ({"users": "me"}, "users must be one of"),
     ],
 )

@@ -169,8 +169,10 @@ def test_the_report_says_who_is_harmed():
     row = made.tables["harm"].row(0, named=True)
     assert (row["metric"], row["more_than"], row["share"]) == ("rr", 0.1, 0.1)
     assert row["worst_mean"] == -0.5
-    text = "0% of users (0% to 0.9%) gain more than 0.1, and 10% (7% to 13%) lose more than 0.1; "
-    text += "the worst 5% of differences average −0.5000 (−0.5000 to −0.5000)."
+    text = (
+        "0% of users gain more than 0.1, 10% lose more than 0.1 (95% intervals: 0% to 0.9%, 7% to "
+    )
+    text += "13%); the worst 5% of differences average −0.5000 (−0.5000 to −0.5000)."
     assert text in made.verdict
     weighted = rf.report(runs, "rr", truth=truth, baseline="old", weights="w")
     assert "harm" not in weighted.tables

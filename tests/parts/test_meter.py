@@ -519,7 +519,7 @@ def test_every_label_has_the_bits_of_evaluate_or_is_named_in_the_docstring():
 
     from rankframe._request import labels, registry
 
-    named = {"err", "nerr", "rbp", "inst", "insq", "ndcg", "compatibility"}
+    named = {"err", "nerr", "rbp", "inst", "insq", "ndcg", "compatibility", "alpha_ndcg"}
     assert all(f"``{name}" in rf.Meter.__doc__ for name in named)
     draw = random.Random(5)
     for seed in range(3):

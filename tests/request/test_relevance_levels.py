@@ -92,7 +92,7 @@ def test_ranx_takes_the_gain_of_lower_grades_as_well():
         rf.evaluate(RUN, "ndcg(gain=0:1;1:2;2:3;3:4)@10-l2", **OPTIONS)
 
 
-@pytest.mark.parametrize("users", ["truth", "judged", "both", "run", "all"])
+@pytest.mark.parametrize("users", ["judged", "both", "run", "all"])
 @pytest.mark.parametrize("undefined", [None, 0.0])
 def test_the_averaged_users_do_not_change(users, undefined):
     options = {**OPTIONS, "users": users, "undefined": undefined}

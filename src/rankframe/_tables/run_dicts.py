@@ -120,14 +120,16 @@ def as_frame(
 ) -> tuple[FrameT, ByT]:
     """Make one frame of a dict of runs, and let ``by`` name the column of its systems.
 
-    That is the column model, also of a frame, unless it plays another role in ``columns``. Of a
-    part of the users, not the ``whole``, a run may be empty.
+    That is the column model, also of a frame, unless it plays another role in ``columns``. A verb
+    that compares systems passes no ``columns``: its ``by`` says itself what they are. Of a part of
+    the users, not the ``whole``, a run may be empty.
     """
     if not isinstance(frame, Mapping):
         is_frame = hasattr(frame, "collect_schema") or hasattr(frame, "columns")
-        names = adapters.column_names(frame, "run") if is_frame else ()  # else it is refused later
-        groups = cast("ByT", with_model(by)) if has_model(names, columns or {}) else by
-        return _in_order(frame), groups
+        if columns is not None and is_frame:  # what is no frame is refused later
+            names = adapters.column_names(frame, "run")
+            by = cast("ByT", with_model(by)) if has_model(names, columns) else by
+        return _in_order(frame), by
     return _stacked(frame, whole=whole), cast("ByT", with_model(by))
 
 

@@ -90,8 +90,8 @@ class Meter(Generic[MeterFrameT]):
     return on another day. The numbers are those of ``evaluate`` for all batches together, also if a
     model or the highest grade appears in a later batch. Means have the same bits: see
     ``rf.parts.combine``. Of metrics that read the highest grade (``err``, ``nerr``,
-    ``rbp(gain=graded)``, ``inst``, ``insq``, ``ndcg(ideal=perfect)``) and of ``compatibility``, the
-    last bit may differ: rows are kept in another order.
+    ``rbp(gain=graded)``, ``inst``, ``insq``, ``ndcg(ideal=perfect)``), of ``compatibility`` and of
+    ``alpha_ndcg``, the last bit may differ: rows are kept in another order.
 
     Type checkers take it to be for batches of Polars; ``rf.Meter[pd.DataFrame](…)`` is for pandas.
 

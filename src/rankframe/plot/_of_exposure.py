@@ -286,6 +286,6 @@ def _read_call(
     columns: Columns,
 ) -> Call:
     """Read a call whose first frame is a run, with or without a truth."""
-    frame, by = run_dicts.as_frame(run, by, columns)
+    frame, by = run_dicts.as_frame(run, by)
     keywords.check_columns(columns)
     return _tables.read_call(frame, frame, by, {})._replace(truth=truth, options=columns)

@@ -652,7 +652,7 @@ def compare(
         total=total,
         paired=paired,
     )
-    frame, by = _as_frame(frame, by, options)
+    frame, by = _as_frame(frame, by)
     groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
     _check_lists(frame, truth, groups, options)
     question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
@@ -661,11 +661,11 @@ def compare(
 
 
 def _as_frame(
-    frame: DataFrame | Mapping[str, DataFrame], by: ByT, columns: Mapping[str, object]
+    frame: DataFrame | Mapping[str, DataFrame], by: ByT, columns: Mapping[str, object] | None = None
 ) -> tuple[DataFrame, ByT]:
     """Make one frame of a dict of runs, and let ``by`` name the column of its systems."""
     if not isinstance(frame, Mapping):
-        named = run_dicts.has_model(getattr(frame, "columns", ()), columns)
+        named = columns is not None and run_dicts.has_model(getattr(frame, "columns", ()), columns)
         return frame, cast("ByT", run_dicts.with_model(by)) if named else by
     run_dicts.check_runs(frame)
     runs = {name: _frames(run, None)[0] for name, run in frame.items()}
