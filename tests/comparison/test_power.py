@@ -267,6 +267,7 @@ def test_a_share_of_nothing_and_a_difference_too_small():
             "design='anova' was dropped: power is of paired tests: for all pairs",
         ),
         ({"baseline": "m9"}, "baseline must be one of 'm0', 'm1', not 'm9'"),
+        ({"by": []}, "power needs the column that identifies the systems: name it in by="),
     ],
 )
 def test_bad_options(options, message):
