@@ -109,6 +109,21 @@ def test_the_order_of_the_dict_decides_who_is_compared_with_whom(kind):
     assert eager(rf.evaluate(back, "rr", truth=truth))["model"].to_list() == ["next", "prod"]
 
 
+@KINDS
+def test_a_table_beside_may_name_the_runs_as_text(kind):
+    runs = {name: given(run, kind) for name, run in RUNS.items()}
+    seen = pl.DataFrame({"model": ["knn", "other"], "user": [1, 1], "item": ["b", "b"]})
+    got = eager(rf.evaluate(runs, "ap", truth=TRUTH, exclude=seen)).sort("model")
+    text = rf.evaluate(STACKED, "ap", truth=TRUTH, by="model", exclude=seen)
+    assert_frame_equal(got, text)
+    truth = pl.concat(TRUTH.with_columns(model=pl.lit(name)) for name in RUNS)
+    assert (
+        eager(rf.evaluate(runs, "ap", truth=truth))
+        .sort("model")
+        .equals(rf.evaluate(STACKED, "ap", truth=truth, by="model"))
+    )
+
+
 def test_two_systems_are_not_one():
     """Each hits other users: together they would have twice the value of either."""
     rows = [

@@ -26,6 +26,9 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
         if pl.Null in (in_left, in_right):  # a column of nulls fits any type
             types[name] = in_right if in_left == pl.Null else in_left
             continue
+        if name in left.by and isinstance(in_left, pl.Enum) and in_right == pl.String:
+            types[name] = in_right  # other names may come in; then they have no order but their own
+            continue
         integers = [dtype.is_integer() for dtype in (in_left, in_right)]
         if in_left != in_right and not all(integers):
             msg = (
