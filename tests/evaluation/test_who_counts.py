@@ -126,7 +126,9 @@ def test_an_excluded_item_is_not_missed_by_the_lists():
 
 
 def test_parts_of_a_judged_table_need_users():
-    with pytest.raises(ValueError, match="parts of a judged table.*pass users='all'"):
+    with pytest.raises(
+        ValueError, match="parts of a judged table.*pass users='all', undefined=0.0"
+    ):
         rf.parts.sums(GRADED, "hit@2")
     small = rf.parts.sums(GRADED, "hit@2", users="all", undefined=0.0)
     assert rf.parts.combine(small).row(0) == (4, 0.5)

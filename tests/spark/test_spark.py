@@ -226,6 +226,16 @@ def test_a_judged_table_equals_run_and_truth(rs, run, truth):
         assert_same(got, rf.evaluate(local, *metrics, by="model"))
 
 
+def test_a_judged_table_asks_who_counts(rs, bring):
+    rows = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 0, 1]}
+    judged = bring(pl.DataFrame(rows))
+    for verb in (rs.evaluate, rs.per_user, rs.summarize):
+        with pytest.raises(ValueError, match="pass users='all', undefined=0.0 if .* users='truth'"):
+            take(verb(judged, "hit@2"))
+    (row,) = take(rs.evaluate(judged, "hit@2", users="all", undefined=0.0)).rows()
+    assert row == (2, 0.5)  # user 1 counts as 0, as by default on one machine
+
+
 def test_a_group_that_the_truth_knows_nothing_of(rs, run, bring):
     truth = TRUTH.with_columns(model=pl.lit("a"))
     got = take(rs.evaluate(run, "map", "num_hits", truth=bring(truth), by="model"))
@@ -245,7 +255,8 @@ def test_a_group_that_only_rows_show_that_do_not_matter(rs, bring):
     assert expected["users"].to_list()[1:3] == [0, 0]
     assert_same(got, expected)
     judged = rf.judge(local, judgments, by="fold")
-    assert_same(take(rs.evaluate(bring(judged), *DISTANT, by="fold")), expected)
+    got = take(rs.evaluate(bring(judged), *DISTANT, by="fold", users="truth"))
+    assert_same(got, expected)
 
 
 @pytest.mark.thorough

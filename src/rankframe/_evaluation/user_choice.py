@@ -111,8 +111,8 @@ def _say(
         is_out = "is left out" if number == 1 else "are left out"
         errors.warn(
             f"{who}, and {is_out}, such as {facts['example']!r}, though all their judged items "
-            "are in the lists: users='all' counts them; users='truth' leaves them out without "
-            "this warning"
+            "are in the lists: users='all', undefined=0.0 counts each as 0; users='truth' "
+            "leaves them out without this warning"
         )
         return
     named: dict[float | None, list[str]] = {}
@@ -159,8 +159,8 @@ def by_rows(judged: Judged) -> pl.LazyFrame:
     elif totals.misses_none is None:
         msg = (
             "parts of a judged table: who counts depends on whether a judged row of any part lacks "
-            "a rank: pass users='all' if the lists were judged, or users='truth' for users with a "
-            "relevant item"
+            "a rank: pass users='all', undefined=0.0 if the lists were judged, or users='truth' "
+            "for users with a relevant item"
         )
         raise ValueError(msg)
     else:

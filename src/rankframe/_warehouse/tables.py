@@ -71,7 +71,7 @@ def check_paths(paths: Mapping[str, object]) -> None:
     """Check that tables are named by a text or by texts."""
     for name, path in paths.items():
         if name == "truth" and path is None:
-            msg = f"{name}=None: {_JUDGED}"
+            msg = f"truth=None: {_JUDGED}"
             raise ValueError(msg)
         parts = cast("Sequence[object]", path) if isinstance(path, tuple | list) else (path,)
         if not parts or not all(isinstance(part, str) for part in parts):
