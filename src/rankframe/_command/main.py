@@ -139,14 +139,16 @@ def _in_words(error: Exception, arguments: argparse.Namespace) -> str:
 
 
 #: A value that the caller wrote, with a keyword in it; it may be cut off.
-_QUOTED = re.compile(r"""(?<![\w=(\[{])(['"])(?:(?!\1)[^\\]|\\.)*=(?:(?!\1)[^\\]|\\.)*(?:\1|$)""")
+_QUOTED = re.compile(
+    r"""\w=(?:'[^']*'|"[^"]*")|(?<![\w=(\[{])(['"])(?:(?!\1)[^\\]|\\.)*=(?:(?!\1)[^\\]|\\.)*(?:\1|$)"""
+)
 
 
 def _in_options(message: str) -> str:
     """Name options where a message for Python names keywords and calls, but not in quotes."""
     advice, offending, row = message.partition("Offending row:")
-    quoted = [match[0] for match in _QUOTED.finditer(advice)]
-    advice = _QUOTED.sub("\0", advice)
+    quoted = [match[0] for match in _QUOTED.finditer(advice) if match[1]]
+    advice = _QUOTED.sub(lambda match: "\0" if match[1] else match[0], advice)
     for pattern, instead in _ADVICE:
         advice = re.sub(pattern, instead, advice)
     first, *rest = _KEYWORD.sub(_option, advice).split("\0")

@@ -156,8 +156,8 @@ def _beyond_lists(part: Part) -> Section:
     missed = (grade.is_not_null() & ~_is_placed(part)).any()
     relevant = (grade > 0).fill_null(value=False)
     rows = part.rows.with_columns(missed=missed)
-    known = _of_rows("relevant_only_from_lists", relevant & ~pl.col("missed"), part, rows)
-    return Section("judged table", rows, part.groups, [known._replace(of=relevant.sum())])
+    count = _of_rows("relevant_only_from_lists", relevant & ~pl.col("missed"), part, rows)
+    return Section("judged table", rows, part.groups, [count._replace(of=relevant.sum())])
 
 
 def _is_placed(part: Part) -> pl.Expr:

@@ -557,4 +557,4 @@ def ild_at(
 
 def _bits(whole: pl.Expr, had: pl.Expr) -> pl.Expr:
     """Return the surprise of an item; one that nobody had counts as if one had it."""
-    return (whole / pl.max_horizontal(had, 1)).log(2)
+    return (whole / had.fill_null(1).clip(1)).log(2)
