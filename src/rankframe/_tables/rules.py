@@ -138,7 +138,10 @@ def _rank_rules(table: Table) -> Iterator[Rule]:
     yield Rule(table.name, table.rank, NO_RANK, broken)
     if table.schema[table.rank] not in _FIT_IN_32_BITS:
         text = "a rank above 2^53: number the places of each list from 1"
-        yield Rule(table.name, table.rank, text, value > _MOST_RANK)
+        above = value > _MOST_RANK
+        if table.schema[table.rank].is_float():  # larger ones break the rule of integers
+            above &= value < float(1 << 63)
+        yield Rule(table.name, table.rank, text, above)
     if table.tied:
         value, size = pl.col("tied"), as_rank("tied")
         broken = size.is_null() | (size != value) | (size < 1)
