@@ -63,11 +63,11 @@ def cut(ranks, grades, *, depth=None, judged_only=False):
     return ranks
 
 
-def is_selected(ranks, grades, users):
+def is_selected(ranks, grades, users, relevant_at=None):
     """Whether the policy `users` takes a user with this uncut list and these judgments."""
     in_run, in_truth = len(ranks) > 0, len(grades) > 0
     return {
-        "truth": any(grade > 0 for grade in grades.values()),
+        "truth": any(g > 0 if relevant_at is None else g >= relevant_at for g in grades.values()),
         "judged": in_truth,
         "run": in_run,
         "both": in_run and in_truth,
@@ -249,7 +249,7 @@ def per_user(
     rows = []
     top = max((grade for _, grades in table.values() for grade in grades.values()), default=0)
     for (group, user), (ranks, grades) in table.items():
-        if not is_selected(ranks, grades, users):
+        if not is_selected(ranks, grades, users, relevant_at):
             continue
         kept = cut(ranks, grades, depth=depth, judged_only=judged_only)
         values = [

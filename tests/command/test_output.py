@@ -167,7 +167,7 @@ def test_json_is_always_a_list(folder, capsys):
     assert one == rf.evaluate(run(0), "map", truth=TRUTH).row(0, named=True)
     several = rows_of(printed(capsys, "evaluate old.csv new.csv truth.csv -m map --json"))
     expected = rf.evaluate({"old": run(0), "new": run(3)}, "map", truth=TRUTH)
-    assert sorted(several, key=lambda row: row["model"]) == expected.to_dicts()
+    assert several == expected.to_dicts()
     assert [row["model"] for row in several] == ["old", "new"]
 
 

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 import rankframe as rf
 
+#: Drawn tables may have no relevant item: a warning, which others test.
+pytestmark = pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
+
 FUNCTIONS = {
     "precision": rf.precision_at,
     "recall": rf.recall_at,

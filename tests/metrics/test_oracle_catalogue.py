@@ -395,7 +395,7 @@ def per_user(table, metrics, *, users, undefined, relevant_at, judged_only, dept
     top = max(grade for _, grades in table.values() for grade in grades.values())
     rows = []
     for (_, user), (ranks, grades) in table.items():
-        if not reference.is_selected(ranks, grades, users):
+        if not reference.is_selected(ranks, grades, users, relevant_at):
             continue
         kept = reference.cut(ranks, grades, depth=depth, judged_only=judged_only)
         listed = Listed(kept, grades, relevant_at, top)

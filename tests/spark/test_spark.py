@@ -868,6 +868,7 @@ def test_totals_of_folds_are_those_of_one_machine(rs, bring):
     assert_same(got, rf.summarize(local, "ndcg@3", truth=truth, **options))
 
 
+@pytest.mark.filterwarnings("ignore:.*no item of:rankframe.errors.RankingWarning")
 def test_users_who_meet_without_a_hit_are_no_mistake(rs, bring):
     """Nor are users whom only rows show that stay at home."""
     below = RUN_3.with_columns(pl.col("rank") + 20)

@@ -129,7 +129,7 @@ def as_frame(
         if columns is not None and is_frame:  # what is no frame is refused later
             names = adapters.column_names(frame, "run")
             by = cast("ByT", with_model(by)) if has_model(names, columns) else by
-        return _in_order(frame), by
+        return (_in_order(frame) if whole else frame), by
     return _stacked(frame, whole=whole), cast("ByT", with_model(by))
 
 
