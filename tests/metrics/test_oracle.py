@@ -290,6 +290,7 @@ def test_per_user(case, chosen, options):
     assert isinstance(result, type(case.run))
     assert_rows(result, columns, expected)
     judged = rf.judge(case.run, case.truth, by=case.by)
+    options = {"users": "truth"} | options  # by default all users count where all judged is listed
     assert_rows(rf.per_user(judged, *asked, by=case.by, **options), columns, expected)
 
 
@@ -305,6 +306,7 @@ def test_evaluate(case, chosen, options):
     assert isinstance(result, type(case.run))
     assert_rows(result, columns, expected)
     judged = rf.judge(case.run, case.truth, by=case.by)
+    options = {"users": "truth"} | options  # by default all users count where all judged is listed
     assert_rows(rf.evaluate(judged, *asked, by=case.by, **options), columns, expected)
 
 
