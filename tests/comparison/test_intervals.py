@@ -296,6 +296,20 @@ def test_users_of_small_weights_do_not_make_them_many():
     assert note == "effective users: 5.72; too few users for a sure interval: 5.72"
 
 
+def test_a_perfect_score_has_an_interval_by_default():
+    rows = pl.DataFrame({"model": "a", "user": range(10), "item": 7, "rank": 1})
+    truth = pl.DataFrame({"user": range(10), "item": 7})
+    low = stats.binomtest(10, 10).proportion_ci(method="wilson").low
+    assert low == pytest.approx(0.7225, abs=1e-4)
+    ends = pytest.approx((low, 1))
+    found = rf.summarize(rows, "hit@1", truth=truth)
+    assert found.select("ci_low", "ci_high").row(0) == ends
+    curve = rf.at_k(rows, "hit", k=[1], truth=truth)
+    assert curve.select("ci_low", "ci_high").row(0) == ends
+    cells = rf.table(rows, "hit@1", truth=truth, by="model", intervals=True).frame
+    assert cells.select("ci_low", "ci_high").row(0) == ends
+
+
 def test_auto_of_equal_values_depends_on_what_they_may_be():
     run = pl.DataFrame({"user": [1, 2, 3], "item": [8] * 3, "rank": [1] * 3})
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3})
@@ -421,7 +435,8 @@ def test_intervals_of_levels_end_at_the_range_of_the_metric():
     users = range(8)
     run = pl.DataFrame({"user": users, "item": [7] * 8, "rank": [1] * 7 + [9]})
     truth = pl.DataFrame({"user": users, "item": [7] * 8})
-    got = rf.summarize(run, "precision@10", "hit@1", "gmap@10", "dcg@10", truth=truth)
+    labels = ["precision@10", "hit@1", "gmap@10", "dcg@10"]
+    got = rf.summarize(run, *labels, truth=truth, method="t")
     values = rf.per_user(run, "hit@1", truth=truth)["hit@1"].to_numpy()
     low, high = stats.t.interval(0.95, 7, values.mean(), stats.sem(values))
     row = got.row(1, named=True)
@@ -437,7 +452,8 @@ def test_intervals_of_levels_end_at_the_range_of_the_metric():
     run, truth = (table.with_columns(fold=pl.col("user") % 2 + 1) for table in (run, truth))
     total = rf.summarize(run, "hit@1", truth=truth, by="fold", total=True)
     assert total["ci_high"].max() == 1
-    own = rf.summarize(run, rf.hit_at(1).add(0).alias("own"), truth=truth).row(0, named=True)
+    own = rf.hit_at(1).add(0).alias("own")
+    own = rf.summarize(run, own, truth=truth, method="t").row(0, named=True)
     assert own["ci_high"] == pytest.approx(high, abs=1e-12)
 
 

@@ -667,7 +667,7 @@ def test_the_names_of_a_trade_off_do_not_overlap(name):
 
 def test_trade_off_leaves_out_intervals_that_are_not_there():
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
-    chart = SMALL.filter(user=1).rank.plot.trade_off("rr", "hit@1", truth=truth)
+    chart = SMALL.filter(user=1).rank.plot.trade_off("dcg@1", "num_hits@1", truth=truth)
     assert chart.data.drop("label", "place", "front").rows() == [
         ("", "one", 1, 1.0, None, None, 1.0, None, None)
     ]

@@ -439,7 +439,7 @@ def test_intervals_are_those_of_summarize():
     text = f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]"
     for form in (str(made), made.as_markdown(), made.as_latex(), made._repr_html_()):
         assert text in form
-    assert "80% intervals by Student's t; bold: " in made.note
+    assert "80% intervals as in summarize; bold: " in made.note
     assert "[" not in str(rf.table(lists(), "rr", truth=TRUTH, baseline="old"))
 
 

@@ -51,7 +51,8 @@ def at_k(
     by
         Columns that split the run into separate lists, such as model, fold or day.
     interval
-        Compute Student's interval of the mean, which needs SciPy. Without it both ends are null.
+        Compute the interval of the mean as ``summarize`` does by default, which needs SciPy.
+        Without it both ends are null.
     confidence
         The probability that a single interval covers the true value.
     **options
@@ -106,7 +107,7 @@ def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFra
     keywords.check_flag("interval", interval)
     keywords.check_confidence(confidence)
     summary = (
-        summaries.summary_of(values, confidence=confidence, method="t", resamples=1, seed=0)
+        summaries.summary_of(values, confidence=confidence, method="auto", resamples=10_000, seed=0)
         if interval
         else summaries.description_of(values)
     )

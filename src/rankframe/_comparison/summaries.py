@@ -58,7 +58,7 @@ def summarize(
     by: str | Sequence[str] = (),
     total: bool = False,
     confidence: float = 0.95,
-    method: Method = "t",
+    method: Method = "auto",
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
@@ -88,9 +88,9 @@ def summarize(
     confidence
         The probability that a single interval covers the true value.
     method
+        ``"auto"``: chosen by the number and the values of the users, which ``note`` reports;
         ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"studentized"``: the bootstrap of the t
-        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1;
-        ``"auto"``: chosen by the number and the values of the users, which ``note`` reports.
+        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1.
     resamples
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
@@ -475,7 +475,7 @@ def _method_of(
 
     if method != "auto":
         return method, []
-    if not _has_interval(metric, sample, "t"):
+    if not len(sample.values) or not _has_interval(metric, sample, "t"):
         return "t", []
     may_be_hits = unit == "users" and _may_be_hits(sample, metric, boolean=boolean)
     chosen, reason = statistics.chosen_method(sample, unit, may_be_hits=may_be_hits)

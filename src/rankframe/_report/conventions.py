@@ -49,7 +49,10 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
         ("relevant", relevant),
         ("unjudged items", "left out of lists" if settings.judged_only else "not relevant"),
         ("undefined values", undefined),
-        ("intervals", f"{100 * trial.confidence:.10g}%, Student's t for means, not corrected"),
+        (
+            "intervals",
+            f"{100 * trial.confidence:.10g}%, of means as in summarize, not corrected",
+        ),
         ("intervals in percent", "with the error of the baseline's mean"),
     ]
     if numbers.pairs:

@@ -149,7 +149,7 @@ def numbers_of(call: ReportCall) -> Numbers:
     means = summaries.summary_of(
         values.only(names),
         confidence=call.trial.confidence,
-        method="t",
+        method="auto",
         resamples=call.trial.resamples,
         seed=call.trial.seed,
     ).collect()
@@ -435,7 +435,11 @@ def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str)
     ):
         return _compared(within, call.trial)
     return summaries.summary_of(
-        within, confidence=call.trial.confidence, method="t", resamples=1, seed=0
+        within,
+        confidence=call.trial.confidence,
+        method="auto",
+        resamples=call.trial.resamples,
+        seed=call.trial.seed,
     ).collect()
 
 

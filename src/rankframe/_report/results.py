@@ -88,7 +88,7 @@ def table(
     digits
         Decimal places of the means.
     intervals
-        Add to each mean its interval, by Student's t as in ``summarize``.
+        Add to each mean its interval, as chosen by ``summarize``.
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
         (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
@@ -172,7 +172,12 @@ def table(
     leaders = None if tested is None else many_systems.leaders_of(values, confidence)
     summary = (
         summaries.summary_of(
-            values, confidence=confidence, method="t", resamples=resamples, seed=seed, verb="table"
+            values,
+            confidence=confidence,
+            method="auto",
+            resamples=resamples,
+            seed=seed,
+            verb="table",
         )
         if intervals
         else summaries.description_of(values)
@@ -435,7 +440,7 @@ def _line_below(
     bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
     best = f"; {bold}" if result["best"].any() else ""
     if result["ci_low"].count():
-        best = f"; {trial.confidence * 100:.10g}% intervals by Student's t{best}"
+        best = f"; {trial.confidence * 100:.10g}% intervals as in summarize{best}"
     if tested is None:
         return f"Means over {users}{best}."
     baseline = column_roles.in_words(trial.baseline)

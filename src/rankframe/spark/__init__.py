@@ -475,7 +475,7 @@ def summarize(
     by: str | Sequence[str] = (),
     total: bool = False,
     confidence: float = 0.95,
-    method: Method = "t",
+    method: Method = "auto",
     resamples: int = 10_000,
     seed: int = 0,
     partitions: int | None = None,
@@ -504,9 +504,9 @@ def summarize(
     confidence
         The probability that a single interval covers the true value.
     method
+        ``"auto"``: chosen by the number and the values of the users, which ``note`` reports;
         ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"studentized"``: the bootstrap of the t
-        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1;
-        ``"auto"``: chosen by the number and the values of the users, which ``note`` reports.
+        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1.
     resamples
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
