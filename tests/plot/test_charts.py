@@ -17,7 +17,7 @@ from rankframe.plot import _colors, _tables
 
 alt = pytest.importorskip("altair")
 vl_convert = pytest.importorskip("vl_convert")
-from rankframe.plot import _user_pictures  # noqa: E402  (it needs Altair)
+from rankframe.plot import _pair_pictures, _user_pictures  # noqa: E402  (they need Altair)
 
 COUNTRIES = ["DE", "FR", "IT"]
 
@@ -478,9 +478,42 @@ def test_each_text_has_contrast(name, background):
     of_data = {names.get(fill, fill).lower() for fill in fills if fill != "none"}
     # axes and legends of Vega itself are dark for a light page; ours follow the background
     own = {fill.lower() for pair in _colors.all_pairs().items() for fill in pair}
-    on_cells = {"#ffffff"} if name.startswith(("heatmap", "agreement", "means")) else set()
+    # numbers on cells have a test of their own
+    on_cells = (
+        {"#ffffff", "#000000"} if name.startswith(("heatmap", "agreement", "means")) else set()
+    )
     for fill in (of_data & own) - on_cells:
         assert contrast(fill, background) >= 4.5, (name, fill)
+
+
+@pytest.mark.parametrize("background", ["#ffffff", "#1a1a1a"])
+@pytest.mark.parametrize("kind", ["heatmap", "agreement"])
+def test_numbers_on_cells_of_each_color_have_contrast(kind, background):
+    steps = [step / 20 for step in range(1, 21)]
+    if kind == "heatmap":
+        rows = {"model": [f"{step:.2f}" for step in steps], "user": 1, "own": steps}
+        spec = rf.plot.heatmap(pl.DataFrame(rows), "own", by="model").to_dict()
+    else:
+        steps = [-step for step in steps] + steps
+        rows = {"metric": [f"{step:.2f}" for step in steps], "other": "o", "systems": 9}
+        table = pl.DataFrame(rows).with_columns(kendall_tau=pl.Series(steps), model=pl.lit("m"))
+        options = {"coefficient": "kendall_tau", "square": False, "averaged": []}
+        spec = _pair_pictures.agreement(table, ["model"], **options).to_dict()
+    picture = vl_convert.vegalite_to_svg(spec | {"background": background})
+    marks = re.findall(r"<(?:path|text)[^>]*>", picture)
+    cells = [mark for mark in marks if 'aria-roledescription="rect mark"' in mark]
+    texts = [mark for mark in marks if 'aria-roledescription="text mark"' in mark]
+    assert len(cells) == len(texts) == len(steps)
+    names = {"white": "#ffffff", "black": "#000000"}
+    seen = set()
+    for cell, text in zip(cells, texts, strict=True):
+        ink = re.search(r'fill="([^"]+)"', text)[1]
+        ground = re.search(r'fill="([^"]+)"', cell)[1]
+        numbers = [int(part) for part in re.findall(r"\d+", ground)]
+        ground = ground if ground.startswith("#") else "#" + "".join(f"{n:02x}" for n in numbers)
+        assert contrast(names.get(ink, ink), ground) >= 4.5, (ink, ground)
+        seen.add(ink)
+    assert len(seen) == 2
 
 
 def test_heatmap_draws_what_evaluate_returns():

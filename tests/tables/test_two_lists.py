@@ -249,3 +249,31 @@ def test_a_list_is_no_truth():
     lists = rf.from_dict({"q": ["a"]})
     with pytest.raises(rf.RankingDataError, match="a truth of sets: {'q': {'a'}}"):
         rf.evaluate(lists, "rr", truth=lists)
+
+
+def test_parts_take_rows_of_a_user_alone():
+    judged = rf.from_lists({"chatty": CHATTY, "abstains": ABSTAINS}, **OF_Q)
+    for options in ({"users": "all", "undefined": 0.0}, {"users": "truth"}, {"users": "run"}):
+        metrics = ["hit@5", "num_ret", "ndcg@3", "map"]
+        want = judged.rank.evaluate(*metrics, by="model", **options).sort("model")
+        meter = rf.Meter(*metrics, by="model", **options)
+        pieces = judged.partition_by("user")
+        for piece in pieces:
+            meter.update(piece)
+        assert meter.compute().sort("model").rows() == want.rows()
+        sums = [rf.parts.sums(piece, *metrics, by="model", **options) for piece in pieces]
+        assert rf.parts.combine(sums).sort("model").rows() == want.rows()
+    assert judged.rank.evaluate("hit@5", users="all", undefined=0.0)["users"].to_list() == [4, 4]
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_rows_of_a_user_alone_count_where_all_else_was_retrieved(lazy):
+    found = pl.DataFrame({"q": [1, 2, 3], "found": [["x"], ["y"], []]})
+    grades = pl.Series("wanted", [[{"id": "x", "grade": 1}], [{"id": "y", "grade": 0}], []])
+    frame = found.with_columns(grades)
+    judged = rf.from_lists(frame.lazy() if lazy else frame, **OF_Q)
+    with pytest.warns(rf.RankingWarning, match="2 of 3 users have no relevant item"):
+        assert judged.rank.evaluate("hit@1").lazy().collect().row(0) == (3, pytest.approx(1 / 3))
+    assert judged.rank.evaluate("hit@1", users="truth").lazy().collect().row(0) == (1, 1.0)
+    missed = rf.from_lists({"chatty": CHATTY, "abstains": ABSTAINS}, **OF_Q)  # an item is missed
+    assert missed.rank.evaluate("hit@5", by="model")["users"].to_list() == [2, 2]

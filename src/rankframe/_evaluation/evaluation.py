@@ -110,7 +110,8 @@ def per_user(
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
         ``category``.
     history
-        Past interactions, one row per user and item: for popularity, novelty and profiles.
+        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
+        one user: distinct users are counted.
     other
         Another run, for ``unexpectedness``.
     exclude
@@ -279,7 +280,8 @@ def evaluate(
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
         ``category``.
     history
-        Past interactions, one row per user and item: for popularity, novelty and profiles.
+        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
+        one user: distinct users are counted.
     other
         Another run, for ``unexpectedness``.
     exclude

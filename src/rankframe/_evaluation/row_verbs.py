@@ -62,7 +62,8 @@ def listed(
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
         ``category``.
     history
-        Past interactions, one row per user and item: for popularity, novelty and profiles.
+        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
+        one user: distinct users are counted.
     other
         Another run, for ``unexpectedness``.
     exclude
@@ -165,7 +166,8 @@ def shares(
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
         ``category``.
     history
-        Past interactions, one row per user and item: for popularity, novelty and profiles.
+        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
+        one user: distinct users are counted.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
@@ -268,7 +270,8 @@ def check(
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
         ``category``.
     history
-        Past interactions, one row per user and item: for popularity, novelty and profiles.
+        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
+        one user: distinct users are counted.
     other
         Another run, for ``unexpectedness``.
     exclude

@@ -95,7 +95,9 @@ class Options(Columns, total=False):
     ``category``.
     """
     history: Frame | None
-    """Past interactions, one row per user and item: for popularity, novelty and profiles."""
+    """Past interactions, for popularity, novelty and profiles: user and item. A repeated row is one
+    user: distinct users are counted.
+    """
     other: Frame | None
     """Another run, for ``unexpectedness``."""
     exclude: Frame | None

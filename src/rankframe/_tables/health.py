@@ -64,7 +64,8 @@ def health(
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
         ``category``.
     history
-        Past interactions, one row per user and item: for popularity, novelty and profiles.
+        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
+        one user: distinct users are counted.
     time
         The column of the truth and the history with the time of a row.
     **columns

@@ -52,9 +52,10 @@ def heatmap(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One row per segment, one column per metric, or for one metric and several columns a grid of
-        their values. The color is the mean as a share of the metric's greatest mean, since metrics
-        differ in scale. The drawn numbers are in ``chart.data``: ``panel``, ``segment``, ``users``,
+        One row per segment, one column per metric, or for one metric and several columns a grid
+        of their values. Since metrics differ in scale, the color is the mean as a share of the
+        greatest mean of the metric or, where lower is better, the least mean as a share of it: the
+        best is darkest. The drawn numbers are in ``chart.data``: ``panel``, ``segment``, ``users``,
         ``metric``, ``mean``, ``share``, and ``row``, the name of the segment with its users.
         Segments are in the order of their type, such as that of an Enum. If there are more than 40
         segments, those with the most users are drawn.

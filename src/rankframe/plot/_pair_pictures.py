@@ -26,6 +26,7 @@ _READINGS = {
     "tau_ap": "row: the evaluated order; column: the truth",
 }
 _FULL, _OPPOSED = ("#08519C", "#2B7BC4"), ("#A63603", "#C25A14")  # the ends of scales
+_DARK_CELL = 0.179  # luminance to which white and black have one contrast
 
 
 def compare(
@@ -325,7 +326,7 @@ def agreement(
     scale = alt.Scale(range=inks, domain=[-1, 0, 1])
     color = alt.Color(f"{coefficient}:Q", title=name, scale=scale, legend=alt.Legend(padding=8))
     text = alt.Text(f"{coefficient}:Q", format=".2f")
-    cells, numbers = _cells(base, color, text, f"abs(datum.{coefficient}) > 0.6")
+    cells, numbers = _cells(base, color, text, coefficient)
     return _panels.in_panels(
         [cells, numbers.transform_filter(f"isValid(datum.{coefficient})")],
         table,
@@ -340,9 +341,10 @@ def agreement(
     )
 
 
-def _cells(base: alt.Chart, color: alt.Color, text: alt.Text, strong: str) -> list[alt.Chart]:
-    """Draw colored cells, and numbers that are white on strong colors."""
-    on_cell = alt.when(strong).then(alt.value("white")).otherwise(alt.value(_marks.INK))
+def _cells(base: alt.Chart, color: alt.Color, text: alt.Text, name: str) -> list[alt.Chart]:
+    """Draw colored cells, and numbers in the one of black and white that contrasts by 4.5."""
+    dark = f"luminance(scale('color', datum.{name})) < {_DARK_CELL}"
+    on_cell = alt.when(dark).then(alt.value("white")).otherwise(alt.value("black"))
     return [base.mark_rect().encode(color=color), base.mark_text().encode(text=text, color=on_cell)]
 
 
@@ -399,7 +401,7 @@ def heatmap(
         legend=alt.Legend(format="%", padding=8),
     )
     base = _marks.described(base, table, words)
-    layers = _cells(base, color, alt.Text("text:N"), "datum.share > 0.6")
+    layers = _cells(base, color, alt.Text("text:N"), "share")
     counted = f"{_tables.user_count(table['users'])} in each"
     if len(segments) > _MOST_SEGMENTS:
         first = f"{drawn} of {len(segments):,} segments, those with the most users"
