@@ -118,7 +118,7 @@ def test_gmap_is_the_geometric_mean_of_ap():
 def test_summarize_gives_the_interval_on_the_scale_of_the_metric(label):
     epsilon = {"gmap": 1e-5, "gm_map": 0.0}.get(label, 0.1)
     of_user = "ap@3" if "@" in label else "ap"
-    got = RUN.rank.summarize(label, truth=TRUTH, by="model", confidence=0.9)
+    got = RUN.rank.summarize(label, truth=TRUTH, confidence=0.9, method="t")
     for row, values in zip(got.to_dicts(), values_of(of_user).values(), strict=True):
         floored = [max(x, 1e-5) for x in values] if label == "gm_map" else values
         low, high = t_ends([math.log(x + epsilon) for x in floored], 0.9)
@@ -214,7 +214,7 @@ def test_systems_that_do_not_differ_have_the_ratio_1():
 
 
 def test_a_value_of_0_has_no_logarithm_without_epsilon():
-    got = RUN.rank.summarize("gmap(epsilon=0)", truth=TRUTH, by="model")
+    got = RUN.rank.summarize("gmap(epsilon=0)", truth=TRUTH, method="t")
     assert got["mean"].to_list() == [close(0.3203790), 0.0] or got["mean"][1] == 0.0
     few = "too few users for a sure interval: 7 of 10 have another value than the most frequent one"
     assert got["note"].to_list() == [few, "no interval: 0 has no logarithm; take epsilon > 0"]

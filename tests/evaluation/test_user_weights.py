@@ -215,7 +215,8 @@ def test_an_undefined_value_has_no_weight():
 @pytest.mark.parametrize("confidence", [0.95, 0.6])
 def test_the_interval_is_the_formula_by_hand(confidence):
     judged = table(WEIGHTS, VALUES)
-    got = judged.rank.summarize(VALUE, weights="w", confidence=confidence).row(0, named=True)
+    options = {"weights": "w", "confidence": confidence, "method": "t"}
+    got = judged.rank.summarize(VALUE, **options).row(0, named=True)
     expected = by_hand(VALUES, WEIGHTS, confidence)
     for name in ("mean", "std", "ci_low", "ci_high"):
         assert got[name] == pytest.approx(expected[name], rel=1e-12)
