@@ -81,9 +81,7 @@ def test_a_verb_takes_a_dict_as_the_table_of_its_runs(verb, kind):
     assert type(got) is type(runs["pop"])
     assert_frame_equal(eager(named), eager(expected), check_row_order=kind == "eager")
     in_order = eager(call(ordered)).with_columns(pl.selectors.enum().cast(pl.String))
-    # two calls, of which the second has a table of text
-    has_order = kind != "lazy" and verb != "relevant"
-    assert_frame_equal(eager(got), in_order, check_row_order=has_order, check_dtypes=False)
+    assert_frame_equal(eager(got), in_order, check_row_order=kind != "lazy", check_dtypes=False)
     assert eager(got).schema.get("model", pl.String) == pl.String
     if verb != "check":  # of a dict, it returns what from_runs makes
         again = call(rf.from_runs(runs))
@@ -122,6 +120,56 @@ def test_a_table_beside_may_name_the_runs_as_text(kind):
         .sort("model")
         .equals(rf.evaluate(STACKED, "ap", truth=truth, by="model"))
     )
+
+
+#: The verbs whose result names the systems, and which need no system of a certain name.
+OF_SYSTEMS = sorted(
+    VERBS.keys()
+    - {"fuse", "diagnose", "harm", "power", "lists", "check", "discriminative_power", "anova"}
+)
+
+
+@KINDS
+@pytest.mark.parametrize("verb", OF_SYSTEMS)
+def test_a_verb_shows_the_systems_in_the_order_of_the_dict(verb, kind):
+    """Names in reverse, in the order of the alphabet, and in neither: the dict alone decides."""
+    for names in (["z", "y", "x"], ["x", "y", "z"], ["y", "z", "x"]):
+        tables = (POP, KNN, POP.with_columns(item=pl.lit("b")).unique(["user"]))
+        runs = {name: given(run, kind) for name, run in zip(names, tables, strict=True)}
+        call = VERBS[verb]
+        for frame in (runs, rf.from_runs(runs)):
+            got = eager(call(frame))
+            assert got.schema["model"] == pl.String
+            if kind != "lazy" or verb not in ("judge", "relevant", "with_rank", "listed"):
+                shown = got["model"].unique(maintain_order=True).drop_nulls().to_list()
+                assert shown == [name for name in names if name in shown], verb
+
+
+@KINDS
+def test_a_result_and_a_truth_with_the_names_as_text_keep_the_order(kind):
+    runs = {name: given(run, kind) for name, run in RUNS.items()}
+    for made in (rf.judge(runs, TRUTH), rf.with_rank(runs, close_gaps=True)):
+        truth = {} if "relevance" in eager(made).columns else {"truth": TRUTH}
+        got = eager(rf.evaluate(made, "ap", **truth))
+        assert got["model"].to_list() == ["pop", "knn"]
+        assert eager(rf.compare(made, "ap", **truth)).row(0)[1:3] == ("knn", "pop")
+    names = [*RUNS, "other", "absent"]
+    truth = pl.concat(TRUTH.with_columns(model=pl.lit(name)) for name in names)
+    if kind == "lazy":
+        return  # the names in a plan are not known: by name
+    for _ in range(3):  # a plan of the second call would be kept
+        got = eager(rf.evaluate(runs, "ap", truth=truth))
+        assert got["model"].to_list() == ["pop", "knn", "absent", "other"]
+        assert got.schema["model"] == pl.String
+    one = truth.filter(pl.col("model") != "other")
+    assert len(rf.evaluate(runs, "ap", truth=one)) == 3
+    found = eager(rf.health(runs, truth=truth)).filter(pl.col("what") == "missed_users")
+    assert [row[1:3] for row in found.rows()] == [
+        ("absent", "missed_users"),
+        ("other", "missed_users"),
+        ("pop", "missed_users"),
+        ("knn", "missed_users"),
+    ]
 
 
 def test_two_systems_are_not_one():

@@ -7,7 +7,7 @@ it, and no other call has it meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import TypeAlias
@@ -18,6 +18,7 @@ from rankframe._evaluation import system_metrics
 from rankframe._request import registry
 from rankframe._request.keywords import Settings
 from rankframe._request.question import Question
+from rankframe._request.types import Frame
 from rankframe._tables import adapters, column_roles
 from rankframe.errors import RankingDataError
 
@@ -69,6 +70,8 @@ def key_of(question: Question) -> Hashable:
         settings.inputs,
         settings.defaults,  # it may have a mapping of any type
         getattr(frame, "_rankframe_segments", ()),
+        # whose levels a plan of other rows lacks
+        any(_is_enum_and_text(tables, name) for name in question.by),
         # whose rows are numbered
         column_roles.lacks_items(settings.columns, question.by, eager[0].columns if eager else ()),
     ]
@@ -82,6 +85,11 @@ def key_of(question: Question) -> Hashable:
         return None
     options = [repr(getattr(settings, field.name)) for field in fields(Settings)]
     return (question.per_user, tuple(question.metrics), tuple(question.by), *options)
+
+
+def _is_enum_and_text(tables: Sequence[Frame], name: str) -> bool:
+    types = [table.schema.get(name) for table in tables if isinstance(table, pl.DataFrame)]
+    return any(isinstance(dtype, pl.Enum) for dtype in types) and pl.String in types
 
 
 def _few_rows(*, grouped: bool) -> int:

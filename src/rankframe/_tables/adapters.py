@@ -145,10 +145,14 @@ def to_caller_type(
         return cast("FrameT", with_names_as_text(result, like))
     ordered = with_names_as_text(result.sort(sort, nulls_last=True) if sort else result, like)
     frame = collected(ordered, _number_of_rows([like, *beside]))
+    keep_notes(frame, ordered)
     if not _is_pandas(like):
         return cast("FrameT", frame)
     if not new_columns:
-        return cast("FrameT", _narrowed(frame).to_pandas())
+        made = _narrowed(frame).to_pandas()
+        if (order := order_of(frame)) is not None:
+            note_order(made, order[0], [*order[1].categories])
+        return cast("FrameT", made)
     kept = like[[name for name in like.columns if str(name) in frame.columns]]
     new = {name: frame[name].to_pandas().to_numpy() for name in new_columns}
     return cast("FrameT", kept.assign(**new))
@@ -172,6 +176,13 @@ def order_of(frame: Frame) -> tuple[str, pl.Enum] | None:
     return None if order is None else (order[0], pl.Enum(order[1]))
 
 
+def keep_notes(made: Frame, source: Frame) -> None:
+    """Note on a table that was made of another one what a verb noted on that."""
+    for name in ("_rankframe_order", "_rankframe_tables", "_rankframe_segments"):
+        if hasattr(source, name):
+            setattr(made, name, getattr(source, name))
+
+
 def in_order(frame: PolarsT, column: str, dtype: pl.Enum) -> PolarsT:
     """Let a column of names have their order; leave it as text if other names came in."""
     try:
@@ -190,10 +201,16 @@ def with_names_as_text(result: FrameT, like: Frame) -> FrameT:
         return result
     column, dtype = order
     others = {*column_names(like, "run")} - {column}
-    names = [
-        name for name, own in result.collect_schema().items() if own == dtype and name not in others
-    ]
-    text = result.with_columns(pl.col(names).cast(pl.String)) if names else result
+    number = len(dtype.categories)
+    names = {  # of a table beside, other names may have come in
+        name: own
+        for name, own in result.collect_schema().items()
+        if isinstance(own, pl.Enum) and name not in others
+        if own.categories[:number].equals(dtype.categories)
+    }
+    text = result.with_columns(pl.col(*names).cast(pl.String)) if names else result
+    if column in names:
+        note_order(text, column, [*names[column].categories])
     return cast("FrameT", text)
 
 

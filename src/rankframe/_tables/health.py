@@ -184,10 +184,11 @@ def health(
     tables = {"run": runs_of_call, "truth": truth, "items": items, "history": history}
     opened, problems = health_tables.opened(tables)
     runs = [*frame] if isinstance(frame, Mapping) else []
-    call = Call(opened, problems, runs, groups, columns, k, time)
+    orders = health_tables.orders_of(groups, runs, like, opened.get("run"))
+    call = Call(opened, problems, runs, groups, columns, k, time, orders)
     schema = {
         "table": pl.String(),
-        **health_tables.types_of_groups(groups, opened.get("run")),
+        **health_tables.types_of_groups(groups, opened),
         **_MADE,
     }
     row = pl.LazyFrame({"row": [0]})
@@ -232,7 +233,7 @@ def _counted(call: Call, schema: Types, _: pl.DataFrame) -> pl.DataFrame:
     for place, (section, values) in enumerate(zip(sections, filled, strict=True)):
         numbers = range(len(section.measures))
         rows += [_rows_of(section, values, n, examples.get((place, n))) for n in numbers]
-    return _in_order(rows, call.by, schema)
+    return _in_order(rows, call, schema)
 
 
 def _groups(call: Call, parts: Mapping[str, Part]) -> pl.DataFrame | None:
@@ -353,9 +354,9 @@ _ORDER = ("unreadable", "rows", "users", "items", "null_groups")
 _SIZES = "^(rows|users|items|grades|grade_.*)$"
 
 
-def _in_order(frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Types) -> pl.DataFrame:
+def _in_order(frames: Sequence[pl.DataFrame], call: Call, schema: Types) -> pl.DataFrame:
     """Sort problems, tables, groups and counts, and restore the caller's names of groups."""
-    groups = {f"group {place}": name for place, name in enumerate(by)}
+    groups = {f"group {place}": name for place, name in enumerate(call.by)}
     rows = pl.concat(frames, how="diagonal_relaxed")
     absent = [name for name in groups if name not in rows.columns]
     rows = rows.with_columns(pl.lit(None).alias(name) for name in absent)
@@ -364,6 +365,11 @@ def _in_order(frames: Sequence[pl.DataFrame], by: Sequence[str], schema: Types) 
     order = pl.col("what").replace_strict(whats, default=len(whats), return_dtype=pl.Int64)
     place = pl.col("table").replace_strict(tables, default=len(tables), return_dtype=pl.Int64)
     fine = (pl.col("count") == 0) | pl.col("what").str.contains(_SIZES)
-    rows = rows.with_row_index("row").sort(fine, place, *groups, order, "row", nulls_last=False)
+    keys: list[pl.Expr] = []
+    for group, name in groups.items():
+        levels = call.orders.get(name, ())
+        known = pl.col(group).replace_strict(levels, range(len(levels)), default=len(levels))
+        keys += [pl.when(pl.col(group).is_not_null()).then(known), pl.col(group)]
+    rows = rows.with_row_index("row").sort(fine, place, *keys, order, "row", nulls_last=False)
     result = rows.select("table", *(pl.col(a).alias(b) for a, b in groups.items()), *_MADE)
     return result.cast(pl.Schema(schema))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
+from types import MappingProxyType
 from typing import NamedTuple
 
 import polars as pl
@@ -55,6 +56,7 @@ class Call(NamedTuple):
     columns: Columns
     k: int
     time: str | None = None  # of judgments and events
+    orders: Mapping[str, Sequence[str]] = MappingProxyType({})  # of the names of groups
 
 
 def opened(
@@ -90,10 +92,28 @@ def _stacked(runs: Mapping[str, Frame], problems: list[tuple[str, str]]) -> pl.L
     return stacked
 
 
-def types_of_groups(by: Sequence[str], run: pl.LazyFrame | None) -> dict[str, pl.DataType]:
-    """Return the types of groups in the result; text if no group can be read."""
+def orders_of(
+    by: Sequence[str], runs: Sequence[str], like: Frame, run: pl.LazyFrame | None
+) -> dict[str, list[str]]:
+    """Return the order of the names in each group that has one: of a dict of runs, or an Enum."""
     schema = pl.Schema() if run is None else run.collect_schema()
-    types = {name: schema.get(name, pl.String()) for name in by}
+    orders = {name: dtype for name in by if isinstance(dtype := schema.get(name), pl.Enum)}
+    noted = adapters.order_of(like)
+    orders |= {run_dicts.MODEL: pl.Enum(runs)} if runs else {} if noted is None else dict([noted])
+    return {name: dtype.categories.to_list() for name, dtype in orders.items()}
+
+
+def types_of_groups(
+    by: Sequence[str], frames: Mapping[str, pl.LazyFrame]
+) -> dict[str, pl.DataType]:
+    """Return the types of groups in the result; text if no group can be read, or others come in."""
+    run, truth = (
+        frames[name].collect_schema() if name in frames else pl.Schema()
+        for name in ("run", "truth")
+    )
+    types = {name: run.get(name, pl.String()) for name in by}
+    open_ended = [name for name in by if truth.get(name) == pl.String]
+    types |= {name: pl.String() for name in open_ended if isinstance(types[name], pl.Enum)}
     is_id = column_roles.can_be_id
     return {name: dtype if is_id(dtype) else pl.String() for name, dtype in types.items()}
 

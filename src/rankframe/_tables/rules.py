@@ -27,7 +27,7 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
             types[name] = in_right if in_left == pl.Null else in_left
             continue
         if name in left.by and isinstance(in_left, pl.Enum) and in_right == pl.String:
-            types[name] = in_right  # other names may come in; then they have no order but their own
+            types[name] = _with_levels_of(in_left, right, name)
             continue
         integers = [dtype.is_integer() for dtype in (in_left, in_right)]
         if in_left != in_right and not all(integers):
@@ -41,6 +41,14 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
             raise RankingDataError(msg)
         types[name] = in_left if in_left == in_right else common_integer(in_left, in_right)
     return types
+
+
+def _with_levels_of(levels: pl.Enum, table: Table, name: str) -> pl.DataType:
+    """Add the texts of a table in memory behind the levels; a plan's are not known: use text."""
+    if table.rows is None:
+        return pl.String()
+    texts = table.rows[name].drop_nulls().unique().sort()
+    return pl.Enum(pl.concat([levels.categories, texts]).unique(maintain_order=True))
 
 
 def common_integer(left: pl.DataType, right: pl.DataType) -> pl.DataType:

@@ -36,8 +36,8 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         ``by`` (String), then the columns of the first run: the rows of all runs, in their order.
-        Verbs that take this frame, or the dict, keep the order of the dict; a table made of it has
-        a column of text, whose systems are sorted by name.
+        Verbs that take this frame, the dict, or what a verb returned for them keep the order of the
+        dict; any other table made of it has a column of text, whose systems are sorted by name.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _in_order(frame: FrameT) -> FrameT:
     if order is None or not isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return frame
     ordered = adapters.in_order(cast("pl.DataFrame | pl.LazyFrame", frame), *order)
-    adapters.note_order(ordered, order[0], [*order[1].categories])
+    adapters.keep_notes(ordered, frame)
     return cast("FrameT", ordered)
 
 
