@@ -195,6 +195,12 @@ def test_pandas_returns_pandas():
         (["rr"], {"at_least": 0, "test": "sequential"}, "with a floor, whose interval is valid at"),
         (["rr"], {"margin": 1}, "margin of 'rr' is 1, but no two values differ by more than 1: ta"),
         (["rr"], {"margin": 5}, "than 1: take a smaller one, such as '5%'"),
+        (
+            ["rr"],
+            {"margin": "100%"},
+            "margin of 'rr' is '100%', the whole mean of the baseline: ta",
+        ),
+        (["rr"], {"margin": "250%"}, "the baseline: take a smaller one, such as '5%'"),
         (["rr"], {"undecided": "maybe"}, "undecided must be one of 'fail', 'pass', not 'maybe'"),
         (["rr"], {"interval": True}, "interval=True without a floor"),
         (["rr"], {"baseline": None, "at_least": 0, "undecided": "pass"}, "with interval=True"),
@@ -1010,12 +1016,43 @@ def test_users_without_a_list_fail_a_gate(option):
     got = rf.gate(few, "rr", truth=TRUTH, **options).filter(model="like").row(0, named=True)
     assert (got["passed"], got["why"]) == (
         False,
-        "too many missed: 3 of 40 users have no list of like, more than 0.05 of them",
+        "too many missed: 3 of 40 users with a relevant item have no list of like, more than 0.05 "
+        "of them",
     )
     for most in (0.075, None):
         assert rf.gate(few, "rr", truth=TRUTH, most_missed=most, **options)["passed"].all()
     with pytest.raises(ValueError, match="most_missed must be a share of the users from 0 to 1"):
         rf.gate(few, "rr", truth=TRUTH, most_missed=5, **options)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("users", [None, "truth", "judged", "all"])
+def test_users_without_a_list_fail_the_rows_of_their_segment(lazy, users):
+    """Of 400 users, 12 have no list: 3 %, but 12 of 40 users of one country."""
+    number = 400
+    country = pl.Series(["AT"] * 40 + ["DE"] * 360)
+    ids = pl.DataFrame({"user": range(number), "country": country, "item": "a"})
+    extra = pl.DataFrame({"user": range(1000, 1200), "country": "DE", "item": "a", "relevance": 0})
+    truth = pl.concat([ids.with_columns(relevance=pl.lit(1)), extra], how="diagonal_relaxed")
+    full = ids.with_columns(rank=pl.lit(1))
+    runs = {"old": full, "new": full.filter(~pl.col("user").is_between(0, 11))}
+    if lazy:
+        runs = {name: rows.lazy() for name, rows in runs.items()}
+    options = {"truth": truth, "by": ["model", "country"], "total": True, "at_least": 0.0}
+    options |= {"users": users} | ({"undefined": 0.0} if users == "all" else {})
+    got = rf.gate(runs, "hit@1", **options).lazy().collect()
+    failed = got.filter(~pl.col("passed"))
+    assert failed.select("model", "country", "why").rows() == [
+        (
+            "new",
+            "AT",
+            "too many missed: 12 of 40 users with a relevant item have no list of new, more than "
+            "0.05 of them",
+        )
+    ]
+    assert set(got["country"]) == {"AT", "DE", None}
+    got = rf.gate(runs, "hit@1", **options | {"most_missed": 0.02}).lazy().collect()
+    assert got.filter(~pl.col("passed"))["country"].to_list() == ["AT", None]
 
 
 @pytest.mark.parametrize("lazy", [False, True])

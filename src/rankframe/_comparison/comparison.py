@@ -647,7 +647,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
         metric.name for metric in values.requested if metric.over_users.epsilon is not None
     }
     margins = per_metric("margin", margin, [*names, *lists])
-    widths = {m.name: labels.traits_of(m).width for m in values.requested}
+    traits = {m.name: labels.traits_of(m) for m in values.requested}
     for name, value in margins.items():
         bound = trials.bound_of(value)
         if bound is None or bound.size <= 0:
@@ -668,7 +668,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
                 f"the others, such as margin={{{names[0] if names else 'ndcg@10'!r}: {value!r}}}"
             )
             raise ValueError(msg)
-        trials.check_below_width("margin", name, bound, widths[name])
+        trials.check_margin(name, bound, traits[name])
     return margins
 
 

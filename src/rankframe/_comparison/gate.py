@@ -20,7 +20,7 @@ from rankframe._comparison import (
 )
 from rankframe._comparison.floors import Floor
 from rankframe._comparison.trials import Correction, Margin, Rule, Size, Test, Trial, Undecided
-from rankframe._evaluation import reduction, system_metrics, user_columns
+from rankframe._evaluation import reduction, system_metrics, user_choice, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels, parameters
 from rankframe._request.keywords import StatisticsOptions
@@ -94,8 +94,8 @@ def gate(
         ``interval``, the whole interval reaches the floor). ``"pass"``: fail only if the whole
         interval is beyond the margin (or floor), so the system is worse, or if there is none.
     most_missed
-        The greatest share of the users of a gated system that may be without a list; with more, it
-        fails. None: any.
+        The greatest share of the users with a relevant item, in each segment, who may be without a
+        list of a gated system; with more, it fails there. ``users=`` says who counts. None: any.
     systems
         The systems that must be there, such as ``["live", "next"]``; one that is not has rows that
         fail.
@@ -353,7 +353,7 @@ def rules_of(
                 f"margin: metric {metric.name!r} is a geometric mean, whose ratio is tested: set 0"
             )
             raise ValueError(msg)
-        trials.check_below_width("margin", metric.name, bound, labels.traits_of(metric).width)
+        trials.check_margin(metric.name, bound, labels.traits_of(metric))
         if undecided == "fail":
             _check_margin(metric, bound.size)
         rules[metric.name] = Rule(bound.size, undecided == "fail", higher_is_better, bound.relative)
@@ -406,7 +406,7 @@ def decisions_of(
     decided = both.map_batches(decide, schema=schema | added)
     if values.judged is None and presence.systems is None:
         return decided
-    facts = _lists_of_systems(values)
+    facts = _lists_of_groups(values, total=trial.total)
     metrics = [*trial.rules, *(floor.metric for floor in floored)]
     if presence.systems is not None and values.by and isinstance(schema[values.by[0]], pl.Enum):
         schema[values.by[0]] = pl.String()  # a system that did not come is none of its names
@@ -431,20 +431,32 @@ def _check_presence(presence: Presence) -> None:
         raise TypeError(msg)
 
 
-_MET, _MISSED, _USERS = (f"{labels.INNER}{name}" for name in ("met", "missed", "users_of_system"))
+_MET, _MISSED, _USERS, _OWED = (
+    f"{labels.INNER}{name}" for name in ("met", "missed", "users_of_system", "owed")
+)
 
 
-def _lists_of_systems(values: Values) -> pl.LazyFrame:
-    """Count the users of each system, and those without a list; tell whether one has a hit."""
-    names = values.rows.collect_schema()
+def _lists_of_groups(values: Values, *, total: bool) -> pl.LazyFrame:
+    """Count the users with a relevant item, and those of them without a list; look for a hit."""
+    rows, judged = values.rows, values.judged
+    names, owed = rows.collect_schema(), pl.lit(value=True)
+    policy = None if judged is None else user_choice.users_policy(judged.settings, judged)
+    if judged is not None and judged.has_truth and policy != "truth":
+        relevant = user_choice.selected(judged, "truth").with_columns(owed.alias(_OWED))
+        rows = rows.join(relevant, on=values.keys, how="left", nulls_equal=True)
+        owed = pl.col(_OWED).fill_null(value=False)
     met = pl.col(guards.HIT).fill_null(value=False).any() if guards.HIT in names else pl.lit(None)
-    missed = pl.lit(0)
+    missed = pl.lit(value=False)
     if user_columns.MISSED in names:
-        missed = pl.col(user_columns.MISSED).fill_null(value=False).sum()
-    facts = [met.cast(pl.Boolean).alias(_MET), missed.cast(pl.Int64).alias(_MISSED)]
-    facts.append(pl.len().cast(pl.Int64).alias(_USERS))
-    by = values.by[:1]
-    return values.rows.group_by(by).agg(facts) if by else values.rows.select(facts)
+        missed = pl.col(user_columns.MISSED).fill_null(value=False)
+    user = pl.col(values.user)
+    facts = [met.cast(pl.Boolean).alias(_MET)] + [
+        user.filter(who).n_unique().cast(pl.Int64).alias(name)
+        for name, who in ((_MISSED, missed & owed), (_USERS, owed))
+    ]
+    groups = [values.by, values.by[:1]] if total else [values.by]
+    tables = [rows.group_by(by).agg(facts) if by else rows.select(facts) for by in groups]
+    return pl.concat(tables, how="diagonal")
 
 
 def _with_presence(
@@ -458,15 +470,15 @@ def _with_presence(
         table = _unjudged(table, values)
     if presence.most_missed is not None:
         missing = lists.filter(pl.col(_MISSED) > presence.most_missed * pl.col(_USERS))
-        for system in missing.iter_rows(named=True):
-            of = f" of {system[by[0]]}" if by else ""
+        for group in missing.iter_rows(named=True):
+            of = f" of {group[by[0]]}" if by else ""
             why = (
-                f"too many missed: {system[_MISSED]:,} of {system[_USERS]:,} users have no "
-                f"list{of}, more than {presence.most_missed:.10g} of them"
+                f"too many missed: {group[_MISSED]:,} of {group[_USERS]:,} users with a relevant "
+                f"item have no list{of}, more than {presence.most_missed:.10g} of them"
             )
-            own = pl.col("passed")
-            if by:
-                own &= pl.col(by[0]).eq_missing(pl.lit(system[by[0]], table.schema[by[0]]))
+            own = pl.col("passed").is_not_null()
+            for name in values.by:
+                own &= pl.col(name).eq_missing(pl.lit(group[name], table.schema[name]))
             table = _failed(table, own, why)
     if presence.systems is None:
         return table

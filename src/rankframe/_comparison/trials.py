@@ -11,6 +11,7 @@ from rankframe._request import keywords
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Resampling
+    from rankframe._request.labels import Traits
 
 Test: TypeAlias = Literal[
     "t",
@@ -92,6 +93,17 @@ def check_below_width(
         msg = (
             f"{option} of {name!r} is {bound}, but no two values differ by more than {width:.10g}: "
             f"take a smaller one, such as {cure}"
+        )
+        raise ValueError(msg)
+
+
+def check_margin(name: str, bound: Bound, traits: Traits) -> None:
+    """Check that a margin does not accept every loss: the whole range, or the whole mean."""
+    check_below_width("margin", name, bound, traits.width)
+    if bound.relative and bound.size >= 1 and traits.higher_is_better is not False:
+        msg = (
+            f"margin of {name!r} is '{bound}', the whole mean of the baseline: take a smaller one, "
+            "such as '5%'"
         )
         raise ValueError(msg)
 
