@@ -339,21 +339,25 @@ def test_ranking_by_score_streams(ties):
     assert plan.in_memory.count("in-memory-map") == 2  # of flags, which are few rows
 
 
+@pytest.fixture
+def passes(monkeypatch):
+    """The plans that calls collect, whether to answer or to check."""
+    passes, collect = [], pl.LazyFrame.collect
+    monkeypatch.setattr(
+        pl.LazyFrame,
+        "collect",
+        lambda frame, *args, **options: passes.append(frame) or collect(frame, *args, **options),
+    )
+    return passes
+
+
 @pytest.mark.parametrize("relevance", [0, None])
-def test_many_metrics_of_a_run_without_a_hit_take_no_more_passes_than_two(relevance, monkeypatch):
+def test_many_metrics_of_a_run_without_a_hit_take_no_more_passes_than_two(relevance, passes):
     """No hit shows that the tables fit, so they are looked at again, once for all metrics."""
     truth = TRUTH.collect().with_columns(pl.col("item") + 1000)
     if relevance is not None:
         truth = truth.with_columns(relevance=pl.lit(relevance))
-    run, passes = ONE.collect(), []
-    collect = pl.LazyFrame.collect
-
-    def counted(frame, *args, **options):
-        passes.append(frame)
-        return collect(frame, *args, **options)
-
-    monkeypatch.setattr(pl.LazyFrame, "collect", counted)
-    numbers = []
+    run, numbers = ONE.collect(), []
     for metrics in (
         ["rr", "map"],
         [f"{name}@{k}" for name in ("ndcg", "recall") for k in range(1, 9)],
@@ -363,6 +367,21 @@ def test_many_metrics_of_a_run_without_a_hit_take_no_more_passes_than_two(releva
             run.rank.evaluate(*metrics, truth=truth)
         numbers.append(len(passes))
     assert numbers[0] > 1
+    assert numbers[0] == numbers[1]
+
+
+def test_many_systems_without_a_hit_take_no_more_passes_than_few(passes):
+    """Which of them have no judged item is one question about all."""
+    users, numbers = range(80), []
+    truth = pl.DataFrame({"user": users, "item": [(user + 1) % 80 for user in users]})
+    for systems in (2, 40):
+        run = pl.DataFrame({"user": users}).with_columns(model=pl.col("user") % systems, rank=1)
+        run = run.with_columns(item=pl.when(pl.col("model") == 1).then(-1).otherwise("user"))
+        passes.clear()
+        with pytest.warns(rf.RankingWarning, match="model 1: run, column 'item'") as warned:
+            run.rank.evaluate("rr", truth=truth, by="model", users="both")
+        assert len(warned) == 1
+        numbers.append(len(passes))
     assert numbers[0] == numbers[1]
 
 

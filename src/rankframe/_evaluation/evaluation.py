@@ -315,7 +315,7 @@ def evaluate(
 
     A column of the users, such as country, belongs in the truth as well: each group has all users
     of a truth without it, which also takes time and memory for groups × truth, unless
-    ``users="both"`` or ``"run"`` needs only the lists.
+    ``users="both"``, ``"served"`` or ``"run"`` needs only the lists.
 
     A column of ``by`` that is called ``fold`` or ``split`` must be in the truth as well. Each call
     takes a few milliseconds before it reads a row, so stack many small tables, with a column for

@@ -170,9 +170,14 @@ def by_rows(judged: Judged) -> pl.LazyFrame:
 
 def groups_of(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
     """Return each group of the run or the truth once."""
-    if judged.groups is not None and {*names} <= {*judged.tables.lacking}:
-        return judged.groups.select(names).unique()
-    return _of_all_rows(judged, names)
+    groups, truth = judged.groups, judged.tables.truth
+    if groups is None or truth is None:
+        return _of_all_rows(judged, names)
+    if not (shared := [name for name in names if name in truth.by]):
+        return groups.select(names).unique()
+    of_truth = truth.frame.select(pl.col(name).cast(judged.types[name]) for name in shared).unique()
+    crossed = of_truth.join(groups, how="cross")
+    return pl.concat([judged.run.select(names), crossed.select(names)]).unique()
 
 
 def _of_all_rows(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
@@ -182,15 +187,10 @@ def _of_all_rows(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
     return pl.concat([judged.run.select(names), judged.truth.select(names)]).unique()
 
 
-def system_of(by: Sequence[str]) -> str | None:
-    """Name the column that identifies the systems, as ``compare`` does."""
-    return keywords.MODEL if keywords.MODEL in by else by[0] if by else None
-
-
 def _served(judged: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
     """Return each user who has a list in every system, within the groups of the other columns."""
     keys, by = judged.keys, judged.tables.run.by
-    system = system_of(by)
+    system = keywords.system_of(by)
     if system is None:
         return lists
     groups = judged.groups if system in judged.tables.lacking else groups_of(judged, by)

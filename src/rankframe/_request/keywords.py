@@ -268,6 +268,11 @@ def systems_groups(by: object, names: Collection[str]) -> list[str]:
     return [MODEL, *(name for name in groups if name != MODEL)] if MODEL in groups else groups
 
 
+def system_of(by: Sequence[str]) -> str | None:
+    """Name the column that identifies the systems, as ``compare`` does."""
+    return MODEL if MODEL in by else by[0] if by else None
+
+
 def check_name(name: str, column: object) -> None:
     """Check that an option is the name of a column, or None."""
     if not (column is None or isinstance(column, str)):

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from rankframe._request import registry
+from rankframe._request import keywords, registry
 from rankframe._request.keywords import Settings
 from rankframe._request.types import Types
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
@@ -138,15 +138,16 @@ def judge(tables: Tables) -> Judged:
     truth, bounds = _rows(of_truth, tables), readers.bounds_of(of_run, of_truth)
     lists = groups = graded = None
     once = _one_row_per_item(truth, of_truth)
-    if _counts_lists_alone(tables):  # the product would be groups × truth
-        truth = truth.join(run.select(of_run.user, *tables.lacking).unique(), on=of_run.user)
-        bounds.pop("rows", None)
-    elif tables.lacking:  # each group has all rows of the truth
+    lists_alone = _counts_lists_alone(tables)
+    if tables.lacking:
         groups = run.select(tables.lacking).unique().cache()
         if of_run.totals is not None and of_run.totals.groups is not None:
             groups = of_run.totals.groups.lazy()
-        truth = truth.join(groups, how="cross")
         bounds.pop("rows", None)
+        if lists_alone:  # the product would be groups × truth
+            truth = truth.join(run.select(of_run.user, *tables.lacking).unique(), on=of_run.user)
+        else:  # each group has all rows of the truth
+            truth = truth.join(groups, how="cross")
     if of_run.truth_groups:
         run = run.drop_nulls(of_run.truth_groups)
     elif of_run.rank is not None and not of_run.tied and not tables.exclusions:
@@ -156,7 +157,7 @@ def judge(tables: Tables) -> Judged:
     whole, run = run, _moved_up(run, tables, inputs)
     judged = _joined(run, truth, of_run)
     items = _one_row_per_item(truth, of_truth._replace(by=of_run.by))
-    if groups is None or _are_few(tables):
+    if groups is None or lists_alone or _are_few(tables):
         ranked_truth = _ranked_truth(run, items, tables, bounds)
     else:
         ranked_truth, graded = (
@@ -231,7 +232,10 @@ def _counts_lists_alone(tables: Tables) -> bool:
     """Whether judgments of users without a list in a group change none of its numbers."""
     if not tables.lacking or tables.reads is None or tables.run.totals is not None:
         return False
-    if tables.settings.users not in ("both", "run") or tables.settings.count_missed:
+    of_lists = ["both", "run"]
+    if keywords.system_of(tables.run.by) in tables.lacking:
+        of_lists.append("served")
+    if tables.settings.users not in of_lists or tables.settings.count_missed:
         return False
     reading = registry.reading_of(tables.reads, inputs=tables.beside)
     return not (reading.top_grade or reading.scope == "shares")
@@ -467,7 +471,7 @@ def table_flags(judged: Judged, *, count: bool = False) -> list[pl.LazyFrame]:
 
 def _positive_of_groups(judged: Judged, truth: Table) -> pl.LazyFrame:
     """Subtract the relevant rows from the sum: each group that the truth lacks has all of them."""
-    if judged.groups is None:
+    if judged.groups is None or _counts_lists_alone(judged.tables):
         positive = (pl.col("relevance") > 0).sum().cast(pl.Int64)
         return guards.flag(judged.truth, pl.lit(value=False), -positive)
     number = judged.groups.select(groups=pl.len().cast(pl.Int64))

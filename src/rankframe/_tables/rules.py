@@ -500,8 +500,7 @@ def apart_items(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]
             return []
     parts: list[tuple[object, Table]] = [(None, run)]
     if keywords.MODEL in run.by:
-        names = retrieved(run).select(keywords.MODEL).unique().sort(keywords.MODEL).collect()
-        parts += [(name, _of_system(run, name)) for name in names[keywords.MODEL]]
+        parts += [(name, _of_system(run, name)) for name in _apart_systems(run, truth)]
     errors: list[tuple[object, RankingDataError]] = []
     for system, part in parts:
         try:
@@ -511,6 +510,16 @@ def apart_items(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]
             if system is None:
                 break
     return errors
+
+
+def _apart_systems(run: Table, truth: Table) -> pl.Series:
+    """Return the systems of whose items the truth has none."""
+    ids = pl.col(run.item).cast(same_types(run, truth)[run.item])
+    lists, judged = retrieved(run).select(keywords.MODEL, ids), truth.frame.select(ids)
+    met = lists.join(judged, on=run.item, how="semi").select(keywords.MODEL).unique()
+    systems = lists.select(keywords.MODEL).unique()
+    apart = systems.join(met, on=keywords.MODEL, how="anti", nulls_equal=True)
+    return apart.sort(keywords.MODEL).collect()[keywords.MODEL]
 
 
 def _of_system(run: Table, system: object) -> Table:

@@ -276,7 +276,7 @@ class _Query:
     def _served(self) -> str:
         """Keep users with a list in every system, within the groups of the other columns."""
         sources, keys = self.sources, self.sources.keys
-        system = user_choice.system_of(keys[:-1])
+        system = keywords.system_of(keys[:-1])
         own = self.dialect.listed(name for name in keys if name != system)
         lists = f"(SELECT DISTINCT {self.keys} FROM {sources.cut}) AS lists_of_users"
         served = f"SELECT {own}, COUNT(*) AS num_lists FROM {lists} GROUP BY {own}"
