@@ -380,8 +380,8 @@ def test_a_catalogue_and_a_history():
 
 
 def test_a_run_of_a_dict_that_is_empty_or_of_other_columns_is_counted():
-    scored = pl.DataFrame({"user": [1], "item": [10], "score": [0.5]})
-    found = rf.health({"old": RUN, "new": scored, "none": RUN.clear()}, truth=TRUTH)
+    other = pl.DataFrame({"user": [1], "item": [10], "shelf": [2]})
+    found = rf.health({"old": RUN, "new": other, "none": RUN.clear()}, truth=TRUTH)
     assert row(found, "run", "rows", model="none")[0] == 0
     assert row(found, "both", "missed_users", model="none")[0] == 2
     assert row(found, "run", "rows", model="new")[0] == 1

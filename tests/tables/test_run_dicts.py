@@ -264,6 +264,87 @@ def test_order_of_columns_and_widths_of_numbers_may_differ():
     assert rf.from_runs({"a": nothing, "b": KNN.with_columns(note=1)}).schema["note"] == pl.Int32
 
 
+SCORED = pl.DataFrame(
+    {
+        "query": ["1", "1", "1", "2", "2"],
+        "doc": [*"abcab"],
+        "score": [0.5, 0.9, 0.5, 0.1, 0.1],
+    }
+)
+QRELS = pl.DataFrame({"query": ["1", "2"], "doc": ["c", "b"]})
+
+
+@KINDS
+@pytest.mark.parametrize("name", ["rank", "place"])
+def test_runs_with_scores_and_runs_with_ranks_are_one_dict(kind, name):
+    """Each has the value that it has alone: ranks as given, with gaps, and scores by the rule."""
+    ranked = pl.DataFrame({"query": ["1", "1", "2"], "doc": [*"bca"], name: [1, 5, 3]})
+    fused = rf.fuse({"a": SCORED, "b": SCORED.with_columns(-pl.col("score"))})
+    both = fused.rename({"rank": name}) if name != "rank" else fused
+    role = {} if name == "rank" else {"rank": name}
+    for other in (ranked, both):
+        tables = {"bm25": (SCORED, {}), "other": (other, role)}
+        runs = {system: given(table, kind) for system, (table, _) in tables.items()}
+        for verb in (rf.evaluate, rf.summarize):
+            got = eager(verb(runs, "rr", "map", truth=QRELS, **role))
+            alone = [
+                verb(table, "rr", "map", truth=QRELS, **own).with_columns(model=pl.lit(system))
+                for system, (table, own) in tables.items()
+            ]
+            expected = pl.concat(alone).select(got.columns)
+            assert_frame_equal(got, expected, check_row_order=False)
+    found = eager(rf.health(runs, truth=QRELS, **role))
+    assert "unreadable" not in found["what"].to_list()
+
+
+def test_what_is_read_and_what_is_fused_fit_in_one_dict(tmp_path):
+    """The first thing that a hybrid needs."""
+    from rankframe import trec
+
+    names = "bm25", "tasb"
+    for place, name in enumerate(names):
+        rows = SCORED.with_columns(pl.col("score") * (1 - 3 * place))
+        lines = [f"{q} Q0 {d} 0 {s} {name}" for q, d, s in rows.rows()]
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    runs = {name: trec.read_run(tmp_path / f"{name}.txt") for name in names}
+    runs["rrf"] = rf.fuse(runs)
+    truth = QRELS.rename({"query": "user", "doc": "item"})
+    got = rf.evaluate(runs, "ndcg@10", truth=truth)
+    assert got["model"].to_list() == ["bm25", "tasb", "rrf"]
+    for name, run in runs.items():
+        (value,) = got.filter(model=name)["ndcg@10"]
+        assert value == rf.evaluate(run, "ndcg@10", truth=truth)["ndcg@10"].item()
+    assert len(rf.compare(runs, "ndcg@10", truth=truth)) == 3
+    with pytest.raises(rf.RankingDataError, match="runs\\['bm25'\\] = rf.with_rank") as raised:
+        rf.from_runs(runs)
+    for cure in 2 * [str(raised.value).partition(": runs")[2].removesuffix(" makes it")]:
+        scope = {"rf": rf, "runs": runs}
+        exec(f"runs{cure}", scope)
+        runs = {**runs, "tasb": rf.with_rank(runs["tasb"])}
+    assert rf.evaluate(rf.from_runs(runs), "ndcg@10", truth=truth).equals(got)
+
+
+@pytest.mark.parametrize("single_precision", [True, False])
+def test_days_and_precision_rank_each_run_of_a_dict_as_alone(single_precision):
+    scored = pl.concat(
+        SCORED.with_columns(day=day, score=1e-9 * pl.col("score") + 1) for day in (1, 2)
+    )
+    ranked = rf.with_rank(scored, by="day").drop("score")
+    options = {"by": "day", "truth": QRELS, "single_precision": single_precision}
+    got = rf.evaluate({"a": scored, "b": ranked}, "rr", "map", **options)
+    alone = [rf.evaluate(run, "rr", "map", **options) for run in (scored, ranked)]
+    assert got.drop("model").equals(pl.concat(alone))
+
+
+def test_a_score_that_is_not_finite_is_named_with_its_run():
+    bad = SCORED.with_columns(score=float("inf"))
+    ranked = pl.DataFrame({"query": ["1"], "doc": ["a"], "rank": [1]})
+    for frame in (bad, bad.lazy()):
+        other = ranked if frame is bad else ranked.lazy()
+        with pytest.raises(rf.RankingDataError, match="^run 'a', column 'score'"):
+            rf.evaluate({"a": frame, "b": other}, "rr", truth=QRELS).lazy().collect()
+
+
 @pytest.mark.parametrize("kind", [pl.DataFrame, pl.LazyFrame, "pandas"])
 def test_an_empty_run_is_an_error_and_not_a_system_less(kind):
     runs = {"pop": POP, "none": POP.clear()}
@@ -295,6 +376,11 @@ MODEL = POP.with_columns(model=pl.lit("x"))
         ({"a": POP, "b": MODEL}, rf.RankingDataError, "run 'b', column 'model': the names"),
         (
             {"a": POP, "b": KNN.drop("rank")},
+            rf.RankingDataError,
+            "run 'b': no column 'rank', which run 'a' has: give all runs the same columns",
+        ),
+        (
+            {"a": POP, "b": KNN.drop("rank").with_columns(hits=1)},
             rf.RankingDataError,
             "run 'b': no column 'rank', which run 'a' has: give all runs the same columns",
         ),

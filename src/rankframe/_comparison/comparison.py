@@ -357,7 +357,7 @@ def compare(
         total,
         paired,
     )
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 

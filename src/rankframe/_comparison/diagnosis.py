@@ -138,7 +138,7 @@ def diagnose(
     >>> change["reading"].last()  # two users show nothing
     'no difference seen'
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     k, bins = keywords.whole_number("k", k), keywords.whole_number("bins", bins)
     if baseline is None:
         msg = "diagnose needs a system to compare with: name it in baseline="

@@ -227,7 +227,7 @@ def gate(
     presence = Presence(most_missed, systems)
     _check_presence(presence)
     keywords.check_choice("undecided", undecided, get_args(Undecided))
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     if baseline is None and at_least is None and at_most is None:
         msg = (
             "gate without a baseline: name the system to compare with in baseline=, or a floor in "

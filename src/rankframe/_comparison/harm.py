@@ -123,7 +123,7 @@ def harm(
     [('new', 4, 0.5, 0.0676, 0.9324)]
     """
     trial = Trial(baseline, confidence=confidence, resamples=resamples, seed=seed)
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     if baseline is None:
         msg = "harm without a baseline: name the system to compare with in baseline="
         raise ValueError(msg)

@@ -128,7 +128,7 @@ def anova(
     │ residual ┆ 0.0718         ┆ 2       ┆ null   │
     └──────────┴────────────────┴─────────┴────────┘
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     question = _ask("anova", frame, metrics, truth, by, options)
     describe = partial(_plan_of, "anova", describe=_variance, columns=_VARIANCE)
     return summaries.described(frame, question, describe)
@@ -230,7 +230,7 @@ def best_systems(
     │ old   ┆ -0.688     ┆ -1.151 ┆ 0.0     ┆ false       │
     └───────┴────────────┴────────┴─────────┴─────────────┘
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     keywords.check_choice("method", method, get_args(BestMethod))
     keywords.check_confidence(confidence)
     resampling = summaries.read_resampling(resamples, seed)

@@ -132,7 +132,7 @@ def power(
     │ 3     ┆ 0.267879  ┆ 0.874369   ┆ 0.1    ┆ 59     │
     └───────┴───────────┴────────────┴────────┴────────┘
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     keywords.check_dropped("design", options.get("design"))
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"

@@ -154,7 +154,7 @@ def compare_segments(
         cluster=cluster,
         total=True,
     )
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     summaries.check_trial(trial)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     return summaries.described(frame, question, partial(_plan_of, trial=trial))

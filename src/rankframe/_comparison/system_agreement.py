@@ -226,7 +226,7 @@ def discriminative_power(
     >>> rf.discriminative_power(run, "rr", "hit@5", truth=truth, test="t").rows()
     [('rr', 1, 1, 1.0, None), ('hit@5', 1, 0, 0.0, None)]
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     keywords.check_flag("curve", curve)
     summaries.check_unweighted("discriminative_power", options)
     groups = comparison.groups_by_systems(frame, truth, by, None)

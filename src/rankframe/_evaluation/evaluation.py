@@ -165,7 +165,8 @@ def per_user(
     if "weights" in columns:
         msg = "weights= applies to means, and per_user returns one value per user: use evaluate"
         raise TypeError(msg)
-    frame, by = run_dicts.as_frame(frame, by, columns)
+    roles = {**columns, "single_precision": single_precision}
+    frame, by = run_dicts.as_frame(frame, by, columns, roles=roles)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -351,7 +352,8 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    frame, by = run_dicts.as_frame(frame, by, columns)
+    roles = {**columns, "single_precision": single_precision}
+    frame, by = run_dicts.as_frame(frame, by, columns, roles=roles)
     settings = Settings(
         users=users,
         undefined=undefined,

@@ -157,7 +157,7 @@ def table(
     digits = keywords.whole_number("digits", digits, least=0)
     keywords.check_flag("intervals", intervals)
     runs: list[object] = [*frame] if isinstance(frame, Mapping) else []
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     if baseline is not None:
         summaries.check_systems("table", question.by)

@@ -149,10 +149,10 @@ def to_caller_type(
     if not _is_pandas(like):
         return cast("FrameT", frame)
     if not new_columns:
-        made = _narrowed(frame).to_pandas()
+        converted = _narrowed(frame).to_pandas()
         if (order := order_of(frame)) is not None:
-            note_order(made, order[0], [*order[1].categories])
-        return cast("FrameT", made)
+            note_order(converted, order[0], [*order[1].categories])
+        return cast("FrameT", converted)
     kept = like[[name for name in like.columns if str(name) in frame.columns]]
     new = {name: frame[name].to_pandas().to_numpy() for name in new_columns}
     return cast("FrameT", kept.assign(**new))
@@ -176,11 +176,11 @@ def order_of(frame: Frame) -> tuple[str, pl.Enum] | None:
     return None if order is None else (order[0], pl.Enum(order[1]))
 
 
-def keep_notes(made: Frame, source: Frame) -> None:
+def keep_notes(table: Frame, source: Frame) -> None:
     """Note on a table that was made of another one what a verb noted on that."""
     for name in ("_rankframe_order", "_rankframe_tables", "_rankframe_segments"):
         if hasattr(source, name):
-            setattr(made, name, getattr(source, name))
+            setattr(table, name, getattr(source, name))
 
 
 def in_order(frame: PolarsT, column: str, dtype: pl.Enum) -> PolarsT:

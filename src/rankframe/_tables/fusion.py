@@ -119,7 +119,7 @@ def fuse(
     >>> rf.fuse(runs, "isr").rows()
     [(1, 'y', 2.5, 1), (1, 'x', 1.0, 2), (1, 'z', 0.25, 3)]
     """
-    runs, by = run_dicts.as_frame(runs, by)
+    runs, by = run_dicts.as_frame(runs, by, roles=columns)
     keywords.check_choice("method", method, get_args(Method))
     keywords.check_choice("norm", norm, (*get_args(Norm), None))
     _check_numbers(smoothing, phi, weights)

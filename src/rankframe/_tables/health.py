@@ -182,7 +182,7 @@ def health(
     if truth is None:
         runs_of_call, columns = _numbered(runs_of_call, like, groups, columns)
     tables = {"run": runs_of_call, "truth": truth, "items": items, "history": history}
-    opened, problems = health_tables.opened(tables)
+    opened, problems = health_tables.opened(tables, groups, columns)
     runs = [*frame] if isinstance(frame, Mapping) else []
     orders = health_tables.orders_of(groups, runs, like, opened.get("run"))
     call = Call(opened, problems, runs, groups, columns, k, time, orders)
@@ -368,8 +368,8 @@ def _in_order(frames: Sequence[pl.DataFrame], call: Call, schema: Types) -> pl.D
     keys: list[pl.Expr] = []
     for group, name in groups.items():
         levels = call.orders.get(name, ())
-        known = pl.col(group).replace_strict(levels, range(len(levels)), default=len(levels))
-        keys += [pl.when(pl.col(group).is_not_null()).then(known), pl.col(group)]
+        level = pl.col(group).replace_strict(levels, range(len(levels)), default=len(levels))
+        keys += [pl.when(pl.col(group).is_not_null()).then(level), pl.col(group)]
     rows = rows.with_row_index("row").sort(fine, place, *keys, order, "row", nulls_last=False)
     result = rows.select("table", *(pl.col(a).alias(b) for a, b in groups.items()), *_MADE)
     return result.cast(pl.Schema(schema))

@@ -60,7 +60,7 @@ class Call(NamedTuple):
 
 
 def opened(
-    tables: Mapping[str, Frame | Mapping[str, Frame] | None],
+    tables: Mapping[str, Frame | Mapping[str, Frame] | None], by: Sequence[str], columns: Columns
 ) -> tuple[dict[str, pl.LazyFrame], list[tuple[str, str]]]:
     """Open the given tables, and return which cannot be read."""
     frames: dict[str, pl.LazyFrame] = {}
@@ -68,7 +68,7 @@ def opened(
     for name, table in tables.items():
         try:
             if isinstance(table, Mapping):
-                frames[name] = _stacked(table, problems)
+                frames[name] = _stacked(table, problems, by, columns)
             elif table is not None:
                 title = f"{name}= table" if name in ("items", "history") else name
                 frames[name] = adapters.to_lazy(table, title)
@@ -77,10 +77,17 @@ def opened(
     return frames, problems
 
 
-def _stacked(runs: Mapping[str, Frame], problems: list[tuple[str, str]]) -> pl.LazyFrame:
+def _stacked(
+    runs: Mapping[str, Frame],
+    problems: list[tuple[str, str]],
+    by: Sequence[str],
+    columns: Columns,
+) -> pl.LazyFrame:
     """Stack runs in one table, also if their columns differ."""
     frames = {name: adapters.to_lazy(run, f"run {name!r}") for name, run in runs.items()}
     try:
+        ranked = run_dicts.with_ranks(frames, by, columns)
+        frames = {name: run.lazy() for name, run in ranked.items()}
         run_dicts.common_types_of_runs(
             {name: run.collect_schema() for name, run in frames.items()}, run_dicts.MODEL
         )

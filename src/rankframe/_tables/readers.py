@@ -278,10 +278,10 @@ def without_items(what: str) -> RankingDataError:
     )
 
 
-def read_scored(frame: Frame, by: By, columns: Columns) -> Table:
+def read_scored(frame: Frame, by: By, columns: Columns, kind: str = "run") -> Table:
     """Read a run whose rank will be made from its score."""
-    columns = column_roles.with_ids(columns, by, {"run": frame})
-    table = _opened("run", frame, by, columns)
+    columns = column_roles.with_ids(columns, by, {kind: frame})
+    table = _opened(kind, frame, by, columns)
     columns = column_roles.with_score(columns, by, table.schema)
     _raise_if_missing(table, ["score"], columns)
     score = columns.get("score", "score")

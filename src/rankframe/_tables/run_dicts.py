@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import polars as pl
 
 from rankframe._request import keywords
+from rankframe._request.keywords import Columns
+from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, guards, rules
+from rankframe._tables import adapters, guards, rank_order, readers, rules
 from rankframe.errors import RankingDataError
 
 #: The column that names the runs of a dict.
 MODEL = "model"
 
+PolarsFrame: TypeAlias = pl.DataFrame | pl.LazyFrame
 ByT = TypeVar("ByT", str | Sequence[str], str | Sequence[str] | None)
 
 
@@ -28,7 +31,8 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     ----------
     runs
         A dict from the name of each run to its frame. All frames are of one kind and have the same
-        columns, in any order. They may be judged tables.
+        columns, in any order. They may be judged tables. (Of a dict, a verb ranks runs with scores
+        alone by ``with_rank``'s rule if other runs have ranks.)
     by
         The column to make.
 
@@ -70,9 +74,16 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     return text
 
 
-def _stacked(runs: Mapping[str, FrameT], by: str = MODEL, *, whole: bool) -> FrameT:
+def _stacked(
+    runs: Mapping[str, FrameT],
+    column: str = MODEL,
+    *,
+    by: str | Sequence[str] | None = None,
+    roles: Mapping[str, object] | None = None,
+    whole: bool,
+) -> FrameT:
     """Stack runs; of a part of the users, one may be empty."""
-    check_runs(runs, by)
+    check_runs(runs, column)
     opened = {name: adapters.to_polars(frame, f"run {name!r}") for name, frame in runs.items()}
     first, *rest = runs
     for name in rest:
@@ -82,13 +93,14 @@ def _stacked(runs: Mapping[str, FrameT], by: str = MODEL, *, whole: bool) -> Fra
                 f"{_kind(runs[name])}: convert one; all runs must be of one kind"
             )
             raise TypeError(msg)
-    types = common_types_of_runs({n: frame.collect_schema() for n, frame in opened.items()}, by)
+    opened = opened if roles is None else with_ranks(opened, with_model(by), roles)
+    types = common_types_of_runs({n: frame.collect_schema() for n, frame in opened.items()}, column)
     columns = [pl.col(name).cast(dtype) for name, dtype in types.items()]
     # text in parts, which name the type, and in pandas, which would lose the order of categories
     is_polars = isinstance(runs[first], pl.DataFrame | pl.LazyFrame)
     names = pl.Enum([*runs]) if whole and is_polars else pl.String()
     frames = [
-        frame.with_columns(pl.lit(name, names).alias(by)).select(by, *columns)
+        frame.with_columns(pl.lit(name, names).alias(column)).select(column, *columns)
         for name, frame in opened.items()
     ]
     stacked = pl.concat([frame.lazy() for frame in frames])
@@ -97,8 +109,34 @@ def _stacked(runs: Mapping[str, FrameT], by: str = MODEL, *, whole: bool) -> Fra
         stacked = guards.guarded(stacked, flags, partial(_raise_if_empty, opened))
     table = adapters.to_caller_type(stacked, like=runs[first])
     if whole:
-        adapters.note_order(table, by, [*runs])
+        adapters.note_order(table, column, [*runs])
     return table
+
+
+def with_ranks(
+    runs: Mapping[str, PolarsFrame], by: Sequence[str], roles: Mapping[str, object]
+) -> dict[str, PolarsFrame]:
+    """Rank the runs that have scores alone by these, if other runs of the dict have ranks."""
+    rank, score = str(roles.get("rank", "rank")), str(roles.get("score", "score"))
+    schemas = {name: run.collect_schema() for name, run in runs.items()}
+    scored = [name for name, schema in schemas.items() if rank not in schema and score in schema]
+    if "score" in roles or not scored or not any(rank in schema for schema in schemas.values()):
+        return dict(runs)
+    columns = cast("Columns", {role: roles[role] for role in keywords.ROLES if role in roles})
+    single = roles.get("single_precision") is True
+    placed: dict[str, PolarsFrame] = {**runs}
+    for name in scored:
+        groups = [group for group in by if group in schemas[name]]
+        table = readers.read_scored(runs[name], groups, columns, f"run {name!r}")
+        table = table._replace(totals=Totals(None, None))  # an empty run is refused elsewhere
+        rows = table.frame.with_row_index(rank_order.INDEX)
+        ranked = rank_order.ranked(rows, table, single_precision=single).rename({"rank": rank})
+        flags = [guards.table_flag(table), guards.lists_flag(table)]
+        ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
+        placed[name] = guards.guarded(ranked, flags, partial(rules.raise_first_broken, [table]))
+    if not all(score in schema for schema in schemas.values()):
+        return {name: run.drop(score, strict=False) for name, run in placed.items()}
+    return placed
 
 
 def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
@@ -116,13 +154,14 @@ def as_frame(
     by: ByT,
     columns: Mapping[str, object] | None = None,
     *,
+    roles: Mapping[str, object] | None = None,
     whole: bool = True,
 ) -> tuple[FrameT, ByT]:
     """Make one frame of a dict of runs, and let ``by`` name the column of its systems.
 
     That is the column model, also of a frame, unless it plays another role in ``columns``. A verb
-    that compares systems passes no ``columns``: its ``by`` says itself what they are. Of a part of
-    the users, not the ``whole``, a run may be empty.
+    that compares systems passes no ``columns``: its ``by`` says itself what they are; its ``roles``
+    tell how to rank runs. Of a part of the users, not the ``whole``, a run may be empty.
     """
     if not isinstance(frame, Mapping):
         is_frame = hasattr(frame, "collect_schema") or hasattr(frame, "columns")
@@ -130,7 +169,8 @@ def as_frame(
             names = adapters.column_names(frame, "run")
             by = cast("ByT", with_model(by)) if has_model(names, columns) else by
         return (_in_order(frame) if whole else frame), by
-    return _stacked(frame, whole=whole), cast("ByT", with_model(by))
+    roles = (columns or {}) if roles is None else roles
+    return _stacked(frame, by=by, roles=roles, whole=whole), cast("ByT", with_model(by))
 
 
 def has_model(names: Collection[str], columns: Mapping[str, object]) -> bool:
@@ -201,10 +241,10 @@ def common_types_of_runs(
         for name in [*types, *schema]:
             lacking, has = (run, first) if name not in schema else (first, run)
             if name not in schema or name not in types:
-                msg = (
-                    f"run {lacking!r}: no column {name!r}, which run {has!r} has: give all runs "
-                    "the same columns"
-                )
+                cure = "give all runs the same columns"
+                if name == "rank" and "score" in schemas[lacking]:
+                    cure = f"runs[{lacking!r}] = rf.with_rank(runs[{lacking!r}]) makes it"
+                msg = f"run {lacking!r}: no column {name!r}, which run {has!r} has: {cure}"
                 raise RankingDataError(msg)
         for name, dtype in types.items():
             common = common_type(dtype, schema[name])

@@ -125,7 +125,7 @@ def lists(
     └──────┴─────┴───────────┴─────┴───────┴───────┘
     """
     k = keywords.whole_number("k", k)
-    frame, grouping = run_dicts.as_frame(frame, by)
+    frame, grouping = run_dicts.as_frame(frame, by, roles=columns)
     groups = keywords.systems_groups(grouping, adapters.column_names(frame, "run"))
     settings = Settings(items=items, columns=columns)
     both = readers.read_run_and_truth(

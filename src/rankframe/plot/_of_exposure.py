@@ -288,6 +288,6 @@ def _read_call(
     columns: Columns,
 ) -> Call:
     """Read a call whose first frame is a run, with or without a truth."""
-    frame, by = run_dicts.as_frame(run, by)
+    frame, by = run_dicts.as_frame(run, by, roles=columns)
     keywords.check_columns(columns)
     return _tables.read_call(frame, frame, by, {})._replace(truth=truth, options=columns)

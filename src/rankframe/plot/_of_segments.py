@@ -73,7 +73,7 @@ def heatmap(
     >>> chart.data.select("segment", "metric", "mean").rows()
     [('DE', 'rr', 0.5), ('FR', 'rr', 1.0)]
     """
-    frame, by = run_dicts.as_frame(frame, by)
+    frame, by = run_dicts.as_frame(frame, by, roles=options)
     call = _tables.read_call(frame, truth, by, options)
     if by is not None:  # the last column is that of the rows, also if it is called model
         call = call._replace(groups=keywords.group_names(by))

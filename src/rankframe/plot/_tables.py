@@ -93,7 +93,7 @@ def read_call(
     options: Options,
     baseline: object = None,
 ) -> Call:
-    table, by = run_dicts.as_frame(frame, by)
+    table, by = run_dicts.as_frame(frame, by, roles=options)
     check_call(options)
     groups = comparison.groups_by_systems(table, truth, by, baseline)
     kind = "judged table" if truth is None else "run"
