@@ -60,8 +60,10 @@ def test_if_all_users_are_common_it_is_the_paired_t(options):
         apart, paired = (
             compared(table, margin=margin, paired=it, **options) for it in (False, True)
         )
-        # paired, the larger p of t and Hall's
-        assert apart["p_equivalent"] <= paired["p_equivalent"] * (1 + 1e-9)
+        if options:  # paired, weights and clusters of unequal sizes count as effective ones
+            assert apart["p_equivalent"] <= paired["p_equivalent"] * (1 + 1e-9)
+        else:
+            assert apart["p_equivalent"] == pytest.approx(paired["p_equivalent"], rel=1e-9)
 
 
 def test_a_worked_example_of_four_users_two_of_them_common():
@@ -138,15 +140,35 @@ def test_the_ends_of_the_relative_interval_have_p_alpha_in_welchs_t():
     assert low["relative_low"] is low["relative_high"] is None
 
 
+def halls(new, old):
+    """One-sided p that the mean of new is above that of old, by Hall's t of two samples."""
+    variance = third = 0.0
+    parts = []
+    for sign, values in ((1, new), (-1, old)):
+        n, around = len(values), values - values.mean()
+        parts.append(((around**2).sum() / (n - 1) / n, n))
+        variance += parts[-1][0]
+        third += sign * (around**3).sum() / (n * (n - 1)) ** 1.5
+    t, skew = (new.mean() - old.mean()) / variance**0.5, third / variance**1.5
+    h = t + skew * (t**2 / 3 + 1 / 6) + skew**2 * t**3 / 27
+    return stats.t.sf(h, variance**2 / sum(part**2 / (n - 1) for part, n in parts))
+
+
+@pytest.mark.parametrize("skewed", [0, 1, -1])
 @pytest.mark.parametrize(("margin", "factor", "bound"), [(0.1, 1, 0.1), ("10%", 0.9, 0)])
-def test_margins_are_welchs_one_sided_tests(margin, factor, bound):
+def test_margins_are_the_larger_p_of_welchs_and_halls_t(margin, factor, bound, skewed):
     old, new = drawn(300, 200)
+    if skewed:  # new values, to either side
+        new = new.mean() + skewed * (np.random.default_rng(0).lognormal(0, 1, 200) - 1.65) / 5
     row = compared(weeks(old, new), margin=margin, higher_is_better={"x": True})
     options = {"equal_var": False, "alternative": "greater"}
-    above = stats.ttest_ind(new + bound, factor * old, **options).pvalue
-    below = stats.ttest_ind((2 - factor) * old, new - bound, **options).pvalue
+    sides = (new + bound, factor * old), ((2 - factor) * old, new - bound)
+    t = [stats.ttest_ind(*side, **options).pvalue for side in sides]
+    above, below = (max(p, halls(*side)) for p, side in zip(t, sides, strict=True))
     assert row["p_not_worse"] == pytest.approx(above, rel=1e-9)
     assert row["p_equivalent"] == pytest.approx(max(above, below), rel=1e-9)
+    if skewed:  # Hall's sees low values that are rare, and t high ones
+        assert (above > t[0]) == (skewed < 0)
 
 
 def test_weights_are_those_of_two_weighted_means():
@@ -341,10 +363,13 @@ def test_a_gate_decides_by_welchs_interval():
     for name, loss in (("margin", "ci"), ("%", "relative")):
         for undecided, end in (("fail", "low"), ("pass", "high")):
             edge = -row[f"{loss}_{end}"]
-            for size, passed in ((edge - 1e-7, False), (edge + 1e-7, True)):
+            for size in (edge - 1e-7, edge + 1e-7, 1.05 * edge):
                 margin = size if name == "margin" else f"{100 * size:.12f}%"
                 decision = rf.gate(table, "x", margin=margin, undecided=undecided, **options)
-                assert decision["passed"].item() is passed
+                shift, share = (size, 0) if name == "margin" else (0, size)
+                by_hall = halls(new + shift, (1 - share) * (old + 0.2)) < 0.025
+                passed = size > edge and (undecided == "pass" or by_hall)
+                assert decision["passed"].item() is bool(passed)
     alone = rf.gate(
         table.filter((pl.col("week") == "w41") | (pl.col("user") == 300)),
         "x",

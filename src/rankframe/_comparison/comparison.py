@@ -252,8 +252,9 @@ def compare(
     ``"bootstrap"``. A margin of ``"1%"`` tests whether the mean of new − 0.99 · old, per user, is
     above 0, and that of new − 1.01 · old below 0; the mean of the baseline must be above 0. The
     p-values are those of ``gate``: the larger one of Student's t and of Hall's transformed t, and
-    where fewer than 20 users differ, exact, by the share of users who lose. Users without a list of
-    either system are no evidence: the test of a margin leaves them out, and ``note`` has their
+    where fewer than 20 users differ, exact, by the share of users who lose; with ``paired=False``
+    the larger one of Welch's t and of Hall's, with the skewness of both means. Users without a list
+    of either system are no evidence: the test of a margin leaves them out, and ``note`` has their
     number.
 
     With ``users="truth"``, a user missing from a run scores 0, so a difference may come from

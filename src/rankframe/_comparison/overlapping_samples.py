@@ -27,6 +27,7 @@ class Overlap(NamedTuple):
     of_system: float  # the variance of the mean of the system
     numbers: tuple[float, float]  # of users, with weights the effective ones
     common: float
+    cubes: Array  # Σ a³, Σ a²b, Σ ab², Σ b³ of what users add to both means
 
     def error(self, share: float = 0.0) -> float:
         """Return the standard error of mean − (1 + share) · baseline's mean."""
@@ -54,15 +55,22 @@ class Overlap(NamedTuple):
         """Return the two-sided p-value."""
         return float(2 * stats.t.sf(abs(self.t()), self.freedom()))  # pyright: ignore
 
-    def p_above(self, margin: float, share: float = 0.0) -> float:
-        """Return the one-sided p-value that mean − (1 − share) · baseline's mean > −margin."""
-        t = self.t(-share) + margin / self.error(-share)
-        return float(stats.t.sf(t, self.freedom(-share)))  # pyright: ignore
+    def p_within(
+        self, margin: float, share: float = 0.0, *, below: bool = False, cautious: bool = False
+    ) -> float:
+        """Return the one-sided p-value that mean − (1 − share) · baseline's mean > −margin.
 
-    def p_below(self, margin: float, share: float = 0.0) -> float:
-        """Return the one-sided p-value that mean − (1 + share) · baseline's mean < margin."""
-        t = self.t(share) - margin / self.error(share)
-        return float(stats.t.cdf(t, self.freedom(share)))  # pyright: ignore
+        If ``below``, that mean − (1 + share) · baseline's mean < margin. If ``cautious``, the
+        larger p of t and of Hall's t counts. The latter holds for two samples: from the third
+        central moment of a mean follow the same bias and skewness of t.
+        """
+        sign = -1 if below else 1
+        share *= -sign
+        t, factor = sign * self.t(share) + margin / self.error(share), 1 + share
+        if cautious:
+            cube = self.cubes @ [1, -3 * factor, 3 * factor**2, -(factor**3)]
+            t = np.fmin(t, statistics.transformed(t, sign * cube / self.error(share) ** 3))
+        return float(stats.t.sf(t, self.freedom(share)))  # pyright: ignore
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the interval of the difference."""
@@ -102,7 +110,9 @@ def overlap(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> 
         return None
     first, second = statistics.estimate(system), statistics.estimate(baseline)
     change = statistics.differences(np.array([first.mean]), np.array([second.mean])).item()
-    covariance = float(_shares(system, common[0]) @ _shares(baseline, common[1]))
+    a, b = _shares(system), _shares(baseline)
+    first_part, second_part = a[common[0]], b[common[1]]
+    covariance = float(first_part @ second_part)
     of_difference = first.variance + second.variance - 2 * covariance
     if numbers == (number, number) and (paired := _paired(system, baseline, common)) is not None:
         change, of_difference, _ = statistics.estimate(paired)
@@ -111,7 +121,10 @@ def overlap(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> 
     of_both = covariance - second.variance
     moments = Moments(change, second.mean, of_difference, of_both, second.variance)
     sizes = statistics.number_of(system), statistics.number_of(baseline)
-    return Overlap(moments, first.variance, sizes, _common(system, baseline, common))
+    cubes = np.array(
+        [(a**3).sum(), first_part**2 @ second_part, first_part @ second_part**2, (b**3).sum()]
+    )
+    return Overlap(moments, first.variance, sizes, _common(system, baseline, common), cubes)
 
 
 def _common(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> float:
@@ -125,13 +138,13 @@ def _common(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> 
     return statistics.effective_size(weights)
 
 
-def _shares(sample: Sample, places: Places) -> Array:
+def _shares(sample: Sample) -> Array:
     """Return what users add to the deviation of the mean; their squares sum to its variance.
 
     So common users have a covariance of their own, whether or not they vary like the others.
     """
     number = len(sample.values)
-    return statistics.influences(*sample)[places] * sqrt((number - 1) / number)
+    return statistics.influences(*sample) * sqrt((number - 1) / number)
 
 
 def _paired(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> Sample | None:

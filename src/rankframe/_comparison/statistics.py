@@ -674,9 +674,13 @@ def hall(sample: Sample) -> Array:
     parts = influences(values, weights)
     moments = (parts - parts.mean(axis=0)) ** 2
     skew = ((parts - parts.mean(axis=0)) ** 3).mean(axis=0) / moments.mean(axis=0) ** 1.5
-    h = t + skew * (t**2 / 3 + 1 / 6) / np.sqrt(number) + skew**2 * t**3 / (27 * number)
-    p[varied] = stats.t.sf(h, freedom)  # pyright: ignore
+    p[varied] = stats.t.sf(transformed(t, skew / np.sqrt(number)), freedom)  # pyright: ignore
     return p
+
+
+def transformed(t: Array, skew: Array) -> Array:
+    """Transform t by Hall; ``skew`` is that of the mean, not of the values: γ/√n."""
+    return t + skew * (t**2 / 3 + 1 / 6) + skew**2 * t**3 / 27
 
 
 def signed_ranks(column: Array) -> float:

@@ -84,7 +84,7 @@ def _row(
         untested = "" if margin is None else _untested(groups, of_groups, margin)
         if margin is not None and not untested:
             higher = traits.higher_is_better
-            numbers |= _within(overlap, margin, higher_is_better=higher)
+            numbers |= _within(overlap, margin, higher_is_better=higher, cautious=True)
             if higher is not None:
                 like = Rule(
                     margin.size, strict=True, higher_is_better=higher, relative=margin.relative
@@ -179,10 +179,14 @@ def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
     }
 
 
-def _within(overlap: Overlap, margin: Bound, *, higher_is_better: bool | None) -> dict[str, float]:
+def _within(
+    overlap: Overlap, margin: Bound, *, higher_is_better: bool | None, cautious: bool
+) -> dict[str, float]:
     """Test whether the difference is above −margin, and whether it is below margin."""
     bounds = (0.0, margin.size) if margin.relative else (margin.size, 0.0)
-    above, below = overlap.p_above(*bounds), overlap.p_below(*bounds)
+    above, below = (
+        overlap.p_within(*bounds, below=below, cautious=cautious) for below in (False, True)
+    )
     numbers = {"p_equivalent": max(above, below)}
     if higher_is_better is not None:
         numbers["p_not_worse"] = above if higher_is_better else below
@@ -201,13 +205,18 @@ def _of_gate(
     if overlap is None:
         return {}
     margin = rule.tolerance
-    p = _within(overlap, margin, higher_is_better=rule.higher_is_better)["p_not_worse"]
-    within, evidence = p, ""
+    p, within = (
+        _within(overlap, margin, higher_is_better=rule.higher_is_better, cautious=cautious)[
+            "p_not_worse"
+        ]
+        for cautious in (False, True)
+    )
+    evidence = ""
     if rule.strict:
         evidence = _untested(groups, names, margin)
-        within = nan if evidence else max(p, _p_of_unseen(groups, rule, traits))
-        tail = keywords.alpha_of(confidence) / 2
-        if p < tail <= within:
+        tail, seen = keywords.alpha_of(confidence) / 2, within
+        within = nan if evidence else max(within, _p_of_unseen(groups, rule, traits))
+        if seen < tail <= within:
             evidence = "too few users: values far from the others may be too rare to be seen"
     return {losses.P_BEYOND: 1 - p, losses.P_WITHIN: within, losses.EVIDENCE: evidence or None}
 
