@@ -66,7 +66,7 @@ class Overlap(NamedTuple):
         """
         sign = -1 if below else 1
         share *= -sign
-        t, factor = sign * self.t(share) + margin / self.error(share), 1 + share
+        t, factor = np.array(sign * self.t(share) + margin / self.error(share)), 1 + share
         if cautious:
             cube = self.cubes @ [1, -3 * factor, 3 * factor**2, -(factor**3)]
             t = np.fmin(t, statistics.transformed(t, sign * cube / self.error(share) ** 3))
