@@ -4,6 +4,7 @@ import hashlib
 import html
 import itertools
 import json
+import math
 import os
 import random
 import re
@@ -456,7 +457,7 @@ def test_a_comparison_without_a_test_is_not_in_the_family():
 def test_a_share_has_the_digits_that_its_interval_supports():
     assert markup.percent(-1 + 1e-15) == "−100%"
     assert markup.percent(-0.9991) == "−99.9%"
-    assert markup.percent(-0.00001, 1) == "0.0%"
+    assert markup.percent(-1e-15, 1) == markup.percent(-0.0, 1) == "0.0%"
     row = {"relative": 0.0264, "relative_low": 0.013, "relative_high": 0.039}
     row |= {"difference": 0.01, "ci_low": 0.005, "ci_high": 0.015, "baseline_mean": 0.4}
     assert verdict._change(row) == "+2.6%"
@@ -464,6 +465,44 @@ def test_a_share_has_the_digits_that_its_interval_supports():
     wide = row | {"relative": 2.64, "relative_low": -0.85, "relative_high": 33.39}
     assert verdict._ends(wide) == ("+0.0050", "+0.0150")
     assert verdict._change(wide | {"relative": 33.39}) == "+0.0100"
+
+
+def test_segments_of_a_chart_have_no_title_that_could_cover_their_names(report):
+    page = re.sub(r"\s*\n\s*", "", report.html())
+    assert ">SE</text>" in page
+    assert ">country</text>" not in page
+    assert "by <bdi>country</bdi></figcaption>" in page or "by country</figcaption>" in page
+
+
+def of_one_item(users):
+    return pl.DataFrame({"user": range(users), "item": "it", "rank": 1})
+
+
+def test_what_is_not_0_is_not_written_as_0():
+    row = {"relative": 0.68, "relative_low": 0.0031, "relative_high": 1.37, "baseline_mean": 0.4}
+    row |= {"difference": 0.27, "ci_low": 0.00003, "ci_high": 0.5}
+    assert verdict._ends(row) == ("+0.3%", "+137%")
+    assert verdict._ends(row | {"relative_low": -1.1}) == ("+0.00003", "+0.5000")
+    assert markup.percent(-0.00001, 1) == "−0.001%"
+    assert markup.number(-0.00004) == "−0.00004"
+    assert markup.number(1e-7) == "0.0000001"
+    assert [*map(markup.number, (0, -0.0, 1e-17, None))] == ["0", "0.0000", "0.0000", "–"]
+
+
+def test_shares_and_numbers_are_rounded_half_up_as_in_charts():
+    assert [markup.percent(share / 8) for share in (1, 3, -1)] == ["13%", "38%", "−13%"]
+    assert [markup.percent(share / 40) for share in (17, 23)] == ["43%", "57%"]  # 57.49999999999999
+    assert markup.number(0.03125) == "0.0313"
+    assert markup.number(0.15, 1) == "0.1"  # less than half in binary, as in JavaScript
+    assert markup.number(12_345_678) == "12,345,678"
+    assert markup.number(1e30) == f"{1e30:,.1f}"
+    assert markup.number(-math.inf) == "−inf"
+    new = {"user": range(1, 8), "item": "it", "rank": [1, 2, 2, 3, 3, 4, 4]}  # without user 0
+    runs = {"old": of_one_item(8), "new": pl.DataFrame(new)}
+    page = rf.report(runs, "rr", truth=runs["old"].drop("rank"), baseline="old").html()
+    assert "13% of users with" in re.sub("</?bdi>", "", page)
+    assert ">13%<" in page
+    assert "12%" not in page
 
 
 def test_groups_of_one_user_are_merged():
@@ -866,7 +905,7 @@ def test_what_a_page_leaves_out_of_a_user_is_counted():
 
 def test_a_small_change_is_not_none():
     person = people.Person(1, 0.5, 0.5004, 0.0004, 1, [], [], [], [])
-    assert explorer.summary_of(person)[1] == "(less than 0.001)"
+    assert explorer.summary_of(person)[1] == "(+0.0004)"
     assert explorer.summary_of(person._replace(after=0.5, gain=0.0))[1] == "(0.000)"
     assert explorer.summary_of(person._replace(after=0.501, gain=0.001))[1] == "(+0.001)"
 
@@ -888,7 +927,7 @@ def test_an_unjudged_item_is_hollow_where_misses_are_judged():
     }
     assert {*looks.values()} == {"hit", "", "unjudged"}
     assert all((look == "unjudged") == (key not in {*judged}) for key, look in looks.items())
-    assert "Hollow: never judged." in text
+    assert "○ </span>never judged. " in text
     plain = rf.report(RUN, *METRICS, **ASKED).html()
     assert 'class="unjudged"' not in plain
 

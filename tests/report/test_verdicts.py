@@ -3,6 +3,7 @@
 ``python -m tests.report.test_verdicts`` writes the file again, for a person to read.
 """
 
+import html
 import random
 import re
 from pathlib import Path
@@ -415,6 +416,16 @@ def test_tables_leave_open_what_unjudged_items_could_turn():
     assert "· </span>open: too few judgments</span>" in page
     assert "▼ </span>worse</span>" not in page
     assert not re.search(r'<td class="[^"]*worse', page)
+
+
+def test_an_open_verdict_counts_its_checks_as_the_section_of_the_data_does():
+    data = turned()
+    ask = {"truth": data["truth"], "baseline": "old", "k": 3}
+    made = rf.report(data["run"], "rr", "ndcg@3", **ask)
+    counts = re.findall(r"\d+ of \d+ checks", html.unescape(made.html()))
+    assert counts == ["2 of 26 checks"] * 2  # short lists, and the unjudged items of the headline
+    assert "Other metrics, if unjudged items are not relevant: " in made.verdict
+    assert "· </span>undecided or open." in made.html()
 
 
 def test_a_loss_below_the_margin_has_the_mark_of_a_loss():

@@ -111,8 +111,7 @@ def summary_of(person: Person) -> tuple[str, str]:
 
 
 def _change(person: Person) -> str:
-    text = markup.signed(person.after - person.before, 3)
-    return "less than 0.001" if text == "0.000" and person.gain else text
+    return markup.signed(person.after - person.before, 3)
 
 
 def note_of(person: Person, people: People) -> str:

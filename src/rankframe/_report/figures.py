@@ -130,9 +130,9 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     offset: dict[str, Any] = {"yOffset": alt.YOffset("system:N", sort=systems)} if several else {}
     legend = several and _colors.legend_above(systems)
     of_systems = Systems(systems, by, _order(numbers), legend, _baseline(numbers))
-    title_of_rows = None if name == facts.RELEVANT else name  # the caption has this long name
     base = alt.Chart(rows).encode(
-        y=alt.Y("segment:N", sort=segments, title=title_of_rows, axis=alt.Axis(labelLimit=160)),
+        # without a title: the caption has it
+        y=alt.Y("segment:N", sort=segments, title=None, axis=alt.Axis(labelLimit=160)),
         **_marks.color_of(of_systems),
         **offset,
     )

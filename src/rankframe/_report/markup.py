@@ -8,8 +8,9 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
 from importlib.util import find_spec
-from math import floor
+from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankframe._report import nouns, tabular
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _MINUS = "\u2212"
+_HALF_UP = Context(prec=400, rounding=ROUND_HALF_UP)
 _FONT = 'system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
 _SIZES = {"labelFontSize": 12, "titleFontSize": 12}
 #: The text of charts inherits its colors from the page, so that both schemes are readable.
@@ -41,7 +43,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _NO_ELEMENTS = re.compile(r"<(?:title|option)\b[^>]*>[^<]*|<[^>]*>")
 _ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription|aria-label)="[^"]*"')
 _DIGITS = re.compile(r"\d+\.\d{2,}")
-_SIGNS = re.compile("[★▲▼·→] ?")
+_SIGNS = re.compile("[★▲▼·○→] ?")
 _HEARD = {"★": "grade ", "▲": "up ", "▼": "down ", "→ ": "to "}  # without a space: of a number
 _WIDTH = 240  # pixels of a panel, beside its axis and legend
 
@@ -140,12 +142,21 @@ def number(value: float | None, digits: int = 4) -> str:
     """Write a number: four decimals, fewer if it is large."""
     if value is None:
         return tabular.DASH
-    if isinstance(value, int):
-        return f"{value:,}".replace("-", _MINUS)
     size = abs(value)
     digits = digits if size < 10 else 2 if size < 1_000 else 1
-    text = f"{value:,.{digits}f}"
-    return text.replace("-", "" if not float(text.replace(",", "")) else _MINUS)
+    return _rounded(value, 0 if isinstance(value, int) else digits)
+
+
+def _rounded(value: float, digits: int) -> str:
+    """Round half up, as charts do; what is not 0 is not written as 0."""
+    if not isfinite(value):
+        return f"{value}".replace("-", _MINUS)
+    if not round(value, 12):  # the last bits of a sum, or -0
+        value = 0.0
+    elif abs(value) < 0.5 / 10**digits:
+        digits = -floor(log10(abs(value)))
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), context=_HALF_UP)
+    return f"{rounded:,f}".replace("-", _MINUS)
 
 
 def signed(value: float | None, digits: int = 4) -> str:
@@ -172,8 +183,7 @@ def percent(share: float | None, decimals: int | None = None) -> str:
         share, decimals = floor(1000 * size) / 1000 * (1 if share > 0 else -1), 1
     if decimals is None:
         decimals = 0 if share == 0 or size >= 0.0095 else 1 if size >= 0.00095 else 2
-    text = f"{100 * share:.{decimals}f}%"
-    return text.replace("-", _MINUS if text.strip("-0.%") else "")
+    return f"{_rounded(100 * share, decimals)}%"
 
 
 def p_value(p: float | None) -> str:

@@ -69,7 +69,8 @@ def _systems(numbers: Numbers) -> Section:
     sure = f"{100 * confidence:.10g}%"
     if numbers.compared is not None:
         below = f"below them the difference from {verdict.baseline_of(numbers)}"
-        marks = f"▲ better, ▼ worse: shown at p < {keywords.alpha_of(confidence):.2g}; · undecided."
+        below_alpha = f"p\u00a0<\u00a0{keywords.alpha_of(confidence):.2g}"
+        marks = f"▲ better, ▼ worse: shown at {below_alpha}; · undecided or open."
         text.append(
             f"Means with {sure} intervals; {below}. {marks} {_bold_words(numbers)}".rstrip()
         )
@@ -350,10 +351,10 @@ def _lists(numbers: Numbers) -> Section | None:
         return None
     before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
     metric = numbers.user_metric
-    hollow = " Hollow: never judged." if people.has_misses else ""
+    unjudged = "; ○ never judged" if people.has_misses else ""
     text = [
         f"The greatest losses and gains in {metric}, where both {before} and {after} have a list.",
-        f"Colored: relevant; ★ its grade.{hollow} ▲ up, ▼ down; new, out: not in the other list.",
+        f"Colored: relevant; ★ its grade{unjudged}. ▲ up, ▼ down; new, out: not in the other list.",
     ]
     if people.missed:
         text.append(f"{markup.counted(people.missed, 'more user')} without a list of one or both.")
@@ -421,20 +422,19 @@ def _checked(numbers: Numbers) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _doubts_of_data(numbers: Numbers, *, said: bool) -> list[str]:
-    """Name the checks that found what may do harm, apart from those that other doubts say."""
+    """Name the checks that found what may do harm, unless other doubts say all of them."""
     checks, harmful = _checked(numbers)
     number = _number_of(checks)
     if harmful.is_empty():
         return [] if said else [f"All {number} checks of the data passed."]
     elsewhere = verdict.SAID_CHECKS if said else ()
     shares = harmful.group_by("what", maintain_order=True).agg(pl.col("share").max())
+    if all(what.startswith(elsewhere) for what in shares["what"]):
+        return []
     names = [
         _words(what) + ("" if share is None else f" ({markup.percent(share)})")
         for what, share in shares.rows()
-        if not what.startswith(elsewhere)
     ]
-    if not names:
-        return []
     what = f"{len(names)} of {number} checks of the data found what may do harm"
     return [f"{what}: {markup.listed_words(names)}."]
 

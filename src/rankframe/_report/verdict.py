@@ -259,7 +259,7 @@ def _undecided(
         share = row["baseline_mean"] and row["detectable"] / row["baseline_mean"]
         raw = markup.number(row["detectable"])
         size = f"{markup.percent(share)}" if share and share > 0 else raw
-        size += f" ({raw})" * (size != raw and bool(raw.strip("0.")))
+        size += f" ({raw})" * (size != raw and round(row["detectable"], 4) > 0)
         parts.append(f"they show a difference of {size} 8 times in 10")
     return "; ".join(parts) + "."
 
@@ -326,7 +326,9 @@ def _margin(numbers: Numbers, metric: str) -> Bound | None:
 def _change_and_size(row: Mapping[str, Any]) -> str:
     """Write a difference in percent, and on the scale of the metric."""
     raw = markup.signed(row["difference"])
-    return _change(row) + ("" if raw == _change(row) or not raw.strip("0.") else f" ({raw})")
+    return _change(row) + (
+        "" if raw == _change(row) or not round(row["difference"], 4) else f" ({raw})"
+    )
 
 
 def _change(row: Mapping[str, Any]) -> str:
@@ -581,7 +583,7 @@ def _others(numbers: Numbers, system: object) -> list[str]:
     """List the verdicts in the other metrics."""
     assert numbers.compared is not None
     metrics: dict[str, list[str]] = {}
-    primary = numbers.trial.primary
+    trial, primary = numbers.trial, numbers.trial.primary
     gate = primary and row_of(numbers.compared, numbers, system, primary)
     is_open = not gate or bool(_direction(gate, numbers))
     for metric in numbers.names:
@@ -595,7 +597,8 @@ def _others(numbers: Numbers, system: object) -> list[str]:
         text = f"Other metrics, which count only if {primary} shows a difference"
         return [f"{text}: {markup.listed_words(names)}."]
     words = [f"{said} in {markup.listed_words(names)}" for said, names in metrics.items()]
-    return [f"Other metrics: {'; '.join(words)}."] if words else []
+    if_missed = ", if unjudged items are not relevant" * _may_turn(numbers, system, trial.baseline)
+    return [f"Other metrics{if_missed}: {'; '.join(words)}."] if words else []
 
 
 def fine_print(numbers: Numbers) -> list[str]:
