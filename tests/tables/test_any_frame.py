@@ -222,3 +222,14 @@ def test_two_columns_of_one_name_are_an_error():
     table = pyarrow.Table.from_arrays([pyarrow.array([1])] * 3, names=["user", "user", "item"])
     with pytest.raises(rf.RankingDataError, match='two columns have one name .*"user"'):
         rf.evaluate(table, "rr", truth=TRUTH)
+
+
+@pytest.mark.parametrize("role", ["user", "item", "extra"])
+def test_a_type_that_polars_cannot_read_is_an_error(role):
+    duckdb = pytest.importorskip("duckdb")
+    columns = {"user": "1", "item": "'a'", "extra": "2", role: "INTERVAL 1 DAY"}
+    select = ", ".join(f"{value} AS {name}" for name, value in columns.items())
+    run = duckdb.connect().sql(f"SELECT 1 AS rank, {select}")
+    truth = pl.DataFrame({"user": [1], "item": ["a"]})
+    with pytest.raises(rf.RankingDataError, match="DuckDBPyRelation: polars cannot read a column"):
+        rf.evaluate(run, "rr", truth=truth)

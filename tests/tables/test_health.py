@@ -214,6 +214,9 @@ def of_run(rows, *, scored):
         counts["ties_at_the_cut"] += crowded
         if not scored:
             counts["shared_ranks"] += beyond_first(ranks)
+    if scored:
+        scores = [[row[2] for row in rows] for rows in of.values() if len(rows) > 1]
+        counts["constant_scores"] = sum(min(values) == max(values) for values in scores)
     top = [place for place in places if place[2] <= K and None not in place[:2]]
     return counts, users, {row[1] for row in listed} - {None}, top
 

@@ -475,6 +475,9 @@ def _scan_file(file: Input, layout: _Layout) -> _File:
         try:
             frame = _frame(content, form)
             frame.collect_schema()
+        except pl.exceptions.PanicException as error:
+            msg = f"{name}: {adapters.why_unreadable(error)}"
+            raise ValueError(msg) from None
         except pl.exceptions.PolarsError:
             if form == "jsonl":
                 _raise_at_broken_json(name, content)
@@ -776,5 +779,8 @@ def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:
 
 
 def one_line(error: Exception) -> str:
-    line = str(error).strip().partition("\n")[0] or type(error).__name__
-    return "".join(char if char.isprintable() else "?" for char in line[:500])
+    return printable((str(error).strip().partition("\n")[0] or type(error).__name__)[:500])
+
+
+def printable(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -1,13 +1,15 @@
 """Run the command, such as ``rankframe evaluate RUN TRUTH -m map``: output, and an exit code."""
 
 import argparse
+import contextlib
 import json
 import os
 import re
 import shlex
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Generator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from rankframe._request import keywords, labels, progress
 from rankframe._request.keywords import Columns
 from rankframe._tables import health, side_tables, verbs
 from rankframe._warehouse import checking, query
+from rankframe.errors import RankingWarning
 from rankframe.presets import TREC_EVAL, TREC_EVAL_9
 
 # Two recommenders, ten users, five items each; they differ only for the last user.
@@ -48,8 +51,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0: success; 1: a gate fails; 2: bad input, or a gate without an interval; 3: an error of
     rankframe itself. For 1 and 2, one line on standard error explains why; for 3, a traceback.
+    A warning is a line, too.
     """
-    words = sys.argv[1:] if arguments is None else [*arguments]
+    with _warnings_in_lines():
+        return _code_of(sys.argv[1:] if arguments is None else [*arguments])
+
+
+@contextlib.contextmanager
+def _warnings_in_lines() -> Generator[None]:
+    """Print each warning of rankframe once, as errors are printed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RankingWarning)
+        other, said = warnings.showwarning, set[str]()
+
+        def show(
+            message: Warning | str, category: type[Warning], *where: Any, **options: Any
+        ) -> None:
+            if not issubclass(category, RankingWarning):
+                other(message, category, *where, **options)
+            elif (text := _in_options(files.printable(f"{message}"))) not in said:
+                said.add(text)
+                text_tables.print_error(f"rankframe: warning: {text}")
+
+        warnings.showwarning = show
+        yield
+
+
+def _code_of(words: Sequence[str]) -> int:
     namespace = options.parser_of(_COMMANDS).parse_args(options.with_each_metric(words))
     namespace.command_line = words
     code = None
@@ -800,7 +828,7 @@ def _run(arguments: argparse.Namespace) -> int:
         _check_tables(first)
     code = 0
     for line in lines:  # a report follows a gate that fails, too
-        code = max(code, main(line))
+        code = max(code, _code_of(line))
         if code > 1:
             break
     return code

@@ -19,7 +19,7 @@ from rankframe._request.keywords import GainsFrom
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, Scope
 from rankframe._request.share_names import Kind
-from rankframe._tables import guards, judgment, rank_order, rules
+from rankframe._tables import doubts, guards, judgment, rank_order, rules
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
@@ -173,14 +173,17 @@ def _checks(
 
     def raise_global() -> None:
         rules.raise_first_global(tables, policy)
-        warn_of_items()
+        warn_of_rows()
 
-    def warn_of_items() -> None:
-        if reads_relevance and tables[0].totals is None:
+    def warn_of_rows() -> None:
+        if tables[0].totals is not None:  # a part
+            return
+        doubts.warn_of_equal_scores(tables[0])
+        if reads_relevance:
             for system, error in rules.apart_items(tables):
                 errors.warn(f"{'' if system is None else f'{keywords.MODEL} {system!r}: '}{error}")
 
-    raisers.append(warn_of_items)
+    raisers.append(warn_of_rows)
     return Checks(flags, [reduction.flag for reduction in reductions], raisers, raise_global)
 
 

@@ -15,6 +15,7 @@ from rankframe._request.share_names import Kind, Over, Target
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import (
     adapters,
+    doubts,
     guards,
     judgment,
     rank_order,
@@ -311,6 +312,10 @@ def check(
 
     With ``items``, ``history``, ``other`` or ``exclude``, a run needs no truth.
 
+    What breaks no rule and is probably wrong is a ``RankingWarning``: scores that are NaN or, in a
+    run, null; at least 5% of a system's lists of two or more items with one score for all items;
+    ids that are floats in all tables.
+
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 1]})
@@ -338,6 +343,9 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
             judged = judgment.judge(tables)
             judgment.raise_broken_input(judged)
             side_tables.raise_if_unknown(judged.inputs, tables.run, judged.run)
+        doubts.warn_of_float_ids(tables)
+        doubts.warn_of_missing_scores(tables.run)
+        doubts.warn_of_equal_scores(tables.run)
 
     if isinstance(frame, pl.LazyFrame):
         always = pl.LazyFrame({"suspect": [True], "surplus": [0]})

@@ -58,6 +58,9 @@ def _read_arrow(table: Any) -> pl.DataFrame:
     except pl.exceptions.DuplicateError as error:
         msg = f"{kind(table)}: two columns have one name ({error}): rename one"
         raise RankingDataError(msg) from None
+    except pl.exceptions.PanicException as error:
+        msg = f"{kind(table)}: {why_unreadable(error)}"
+        raise RankingDataError(msg) from None
     for name, dtype in frame.schema.items():
         if isinstance(dtype, pl.Categorical | pl.Enum):
             frame = frame.with_columns(pl.col(name).cast(pl.String))
@@ -66,6 +69,15 @@ def _read_arrow(table: Any) -> pl.DataFrame:
             if numbers.null_count() == frame[name].null_count():  # all fit
                 frame = frame.with_columns(numbers)
     return frame
+
+
+def why_unreadable(panic: BaseException) -> str:
+    """Tell why polars panics at a table: a column has a type that it does not read."""
+    why = str(panic).rpartition("ErrString(")[2].partition(". Hint")[0].strip("\"'()")
+    return (
+        f"polars cannot read a column ({why}): leave it out, or cast it, such as an INTERVAL to "
+        "text"
+    )
 
 
 def _exports_arrow(value: object) -> bool:

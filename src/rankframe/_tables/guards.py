@@ -13,7 +13,7 @@ import polars as pl
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Users
 from rankframe._request.types import Types
-from rankframe._tables import adapters, rank_order, rules
+from rankframe._tables import adapters, doubts, rank_order, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 
@@ -138,7 +138,8 @@ def table_flag(table: Table, *, count: bool = False) -> pl.LazyFrame:
         # a run with only null scores has no hit, which ``any_doubt`` flags
         if table.rank is not None or table.name == "judged table":
             broken.append(~rules.is_retrieved(table).any())
-    return flag(frame, pl.any_horizontal(broken), -_positive(table) if count else None)
+    doubt = doubts.scores_may_be_equal(table)
+    return flag(frame, pl.any_horizontal(broken), -_positive(table) if count else None, doubt)
 
 
 def _positive(table: Table) -> pl.Expr:

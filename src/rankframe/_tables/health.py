@@ -102,7 +102,8 @@ def health(
     retrieved), ``nan_scores``, ``infinite_scores``, ``invalid_ranks`` (not an integer ≥ 1),
     ``duplicates`` (rows of an item beyond its first in the list) and ``shared_ranks`` (rows of a
     rank beyond its first). Of the lists: ``short_lists`` (fewer than k items), ``gaps`` (a rank is
-    skipped) and ``ties_at_the_cut`` (scores or ranks do not determine the first k items).
+    skipped), ``ties_at_the_cut`` (scores or ranks do not determine the first k items) and
+    ``constant_scores`` (all items have one score, share of the lists of two or more).
 
     *Judged table.* The same counts, of its rows with a rank as table "run", and of its judgments as
     table "truth". Of all rows: ``duplicates``, ``neither_rank_nor_relevance`` and, if no judged row

@@ -235,6 +235,9 @@ def _lists(run: Part, k: int) -> pl.LazyFrame:
             crowded = crowded | (at == below)
         aggregates += [(top > covered).alias("gap"), crowded.alias("crowded")]
         aggregates.append((_rank.count() - _rank.drop_nulls().n_unique()).alias("shared"))
+    if run.has("score") and not run.has("given"):
+        score = _score.filter("listed")
+        aggregates.append(((score.len() > 1) & (score.min() == score.max())).alias("constant"))
     return run.rows_with("user").group_by(run.keys).agg(aggregates)
 
 
@@ -255,6 +258,9 @@ def _of_lists(run: Part, k: int) -> Iterator[Measure]:
     if _has_rank(run):
         yield _among("gaps", pl.col("gap"), run, "user", of)
         yield _among("ties_at_the_cut", pl.col("crowded"), run, "user", of)
+    if run.has("score") and not run.has("given"):
+        several = (pl.col("listed") > 1).sum()
+        yield _among("constant_scores", pl.col("constant"), run, "user", several)
 
 
 def _of_truth(truth: Part) -> Iterator[Section]:
