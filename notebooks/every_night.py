@@ -15,14 +15,15 @@ import polars as pl
 import rankframe as rf
 
 METRICS, KEYS = ("ndcg@10", "recall@10"), ("day", "model", "metric")
-SYSTEMS = {"live", "next"}  # that must be there
-FEWEST, MOST_MISSED, FLOOR = 5, 0.05, 0.02  # users; share of users without a list; mean nDCG@10
+#: The gate: least mean nDCG@10, greatest share of users without a list, systems that must be there.
+GATE = {"at_least": 0.02, "most_missed": 0.05, "systems": ["live", "next"]}
+FEWEST = 5  # users
 
 
 def night(lake: Path, day: str) -> bool:
     run, truth = (table_of(lake, name, day) for name in ("run", "truth"))
     call = {"truth": truth, "by": "model", "relevance": "relevance"}  # renamed: an error
-    raise_if_broken(run, call)
+    rf.check(run, **call).collect()
     made = rf.provenance(run, *METRICS, **call)
     (lake / f"{day}.json").write_text(json.dumps(made, indent=2))
     rows = (
@@ -35,30 +36,18 @@ def night(lake: Path, day: str) -> bool:
         )
         .select(*KEYS, "mean", "std", "users", "missed", "conventions")
     )
-    decided = rf.gate(run, METRICS[0], at_least=FLOOR, **call).collect()
+    decided = rf.gate(run, METRICS[0], **GATE, **call).collect()
     print(day, *decided.select("model", "why").rows())
-    if decided["why"].str.starts_with("cannot be judged").any():
-        raise rf.RankingDataError("the gate has no value")
+    broken = decided.remove(pl.col("passed") | pl.col("why").str.starts_with("too low"))
+    if broken.height:
+        raise rf.RankingDataError(f"{broken['why'][0]}: see that the day is complete")
+    if decided["users"].min() < FEWEST:
+        raise rf.RankingDataError(f"fewer than {FEWEST} users: see that the day is complete")
     log = with_day(lake / "log.parquet", rows)
-    rf.plot.trend(log, METRICS[0], floor=FLOOR).save(lake / "trend.svg")
+    rf.plot.trend(log, METRICS[0], floor=GATE["at_least"]).save(lake / "trend.svg")
     rf.report(run, *METRICS, **call).save(lake / f"{day}.html", static=True)
     write(lake / "log.parquet", log)  # last: a day that stops above is not in it
     return decided["passed"].all()
-
-
-def raise_if_broken(run: pl.LazyFrame, call: dict) -> None:
-    rf.check(run, **call).collect()
-    systems = set(run.select(pl.col("model").unique()).collect()["model"])
-    if absent := SYSTEMS - systems:
-        raise rf.RankingDataError(f"run: no list of {sorted(absent)}: run what serves them")
-    found = rf.health(run, **call).collect().filter(table="both")
-    users = found.filter(what="users")["count"].min()
-    missed = found.filter(what="missed_users")["share"].max()
-    if missed is None:
-        raise rf.RankingDataError("truth: no user has a relevant item: see that grades are there")
-    if users < FEWEST or missed > MOST_MISSED:
-        why = f"users in both tables: {users}, without a list: {missed:.0%}: see that the day is "
-        raise rf.RankingDataError(why + "complete, and both tables are of one day and time zone")
 
 
 def table_of(lake: Path, name: str, day: str) -> pl.LazyFrame:

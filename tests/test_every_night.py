@@ -74,7 +74,7 @@ def test_a_good_day_is_logged_drawn_and_passes(lake, capsys):
 
 
 def test_a_bad_model_fails_the_gate_and_is_logged(lake, monkeypatch):
-    monkeypatch.setattr(JOB, "FLOOR", 0.9)
+    monkeypatch.setitem(JOB.GATE, "at_least", 0.9)
     assert JOB.main(str(lake), "2026-11-01") == 1
     assert (lake / "log.parquet").exists()
 
@@ -122,15 +122,15 @@ def _no_grade(frames):
 
 BROKEN = {
     _no_grade: "truth, column 'relevance': no grade is > 0",
-    _no_system: "run: no list of ['next']: run what serves them",
+    _no_system: "no list of 'next': the systems are 'live': see that the day is complete",
     _no_judgments: "truth: no file: run the job that writes it, then this one again",
     _empty_judgments: "truth: it is empty",
     _empty_partition: "run: it is empty",
-    _other_time_zone: "without a list: 21%: see that the day is complete, and both tables",
+    _other_time_zone: "too many missed: 8 of 38 users with a relevant item have no list",
     _other_day: "no user",
     _renamed: "no column 'relevance'",
     _doubled: "duplicate",
-    _one_user: "users in both tables: 1, without a list: 0%: see that the day is complete",
+    _one_user: "fewer than 5 users: see that the day is complete",
 }
 
 
@@ -204,7 +204,7 @@ def test_late_judgments_are_the_same_day_again(lake, monkeypatch):
     )
     run = tables(1)["run"].filter(model="live")  # and a model is gone: so are its old rows
     put(lake, "2026-11-01", {"run": run, "truth": late})
-    monkeypatch.setattr(JOB, "SYSTEMS", {"live"})
+    monkeypatch.setitem(JOB.GATE, "systems", ["live"])
     assert JOB.main(str(lake), "2026-11-01") == 0
     log = pl.read_parquet(lake / "log.parquet")
     other = pl.col("day") == "2026-11-02"
