@@ -1,7 +1,12 @@
 """The exception class, the class of warnings, and how to warn."""
 
 import inspect
+import sys
+import threading
 import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
 
 
 class RankingDataError(ValueError):
@@ -12,10 +17,52 @@ class RankingWarning(UserWarning):
     """A number is given, but it is perhaps not the one that it reads like."""
 
 
+_OURS = {"rankframe", "polars", "contextlib"}  # a decorator of ours is a frame of contextlib
+_calls: list[set[str]] = []  # of each call that runs: what it warned of
+_thread = threading.local()
+
+
+@contextmanager
+def one_call() -> Generator[None]:
+    """Let a call, with the calls that it makes, warn once of one thing."""
+    if getattr(_thread, "is_inside", False):
+        yield
+        return
+    messages: set[str] = set()
+    _thread.is_inside = True
+    _calls.append(messages)
+    try:
+        yield
+    finally:
+        _thread.is_inside = False
+        _calls[:] = [other for other in _calls if other is not messages]
+
+
 def warn(message: str) -> None:
     """Warn at the line of the caller, outside of this library and of polars."""
-    frame, level = inspect.currentframe(), 1
-    ours = {"rankframe", "polars"}
-    while frame is not None and frame.f_globals["__name__"].partition(".")[0] in ours:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, RankingWarning, stacklevel=level)
+    if len(_calls) == 1:  # of several at once, polars does not tell which one it answers
+        if message in _calls[0]:
+            return
+        _calls[0].add(message)
+    # polars may call from its own thread, while the caller's waits in polars
+    waiting = sys._current_frames().values()  # pyright: ignore
+    stacks = [inspect.currentframe(), *(top for top in waiting if _is_ours(top))]
+    frame = next(filter(None, map(_caller, stacks)), None)
+    if frame is None:
+        warnings.warn(message, RankingWarning, stacklevel=2)
+        return
+    names = frame.f_globals
+    registry = names.setdefault("__warningregistry__", {})
+    place = frame.f_code.co_filename, frame.f_lineno, names.get("__name__"), registry
+    warnings.warn_explicit(message, RankingWarning, *place)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in _OURS
+
+
+def _caller(frame: FrameType | None) -> FrameType | None:
+    """Return the first frame of the stack that is neither ours nor of polars."""
+    while frame is not None and _is_ours(frame):
+        frame = frame.f_back
+    return frame

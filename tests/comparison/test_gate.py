@@ -999,7 +999,7 @@ def test_a_judged_table_of_lists_that_meet_nothing():
     table = pl.DataFrame({"user": [1, 2], "found": [["x#0"], ["y#0"]], "wanted": [["x"], ["y"]]})
     judged = rf.from_lists(table, item="found", truth="wanted")
     judged = judged.rename({"found": "item"}, strict=False)
-    with pytest.warns(rf.RankingWarning, match="no item of the judged table is in the truth"):
+    with pytest.warns(rf.RankingWarning, match="no item of the lists is a relevant one"):
         rf.evaluate(judged, "hit@1")
 
 

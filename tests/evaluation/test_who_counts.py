@@ -165,3 +165,25 @@ def test_a_report_names_the_users_without_a_relevant_item():
     assert "bad is worse" in verdict
     verdict = str(rf.report(table, "precision@3", baseline="good", users="truth").verdict)
     assert "users have judged items, none relevant, and are left out." in verdict
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rf.evaluate(GRADED, "rr"),
+        lambda: rf.evaluate(GRADED.lazy(), "rr").collect(),
+        lambda: rf.evaluate(GRADED.lazy(), "rr").collect(engine="streaming"),
+        lambda: rf.per_user(GRADED, "rr"),
+        lambda: rf.summarize(GRADED, "rr"),
+        lambda: rf.gate(GRADED, "rr", at_least=0.1),  # which reads the table twice
+        lambda: rf.report(GRADED, "rr"),
+    ],
+)
+def test_a_call_warns_once_at_the_line_of_the_caller(call):
+    """Also where polars calls us from a thread of its own, which has no caller."""
+    for _ in range(3):
+        with pytest.warns(rf.RankingWarning) as warned:
+            call()
+        (warning,) = warned
+        place = warning.filename, warning.lineno
+        assert place == (__file__, call.__code__.co_firstlineno)

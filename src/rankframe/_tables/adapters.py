@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, cast
 
 import polars as pl
 
+from rankframe import errors
 from rankframe._request import progress
 from rankframe._request.types import Frame, FrameT, Types
 from rankframe.errors import RankingDataError
@@ -35,7 +36,9 @@ def takes_any_frame(verb: VerbT) -> VerbT:
 
     @functools.wraps(verb)
     def call(*args: Any, **options: Any) -> Any:
-        return verb(*map(_of_arrow, args), **{name: _of_arrow(options[name]) for name in options})
+        with errors.one_call():
+            own = {name: _of_arrow(options[name]) for name in options}
+            return verb(*map(_of_arrow, args), **own)
 
     return cast("VerbT", call)
 

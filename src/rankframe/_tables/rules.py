@@ -560,6 +560,8 @@ def _raise_if_none_meets(run: Table, truth: Table, role: str, column: str) -> No
         example = judged.head(1).collect().item()
         other = f"the {truth.name}, which has {role}s like {example!r}"
         text = f"no {role} of the {run.name} is in {other}"
+        if run.name == "judged table":  # its relevant rows are the truth
+            text = f"no {role} of the lists is a relevant one, such as {example!r}"
         raise broken_row(run.name, column, text, _first_row(run))
 
 
