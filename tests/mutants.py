@@ -202,7 +202,7 @@ def is_gone(mutant: Mutant) -> bool:
 
 
 def draw(old: list[Mutant]) -> list[Mutant]:
-    """Draw the sample, or again what is gone from the old one: from each room by lines of code."""
+    """Draw the sample, or add what an old one lacks: from each room by its lines of code."""
     found: dict[str, list[Mutant]] = {}
     code: Counter[str] = Counter()
     for path in sorted(SOURCE.rglob("*.py")):
@@ -214,13 +214,12 @@ def draw(old: list[Mutant]) -> list[Mutant]:
     quotas = Counter({own: max(1, int(share)) for own, share in shares.items()})
     by_rest = sorted(shares, key=lambda own: int(shares[own]) - shares[own])
     quotas.update(by_rest[: SIZE - quotas.total()])
-    quotas = Counter(room(mutant.file) for mutant in old) or quotas
     sample: list[Mutant] = []
     for own in sorted(quotas):
         kept = [mutant for mutant in old if room(mutant.file) == own and not is_gone(mutant)]
         taken = {(mutant.file, mutant.text) for mutant in kept}
         new = [m for m in shuffled(found[own], own) if (m.file, m.text) not in taken]
-        sample += sorted([*kept, *new[: quotas[own] - len(kept)]])
+        sample += sorted([*kept, *new[: max(0, quotas[own] - len(kept))]])
     return sample
 
 

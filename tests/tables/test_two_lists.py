@@ -245,6 +245,20 @@ def test_scores_that_contradict_the_order_are_an_error(lazy):
         judged("distance", 0.3, 0.1, 0.5)
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_list_of_scores_that_contradicts_the_order_is_an_error(lazy):
+    def run(name, *numbers):
+        frame = pl.DataFrame({"user": [1], "item": [["x", "y", "z"]], name: [numbers]})
+        return rf.from_lists(frame.lazy() if lazy else frame, score=name).lazy().collect()
+
+    assert run("score", 0.9, None, 0.9)["rank"].to_list() == [1, 2, 3]
+    assert run("distance", 1, 1, 5)["distance"].to_list() == [1, 1, 5]
+    with pytest.raises(rf.RankingDataError, match=r"'score' of a list do not descend.*user=1"):
+        run("score", 0.1, None, 0.9)
+    with pytest.raises(rf.RankingDataError, match="'distance' of a list do not ascend"):
+        run("distance", 5, 1, 1)
+
+
 def test_a_list_is_no_truth():
     lists = rf.from_dict({"q": ["a"]})
     with pytest.raises(rf.RankingDataError, match="a truth of sets: {'q': {'a'}}"):

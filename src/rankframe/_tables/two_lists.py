@@ -41,12 +41,14 @@ def judged(lists: pl.LazyFrame, user: str, retrieved: str, expected: str) -> pl.
         )
         raise RankingDataError(msg)
     others = [name for name in schema if name not in (user, retrieved, expected)]
-    scores: list[pl.Expr] = []
+    scores, checks = list[pl.Expr](), list[rules.Rule]()
     if both[0].fields is not None:
-        scores = [_score_of(pl.col(_ELEMENT), both[0].fields[1]).alias("score")]
+        name = both[0].fields[1]
+        scores = [_score(pl.col(_ELEMENT).struct.field(name), name).alias("score")]
+        checks = [rule_of_scores(retrieved, name, pl.element().struct.field(name))]
     names = ["user", "item", "rank", "relevance", *(["score"] if scores else [])]
     rules.raise_if_taken("from_lists", names, others, f"{_FRAME}, ")
-    rows = checked(lists, _rules_of_scores(both[0]), [user]).with_row_index(_ROW)
+    rows = checked(lists, checks, [user]).with_row_index(_ROW)
     run, truth = (_exploded(rows, ids, dtype) for ids in both)
     grade = pl.lit(1, pl.Int64)
     if both[1].fields is not None:
@@ -85,24 +87,21 @@ def rule_of_keys(by: Sequence[str], user: str) -> rules.Rule:
     return rules.Rule(_FRAME, user, text, pl.struct(keys).is_duplicated())
 
 
-def _rules_of_scores(ids: _Ids) -> list[rules.Rule]:
+def rule_of_scores(column: str, name: str, number: pl.Expr) -> rules.Rule:
     """Return the rule that the scores of a list descend, and distances ascend."""
-    if ids.fields is None:
-        return []
-    name = ids.fields[1]
-    values = pl.col(ids.column).list.eval(_score_of(pl.element(), name).drop_nulls().diff() > 0)
+    values = pl.col(column).list.eval(_score(number, name).drop_nulls().diff() > 0)
     turned = name.lower() == _DISTANCE
-    cure = "" if turned else f", or rename the field to {_DISTANCE!r} if less is better"
+    cure = "" if turned else f", or call them {_DISTANCE!r} if less is better"
     text = (
         f"the numbers {name!r} of a list do not {'ascend' if turned else 'descend'}, but the order "
         f"of a list is its rank: sort the list, best first{cure}"
     )
-    return [rules.Rule(_FRAME, ids.column, text, values.list.any().fill_null(value=False))]
+    return rules.Rule(_FRAME, column, text, values.list.any().fill_null(value=False))
 
 
-def _score_of(element: pl.Expr, name: str) -> pl.Expr:
-    """Read the score of an item: a distance with the sign turned, so that more is better."""
-    number = element.struct.field(name).cast(pl.Float64)
+def _score(number: pl.Expr, name: str) -> pl.Expr:
+    """Make a score of a number: a distance has its sign turned, so that more is better."""
+    number = number.cast(pl.Float64)
     return -number if name.lower() == _DISTANCE else number
 
 

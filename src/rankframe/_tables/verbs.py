@@ -225,7 +225,7 @@ def from_lists(
     RankingDataError
         If a role has no column, items are not a list, a list is empty or null (without
         ``truth``), or the numbers of scores and items differ. With ``truth`` or ``by``, if two rows
-        are of one user; if the scores of a list ascend somewhere, or its distances descend.
+        are of one user. If the scores of a list ascend somewhere, or its distances descend.
 
     Notes
     -----
@@ -279,9 +279,9 @@ def from_lists(
     arrays = {name for name, dtype in schema.items() if isinstance(dtype, pl.Array)}
     arrays &= {*map(str, names.values()), score}
     lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
-    if truth is not None or by is not None:
-        from rankframe._tables import two_lists
+    from rankframe._tables import two_lists
 
+    if truth is not None or by is not None:
         keys = two_lists.rule_of_keys(groups, user)
         lazy = two_lists.checked(lazy, [keys], [*groups, user])
         if truth is not None:
@@ -305,12 +305,16 @@ def from_lists(
         f".filter(pl.col({item!r}).list.len() > 0). users='truth' and 'judged' still count its "
         "user as a miss, 'run' and 'both' leave the user out"
     )
+    in_order = [two_lists.rule_of_scores(name, name, pl.element()) for name in lists[1:]]
     uneven_text = "scores and items differ in number: give each item one score"
 
     def checked(rows: pl.DataFrame) -> pl.DataFrame:
         empty = rows.filter(size.fill_null(0) == 0).select(user)
         rules.raise_if_any(empty, "frame of lists", item, empty_text)
         rules.raise_if_any(rows.filter(uneven).select(user), "frame of lists", score, uneven_text)
+        for rule in in_order:
+            broken = rows.filter(rule.broken).select(user)
+            rules.raise_if_any(broken, rule.table, rule.column, rule.text)
         return rows
 
     # check before explode, which fails on uneven lists, and makes a row of nulls of an empty one
