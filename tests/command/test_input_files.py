@@ -49,6 +49,19 @@ def write(frame, path):
     WRITERS[Path(path).suffix[1:]](frame, Path(path))
 
 
+@pytest.mark.parametrize("relevance", [[1, 0, None, 2], [True, False, None, True]])
+@pytest.mark.parametrize("options", ["", " --relevance grade"])
+def test_a_judged_table_of_text_has_grades(relevance, options, folder, capsys):
+    name = options.split()[-1] if options else "relevance"
+    table = {"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "rank": [2, 1, 1, None]}
+    judged = pl.DataFrame({**table, name: relevance})
+    want = rf.evaluate(judged, "rr", "recall", "ndcg", relevance=name).to_dicts()
+    for file in ("judged.parquet", "judged.csv", "judged.ndjson"):
+        write(judged, file)
+        rows = rows_of(capsys, f"evaluate {file} -m rr recall ndcg --json{options}")
+        assert rows == [pytest.approx(row) for row in want]
+
+
 # ------------------------------------------------------------------ names
 
 

@@ -76,6 +76,9 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         _with_numbers(file, [*_placing(file, arguments, columns), *weights], without=ids)
         for file in files
     ]
+    if not judged:  # a run that has a relevance is a judged table
+        grades = [columns.get("relevance", "relevance")]
+        files = [_with_numbers(file, grades, without=ids, booleans=True) for file in files]
     files += [
         _with_grades(_without_folders(truth, as_truth, arguments, columns), arguments, columns)
         for truth in truths
