@@ -131,6 +131,7 @@ def folder(tmp_path, monkeypatch):
         "evaluate both truth -m map --score score",
         "evaluate blocks truth -m map",
         "evaluate judged truth -m map",
+        "compare run truth -m map --fail-below map:0 --system new",
         "evaluate floats truth -m map",
         "evaluate folds truth -m map",
         "evaluate folds truth -m map --by fold",

@@ -141,7 +141,10 @@ def test_outputs_are_checked_before_anything_is_written(folder, capsys, monkeypa
     [
         ("[[gates]]\nmetric = 'mrrr'\nat_least = 0.1", "unknown metric 'mrrr'"),
         ("[[gates]]\nmetric = 'mrr'\nat_least = 2", "is 2.0, which no mean reaches"),
-        ("baseline = 'old'\n[[gates]]\nmetric = 'mrr'", "has no margin"),
+        (
+            "baseline = 'old'\n[[gates]]\nmetric = 'mrr'",
+            "gates[0].margin: missing: name the accepted loss",
+        ),
     ],
 )
 def test_a_dry_run_checks_metrics_and_gates(folder, capsys, text, words):
@@ -233,10 +236,14 @@ WRONG = {
     "[[gates]]\nmetric = 'mrr'\nat_least = nan": "gates[0].at_least: nan is not a number",
     "provenance = 'labels.csv'": "provenance must end in one of .json",
     "gates = 3": "gates: 3 is not a table",
-    "[[gates]]\nmetric = 'mrr'\n[[gates]]\nmetric = 'mrr'\nat_leats = 1": (
+    "[[gates]]\nmetric = 'mrr'\nat_least = 0\n[[gates]]\nmetric = 'mrr'\nat_leats = 1": (
         "gates[1].at_leats: unknown key: did you mean at_least?"
     ),
     "[[gates]]\nmargin = 0.1": "gates[0].metric: missing",
+    "baseline = 'old'\n[[gates]]\nmetric = 'mrr'\nundecided = 'fail'": (
+        "gates[0].margin: missing: name the accepted loss, such as margin = '1%', or add undecided "
+        "= 'pass' to fail only what is shown to be worse"
+    ),
     "[[gates]]\nmetric = 'mrr'\nmargin = [1]": "gates[0].margin: [1] is not a number, or",
     "baseline = 'old'\n[[gates]]\nmetric = 'mrr'\nbaseline = 'new'": (
         "gates[0].baseline: 'new', but baseline is 'old'"

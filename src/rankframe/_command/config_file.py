@@ -234,9 +234,9 @@ def _gates(keys: Mapping[str, Key]) -> Iterator[str]:
             yield f"{_FLOORS[name]}={label}:{own[name].text}"
         if floors:
             tested.setdefault((interval, undecided.value if undecided and interval else None), gate)
+        passes = undecided is not None and undecided.value == "pass"
         if compares:
             margin = own["margin"].size if "margin" in own else "0"
-            passes = undecided is not None and undecided.value == "pass"
             option = "--fail-if-worse" if passes else "--fail-unless-not-worse"
             yield f"{option}={label}:{margin}"
         other = own.get("baseline")
@@ -246,6 +246,10 @@ def _gates(keys: Mapping[str, Key]) -> Iterator[str]:
         if other is not None and baseline is not None and other.text != baseline.text:
             msg = f"{other.path}: {other.text!r}, but {baseline.path} is {baseline.text!r}: "
             msg += "the gates of one file have one baseline"
+            raise ValueError(msg)
+        if compares and "margin" not in own and not passes:
+            msg = f"{gate.path}.margin: missing: name the accepted loss, such as margin = "
+            msg += "'1%', or add undecided = 'pass' to fail only what is shown to be worse"
             raise ValueError(msg)
     if len(tested) > 1:
         first, second, *_ = tested.values()

@@ -121,6 +121,7 @@ _ADVICE = (
     (r"^undecided='fail': ", "--fail-unless-not-worse: "),
     (r"(pass |or )undecided='pass'", r"\1--fail-if-worse"),
     (r"undecided='pass' without", "--undecided pass without"),
+    (r"^systems= (.*), or pass a dict of runs", r"--system \1, or pass several runs"),
     (r"with interval=True", "with --interval"),
     (r"correction=None", "--correction none"),
     (r"\bat_least of", "--fail-below of"),
