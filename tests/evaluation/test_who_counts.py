@@ -55,6 +55,11 @@ def test_the_worst_value_is_that_of_the_metric():
         (3, 1.0, 0.0, None, 0.0),
         (4, 1.0, 0.0, None, 0.0),
     ]
+    labels = ["kendall_tau_b", "mcc(collection=9)", "hit@2"]  # no -1 for what nobody put in order
+    with pytest.warns(rf.RankingWarning, match="each counts as null, and as 0 in 'hit@2'; users"):
+        got = rf.per_user(GRADED, *labels)
+    assert got.filter(pl.col("user") > 2).rows() == [(u, None, None, 0.0) for u in (3, 4)]
+    labels = ["e@2", "ndcg@2", "mean_hit_rank", "hit@2"]
     with pytest.warns(rf.RankingWarning, match="each counts as 0.25"):
         filled = rf.per_user(GRADED, *labels, undefined=0.25)
     assert filled.filter(pl.col("user") > 2).rows() == [(u, *[0.25] * 4) for u in (3, 4)]
@@ -117,6 +122,17 @@ def test_lists_judged_by_themselves_beside_one_miss_are_named():
     with pytest.warns(rf.RankingWarning, match=words):
         assert rf.evaluate(table, "hit@2").row(0) == (2, 1.0)
     assert rf.evaluate(table, "hit@2", users="truth").row(0) == (2, 1.0)
+
+
+def test_one_user_of_many_who_is_left_out_is_named():
+    shown = pl.DataFrame({"user": range(200), "item": "a", "rank": 1, "relevance": 1})
+    rows = {"user": [200, 0], "item": ["a", "z"], "rank": [1, None], "relevance": [0, 1]}
+    words = "1 of 201 users has judged items, none relevant, and is left out, such as 200"
+    with pytest.warns(rf.RankingWarning, match=words):
+        assert rf.evaluate(shown.vstack(pl.DataFrame(rows, shown.schema)), "hit@2").row(0) == (
+            200,
+            1.0,
+        )
 
 
 def test_an_excluded_item_is_not_missed_by_the_lists():

@@ -667,7 +667,10 @@ def test_any_kind_of_frame_makes_the_same_report(report, tmp_path):
     other = rf.report(RUN.to_pandas(), *METRICS, **truth, segments="country")
     assert page(other, tmp_path) == want
     assert isinstance(other.tables["means"], pandas.DataFrame)
-    judged = rf.report(RUN.rank.judge(TRUTH, by="model"), *METRICS, baseline="old", relevant_at=2)
+    with pytest.warns(rf.RankingWarning, match="1 of 60 users has judged items, none relevant"):
+        judged = rf.report(
+            RUN.rank.judge(TRUTH, by="model"), *METRICS, baseline="old", relevant_at=2
+        )
     assert judged.verdict.splitlines()[0] == report.verdict.splitlines()[0]
 
 

@@ -283,7 +283,7 @@ def test_text_and_categories_are_ids_too():
 def test_a_group_that_loses_all_its_rows_counts_as_misses():
     of_old = RUN.select("user", "item", model=pl.lit("old"))
     got = rf.evaluate({"old": RUN, "new": RUN}, "rr", truth=TRUTH, exclude=of_old)
-    assert got.select("model", "users", "rr").rows() == [("new", 3, 1 / 3), ("old", 3, 0.0)]
+    assert got.select("model", "users", "rr").rows() == [("old", 3, 0.0), ("new", 3, 1 / 3)]
 
 
 def test_an_excluded_item_of_the_truth_is_a_miss():

@@ -21,8 +21,6 @@ from rankframe._vocabulary import scope_rows
 LISTED, ALONE, JUDGED, TOP = (
     f"{labels.INNER}{name}" for name in ("listed", "alone", "judged", "top")
 )
-#: A truth of its own may have a few users without a relevant item, all of whose items are listed.
-_WORTH_A_WORD = 0.1
 _MOST_NAMES = 3  # of metrics, in a warning
 _SYSTEMS, _NUMBER = f"{labels.INNER}systems", f"{labels.INNER}number"
 
@@ -46,9 +44,12 @@ def is_relevant(level: float | None, grade: str = "relevance") -> pl.Expr:
 
 
 def worst_of(metric: RequestedMetric) -> float | None:
-    """Return the worst value of the range of a metric, if it has a direction and such an end."""
+    """Return the worst value of the range of a metric, if it has a direction and such an end.
+
+    Equal grades have no correlation, so -1, the reverse of the right order, would be made up.
+    """
     traits = labels.traits_of(metric)
-    if traits.higher_is_better is None:
+    if traits.higher_is_better is None or traits.least < 0 < traits.greatest < math.inf:
         return None
     worst = traits.least if traits.higher_is_better else traits.greatest
     return worst if math.isfinite(worst) else None
@@ -95,8 +96,7 @@ def _say(
     facts: Mapping[str, Any], *, values: Mapping[str, float | None], by: Sequence[str]
 ) -> None:
     number = facts["lacking" if facts["listed"] else "lost"]
-    least = 0 if facts["listed"] else _WORTH_A_WORD * facts["users"]
-    if not number or number < least:
+    if not number:
         return
     plural = "" if facts["users"] == 1 else "s"
     has = "has" if number == 1 else "have"
