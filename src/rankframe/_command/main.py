@@ -554,7 +554,7 @@ def _floors(arguments: argparse.Namespace) -> list[Floor]:
     if arguments.interval and not (arguments.fail_below or arguments.fail_above):
         msg = "--interval without a floor: name one in --fail-below or --fail-above"
         raise ValueError(msg)
-    how = {"interval": arguments.interval, "strict": arguments.undecided != "pass"}
+    how = {"interval": arguments.interval, "fails_undecided": arguments.undecided != "pass"}
     for option, conditions in (
         ("at_least", arguments.fail_below),
         ("at_most", arguments.fail_above),

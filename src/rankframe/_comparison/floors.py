@@ -40,7 +40,7 @@ class Floor(NamedTuple):
     amount: float
     option: str
     interval: bool = False  # whether the interval of the mean decides, or the mean
-    strict: bool = False  # whether the whole interval must be within the bound
+    fails_undecided: bool = False  # whether the whole interval must be within the bound
 
     @property
     def is_least(self) -> bool:
@@ -67,7 +67,7 @@ def floors_of(
     option: str,
     *,
     interval: bool = False,
-    strict: bool = False,
+    fails_undecided: bool = False,
 ) -> list[Floor]:
     """Read the bounds of ``at_least=`` or ``at_most=``."""
     floors: list[Floor] = []
@@ -86,7 +86,7 @@ def floors_of(
         if not metric.per_user and metric.over_users.epsilon is None:
             raise ValueError(labels.not_per_user(metric))
         traits = labels.traits_of(metric)
-        floor = Floor(metric.name, float(amount), option, interval, strict)
+        floor = Floor(metric.name, float(amount), option, interval, fails_undecided)
         if amount > traits.greatest if floor.is_least else amount < traits.least:
             msg = (
                 f"{option} of {metric.name!r} is {amount!r}, which no mean reaches: its values are "
@@ -251,14 +251,14 @@ def _of_sample(
         highest, lowest = (greatest, least) if are_hits else (values[0], values[0])
         low, above, evidence = _exact(sample, highest, least, amount, floor, tail)
         high, below, _ = _exact(mirrored, -lowest, -greatest, -amount, floor, tail)
-        return _Tested(low, -high, below, above, evidence if floor.strict else None)
+        return _Tested(low, -high, below, above, evidence if floor.fails_undecided else None)
     interval = statistics.t_test_of_mean(sample, trial.confidence)
     shifted = sample._replace(values=values - amount)
     sides = [shifted, shifted._replace(values=-shifted.values)]
     above, below = pair_tests.p_above(sides, Trial(), lambda _: None, cautious=True).tolist()
     low, high = max(float(interval.low[0]), least), min(float(interval.high[0]), greatest)
     tested = _Tested(low, high, below, above)
-    if not floor.strict:
+    if not floor.fails_undecided:
         return tested
     usual = _most_frequent(values)
     if (values != usual).sum() < statistics.FEW_USERS:

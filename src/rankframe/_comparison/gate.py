@@ -244,7 +244,7 @@ def gate(
         frame, metrics, truth, by, options, trial, count_missed=True, count_hits=True
     )
     amounts = {"at_least": at_least, "at_most": at_most}
-    options_of_floors = {"interval": interval, "strict": undecided == "fail"}
+    options_of_floors = {"interval": interval, "fails_undecided": undecided == "fail"}
     describe = partial(
         _decisions,
         trial=trial,
@@ -543,7 +543,7 @@ def _check_test(trial: Trial) -> None:
         share = trials.Bound(shares[0].margin, relative=True)
         msg = f"margin={str(share)!r}: a share of the baseline takes test='t', not {test!r}"
         raise ValueError(msg)
-    if test not in trials.OF_MARGINS and any(rule.strict for rule in rules.values()):
+    if test not in trials.OF_MARGINS and any(rule.fails_undecided for rule in rules.values()):
         msg = (
             f"undecided='fail': test={test!r} has an interval, but no p-value of a loss of the "
             f"margin: take one of {', '.join(map(repr, trials.OF_MARGINS))}, or undecided='pass'"
@@ -640,7 +640,7 @@ def _of_rule(row: Mapping[str, Any], rule: Rule) -> Case:
     if rule.relative:
         row = {**row, **_shares(row)}
     words = "worse", "not worse"
-    return Case(row, rule.bound, rule.higher_is_better, rule.strict, words, rule.relative)
+    return Case(row, rule.bound, rule.higher_is_better, rule.fails_undecided, words, rule.relative)
 
 
 def _shares(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -658,7 +658,7 @@ def _shares(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_floor(row: Mapping[str, Any], floor: Floor) -> Case:
     words = ("too low", "high enough") if floor.is_least else ("too high", "low enough")
-    return Case(row, floor.amount, floor.is_least, floor.strict, words)
+    return Case(row, floor.amount, floor.is_least, floor.fails_undecided, words)
 
 
 def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:

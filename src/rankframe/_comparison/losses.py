@@ -66,7 +66,9 @@ def test_margins(
     sides: list[list[dict[str, Any]]] = []
     for higher in (True, False):
         rules = {
-            name: Rule(bound.size, strict=True, higher_is_better=higher, relative=bound.relative)
+            name: Rule(
+                bound.size, fails_undecided=True, higher_is_better=higher, relative=bound.relative
+            )
             for name, bound in trial.margins.items()
         }
         of_side = trial._replace(rules=rules)  # with the margins of the trial
@@ -155,7 +157,7 @@ def test_losses(
             row[P_BEYOND] = _p_of_loss(tested.outcome.p[place], pair, rule)
         if len(pair.sample.values) < 2:
             continue
-        if rule.strict:
+        if rule.fails_undecided:
             row |= _within(pair, trial, metrics[pair.metric], sure)
         if pair.undefined in _ALIKE and (row[EVIDENCE] is None or _is_beyond(pair, rule)):
             amount = pair.difference[0]

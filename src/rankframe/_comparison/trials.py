@@ -112,7 +112,7 @@ class Rule(NamedTuple):
     """The rule of a gated metric: the accepted loss, and whether it must be excluded."""
 
     margin: float
-    strict: bool
+    fails_undecided: bool
     higher_is_better: bool
     relative: bool = False  # the margin is a share of the baseline's values
 

@@ -87,7 +87,10 @@ def _row(
             numbers |= _within(overlap, margin, higher_is_better=higher, cautious=True)
             if higher is not None:
                 like = Rule(
-                    margin.size, strict=True, higher_is_better=higher, relative=margin.relative
+                    margin.size,
+                    fails_undecided=True,
+                    higher_is_better=higher,
+                    relative=margin.relative,
                 )
                 unseen = _p_of_unseen(groups, like, traits)
                 numbers["p_not_worse"] = max(numbers["p_not_worse"], unseen)
@@ -212,7 +215,7 @@ def _of_gate(
         for cautious in (False, True)
     )
     evidence = ""
-    if rule.strict:
+    if rule.fails_undecided:
         evidence = _untested(groups, names, margin)
         tail, seen = keywords.alpha_of(confidence) / 2, within
         within = nan if evidence else max(within, _p_of_unseen(groups, rule, traits))
