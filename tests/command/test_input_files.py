@@ -515,7 +515,8 @@ def test_check_finds_doubled_misses(folder, capsys):
     )
     run.unique("item").write_csv("run.csv")
     assert main("check run.csv truth.parquet -m map".split()) == 0
-    assert capsys.readouterr() == ("No rule is broken (2 rows).\n", "")
+    said = "No rule is broken (2 rows).\n1 of 3 users has no list\n"
+    assert capsys.readouterr() == (said, "")
     assert said_by(capsys, "check run.csv truth.parquet -m mapp").startswith("unknown metric 'mapp")
 
 
@@ -525,7 +526,8 @@ def test_check_takes_the_files_and_options_of_evaluate(folder, capsys):
     Path("none.csv").write_text("item,genre\na,x\n")
     command = "check a.csv b.csv truth.parquet --run-user uid -m map --depth 5 --users both"
     assert main(command.split()) == 0
-    assert capsys.readouterr().out == "No rule is broken (4 rows).\n"
+    lines = [f"1 of 3 users has no list of {name}\n" for name in "ab"]
+    assert capsys.readouterr().out == "".join(["No rule is broken (4 rows).\n", *lines])
     text = said_by(capsys, f"{command} --items none.csv")
     assert text.startswith("run, column 'item': an item that --items lacks: add it to the catal")
     for name in ("a.csv", "b.csv"):

@@ -372,7 +372,10 @@ def _check(arguments: argparse.Namespace) -> None:
         rows = row_verbs.check(run, **both).select(pl.len()).collect().item()
         if names := [name for name in labels if name != trec.RUN_ID]:
             evaluation.evaluate(run, *names, **conventions, **both).collect()
-    text_tables.print_lines([f"No rule is broken ({rows:,} row{'s' * (rows != 1)})."])
+        missed: list[str] = []
+        if tables.truth is not None:
+            missed = _missed_of(evaluation.evaluate(run, _MISSED, **both).collect(), by)
+    text_tables.print_lines([f"No rule is broken ({rows:,} row{'s' * (rows != 1)}).", *missed])
 
 
 def _health(arguments: argparse.Namespace) -> None:
@@ -603,12 +606,15 @@ def _report(arguments: argparse.Namespace) -> None:
         tables = files.read_files(arguments, columns)
         conventions.update(tables.beside)
         own = ("segments", "k", "title", "note", "explore")
+        (runs, *rest), by = tables.runs.values(), [keywords.MODEL]
+        if rest or keywords.MODEL not in runs.collect_schema():
+            runs = files.of_systems(tables.runs, arguments, tables.columns)
         page = report.report(
-            files.of_systems(tables.runs, arguments, tables.columns),
+            runs,
             *_comparable(metrics),
             truth=tables.truth,
-            by=keywords.MODEL,
-            baseline=next(iter(tables.runs)) if arguments.baseline is None else arguments.baseline,
+            by=by,
+            baseline=_baseline(tables, runs, by, arguments, gated=bool(rest)),
             **{name: getattr(arguments, name) for name in own},
             **options.test_options(arguments),
             **conventions,

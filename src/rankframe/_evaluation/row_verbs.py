@@ -334,6 +334,7 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
     tables = readers.with_tables_beside(both, settings)
 
     def raise_broken() -> None:
+        doubts.warn_of_float_ids(tables)  # first: they make duplicates
         rules.raise_first_broken(both)
         if tables.truth is not None:
             rules.raise_if_none_relevant(tables.truth)
@@ -343,7 +344,6 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
             judged = judgment.judge(tables)
             judgment.raise_broken_input(judged)
             side_tables.raise_if_unknown(judged.inputs, tables.run, judged.run)
-        doubts.warn_of_float_ids(tables)
         doubts.warn_of_missing_scores(tables.run)
         doubts.warn_of_equal_scores(tables.run)
 
