@@ -2020,3 +2020,22 @@ def test_a_result_of_compare_names_the_chart_of_runs_and_the_charts_are_listed()
         with pytest.raises(ValueError, match=r"draw from what it compared, rf.plot.compare\(runs"):
             frame.rank.plot.compare()
     assert {*re.findall(r"\w+", repr(RUN.rank.plot).partition("charts:")[2])} == {*rf.plot.__all__}
+
+
+def test_a_name_from_right_to_left_moves_nothing_beside_it():
+    """Isolated where other text is beside it: the minus of a pair, a number of users, a title."""
+    system, country = "חדש", "مصر"
+    run = RUN.with_columns(pl.col("model").replace("c", system))
+    truth = PLACED.with_columns(pl.lit(country).alias("country"))
+    asked = {"truth": truth, "by": ["model", "country"]}
+    texts = json.dumps(
+        [
+            rf.plot.heatmap(run, "rr", "map", **asked).to_dict(),
+            rf.plot.compare(run, "rr", truth=TRUTH, baseline=system).to_dict(),
+            rf.plot.compare(run, "rr", truth=TRUTH).to_dict(),
+        ],
+        ensure_ascii=False,
+    )
+    assert f"\u2068{country}\u2069 (40 users)" in texts
+    assert f"Differences from \u2068{system}\u2069 in" in texts
+    assert f"\u2068{system}\u2069 − " in texts or f" − \u2068{system}\u2069" in texts

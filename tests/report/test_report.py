@@ -527,7 +527,8 @@ def test_names_are_isolated_and_keep_their_words(tmp_path):
     assert {"item", "מודל חדש", "مصر", "SE"} <= isolated
     assert not re.search("[\ue000\ue001]", text + made.verdict + repr(made))
     titles = [one["text"] for one in elements.all("title", "option")]
-    assert "מודל חדש against item" in titles
+    assert "\u2068מודל חדש\u2069 against item" in titles
+    assert "\u2068מודל חדש\u2069 " in made.verdict
     words = re.sub(r"<bdi>[^<]*</bdi>", "", text.partition("<main")[2].partition("<pre")[0])
     words = re.sub(r"<svg.*?</svg>|<script.*?</script>|<[^>]*>", "", words, flags=re.DOTALL)
     assert not re.search(r"\b([Uu]ser|[Ii]tem)s?\b", words.replace("in the items", ""))

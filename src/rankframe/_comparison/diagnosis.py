@@ -16,7 +16,7 @@ from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, column_roles, run_dicts
+from rankframe._tables import adapters, run_dicts
 from rankframe.metrics import core, trec
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def _reading_of_users(
         if alone:
             verb = "is" if alone == 1 else "are"
             notes.append(
-                f"{alone:,} of {users:,} users of {column_roles.in_words(system)} {verb} left out"
+                f"{alone:,} of {users:,} users of {sentences.name_in_note(system)} {verb} left out"
             )
     return "; ".join(filter(None, notes)) or None
 
@@ -269,8 +269,8 @@ def _reading_of_missed(without: Sequence[int], system: object, baseline: object)
     """Write which list is missing: the system's, the baseline's, or both."""
     of_system, of_baseline, both = without
     counts = [
-        (column_roles.in_words(system), of_system - both),
-        (column_roles.in_words(baseline), of_baseline - both),
+        (sentences.name_in_note(system), of_system - both),
+        (sentences.name_in_note(baseline), of_baseline - both),
         ("either", both),
     ]
     return "; ".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -154,7 +155,21 @@ def _text_of(table: pl.DataFrame, name: str) -> pl.Expr:
 
 def one_line(text: object) -> str:
     """Write a name in one line: Vega cannot parse a title with a line break."""
-    return " ".join(column_roles.in_words(text).split())
+    return isolated(" ".join(column_roles.in_words(text).split()))
+
+
+_FROM_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+
+
+def isolated(name: str) -> str:
+    """Enclose a name from right to left, which would move the numbers beside it."""
+    return f"\u2068{name}\u2069" if re.search(_FROM_RIGHT, name) else name
+
+
+def isolated_names(names: pl.Expr) -> pl.Expr:
+    """Enclose names from right to left in a column."""
+    enclosed = pl.format("\u2068{}\u2069", names)
+    return pl.when(names.str.contains(_FROM_RIGHT)).then(enclosed).otherwise(names)
 
 
 def missed_lines(table: pl.DataFrame, by: Sequence[str] = (keywords.MODEL,)) -> list[str]:
@@ -176,9 +191,10 @@ def missed_lines(table: pl.DataFrame, by: Sequence[str] = (keywords.MODEL,)) -> 
         )
     ]
     if (rest := len(notes) - 3) <= 0:
-        return [*map(one_line, notes)]
+        return [" ".join(note.split()) for note in notes]
     what = "system" if most["segment"].replace("", None).is_null().all() else "system or segment"
-    return [*map(one_line, notes[:3]), f"and {rest} more {what}{'s' * (rest != 1)}"]
+    first = [" ".join(note.split()) for note in notes[:3]]
+    return [*first, f"and {rest} more {what}{'s' * (rest != 1)}"]
 
 
 def missed_counts(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
@@ -203,8 +219,8 @@ def notes_of_lists(missed: Sequence[int], users: int, systems: Sequence[object])
 
 
 def name_in_note(name: object) -> str:
-    """Write a name so that it does not end a note: these are separated by "; "."""
-    return column_roles.in_words(name).replace("; ", ";\N{NO-BREAK SPACE}")
+    """Write a name that moves no text, and does not end a note: these are separated by "; "."""
+    return isolated(column_roles.in_words(name).replace("; ", ";\N{NO-BREAK SPACE}"))
 
 
 def notes_of_missed(
@@ -216,6 +232,6 @@ def notes_of_missed(
     verb = "has" if missed == 1 else "have"
     whose = "" if system is None else f" of {name_in_note(system)}"
     if whose and column is not None:
-        of_group = f" of {column_roles.in_words(column)}{whose.removeprefix(' of')}"
+        of_group = f" of {name_in_note(column)}{whose.removeprefix(' of')}"
         return [f"{missed:,} of {users:,} users{of_group} {verb} no list"]
     return [f"{missed:,} of {users:,} users {verb} no list{whose}"]

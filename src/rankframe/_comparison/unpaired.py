@@ -22,7 +22,6 @@ from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.labels import RequestedMetric, Traits
-from rankframe._tables import column_roles
 
 if TYPE_CHECKING:
     from rankframe._comparison.overlapping_samples import Overlap
@@ -274,7 +273,7 @@ def _untested(groups: Sequence[Group], names: Sequence[object], margin: Bound) -
         alike, number = int(counts.max()), len(group.units.values)
         if 2 * alike > number and number - alike < statistics.FEW_USERS:
             return (
-                f"margin not tested: {alike} of {number} values of {column_roles.in_words(name)} "
+                f"margin not tested: {alike} of {number} values of {sentences.name_in_note(name)} "
                 f"are {amounts[counts.argmax()] + 0.0:.3g}"
             )
     mean = float(statistics.weighted_mean(*groups[1].users))
@@ -286,7 +285,7 @@ def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | 
     import numpy as np
 
     notes: list[str] = []
-    of_names = [column_roles.in_words(name) for name in names]
+    of_names = [*map(sentences.name_in_note, names)]
     numbers = [len(group.users.values) for group in groups]
     if overlap is None:
         few = [

@@ -243,7 +243,9 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
             if figure.name in charts
         },
     )
-    text = _NO_ELEMENTS.sub(lambda tag: nouns.plain(tag[0]), text)
+    text = _NO_ELEMENTS.sub(
+        lambda tag: (nouns.in_text if tag[0].startswith("<title") else nouns.plain)(tag[0]), text
+    )
     return text.replace(nouns.OPEN, "<bdi>").replace(nouns.CLOSE, "</bdi>")
 
 

@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, cast
 
+from rankframe._comparison import sentences
 from rankframe._report.tabular import Cell, Grid
 
 _USERS = {r"query|query_id|qid": "query", r"session.*": "session"}
 _ITEMS = {r"doc.*": "document", r"passage.*": "passage"}
 _NOUN = re.compile(r"([Uu]ser|[Ii]tem)s?|")
 _WORD = re.compile(r"^[^\W\d_][\w -]*$")
-#: What encloses a name in the text of a page: ``<bdi>`` in HTML, nothing elsewhere.
+#: What encloses a name in the text of a page: ``<bdi>`` in HTML, and signs of Unicode in text.
 OPEN, CLOSE = "\ue000", "\ue001"
 _MARKERS = str.maketrans("", "", OPEN + CLOSE)
 #: Fields of a page that are names or data.
@@ -28,6 +29,11 @@ def named(text: str) -> str:
 def plain(text: str) -> str:
     """Leave out what encloses names."""
     return text.translate(_MARKERS)
+
+
+def in_text(text: str) -> str:
+    """Enclose only names from right to left, by signs of Unicode."""
+    return re.sub(f"{OPEN}([^{CLOSE}]*){CLOSE}", lambda name: sentences.isolated(name[1]), text)
 
 
 class Nouns(NamedTuple):

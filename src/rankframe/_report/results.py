@@ -342,7 +342,7 @@ def lines_of_notes(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
     rows: dict[str, list[str]] = {}
     for row in table.filter(pl.col("note").is_not_null()).iter_rows(named=True):
         rows.setdefault(row["note"], []).append(
-            " ".join([row["metric"], *(column_roles.in_words(row[name]) for name in names)])
+            " ".join([row["metric"], *(sentences.name_in_note(row[name]) for name in names)])
         )
     more = {note: f" and {len(of) - 3} more" if len(of) > 3 else "" for note, of in rows.items()}
     return [f"{', '.join(of[:3])}{more[note]}: {note}" for note, of in rows.items()]
@@ -443,7 +443,7 @@ def _line_below(
         best = f"; {trial.confidence * 100:.10g}% intervals as in summarize{best}"
     if tested is None:
         return f"Means over {users}{best}."
-    baseline = column_roles.in_words(trial.baseline)
+    baseline = sentences.name_in_note(trial.baseline)
     corrected = sentences.correction_in_words(trial, tested)
     paired = sentences.users(tested["users"]) + dependent
     who = users if paired == users else f"{paired} in pairs, means over {users}"

@@ -101,7 +101,7 @@ def text_of_page(page: Page) -> str:
         lines += [verdict.lead, *verdict.text]
     lines += ["What could be wrong:", *(f"- {line}" for line in page.doubts)]
     lines += ["What to do next:", *(f"- {line}" for line in page.steps)]
-    return nouns.plain("\n".join([*lines, *page.fine]))
+    return nouns.in_text("\n".join([*lines, *page.fine]))
 
 
 # ------------------------------------------------------------------ the outcome

@@ -373,7 +373,7 @@ def heatmap(
     keys = ["segment"] if is_grid else ["panel", "segment"]
     counts = table.group_by(keys, maintain_order=True).agg("users")
     named = [
-        f"{row['segment']} ({_tables.user_count(pl.Series(row['users']))})"
+        f"{sentences.isolated(str(row['segment']))} ({_tables.user_count(pl.Series(row['users']))})"
         for row in counts.rows(named=True)
     ]
     counts = counts.select(*keys, pl.Series("row", named, pl.String))

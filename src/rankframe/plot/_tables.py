@@ -342,6 +342,7 @@ def differences(
 ) -> pl.DataFrame:
     """Name the pairs, panels and verdicts of a comparison, and the margin if there is one."""
     system, baseline = (sentences.text_of(compared, [name]) for name in (groups[0], "baseline"))
+    names = map(sentences.isolated_names, (system, baseline))
     sizes, shares = (
         {name: bound.size for name, bound in margins.items() if bound.relative == relative}
         for relative in (False, True)
@@ -355,7 +356,7 @@ def differences(
     drawn = "difference", "ci_low", "ci_high"
     return compared.select(
         *sentences.system_and_segment(compared, groups),
-        pl.format("{} − {}", system, baseline).alias("pair"),
+        pl.format("{} − {}", *names).alias("pair"),
         pl.col("verdict").fill_null("undecided"),
         margin.alias("margin"),
         baseline.alias("baseline"),
@@ -424,9 +425,8 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
     alpha, p = keywords.alpha_of(confidence), pl.col("p_adjusted")
     depth = pl.when(p < alpha / 50).then(pl.lit(smallest)).when(p < alpha / 5).then(pl.lit(small))
     graded = depth.when(p < alpha).then(pl.lit(below)).otherwise(pl.lit(above))
-    return table.with_columns(
-        pl.format("{} − {}", "system", "baseline").alias("pair"), graded.alias("depth")
-    )
+    names = (sentences.isolated_names(pl.col(name)) for name in ("system", "baseline"))
+    return table.with_columns(pl.format("{} − {}", *names).alias("pair"), graded.alias("depth"))
 
 
 def _inverted(relative: str) -> pl.Expr:
