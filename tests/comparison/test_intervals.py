@@ -184,10 +184,35 @@ def test_wilson_takes_hits_of_a_metric_and_booleans():
     )
 
 
-def test_auto_takes_wilson_for_a_column_of_hits_without_a_hit():
-    found = rf.summarize(pl.DataFrame({"user": range(50), "hit@1": 0.0}), "hit@1", method="auto")
-    high = stats.binomtest(0, 50).proportion_ci(method="wilson").high
-    assert found.select("ci_low", "ci_high").row(0) == pytest.approx((0, high))
+@pytest.mark.parametrize("users", [1, 2, 10, 30])
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_auto_is_exact_where_all_users_have_one_value(value, users):
+    """At most a share u of the users may have another one; of hits, this is Clopper and Pearson."""
+    table = pl.DataFrame({"user": range(users), "rr": value, "own": value})
+    rr, own = rf.summarize(table, "rr", "own").rows(named=True)
+    share = 1 - 0.025 ** (1 / users)
+    ends = value * (1 - share), value + share * (1 - value)
+    assert (rr["ci_low"], rr["ci_high"]) == pytest.approx(ends, abs=1e-12)
+    assert rr["note"].endswith(f"auto: exact, every value is {value:g}")
+    assert own["ci_low"] is own["ci_high"] is None  # no range is known
+    if value == 1:
+        exact = stats.binomtest(users, users).proportion_ci(0.95, method="exact")
+        assert rr["ci_low"] == pytest.approx(exact.low)
+        floor = {"at_least": 0.1, "interval": True}
+        if users > 1:
+            assert rf.gate(table, "rr", **floor)["ci_low"].item() == pytest.approx(exact.low)
+
+
+def test_auto_is_exact_with_weights_clusters_and_booleans():
+    table = pl.DataFrame({"user": range(10), "c": [*range(5)] * 2, "w": [1.0, 3.0] * 5})
+    table = table.with_columns(rr=1.0, flag=pl.lit(value=True))
+    for options, number in (
+        ({"cluster": "c"}, 5),
+        ({"weights": "w"}, 20**2 / 50),
+        ({}, 10),
+    ):
+        low = rf.summarize(table, "rr", "flag", **options)["ci_low"].to_list()
+        assert low == pytest.approx([0.025 ** (1 / number)] * 2)
 
 
 def test_wilson_refuses_what_is_not_a_hit():
@@ -299,8 +324,8 @@ def test_users_of_small_weights_do_not_make_them_many():
 def test_a_perfect_score_has_an_interval_by_default():
     rows = pl.DataFrame({"model": "a", "user": range(10), "item": 7, "rank": 1})
     truth = pl.DataFrame({"user": range(10), "item": 7})
-    low = stats.binomtest(10, 10).proportion_ci(method="wilson").low
-    assert low == pytest.approx(0.7225, abs=1e-4)
+    low = stats.binomtest(10, 10).proportion_ci(method="exact").low
+    assert low == pytest.approx(0.6915, abs=1e-4)
     ends = pytest.approx((low, 1))
     found = rf.summarize(rows, "hit@1", truth=truth)
     assert found.select("ci_low", "ci_high").row(0) == ends
@@ -315,7 +340,7 @@ def test_auto_of_equal_values_depends_on_what_they_may_be():
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3})
     with pytest.warns(rf.RankingWarning, match="no item of the run is in the truth"):
         got = rf.summarize(run, "hit@1", "ndcg@1", "dcg@1", truth=truth, method="auto")
-    bound = pytest.approx(stats.binomtest(0, 3).proportion_ci(method="wilson").high)
+    bound = pytest.approx(stats.binomtest(0, 3).proportion_ci(method="exact").high)
     assert got["ci_low"].to_list() == [0.0, 0.0, None]
     assert got["ci_high"].to_list() == [bound, bound, None]
     assert got.item(2, "note") == "every user has the same value"

@@ -242,7 +242,7 @@ def test_what_cannot_be_tested_has_a_reason():
     for old, new, reason in (
         (many, one, "one user of w42"),
         (many, none, "no user of w42 has a value"),
-        (np.zeros(9), np.ones(9), "no spread"),
+        (np.zeros(9), np.ones(9), "no test: all 9 users of w42 have 1"),
         (many, many + 0.1, "no spread"),
     ):
         shared = 9 if len(new) == 9 else 0
@@ -411,6 +411,19 @@ def test_a_copy_passes_a_gate(new, shared):
         row = rf.gate(weeks(old, new, shared), "x", undecided="pass", **options).row(0, named=True)
         verdict = "not worse" if passed else "worse"
         assert (row["passed"], row["ci_low"]) == (passed, new[0] - old[0])
-        assert row["why"] == f"{verdict}: no spread: every user has the same value or difference"
+        why = f"no test: all 9 users of w42 have 1, all 9 users of w41 {old[0]:.4g}"
+        if new[0] < new[-1]:
+            why = "no spread: every user has the same value or difference"
+        assert row["why"] == f"{verdict}: {why}"
     decided = rf.gate(weeks(new, new, shared), "x", margin=0.1, **options)
-    assert decided["why"].item().startswith("undecided: no spread")
+    assert decided["why"].item().startswith("undecided: no ")
+
+
+def test_two_groups_of_one_value_each_have_no_test_and_no_effect_size():
+    """0.63 has a deviation of 1e-16 by rounding."""
+    row = compared(weeks(np.full(100, 0.63), np.ones(110)))
+    assert row["p_value"] is row["effect_size"] is row["verdict"] is None
+    assert row["note"] == (
+        "no test: all 110 users of w42 have 1, all 100 users of w41 0.63; 110 users of w42, 100 of "
+        "w41, 0 in both"
+    )

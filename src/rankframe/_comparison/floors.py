@@ -122,7 +122,7 @@ def means_of(values: Values, trial: Trial, floors: Sequence[Floor], verb: str) -
         tested: list[dict[str, Any]] = []
         for group, sampled in zip(summary.iter_rows(named=True), samples, strict=True):
             metric = metrics[group["metric"]]
-            limits = _limits(metric, rows.schema[metric.name])
+            limits = summaries.limits_of(metric, rows.schema[metric.name])
             tested += [
                 _row(group, sampled, floor, limits, trial, metric.over_users.epsilon)
                 for floor in floors
@@ -137,12 +137,6 @@ def means_of(values: Values, trial: Trial, floors: Sequence[Floor], verb: str) -
         return table.with_columns(ends).sort(by, nulls_last=True, maintain_order=True)
 
     return values.rows.map_batches(reduce, schema=schema)
-
-
-def _limits(metric: RequestedMetric, dtype: pl.DataType) -> tuple[float, float]:
-    """Return the least and the greatest value of a metric."""
-    traits = labels.traits_of(metric)
-    return (0.0, 1.0) if dtype == pl.Boolean else (traits.least, traits.greatest)
 
 
 def _row(

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Places, Resampling, Sample
 
 Method: TypeAlias = Literal["t", "bootstrap", "studentized", "wilson", "auto"]
+#: "exact" is a choice of "auto" alone.
+Chosen: TypeAlias = Literal["t", "bootstrap", "studentized", "wilson", "auto", "exact"]
 
 _MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
 
@@ -136,17 +138,19 @@ def summarize(
     Notes
     -----
     BCa corrects for bias and skewness; the studentized bootstrap has the best coverage for few
-    users with skewed values. ``"auto"`` uses ``"wilson"`` where it applies, and ``"t"`` for fewer
-    than 5 users, where the skewness is within twice its standard error √(6(n − 2)/((n + 1)(n + 3)))
-    of 0, and for at least 200 users if it is at most √users / 10. Else each end is the farther one
-    of ``"studentized"`` and ``"t"``, because the first is too short for symmetric values with heavy
-    tails. ``note`` reports the choice.
+    users with skewed values. ``"auto"`` uses ``"wilson"`` where values are 0 and 1. Where all are
+    equal, to x, in a finite range, at most the share u = 1 − ((1 − confidence)/2)^(1/n) of the
+    users may have another value (Clopper and Pearson), so the mean is from x − u · (x − least
+    value) to x + u · (greatest value − x). ``"t"`` is for fewer than 5 users, where the skewness is
+    within twice its standard error √(6(n − 2)/((n + 1)(n + 3))) of 0, and for at least 200 users if
+    it is at most √users / 10. Else each end is the farther one of ``"studentized"`` and ``"t"``,
+    because the first is too short for symmetric values with heavy tails. ``note`` reports the
+    choice.
 
     B. Efron, *JASA* 82, 1987, for BCa; P. Hall, *Annals of Statistics* 16, 1988, for the
-    studentized bootstrap; E. B. Wilson, *JASA* 22, 1927. If all values are 0, or all are 1,
-    ``"auto"`` takes ``"wilson"`` only for booleans and for metrics that range from 0 to 1. Wilson's
-    interval covers 95% on average over rates, at a rate of 0.02 at least 92%, and least, 84 to 86%,
-    near a rate of 0.2 / users.
+    studentized bootstrap; E. B. Wilson, *JASA* 22, 1927; C. J. Clopper and E. S. Pearson,
+    *Biometrika* 26, 1934. Wilson's interval covers 95% on average over rates, at a rate of 0.02 at
+    least 92%, and least, 84 to 86%, near a rate of 0.2 / users.
 
     With weights w, SE² = (n − 1)/n · Σ (x̄₋ − x̄)² over the n users of weight > 0, where x̄₋ is
     the mean without a user (the jackknife, CR3), and t has n′ − 1 degrees of freedom, n′ = (Σ
@@ -339,8 +343,9 @@ class Sampled(NamedTuple):
     """The values of a metric in a group, the method of its interval, and its notes."""
 
     sample: Sample
-    method: Method
+    method: Chosen
     notes: list[str]
+    limits: tuple[float, float] = (-inf, inf)  # of the metric
 
 
 def sampled(
@@ -372,11 +377,16 @@ def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resamp
     from rankframe._comparison import statistics
 
     outcome = statistics.undefined(len(samples))
-    methods: list[Method] = [sample.method for sample in samples]
-    resampled = sum(method not in ("t", "wilson") for method in methods)
+    methods: list[Chosen] = [sample.method for sample in samples]
+    resampled = sum(method not in _UNDRAWN for method in methods)
     with statistics.progress(resampling.times * resampled) as advance:
         for method in dict.fromkeys(methods):
             places = [place for place, sample in enumerate(samples) if sample.method == method]
+            if method == "exact":
+                for place in places:
+                    ends = _exact(samples[place], confidence)
+                    outcome.low[place], outcome.high[place] = ends
+                continue
             reduce = partial(_interval, method, confidence, resampling)
             of_method = [samples[place].sample for place in places]
             part = statistics.in_matrices(of_method, reduce, advance)
@@ -385,8 +395,28 @@ def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resamp
     return outcome
 
 
+#: Methods without resamples.
+_UNDRAWN = ("t", "wilson", "exact")
+
+
+def _exact(sampled: Sampled, confidence: float) -> tuple[float, float]:
+    """Bound the mean of values that are all equal by the share of users who may have another."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    value, (least, greatest) = float(sampled.sample.values[0]), sampled.limits
+    tail, others = keywords.alpha_of(confidence) / 2, statistics.below(sampled.sample, value)
+    ends = [
+        sign * others.least_mean(sign * value, sign * end, tail) + 0.0
+        for sign, end in ((1, least), (-1, greatest))
+    ]
+    low, high = statistics.rounded(np.array(ends)).tolist()
+    return low, high
+
+
 def _interval(
-    method: Method, confidence: float, resampling: Resampling, sample: Sample, advance: Advance
+    method: Chosen, confidence: float, resampling: Resampling, sample: Sample, advance: Advance
 ) -> Outcome:
     from rankframe._comparison import statistics
 
@@ -451,10 +481,10 @@ def _sampled(
     sample = of_users
     if of_group is not None and _has_interval(metric, of_users, "t"):
         sample = statistics.of_clusters(of_group, of_users)
-    boolean = group.rows.schema[metric.name] == pl.Boolean
-    of_sample, reasons = _method_of(sample, metric, method, unit, boolean=boolean)
+    limits = limits_of(metric, group.rows.schema[metric.name])
+    of_sample, reasons = _method_of(sample, metric, method, unit, limits)
     why = _why_null(metric, of_users, of_sample)
-    if of_sample != "wilson" and _why_null(metric, sample, of_sample):
+    if of_sample not in _OF_ALIKE and _why_null(metric, sample, of_sample):
         reasons = []
     elif of_group is None or len(sample.values) >= sentences.FEW_CLUSTERS:  # else noted below
         reasons += _notes_of_few(sample, of_sample, unit)
@@ -464,12 +494,20 @@ def _sampled(
         sample = sample._replace(values=column[:0], weights=None)
     elif of_group is not None:
         counted += sentences.notes_of_clusters(of_users, sample)
-    return Sampled(sample, of_sample, [*why, *counted, *reasons])
+    return Sampled(sample, of_sample, [*why, *counted, *reasons], limits)
+
+
+#: Methods that need no spread.
+_OF_ALIKE = ("wilson", "exact")
 
 
 def _method_of(
-    sample: Sample, metric: RequestedMetric, method: Method, unit: str, *, boolean: bool
-) -> tuple[Method, list[str]]:
+    sample: Sample,
+    metric: RequestedMetric,
+    method: Method,
+    unit: str,
+    limits: tuple[float, float],
+) -> tuple[Chosen, list[str]]:
     """Return the method of an interval, and for "auto" the reason."""
     from rankframe._comparison import statistics
 
@@ -477,26 +515,28 @@ def _method_of(
         return method, []
     if not len(sample.values) or not _has_interval(metric, sample, "t"):
         return "t", []
-    may_be_hits = unit == "users" and _may_be_hits(sample, metric, boolean=boolean)
-    chosen, reason = statistics.chosen_method(sample, unit, may_be_hits=may_be_hits)
-    return cast("Method", chosen), [f"auto: {reason}"]
+    low, high = float(sample.values.min()), float(sample.values.max())
+    width = limits[1] - limits[0]
+    if low == high and isfinite(width) and metric.per_user and limits[0] <= low <= limits[1]:
+        return "exact", [f"auto: exact, every value is {low:.4g}"]
+    may_be_hits = unit == "users" and low < high and (limits == (0.0, 1.0) or not isfinite(width))
+    chosen, reason = statistics.chosen_method(
+        sample, unit, may_be_hits=may_be_hits and metric.per_user
+    )
+    return cast("Chosen", chosen), [f"auto: {reason}"]
 
 
-def _may_be_hits(sample: Sample, metric: RequestedMetric, *, boolean: bool) -> bool:
-    """Whether a metric whose values here are 0 and 1 can have no other value."""
-    if boolean or not metric.per_user:
-        return boolean
-    _, least, greatest = labels.traits_of(metric)
-    if isfinite(greatest - least):
-        return (least, greatest) == (0, 1)
-    return len(sample.values) > 0 and bool(sample.values.min() < sample.values.max())
+def limits_of(metric: RequestedMetric, dtype: pl.DataType) -> tuple[float, float]:
+    """Return the least and the greatest value of a metric."""
+    traits = labels.traits_of(metric)
+    return (0.0, 1.0) if dtype == pl.Boolean else (traits.least, traits.greatest)
 
 
-def _notes_of_few(sample: Sample, method: Method, unit: str) -> list[str]:
+def _notes_of_few(sample: Sample, method: Chosen, unit: str) -> list[str]:
     """Note that an interval may cover less often than stated."""
     from rankframe._comparison import statistics
 
-    if method == "wilson":
+    if method in _OF_ALIKE:
         return []
     telling, rest = statistics.telling_users(sample)
     if telling >= statistics.FEW_USERS:
@@ -505,7 +545,7 @@ def _notes_of_few(sample: Sample, method: Method, unit: str) -> list[str]:
     return [f"too few {unit} for a sure interval: {telling:.4g}{what if rest else ''}"]
 
 
-def _notes_of_resamples(method: Method, dropped: float, times: int, confidence: float) -> list[str]:
+def _notes_of_resamples(method: Chosen, dropped: float, times: int, confidence: float) -> list[str]:
     """Note how many resamples do not count."""
     if not dropped > 0:  # NaN: there are none
         return []
@@ -590,7 +630,7 @@ def _column(group: pl.DataFrame, metric: RequestedMetric) -> Array:
     return statistics.rounded(group[metric.name].cast(pl.Float64).to_numpy())
 
 
-def _has_interval(metric: RequestedMetric, sample: Sample, method: Method) -> bool:
+def _has_interval(metric: RequestedMetric, sample: Sample, method: Chosen) -> bool:
     from rankframe._comparison import statistics
 
     if method == "wilson" and not (sample.weights is None and statistics.are_hits(sample.values)):
@@ -608,14 +648,14 @@ def _deviation(value: pl.Expr) -> pl.Expr:
     return pl.when(number > 1).then(variance.sqrt())
 
 
-def _why_null(metric: RequestedMetric, sample: Sample, method: Method) -> list[str]:
+def _why_null(metric: RequestedMetric, sample: Sample, method: Chosen) -> list[str]:
     """Return why a number is null."""
     values = sample.values
     if len(values) < 2:
         return ["one user" if len(values) else "no user has a value"]
     if not _has_interval(metric, sample, method):
         return [f"no interval: {_why_no_interval(metric)}"]
-    same = method != "wilson" and not values.min() < values.max()
+    same = method not in _OF_ALIKE and not values.min() < values.max()
     return ["every user has the same value"] if same else []
 
 

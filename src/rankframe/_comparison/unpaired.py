@@ -101,7 +101,7 @@ def _row(
         notes.append(doubt)
     if rule is not None:
         of_gate = _of_gate(overlap, rule, groups, of_groups, traits, trial.confidence)
-        numbers |= of_gate or _of_copy(groups, numbers)
+        numbers |= of_gate or _of_copy(groups, of_groups, numbers)
     return {**numbers, "note": "; ".join(filter(None, notes))}
 
 
@@ -145,7 +145,10 @@ def _numbers(system: Group, baseline: Group) -> dict[str, Any]:
     ]
     effect = nan
     if min(len(group.users.values) for group in (system, baseline)) > 1:
-        squares = [float(statistics.deviation(*group.users)) ** 2 for group in (system, baseline)]
+        squares = [
+            float(statistics.deviation(*group.users)) ** 2 * _varies(group)  # else of rounding
+            for group in (system, baseline)
+        ]
         if spread := (sum(squares) / 2) ** 0.5:
             effect = (means[0] - means[1]) / spread
     return {
@@ -245,12 +248,29 @@ def _p_of_unseen(groups: Sequence[Group], rule: Rule, traits: Traits) -> float:
     )
 
 
-def _of_copy(groups: Sequence[Group], numbers: Mapping[str, Any]) -> dict[str, Any]:
+def _of_copy(
+    groups: Sequence[Group], names: Sequence[object], numbers: Mapping[str, Any]
+) -> dict[str, Any]:
     """Take the difference of two groups without spread for sure, as that of paired values."""
     if min(len(group.units.values) for group in groups) < 2:
         return {}
     ends = dict.fromkeys((losses.LOW, losses.HIGH), numbers["difference"])
-    return {**ends, losses.EVIDENCE: _NO_SPREAD}
+    return {**ends, losses.EVIDENCE: _no_spread(groups, names)}
+
+
+def _varies(group: Group) -> bool:
+    return bool(group.users.values.min() < group.users.values.max())
+
+
+def _no_spread(groups: Sequence[Group], names: Sequence[object]) -> str:
+    """Say that two groups have one value each, or that all users differ alike."""
+    if any(_varies(group) for group in groups):
+        return _NO_SPREAD
+    (new, value), (old, of_old) = (
+        (f"{len(values)} users of {column_roles.in_words(name)}", values[0])
+        for values, name in ((g.users.values, n) for g, n in zip(groups, names, strict=True))
+    )
+    return f"no test: all {new} have {value:.4g}, all {old} {of_old:.4g}"
 
 
 def _overlap(system: Group, baseline: Group) -> Overlap | None:
@@ -293,7 +313,7 @@ def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | 
             for name, number in zip(of_names, numbers, strict=True)
             if number < 2
         ]
-        notes.append("; ".join(few) or _NO_SPREAD)
+        notes.append("; ".join(few) or _no_spread(groups, names))
     common = len(np.intersect1d(groups[0].of_users, groups[1].of_users))
     notes.append(
         f"{sentences.users(pl.Series(numbers[:1]))} of {of_names[0]}, {numbers[1]:,} of "
