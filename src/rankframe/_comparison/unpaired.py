@@ -267,7 +267,7 @@ def _no_spread(groups: Sequence[Group], names: Sequence[object]) -> str:
     if any(_varies(group) for group in groups):
         return _NO_SPREAD
     (new, value), (old, of_old) = (
-        (f"{len(values)} users of {column_roles.in_words(name)}", values[0])
+        (f"{len(values)} users of {sentences.name_in_note(name)}", values[0])
         for values, name in ((g.users.values, n) for g, n in zip(groups, names, strict=True))
     )
     return f"no test: all {new} have {value:.4g}, all {old} {of_old:.4g}"
