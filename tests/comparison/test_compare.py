@@ -331,17 +331,23 @@ def test_left_out_users_are_those_of_one_set_only(seed):
 
     def expected(one, other, segment, light):
         first, second = (one, segment), (other, segment)
-        found = known[first] ^ known[second]
+        found = (known[first] ^ known[second]) | valueless(segment)
         return found - {*range(4)} if light else found
+
+    def valueless(segment):
+        of_all = {user for _, name, user, _ in rows if name == segment}
+        return of_all - set.union(*(known[model, segment] for model in "abc"))
 
     by = ["model", "segment"]
     for option in ({}, {"weights": "weight"}, {"cluster": "cluster"}, {"test": "wilcoxon"}):
         got = rf.compare_values(table, "value", by=by, **option)
         for row in got.iter_rows(named=True):
             names = row["model"], row["baseline"], row["segment"]
-            left_out = len(expected(*names, "weights" in option))
+            users = expected(*names, "weights" in option)
+            left_out = len(users)
             assert row["num_left_out"] == left_out
-            many = left_out >= 0.05 * (left_out + row["users"])
+            kinds = users - valueless(names[2]), users & valueless(names[2])
+            many = any(len(kind) >= 0.05 * (left_out + row["users"]) for kind in kinds if kind)
             assert many == ("left out" in (row["note"] or ""))
         parts = rf.compare_values(table, "value", by=by, total=True, **option)
         for row in parts.filter(pl.col("segment").is_null()).iter_rows(named=True):
@@ -351,7 +357,7 @@ def test_left_out_users_are_those_of_one_set_only(seed):
             assert row["num_left_out"] == len(out - kept)
     got = rf.compare_values(table, "value", by=by, test="tukey")
     for segment, of in got.group_by("segment"):
-        some = set.union(*(known[m, segment[0]] for m in "abc"))
+        some = {user for _, name, user, _ in rows if name == segment[0]}
         lacking = some - set.intersection(*(known[m, segment[0]] for m in "abc"))
         assert of["num_left_out"].to_list() == [len(lacking)] * 3
         assert all(
@@ -376,7 +382,7 @@ def test_a_note_names_5_percent_or_more():
 def test_users_of_the_truth_are_not_left_out():
     """A user whom a run misses is a miss of that system, unless it has no value then."""
     got = RUN.rank.compare("rr", "mean_hit_rank@9", truth=TRUTH, baseline="old")
-    assert got["num_left_out"].to_list() == [0, 2]
+    assert got["num_left_out"].to_list() == [0, 3]  # both systems miss one of them
     notes = got["note"].str.contains("users are left out: they have a value in one group only")
     assert notes.to_list() == [False, True]
     served = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="served")
@@ -1094,3 +1100,28 @@ def test_copies_of_the_baseline_count_in_no_correction(test):
     rows = {row["model"]: row for row in got.iter_rows(named=True)}
     assert rows["new"]["p_adjusted"] == rows["new"]["p_value"]
     assert (rows["copy0"]["p_value"], rows["copy0"]["verdict"]) == (None, None)
+
+
+@pytest.mark.parametrize("systems", [2, 3])
+def test_users_whom_no_system_can_satisfy_are_counted_and_named(systems):
+    """4 of 10 have no item at rel=2: the mean is over 6, and no column said of whom."""
+    first = pl.DataFrame({"user": range(10), "item": ["a"] * 10, "rank": [1, 2] * 5})
+    runs = {
+        name: first.with_columns(pl.col("rank") + place)
+        for name, place in zip("abc"[:systems], (1, 0, 2), strict=False)
+    }
+    grades = [1] * 4 + [2] * 6
+    truth = pl.DataFrame({"user": range(10), "item": ["a"] * 10, "relevance": grades})
+    test = "max_t" if systems == 3 else None
+    options = {} if test is None else {"test": test, "resamples": 200}
+    got = rf.compare(runs, "rr(rel=2)", "rr", truth=truth, **options)
+    of_level, plain = got.filter(metric="rr(rel=2)"), got.filter(metric="rr")
+    assert of_level.select("users", "num_left_out").unique().rows() == [(6, 4)]
+    assert plain.select("users", "num_left_out").unique().rows() == [(10, 0)]
+    words = "4 of 10 users are left out: they have no value in any group"
+    assert of_level["note"].str.contains(words, literal=True).all()
+    gated = rf.gate(runs, "rr(rel=2)", truth=truth, baseline="a", margin=0.5, at_least=0.1)
+    assert gated["num_left_out"].to_list() == [4] * len(gated)
+    none = rf.compare(runs, "rr(rel=3)", truth=truth, **options)
+    assert none.select("users", "num_left_out").unique().rows() == [(0, 10)]
+    assert none["note"].str.starts_with("no user has a value").all(), none["note"].to_list()

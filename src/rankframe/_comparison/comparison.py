@@ -139,7 +139,8 @@ def compare(
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``difference``, ``users`` (for whom both values are defined;
         the other columns describe these users), ``num_left_out`` (users with a value in only one of
-        the two groups: they are not in the other, or the metric is null for them), ``num_missed``
+        the two groups: they are not in the other, or the metric is null for them; and users for
+        whom no system has a value, such as those without an item at ``rel=``), ``num_missed``
         and ``baseline_num_missed`` (how many of ``users`` have no list of the system, and of the
         baseline), ``mean``, ``baseline_mean``, ``relative`` (difference / baseline_mean, 0.02 for
         +2%) with its interval ``relative_low`` to ``relative_high``, ``p_value``, ``effect_size``
@@ -570,7 +571,8 @@ def _notes_of(result: Swaps, moving: Collection[str], *, tested: bool) -> list[s
         notes = ["no user has a list in both"]
     elif not tested:
         notes = [_UNTESTED]
-    return [*notes, *_notes_of_left_out(result.left_out, result.users, "a list in one group only")]
+    lists = result.left_out, result.users, result.left_out, "a list in one group only"
+    return [*notes, *_notes_of_left_out(*lists)]
 
 
 _UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
@@ -884,19 +886,21 @@ def with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
     if pair.clusters is not None:
         more += sentences.notes_of_clusters(Sample(pair.difference, pair.weights), pair.sample)
     what = "a value in some groups only" if pair.joint else _VALUE
-    more += _notes_of_left_out(pair.left_out, len(pair.difference), what)
+    in_some = pair.left_out - pair.valueless
+    for number, has in ((in_some, what), (pair.valueless, "no value in any group")):
+        more += _notes_of_left_out(number, len(pair.difference), pair.left_out, has)
     return "; ".join([*([note] if note else []), *more]) or None
 
 
 _VALUE = "a value in one group only"
 
 
-def _notes_of_left_out(left_out: int, users: int, what: str = _VALUE) -> list[str]:
-    """Write how many users are left out, and what they have, if they are many."""
-    if not left_out or not users or left_out < sentences.WORTH_A_NOTE * (users + left_out):
+def _notes_of_left_out(number: int, users: int, left_out: int, what: str) -> list[str]:
+    """Write how many of those who are left out have what, if they are many."""
+    if not number or not users or number < sentences.WORTH_A_NOTE * (users + left_out):
         return []
-    who = "is left out: this user has" if left_out == 1 else "are left out: they have"
-    return [f"{left_out:,} of {users + left_out:,} users {who} {what}"]
+    who = "is left out: this user has" if number == 1 else "are left out: they have"
+    return [f"{number:,} of {users + left_out:,} users {who} {what}"]
 
 
 def notes_of_lists(pair: Pair, systems: pl.Series) -> list[str]:

@@ -59,7 +59,8 @@ class Matrix(NamedTuple):
     users: Places | None = None  # of all segments together: the user of each row
     clusters: Places | None = None
     missed: Array | None = None  # 1 where the system has no list for the user, else 0
-    left_out: int | None = None  # of a complete matrix: users with values in some systems only
+    left_out: int | None = None  # of a complete matrix: users without values in all systems
+    valueless: int = 0  # of these, users without a value in any system
 
 
 class Place(NamedTuple):
@@ -87,7 +88,8 @@ class Pair(NamedTuple):
     sample: Sample  # the differences of independent observations: users or clusters
     undefined: str | None  # why the differences have no test
     missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
-    left_out: int = 0  # users with a value in one group only
+    left_out: int = 0  # users with a value in one group only, or in no group at all
+    valueless: int = 0  # of these, users for whom no system has a value
     joint: bool = False  # the users are those of all systems
     unserved: Bits | None = None  # users without a list of both; None if there is none
 
@@ -309,14 +311,15 @@ def _complete(matrix: Matrix) -> Matrix:
     users = None if matrix.users is None else matrix.users[keep]
     clusters = None if matrix.clusters is None else matrix.clusters[keep]
     missed = None if matrix.missed is None else matrix.missed[keep]
-    incomplete = np.asarray(~np.isnan(matrix.values).all(axis=1) & ~keep, np.bool_)
-    left_out = _count_left_out(incomplete, keep, matrix.users)
+    left_out = _count_left_out(~keep, keep, matrix.users)
+    valueless = _count_left_out(_without_values(matrix), keep, matrix.users)
     return matrix._replace(
         values=np.ascontiguousarray(matrix.values[keep]),
         users=users,
         clusters=clusters,
         missed=missed,
         left_out=left_out,
+        valueless=valueless,
     )
 
 
@@ -355,6 +358,9 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
 
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
     counts, left_out = _who_counts(matrix, system, baseline)
+    valueless = matrix.valueless  # or, if the matrix has all users:
+    if matrix.left_out is None:
+        valueless = _count_left_out(_without_values(matrix), counts, matrix.users)
     kept = slice(None) if counts.all() else counts
     if weights is not None:
         weights = statistics.shares(weights[kept])
@@ -382,19 +388,30 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
         undefined=why_undefined(change) if number else _why_no_pair(matrix, system, baseline),
         missed=(number_without(lists[0]), number_without(lists[1])) if lists else None,
         left_out=left_out,
+        valueless=valueless,
         joint=matrix.left_out is not None,
         unserved=_unserved(*lists) if lists else None,
     )
 
 
 def _who_counts(matrix: Matrix, system: _Column, baseline: _Column) -> tuple[Bits, int]:
-    """Find the users for whom both systems are defined, and count those whom only one has."""
-    weights, counts = matrix.weights, system.defined & baseline.defined
-    left_out = matrix.left_out
+    """Find the users for whom both systems are defined; count those of one, or of none at all."""
+    counts, left_out = system.defined & baseline.defined, matrix.left_out
     if left_out is None:
-        alone = (system.defined ^ baseline.defined) & (True if weights is None else weights > 0)
-        left_out = _count_left_out(alone, counts, matrix.users)
+        alone = _with_weight_only(matrix, system.defined ^ baseline.defined)
+        left_out = _count_left_out(alone | _without_values(matrix), counts, matrix.users)
     return with_weight(matrix, counts), left_out
+
+
+def _without_values(matrix: Matrix) -> Bits:
+    """Find the users whom no system can satisfy, such as those without an item at ``rel=``."""
+    import numpy as np
+
+    return _with_weight_only(matrix, np.asarray(np.isnan(matrix.values).all(axis=1), np.bool_))
+
+
+def _with_weight_only(matrix: Matrix, users: Bits) -> Bits:
+    return users if matrix.weights is None else users & (matrix.weights > 0)
 
 
 def with_weight(matrix: Matrix, counts: Bits) -> Bits:
@@ -432,7 +449,7 @@ def sample_of(difference: Array, weights: Array | None, clusters: Places | None)
 def _why_no_pair(matrix: Matrix, system: _Column, baseline: _Column) -> str:
     """Return why no user is compared; the users of two groups may differ."""
     with_values = [bool(column.defined.any()) for column in (system, baseline)]
-    if matrix.left_out or all(with_values):
+    if (matrix.left_out or 0) > matrix.valueless or all(with_values):
         return trials.NO_PAIR
     return trials.NO_VALUE if not any(with_values) else f"{trials.NO_VALUE} in one of the two"
 
