@@ -7,13 +7,13 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
 from rankframe._comparison import summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
-from rankframe._evaluation import ready_values
+from rankframe._evaluation import evaluation, ready_values
 from rankframe._report import facts, figures, markup, sections, verdict
 from rankframe._report import nouns as wording
 from rankframe._report.call import ReportCall
@@ -305,17 +305,11 @@ def _numbers(call: ReportCall, *, own_system: bool) -> Numbers:
     """Compute the numbers; errors do not name a column of systems that the caller has not."""
     try:
         return facts.numbers_of(call)
-    except RankingDataError as error:
-        if not own_system:
-            raise
-        text = str(error).replace(
-            f"name a column of folds or days in by= after {call.by!r}",
-            "name the column that identifies the systems in by=",
-        )
-        text = text.replace(f"({call.by}, ", "(").replace(f"[{call.by!r}, ", "[")
-        raise RankingDataError(
-            text.replace(f"Offending row: {call.by}='run', ", "Offending row: ")
-        ) from error
+    except RankingDataError:
+        if own_system:  # what is wrong with the caller's own tables is said of these
+            run, options = call.run.drop(call.by), cast("Any", call.options)
+            evaluation.evaluate(run, *call.metrics, truth=call.truth, **options).collect()
+        raise
 
 
 def _with_system(

@@ -324,6 +324,8 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
     shown = [numbers.trial.baseline, *numbers.shown] if numbers.pairs else numbers.systems
     rows: list[list[Cell]] = []
     kept = [row for row in table.to_dicts() if row[by] in shown]
+    places = {value: place for place, value in enumerate(dict.fromkeys(table[name]))}
+    kept.sort(key=lambda row: (places[row[name]], shown.index(row[by])))  # as all tables have them
     for row in kept[:_MOST_ROWS]:
         label = verdict.text_of(row[name])
         if "difference" not in row:

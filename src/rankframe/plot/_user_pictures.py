@@ -47,6 +47,7 @@ def users(
         table = _tables.strips(defined)
         _tables.check_rows(table, "rows", "fewer systems")
     else:
+        systems.sort(key=lambda name: name != baseline)  # the baseline is first
         table = _tables.histograms(defined, bins)
         _tables.check_rows(table, "bars", "fewer bins")
     axis_title = f"{sentences.one_line(name)} per user"
