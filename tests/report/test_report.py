@@ -515,6 +515,9 @@ def test_shares_and_numbers_are_rounded_half_up_as_in_charts():
     assert "13% of users with" in unmarked(page)
     assert ">13%<" in page
     assert "12%" not in page
+    runs["new"] = of_one_item(8).with_columns(rank=2)
+    made = rf.report(runs, "rr", truth=runs["old"].drop("rank"), baseline="old")
+    assert "rr is 0 for no user</figcaption>" in made.html()
 
 
 def test_groups_of_one_user_are_merged():

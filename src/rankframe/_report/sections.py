@@ -283,12 +283,14 @@ def _distribution(numbers: Numbers) -> Section | None:
     grid = Grid(f"Percentiles of {numbers.user_metric} over users", head, rows)
     alt = f"How {numbers.user_metric} is distributed for {verdict.system_names(numbers)}."
     zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[:2]]
-    title = f"{numbers.user_metric} is 0 for {markup.listed_words(zero)}"
+    has_zeros = any(row["zero"] for row in rows_by_system.values())
+    whose = markup.listed_words(zero) if has_zeros else "no user"
+    title = f"{numbers.user_metric} is 0 for {whose}"
     figure = Figure("distribution", title, alt)
     text = "Dashed: the mean."
     if len(numbers.systems) >= plot_tables.MOST_COLORED:
         text = "Line: 5% to 95%; bar: 25% to 75%; gap: the median; at the right, the mean."
-    if any(row["zero"] for row in rows_by_system.values()):
+    if has_zeros:
         text += " The box: the share of users at exactly 0."
     return Section("distribution", "User by user", [text], [figure], _in_two(grid))
 
