@@ -2,7 +2,8 @@
 
 Systems are drawn whose true means are equal, or differ by exactly a margin, 1,000 times each. A
 family of pairs, metrics or segments counts as one if any of it is found. The nulls are those of
-life: see ``benchmarks/systems.py``.
+life: users are tilted, not values centered, and clusters have unequal sizes: see
+``benchmarks/systems.py``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from rankframe._comparison import always_valid, statistics, system_statistics
 
 LEVEL = 0.05
 RESAMPLES = 999
-CLUSTER = 4  # users
 BASELINE = "system 01"  # of a pair
 
 
@@ -48,15 +48,35 @@ def pair(
 
 def compared(of_systems: Array, name: str = "value", **trial: Any) -> pl.DataFrame:
     """Compare systems in each run, without a correction over runs."""
-    number = np.arange(of_systems.shape[1])
-    frame = simulation.frame_of(
-        {name: of_systems}, weight=number % 5 + 1.0, cluster=(number // CLUSTER).astype(float)
-    )
+    users = of_systems.shape[1]
+    cluster = trial.pop("of_users", np.arange(users))
+    weight = np.random.default_rng(users).lognormal(0, 1, users)
+    frame = simulation.frame_of({name: of_systems}, weight=weight, cluster=cluster)
     options = {"by": ["model", "run"], "resamples": RESAMPLES, "correction": None, **trial}
     return rf.compare(frame, name, **options)
 
 
-def unpaired(rng: np.random.Generator, runs: int, draw: Draw, users: int, *, common: float) -> Bits:
+def clustered(rng: np.random.Generator, runs: int, number: int, **trial: Any) -> Bits:
+    """Compare two systems by users of clusters of unequal sizes, which change every 50 runs."""
+    found: list[Array] = []
+    for seed in range(0, runs, 50):
+        sizes, few = systems.unequal_sizes(rng, number), min(50, runs - seed)
+        of_users = np.repeat(np.arange(number, dtype=np.float64), sizes.astype(int))
+        drawn = systems.clusters(rng, sizes, few)
+        rows = compared(drawn, seed=seed, of_users=of_users, **trial)
+        found.append(simulation.least(rows, "p_value", few))
+    return np.concatenate(found) <= LEVEL
+
+
+def unpaired(
+    rng: np.random.Generator,
+    runs: int,
+    draw: Draw,
+    users: int,
+    *,
+    common: float,
+    margin: float | None = None,
+) -> Bits:
     """Compare two weeks: a share of the users come in both, and the second has a third as many."""
     new, old = draw(rng, users, runs)
     other = draw(rng, users, runs)[0]
@@ -77,10 +97,12 @@ def unpaired(rng: np.random.Generator, runs: int, draw: Draw, users: int, *, com
             ("w2", np.r_[:shared, users : users + number - shared], second),
         )
     ]
-    found = rf.compare(
-        pl.concat(rows), "value", by=["week", "run"], baseline="w1", paired=False, correction=None
-    )
-    return simulation.least(found, "p_value", runs) <= LEVEL
+    options = {"by": ["week", "run"], "baseline": "w1", "paired": False}
+    if margin is None:
+        found = rf.compare(pl.concat(rows), "value", correction=None, **options)
+        return simulation.least(found, "p_value", runs) <= LEVEL
+    options |= {"margin": margin, "higher_is_better": {"value": True}}
+    return rf.gate(pl.concat(rows), "value", **options).sort("run")["passed"].to_numpy()
 
 
 # ------------------------------------------------------------------ metrics and countries
@@ -99,7 +121,7 @@ def metrics(rng: np.random.Generator, runs: int, users: int, *, primary: str | N
 def detected(rng: np.random.Generator, runs: int, users: int, number: int) -> Bits:
     """Find a difference of the size ``detectable`` in one of several metrics."""
     kinds = ["svd", "knn"]
-    drawn = {f"m{n}": systems.recommenders(rng, users, runs, kinds) for n in range(number)}
+    drawn = {f"m{n}": systems.tilted_recommenders(rng, users, runs, kinds) for n in range(number)}
     few = [rf.compare(frame, *drawn).row(0, named=True) for frame in islice(_by_run(drawn), 30)]
     drawn["m0"][0] += np.mean([row["detectable"] for row in few])
     p = np.array([compared(values).sort("run")["p_value"] for values in drawn.values()])
@@ -291,25 +313,19 @@ def swaps(rng: np.random.Generator, runs: int, users: int) -> Bits:
 AT_MOST = f"≤ {LEVEL}"
 
 
-def shifted_losses(rng: np.random.Generator, users: int, runs: int) -> Array:
-    """Draw hits of which 1 % are lost, and none gained, and their mean: 0.99 of every user."""
-    kept, hit = systems.rare_losses(rng, users, runs, hits=1.0)
-    return np.array([kept, hit - 0.01])
-
-
 GRID = [*["knn"] * 10, *["svd"] * 4, *["pop"] * 2]
 PAIRS: dict[str, Draw] = {
-    "near copies": partial(systems.recommenders, kinds=["knn", "knn"]),
-    "kNN, popularity": partial(systems.recommenders, kinds=["pop", "knn"]),
+    "near copies": partial(systems.tilted_recommenders, kinds=["knn", "knn"]),
+    "kNN, popularity": partial(systems.tilted_recommenders, kinds=["pop", "knn"]),
     "hits": systems.hits,
     "log-normal": systems.log_normal,
     "5 % buyers": partial(systems.log_normal, share=0.05),
-    "1 % lose": shifted_losses,
+    "2 % lose": systems.few_lose,
 }
 FAMILIES: list[tuple[str, Draw, int]] = [
-    ("10 copies, 1 other", systems.recommenders, 50),
-    ("10 copies, 1 other", systems.recommenders, 300),
-    ("16 recommenders", partial(systems.recommenders, kinds=GRID), 50),
+    ("10 copies, 1 other", systems.tilted_recommenders, 50),
+    ("10 copies, 1 other", systems.tilted_recommenders, 300),
+    ("16 recommenders", partial(systems.tilted_recommenders, kinds=GRID), 50),
 ]
 OF_MEANS = ("t", "randomization", "bootstrap")
 RARE = [(20, 0.05), (50, 0.02), (100, 0.02), (300, 0.01), (1000, 0.05), (5000, 0.02)]
@@ -329,93 +345,65 @@ def of_pairs() -> list[Case]:
     for users in (20, 300):
         find = partial(pair, draw=systems.hits, users=users, test="mcnemar")
         cases.append(Case("mcnemar", "hits", users, AT_MOST, find))
-    for option, column in (("weights", "weight"), ("cluster", "cluster")):
-        draw = systems.clusters if option == "cluster" else systems.two_models
-        for test in OF_MEANS:
-            find = partial(pair, draw=draw, users=80, test=test, **{option: column})
-            cases.append(Case(f"{test}, {option}=", "two models", 80, AT_MOST, find))
-    find = partial(pair, draw=systems.clusters, users=80, test="t")
-    return [*cases, Case("t, clusters ignored", "two models", 80, None, find)]
+    for test in OF_MEANS:
+        find = partial(pair, draw=systems.two_models, users=80, test=test, weights="weight")
+        cases.append(Case(f"{test}, weights=", "two models", 80, AT_MOST, find))
+        for number in (10, 30):
+            find = partial(clustered, number=number, test=test, cluster="cluster")
+            size = f"{number} clusters"
+            cases.append(Case(f"{test}, cluster=", "two models", size, AT_MOST, find))
+    find = partial(clustered, number=30, test="t")
+    return [*cases, Case("t, clusters ignored", "two models", "30 clusters", None, find)]
 
 
 def of_different_users() -> list[Case]:
     """Two weeks, the second with a third as many users."""
-    return [
-        Case(
-            f"paired=False, {common:.0%} in both",
-            kind,
-            users,
-            AT_MOST,
-            partial(unpaired, draw=draw, users=users, common=common),
-        )
-        for common in (0.0, 0.5)
-        for kind, draw in (
-            ("kNN, popularity", PAIRS["kNN, popularity"]),
-            ("hits", systems.hits),
-            *([("users in both vary less", steady)] if common else []),
-        )
-        for users in (60, 300)
-    ]
+    kinds: dict[str, Draw] = {name: PAIRS[name] for name in ("kNN, popularity", "hits")}
+    cases: list[Case] = []
+    for common, draws in ((0.0, kinds), (0.5, kinds | {"users in both vary less": steady})):
+        name = f"paired=False, {common:.0%} in both"
+        cases += [
+            Case(
+                name, kind, users, AT_MOST, partial(unpaired, draw=draw, users=users, common=common)
+            )
+            for kind, draw in draws.items()
+            for users in (60, 300)
+        ]
+    for users in (300, 900):
+        draw = partial(systems.few_lose, amount=0.45, rate=1 / 9, gain=-0.05)
+        find = partial(unpaired, draw=draw, users=users, common=0.0, margin=0.05)
+        cases.append(Case("gate, paired=False", "11% lose 0.45", users, "≤ 0.025", find))
+    return cases
 
 
 def steady(rng: np.random.Generator, users: int, runs: int) -> Array:
     """Draw near copies, whose first sixth of the users vary less than the others."""
     spread = np.where(np.arange(users) < users // 6, 0.3, 1.0)
-    return PAIRS["near copies"](rng, users, runs) * spread[:, None]
+    return systems.recommenders(rng, users, runs, ["knn", "knn"]) * spread[:, None]
 
 
 def of_margins() -> list[Case]:
     """A system that is worse by exactly the margin, or exactly at the floor."""
-    cases = [
-        Case(
-            "gate",
-            f"share {rate:g} lose",
-            users,
-            "≤ 0.025",
-            partial(gated, draw=partial(systems.rare_losses, rate=rate), users=users, margin=rate),
-        )
-        for users, rate in RARE
-    ]
-    cases += [
-        Case(
-            "gate",
-            f"share {rate:g} lose, noise",
-            users,
-            "≤ 0.025",
-            partial(
-                gated,
-                draw=partial(systems.rare_losses, rate=rate, noise=0.001),
-                users=users,
-                margin=rate * (1 - 0.002),
-                name="ndcg@10",
-            ),
-        )
-        for users, rate in RARE[1:]
-    ]
+    cases: list[Case] = []
+    for noise in (0.0, 0.001):
+        name = "ndcg@10" if noise else "hit@1"
+        for users, rate in RARE[1 if noise else 0 :]:
+            draw = partial(systems.rare_losses, rate=rate, noise=noise)
+            loss = rate * (1 - 2 * noise)
+            find = partial(gated, draw=draw, users=users, margin=loss, name=name)
+            kind = f"share {rate:g} lose{', noise' if noise else ''}"
+            cases.append(Case("gate", kind, users, "≤ 0.025", find))
+    for amount, users, loss in ((0.3, 300, 0.05), (0.45, 300, 0.05), (0.45, 1000, 0.02)):
+        draw = partial(systems.few_lose, amount=amount, rate=loss / amount, gain=-loss)
+        find = partial(gated, draw=draw, users=users, margin=loss, name="ndcg@10")
+        cases.append(Case("gate", f"{loss / amount:.0%} lose {amount}", users, "≤ 0.025", find))
+    floor: dict[str, Any] = {"baseline": None, "interval": True}
     for users in (50, 300):
-        cases += [
-            Case(
-                "gate",
-                "two models",
-                users,
-                "≤ 0.025",
-                partial(gated, draw=worse, users=users, margin=0.1, name="ndcg@10"),
-            ),
-            Case(
-                "gate, interval, at_least=",
-                "hits",
-                users,
-                "≤ 0.025",
-                partial(
-                    gated,
-                    draw=partial(systems.hits, rate=0.9),
-                    users=users,
-                    baseline=None,
-                    at_least=0.9,
-                    interval=True,
-                ),
-            ),
-        ]
+        find = partial(gated, draw=worse, users=users, margin=0.1, name="ndcg@10")
+        cases.append(Case("gate", "two models", users, "≤ 0.025", find))
+        draw = partial(systems.hits, rate=0.9)
+        find = partial(gated, draw=draw, users=users, at_least=0.9, **floor)
+        cases.append(Case("gate, interval, at_least=", "hits", users, "≤ 0.025", find))
         for verdict, column in (("not worse", "p_not_worse"), ("equivalent", "p_equivalent")):
             for test in ("t", "bootstrap"):
                 find = partial(
@@ -453,8 +441,8 @@ def of_families() -> list[Case]:
         kind, draw, users = FAMILIES[0]
         find = partial(left_out, draw=draw, users=users, method=method)
         cases.append(Case(f"best_systems, {method}", kind, users, AT_MOST, find))
-    find = partial(family, draw=shifted_losses, users=300, test="max_t")
-    cases.append(Case("max_t, 2 systems", "1 % lose", 300, None, find))
+    find = partial(family, draw=systems.few_lose, users=300, test="max_t")
+    cases.append(Case("max_t, 2 systems", "2 % lose", 300, None, find))
     for primary in (None, "a"):
         name = "4 metrics, " + ("primary=" if primary else "holm")
         cases.append(
@@ -485,7 +473,7 @@ def of_segments() -> list[Case]:
         kind = "unequal variances" if unequal else "SVD, popularity"
         sizes = [(10, 5), (50, 5), (10, 20), (10, 50), *([] if unequal else [(50, 20)])]
         for number, users in sizes:
-            draw = partial(systems.recommenders, kinds=["svd", "pop"])
+            draw = partial(systems.tilted_recommenders, kinds=["svd", "pop"])
             find = partial(segments, number=number, users=users, draw=draw, unequal=unequal)
             promised = None if unequal and users < 30 else AT_MOST
             cases.append(Case("compare_segments", kind, f"{number} × {users}", promised, find))
@@ -497,7 +485,7 @@ def of_looks() -> list[Case]:
     """A look after each of 1,000 users."""
     most = 20.0
     bounded: dict[str, tuple[Draw, float]] = {
-        "1 % lose": (shifted_losses, 1.0),
+        "2 % lose": (systems.few_lose, 1.0),
         "hits": (systems.hits, 1.0),
         "log-normal, at most 20": (partial(systems.log_normal, most=most), most),
         "5 % buyers, at most 20": (partial(systems.log_normal, share=0.05, most=most), most),

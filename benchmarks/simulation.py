@@ -66,7 +66,8 @@ def table(cases: Sequence[Case], name: str, runs: int) -> pl.DataFrame:
                 break
         text = f"{measured:.3f}"
         row = dict(zip(("test", "values", "users", "promised"), case[:4], strict=True))
-        row |= {"measured": f"**{text}**" if missed else text, "error": f"{error:.3f}"}
+        text = f"**{text}**" if missed else text
+        row |= {"measured": text, "error": f"{error:.3f}", "runs": number}
         rows.append(row)
         print(*row.values(), f"{seconds:.1f} s", sep="\t", file=sys.stderr, flush=True)
     return pl.DataFrame(rows, infer_schema_length=None)

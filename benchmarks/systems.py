@@ -32,10 +32,26 @@ DEVIATION = 0.28
 NEAR_COPIES = ("knn",) * 10 + ("pop",)
 
 
-def recommenders(
+#: Users of the pool from which tilted ones are drawn.
+POOL = 2000
+
+
+def tilted_recommenders(
     rng: np.random.Generator, users: int, runs: int, kinds: Sequence[str] = NEAR_COPIES
 ) -> Array:
-    """Draw values like nDCG, less their true mean, so that of every system is 0."""
+    """Draw users of whom all systems are equally good; a value of 0 stays 0, and ties are ties."""
+    return tilted(rng, recommenders(rng, POOL, 1, kinds, centered=False)[..., 0], users, runs)
+
+
+def recommenders(
+    rng: np.random.Generator,
+    users: int,
+    runs: int,
+    kinds: Sequence[str] = NEAR_COPIES,
+    *,
+    centered: bool = True,
+) -> Array:
+    """Draw values like nDCG, by default less their true mean, so that of every system is 0."""
     correlation = np.array(
         [
             [1.0 if i == j else CORRELATION[min(a, b), max(a, b)] for j, b in enumerate(kinds)]
@@ -46,7 +62,7 @@ def recommenders(
     latent = (np.linalg.cholesky(correlation) @ normal).reshape(-1, users, runs)
     for values, kind in zip(latent, kinds, strict=True):
         center, density = -NormalDist().inv_cdf(ZEROS[kind]), NormalDist().pdf
-        mean = center * (1 - ZEROS[kind]) + density(center)
+        mean = center * (1 - ZEROS[kind]) + density(center) if centered else 0.0
         values[:] = DEVIATION * (np.maximum(values + center, 0) - mean)
     return latent
 
@@ -102,10 +118,19 @@ def two_models(rng: np.random.Generator, users: int, runs: int) -> Array:
     return np.array([well, badly])
 
 
-def clusters(rng: np.random.Generator, users: int, runs: int, size: int = 4) -> Array:
-    """Draw the same two models for users of whom neighbors depend on each other."""
-    of_clusters = np.repeat(two_models(rng, users // size, runs), size, axis=1)
+def clusters(rng: np.random.Generator, sizes: Array, runs: int) -> Array:
+    """Draw the same two models for users of clusters of these sizes, who depend on each other."""
+    cluster = np.repeat(np.arange(len(sizes)), sizes.astype(int))
+    of_clusters = two_models(rng, len(sizes), runs)[:, cluster]
+    users = len(cluster)
     return np.where(rng.random((users, runs)) < 0.55, of_clusters, two_models(rng, users, runs))
+
+
+def unequal_sizes(
+    rng: np.random.Generator, *shape: int, spread: float = 1.2, median: float = 5
+) -> Array:
+    """Draw log-normal sizes of clusters."""
+    return np.asarray(np.ceil(median * np.exp(rng.normal(0, spread, shape))), np.float64)
 
 
 def hits(rng: np.random.Generator, users: int, runs: int, rate: float = 0.3) -> Array:
@@ -118,46 +143,63 @@ def hits(rng: np.random.Generator, users: int, runs: int, rate: float = 0.3) -> 
 def log_normal(
     rng: np.random.Generator, users: int, runs: int, share: float = 1.0, most: float = np.inf
 ) -> Array:
-    """Draw log-normal values, of all users or of a share, and their mean as the baseline."""
+    """Draw log-normal values of all users or of a share; the others have their mean, the baseline.
+
+    So those of whom both systems are alike tie.
+    """
     cut = np.log(most)
     mean = np.exp(0.5) * NormalDist().cdf(cut - 1)
     if cut < np.inf:
         mean += most * (1 - NormalDist().cdf(cut))
     size = users, runs
     drawn = np.minimum(rng.lognormal(0, 1, size), most)
-    values = np.where(rng.random(size) < share, drawn, 0.0)
-    return np.array([values, np.full_like(values, share * mean)])
+    values = np.where(rng.random(size) < share, drawn, mean)
+    return np.array([values, np.full_like(values, mean)])
+
+
+def few_lose(
+    rng: np.random.Generator,
+    users: int,
+    runs: int,
+    amount: float = 0.5,
+    rate: float = 0.02,
+    gain: float = 0.0,
+) -> Array:
+    """Draw two systems: a share of the users loses an amount, and the others differ by ±0.02.
+
+    These gain on average what makes up for the loss, up to a true difference of ``gain``.
+    """
+    baseline = rng.uniform(0.6, 0.8, (users, runs))
+    lost = rng.random((users, runs)) < rate
+    rest = (rate * amount + gain) / (1 - rate)
+    change = np.where(lost, -amount, rest + rng.uniform(-0.02, 0.02, lost.shape))
+    return np.array([baseline + change, baseline])
 
 
 def tilted(
     rng: np.random.Generator, pool: Array, users: int, runs: int, difference: float = 0.0
 ) -> Array:
-    """Draw users of a pool of two systems so that the true mean difference is exactly this one.
+    """Draw users of a pool so that each system's true difference from the last is exactly this one.
 
-    Users have probabilities tilted exponentially by their difference: values, ties and skewness
+    Users have probabilities tilted exponentially by their differences: values, ties and skewness
     stay those of the pool, where subtracting a mean turns ties into many equal tiny differences.
     """
-    change = pool[0] - pool[1]
-
-    def chances(tilt: float) -> Array:
-        weights = np.exp(tilt * change - (tilt * change).max())
-        return np.asarray(weights / weights.sum())
-
-    low, high = -1e3, 1e3
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if chances(middle) @ change < difference else (low, middle)
-    drawn = rng.choice(len(change), (users, runs), p=chances((low + high) / 2))
+    change = pool[:-1] - pool[-1] - difference
+    tilt = np.zeros(len(change))
+    for _ in range(100):  # Newton's method
+        weights = np.exp(tilt @ change - (tilt @ change).max())
+        chances = weights / weights.sum()
+        mean = change @ chances
+        tilt -= np.linalg.lstsq((change * chances) @ change.T - np.outer(mean, mean), mean)[0]
+    drawn = rng.choice(pool.shape[1], (users, runs), p=chances)
     return np.asarray(pool[:, drawn], np.float64)
 
 
-def unequal_clusters(
-    rng: np.random.Generator, clusters: int, runs: int, spread: float = 1.2, most: float = 20
-) -> tuple[Array, Array]:
+def unequal_clusters(rng: np.random.Generator, clusters: int, runs: int) -> tuple[Array, Array]:
     """Draw the mean differences and the sizes of clusters whose sizes are log-normal.
 
     Both are arrays of clusters × runs. Users of a cluster share an effect as large as their own.
     """
-    sizes = np.ceil(most / 4 * np.exp(rng.normal(0, spread, (clusters, runs))))
+    sizes = unequal_sizes(rng, clusters, runs)
     effects, noise = rng.normal(0, 0.1, (2, clusters, runs))
     return effects + noise / np.sqrt(sizes), sizes

@@ -17,11 +17,13 @@ from rankframe._comparison import statistics, system_statistics
 CASES = [*false_positives.CASES, *coverage.of_levels(), *coverage.of_differences()]
 SMALL = [  # and the number of runs
     ("t", "kNN, popularity", 20, 200),
-    ("bootstrap", "1 % lose", 20, 200),
-    ("t, cluster=", "two models", 80, 200),
+    ("bootstrap", "2 % lose", 300, 200),
+    ("t, cluster=", "two models", "10 clusters", 200),
     ("paired=False, 50% in both", "kNN, popularity", 60, 200),
+    ("gate, paired=False", "11% lose 0.45", 300, 200),
     ("gate", "share 0.05 lose", 20, 200),
     ("gate", "share 0.01 lose", 300, 200),
+    ("gate", "11% lose 0.45", 300, 200),
     ("gate", "two models", 50, 200),
     ("gate, interval, at_least=", "hits", 50, 200),
     ("not worse, bootstrap", "two models", 50, 200),
@@ -31,7 +33,7 @@ SMALL = [  # and the number of runs
     ("4 metrics, primary=", "two models", 50, 100),
     ("detectable, 5 comparisons", "SVD, kNN", 50, 100),
     ("compare_segments", "SVD, popularity", "50 × 5", 50),
-    ("sequential, a range", "1 % lose", 1000, 200),
+    ("sequential, a range", "2 % lose", 1000, 200),
     ("sequential, a range", "5 % buyers, at most 20", 1000, 200),
     ("auto", "kNN − kNN", 20, 200),
     ("auto", "hits, rate 0.02", 50, 200),
@@ -61,9 +63,9 @@ def test_a_promise_holds(test, values, users, runs):
 @pytest.mark.parametrize(
     ("name", "least"),
     [
-        (("tukey, all pairs", "10 copies, 1 other", 50), 0.1),
+        (("tukey, all pairs", "10 copies, 1 other", 50), 0.07),
         (("best_systems, mcb", "10 copies, 1 other", 50), 0.1),
-        (("t, clusters ignored", "two models", 80), 0.1),
+        (("t, clusters ignored", "two models", "30 clusters"), 0.1),
         (("t, no range", "kNN, popularity", 1000), 0.3),
         (("wilcoxon, of means", "skewness 0.5", 5000), 0.5),
     ],
