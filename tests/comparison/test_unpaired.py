@@ -427,3 +427,8 @@ def test_two_groups_of_one_value_each_have_no_test_and_no_effect_size():
         "no test: all 110 users of w42 have 1, all 100 users of w41 0.63; 110 users of w42, 100 of "
         "w41, 0 in both"
     )
+    ids = pl.DataFrame({"week": ["w1"] * 100 + ["w2"] * 110, "user": range(210), "item": 7})
+    judged = ids.with_columns(rank=pl.when(week="w1").then(2).otherwise(1), relevance=1)
+    box = rf.report(judged, by="week", baseline="w1", paired=False, primary="mrr").html()
+    assert "There is too little spread to tell" in box
+    assert "no test: all 110 users of" in box

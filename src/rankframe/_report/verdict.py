@@ -236,6 +236,8 @@ def _undecided(
     why = next((note for note in notes if note in _REASONS), notes[0])
     if row["p_adjusted"] is None and why == trials.ALL_DIFFER_ALIKE:
         subject = "There are too few different changes"
+    if why.startswith("no test: all "):  # two groups of one value each
+        subject = "There is too little spread"
     overall = _overall(row, "few", numbers)
     claim = f"{subject} to tell {names[0]} from {names[1]}{overall} in {row['metric']}"
     if row["p_adjusted"] is None:
