@@ -539,3 +539,22 @@ def test_every_label_has_the_bits_of_evaluate_or_is_named_in_the_docstring():
                 assert got[name].item() == pytest.approx(want[name].item(), rel=1e-12)
             else:
                 assert got[name].item() == pytest.approx(want[name].item(), rel=1e-15), name
+
+
+def test_a_dict_of_runs_keeps_its_order():
+    """Also where a later batch, or another meter, brings one more system."""
+    rows = {"user": [1, 2], "item": ["a", "b"], "rank": [1, 2]}
+    run, truth = pl.DataFrame(rows), pl.DataFrame({"user": [1, 2], "item": ["a", "b"]})
+    meters = rf.Meter("rr"), rf.Meter("rr")
+    for meter, user, names in ((meters[0], 1, "zy"), (meters[1], 2, "zyx")):
+        part = run.filter(user=user)
+        meter.update(dict.fromkeys(names, part), truth=truth.filter(user=user))
+    assert meters[0].compute()["model"].to_list() == ["z", "y"]
+    assert meters[0].compute(total=True)["model"].to_list() == ["z", "y", None]
+    meters[0].merge(meters[1])
+    got = meters[0].compute()
+    assert got["model"].to_list() == ["z", "y", "x"]
+    assert got.schema["model"] == pl.String
+    meters[0].reset()
+    meters[0].update(dict.fromkeys("yz", run), truth=truth)
+    assert meters[0].compute()["model"].to_list() == ["y", "z"]

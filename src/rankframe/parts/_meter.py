@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
@@ -144,6 +144,7 @@ class Meter(Generic[MeterFrameT]):
         self._settled = [metric for metric, waits in zip(metrics, late, strict=True) if not waits]
         self._state: _State | None = None
         self._like: Frame | None = None
+        self._systems: list[str] = []  # the names of the dicts of runs, in their order
         of_all = any(map(system_metrics.is_of_all, _requested(metrics, settings)))
         self._keeps_plan = not (settings.inputs or of_all)
         self._key = object()
@@ -155,7 +156,7 @@ class Meter(Generic[MeterFrameT]):
 
     def reset(self) -> None:
         """Forget all batches."""
-        self._state = None
+        self._state, self._systems = None, []
 
     @adapters.takes_any_frame
     def update(
@@ -189,6 +190,8 @@ class Meter(Generic[MeterFrameT]):
         batch = self._batch(run, judgments, by)
         state = batch if self._state is None else _merged(self._state, batch, by)
         self._by, self._state, self._like = by, state, _without_rows(table)
+        if isinstance(frame, Mapping):
+            self._add_systems(cast("Mapping[str, object]", frame))
 
     def merge(self, other: Meter[MeterFrameT]) -> None:
         """
@@ -222,6 +225,10 @@ class Meter(Generic[MeterFrameT]):
         self._by, state = by, self._state
         self._state = other._state if state is None else _merged(state, other._state, self._by)
         self._like = other._like if self._like is None else self._like
+        self._add_systems(other._systems)
+
+    def _add_systems(self, names: Iterable[str]) -> None:
+        self._systems = list(dict.fromkeys([*self._systems, *names]))
 
     def _common_by(self, other: Meter[Any]) -> list[str] | None:
         """Return ``by`` of both; a meter without a batch may be for dicts of runs."""
@@ -264,8 +271,12 @@ class Meter(Generic[MeterFrameT]):
         frames = [_recipes.means_of(numbers, total=total)] if self._settled else []
         if self._late:
             frames.append(_recipes.means_of(self._numbers_of_rows(state), total=total))
-        means = adapters.to_caller_type(self._in_call_order(frames).lazy(), like=self._like)
-        return cast("MeterFrameT", means)
+        means, like = self._in_call_order(frames), self._like
+        if self._systems:
+            order = run_dicts.MODEL, pl.Enum(self._systems)
+            means = adapters.in_order(means, *order).sort(self._by, nulls_last=True)
+            adapters.note_order(like, order[0], self._systems)
+        return cast("MeterFrameT", adapters.to_caller_type(means.lazy(), like=like))
 
     def _batch(self, run: pl.DataFrame, truth: pl.DataFrame | None, by: list[str]) -> _State:
         """Return the state of a meter that has only this batch."""
