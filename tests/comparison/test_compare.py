@@ -5,6 +5,8 @@ import subprocess
 import sys
 from fractions import Fraction
 from functools import partial
+from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -216,8 +218,9 @@ def test_a_segment_without_users_says_so():
     run = pl.concat([RUN.with_columns(day=1), RUN.with_columns(day=2)])
     by = ["model", "day"]
     got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh")
+    missed = "2 of 5 users have no list of old; 2 of 5 users have no list of new"
     assert got.select("day", "users", "note").rows() == [
-        (1, 5, "2 of 5 users have no list of old; 2 of 5 users have no list of new"),
+        (1, 5, f"exact test: only 4 users differ; {missed}"),
         (2, 0, "no user has a value"),
     ]
     told = ("difference", "mean", "baseline_mean", "ci_low", "p_adjusted", "verdict")
@@ -376,7 +379,8 @@ def test_a_note_names_5_percent_or_more():
         run, truth = weeks({"l": {**ranks, "new": 1}, "t": dict.fromkeys(users, 1)})
         got = rf.compare(run, "rr", truth=truth, by="week", baseline="l").row(0, named=True)
         assert (got["users"], got["num_left_out"]) == (both, 1)
-        assert (got["note"] or "") == note
+        exact = f"exact test: only {got['wins'] + got['losses']} users differ"
+        assert got["note"] == "; ".join(filter(None, (exact, note)))
 
 
 def test_users_of_the_truth_are_not_left_out():
@@ -389,7 +393,7 @@ def test_users_of_the_truth_are_not_left_out():
     assert served["num_left_out"].to_list() == [0]
     both = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
     assert (both["users"], both["num_left_out"]) == (2, 2)
-    assert both["note"].startswith("2 of 4 users are left out: they have a value in one group only")
+    assert "; 2 of 4 users are left out: they have a value in one group only" in both["note"]
 
 
 def test_every_door_counts_those_who_are_left_out():
@@ -1012,7 +1016,10 @@ def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
     values = pl.concat(lists).rank.per_user(label, truth=truth, by="model")
     a, b = (values.filter(model=m)[label].to_numpy() for m in "AB")
     wilcoxon = partial(stats.wilcoxon, method="asymptotic")  # one user has no difference
-    for test, scipy in (("wilcoxon", wilcoxon), ("t", stats.ttest_rel)):
+    signs = np.array([*product([1, -1], repeat=10)])
+    as_far = np.abs(signs @ (b - a)) >= np.abs((b - a).sum()) * (1 - 1e-12)
+    exact = SimpleNamespace(pvalue=as_far.mean())
+    for test, scipy in (("wilcoxon", wilcoxon), ("t", lambda *_: exact)):
         got = rf.compare(pl.concat(lists), label, truth=truth, baseline="A", test=test)
         assert got["p_value"].item() == pytest.approx(scipy(b, a).pvalue, rel=1e-6)
         assert got.select("wins", "ties", "losses").row(0) == (9, 1, 0)

@@ -249,7 +249,8 @@ def test_users_in_unlike_numbers_of_folds_count_as_often():
     margin = stats.t.ppf(0.975, freedom) * error
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((mean - margin, mean + margin))
     few = "3 users, too few for a sure test"
-    assert row["note"] == f"3 users in several groups, one observation each; {few}"
+    no_test = "no exact test with weights, though only 3 users differ"
+    assert row["note"] == f"{no_test}; 3 users in several groups, one observation each; {few}"
     for test in ("wilcoxon", "tukey", "friedman"):
         row = rf.compare(table, VALUE, by=BOTH, total=True, test=test).row(-1, named=True)
         assert (row["difference"], row["p_value"]) == (pytest.approx(mean), None)

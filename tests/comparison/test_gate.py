@@ -50,11 +50,54 @@ def test_it_decides_by_the_interval():
     assert high < 0
     just = -high
     assert decisions("rr") == {"like": True, "worse": False}
-    options = {"correction": None}
-    assert decisions("rr", margin=just - 1e-6, **options) == {"like": True, "worse": False}
-    assert decisions("rr", margin=just + 1e-6, **options) == {"like": True, "worse": True}
+    assert decisions("rr", margin=just / 2) == {"like": True, "worse": False}
+    assert decisions("rr", margin=just + 1e-6) == {"like": True, "worse": True}
     assert decisions("rr", margin=-low - 1e-6, undecided="fail")["worse"] is False
     assert decisions("rr", margin=-low + 1e-6, undecided="fail")["worse"] is True
+
+
+def of_values(old, new):
+    """Make tables of one value per user."""
+    values = {"old": old, "new": new}
+    return {m: pl.DataFrame({"user": range(len(v)), "v": v}) for m, v in values.items()}
+
+
+def test_without_a_margin_it_decides_as_compare():
+    """Of the same users: a gate that undecided passes fails what compare calls worse."""
+    random = np.random.default_rng(5)
+    verdicts = set()
+    for users in [*range(2, 18)] * 3:
+        old = random.choice([0.2, 0.4, 0.6], users)
+        table = of_values(old, old - random.choice([0, 0.1, 0.1, 0.2, -0.1], users))
+        options = {"baseline": "old", "higher_is_better": {"v": True}}
+        (verdict,) = rf.compare(table, "v", **options)["verdict"]
+        alike = "same amount" if verdict is None else ""
+        for correction in (None, "holm"):
+            (got,) = gate(table, "v", correction=correction, **options).rows(named=True)
+            if alike not in got["why"] or verdict is not None:
+                assert got["passed"] is (verdict != "worse"), (verdict, got)
+            below = gate(table, "v", correction=correction, margin=1e-9, **options)
+            assert below["passed"].item() is got["passed"] or not got["passed"]
+        verdicts.add(verdict)
+    assert {"worse", "undecided"} <= verdicts
+
+
+def test_a_margin_fails_only_if_t_and_halls_t_show_it():
+    """A few users lose all: t of so skewed losses shows too much, Hall's t less."""
+    random = np.random.default_rng(1)
+    counts = {False: 0, True: 0}
+    for _ in range(60):
+        loss = np.where(random.random(60) < 0.5, 0.02, random.exponential(0.3, 60))
+        table = of_values(np.full(60, 5.0), 5 - loss)
+        options = {"baseline": "old", "higher_is_better": {"v": True}, "margin": 0.1}
+        got = gate(table, "v", correction=None, **options)["passed"].item()
+        beyond = loss - 0.1
+        t = stats.ttest_1samp(beyond, 0).statistic
+        skew = stats.skew(beyond)
+        h = t + skew * (t**2 / 3 + 1 / 6) / 60**0.5 + skew**2 * t**3 / (27 * 60)
+        assert got is not bool(min(t, h) > stats.t.ppf(0.975, 59))
+        counts[got] += 1
+    assert min(counts.values()) > 5
 
 
 def test_what_is_undecided_fails():
@@ -138,8 +181,9 @@ def test_a_segment_without_users_does_not_hide_the_others():
 def test_a_gate_counts_users_in_one_group_only():
     runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 5)}
     frame = gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
+    left_out = "35 of 40 users are left out: they have a value in one group only"
     assert frame.select("users", "num_left_out", "note").rows() == [
-        (5, 35, "35 of 40 users are left out: they have a value in one group only")
+        (5, 35, f"exact test: only 3 users differ; {left_out}")
     ]
 
 
@@ -871,7 +915,8 @@ def test_a_line_of_a_gate_has_its_note(folder, capsys):
     command = "compare old.csv few.csv truth.csv --fail-if-worse rr:0.5 --users both"
     assert main(command.split()) == 0
     line = capsys.readouterr().err.rstrip()
-    assert line.endswith("); 10 of 40 users are left out: they have a value in one group only")
+    left_out = "10 of 40 users are left out: they have a value in one group only"
+    assert line.endswith(f"); exact test: only 18 users differ; {left_out}")
 
 
 def test_the_help_has_no_doubled_signs(capsys):

@@ -142,7 +142,7 @@ def test_weights_and_clusters_are_those_of_compare():
         got = frame.rank.compare_segments(VALUE, by=BY, **options).drop_nulls("country")
         each = frame.rank.compare(VALUE, by=BY, **options)
         assert got["difference"].to_list() == pytest.approx(each["difference"].to_list())
-        assert got["note"].equals(each["note"])
+        assert got["note"].equals(each["note"].str.replace("^no exact test[^;]*; ", ""))
         row = got.row(0, named=True)
         rest = frame.filter(pl.col("country") != "a").rank.compare(VALUE, **options)
         assert row["rest_difference"] == pytest.approx(rest["difference"].item())

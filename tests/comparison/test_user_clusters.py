@@ -134,7 +134,8 @@ def test_clusters_of_one_user_change_nothing(test):
     judged = table(list("abcdefgh"), OLD, NEW)
     options = {"test": test, "resamples": FEW}
     got = judged.rank.compare(VALUE, cluster="customer", **options)
-    assert got["note"].item() == "8 clusters, too few for a sure interval"
+    exact = "exact test: only 7 clusters differ; " * (test == "t")
+    assert got["note"].item() == f"{exact}8 clusters, too few for a sure interval"
     assert got.drop("note").equals(judged.rank.compare(VALUE, **options).drop("note"))
 
 
@@ -188,7 +189,8 @@ def test_a_cluster_may_have_lists_of_every_model_and_users_may_return():
     assert [row[name] for name in numbers] == pytest.approx([mean, low, high, p], rel=1e-12)
     merged = "8 users in several groups, one observation each"
     clusters = "4 clusters, as good as 3.6 equal ones, too few for a sure interval"
-    assert row["note"] == f"{merged}; {clusters}"
+    few = "no exact test of clusters, though only 4 clusters differ"
+    assert row["note"] == f"{few}; {merged}; {clusters}"
     got = judged.rank.summarize(VALUE, by=["model", "day"], total=True, cluster="customer")
     mean, low, high, _ = by_hand(NEW + OLD[::-1], WHOSE * 2)
     row = got.filter(pl.col("day").is_null(), model="m1").row(0, named=True)
@@ -254,7 +256,8 @@ def test_the_command_and_the_chart_take_clusters(tmp_path):
     expected = run.rank.compare("rr", truth=truth, cluster="who")
     got = pl.read_parquet(out)
     assert got["ci_low"].item() == expected["ci_low"].item()
-    assert got["note"].item() == "4 clusters, too few for a sure interval"
+    few = "no exact test of clusters, though only 3 clusters differ"
+    assert got["note"].item() == f"{few}; 4 clusters, too few for a sure interval"
     pytest.importorskip("altair")
     chart = run.rank.plot.compare("rr", truth=truth, cluster="who")
     assert chart.data["ci_low"].item() == expected["ci_low"].item()

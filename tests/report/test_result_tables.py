@@ -61,10 +61,10 @@ def test_lower_is_better_where_that_is_declared():
     worse = rf.table(lists(), "mean_hit_rank@10", truth=TRUTH, baseline="new")
     assert not worse.frame["better"].any()
     assert worse.frame["worse"].to_list() == [False, True, True]
-    assert worse.note.startswith("‡ worse than new: paired t test, p < 0.05")
+    assert worse.note.startswith("‡ worse than new: exact randomization test, p < 0.05")
     assert re.search(r"model +mean_hit_rank@10 ↓\n", str(worse))
     two = rf.table(lists(), "rr", truth=TRUTH.head(2), baseline="old")
-    assert two.note.startswith("No system is shown to be better or worse than old: paired t")
+    assert two.note.startswith("No system is shown to be better or worse than old: exact")
 
 
 def test_a_metric_without_a_direction_has_no_best():
@@ -155,7 +155,8 @@ def test_without_a_baseline_there_is_no_test():
 def test_the_line_has_test_correction_and_users():
     holm = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", confidence=0.99)
     assert holm.note == (
-        "† better than old: paired t test, p < 0.01 after Holm's correction for 4 comparisons; "
+        "No system is shown to be better or worse than old: exact randomization test, "
+        "p < 0.01 after Holm's correction for 4 comparisons; "
         "10 users; bold: not significantly worse than the best."
     )
     joint = rf.table(lists(), "rr", truth=TRUTH, baseline="old", test="tukey")
@@ -278,7 +279,10 @@ def test_latex_has_bold_dagger_and_the_line_as_text():
 \toprule
 model & rr $\uparrow$ & hit@1 $\uparrow$ \\
 \midrule""")
-    assert r"\textsuperscript{\dag} better than old: paired t test, p \textless{} 0.05" in text
+    assert (
+        r"\textsuperscript{\dag} better than old: exact randomization test, p \textless{} 0.05"
+        in text
+    )
 
 
 def test_it_is_read_as_text():

@@ -149,9 +149,9 @@ def compare(
         margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval of the difference
         ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for ``"max_t"`` and
         ``"tukey"``, a confidence sequence for ``"sequential"``, of the resamples for
-        ``"bootstrap"``, else Student's; cut at the width of the metric's range), ``p_adjusted`` and
-        ``verdict``. A print that is too narrow leaves out the columns in the middle, and shows the
-        answer.
+        ``"bootstrap"``, else Student's, which agrees with an exact p; cut at the width of the
+        metric's range), ``p_adjusted`` and ``verdict``. A print that is too narrow leaves out the
+        columns in the middle, and shows the answer.
 
         ``note`` explains why a number is null, names each system that has no list for 5% of the
         users or more, and reports users who are left out, if they are 5% or more: a test of paired
@@ -219,13 +219,19 @@ def compare(
 
     Notes
     -----
-    Choose the test before you see the values: none is chosen from them. ``"randomization"`` flips
+    Choose the test before you see the values. Where fewer than 20 users differ, ``"t"`` gives way
+    to the exact test, and ``note`` says so: p is the share of all patterns of signs of the
+    differences whose sum is at least as far from 0 (of hits, McNemar's p). The interval is
+    Student's, but an end that contradicts p is moved: to 0 if no difference is shown, else to the
+    nearest mean that the exact test accepts. With weights, clusters of several users and
+    ``paired=False``, no exact test is taken, and ``note`` says so. ``"randomization"`` flips
     the signs of the differences: p = (b + 1)/(n + 1) where b of n patterns are at least as extreme
-    as the data, exact if there are at most ``resamples`` patterns. ``"bootstrap"`` takes the t
-    statistic of shifted resamples; its interval contains the differences that it does not reject,
-    so it excludes 0 where ``p_value`` < 1 − ``confidence``. ``"mcnemar"`` is McNemar's exact test,
-    for values that are all 0 or 1, such as hits. ``"sequential"`` is for experiments that are
-    inspected every day while users arrive: its p-value and interval are valid at every look. Tests
+    as the data, exact if fewer than 20 users differ, or there are at most ``resamples`` patterns.
+    ``"bootstrap"`` takes the t statistic of shifted resamples; its interval contains the
+    differences that it does not reject, so it excludes 0 where ``p_value`` < 1 − ``confidence``.
+    ``"mcnemar"`` is McNemar's exact test, for values that are all 0 or 1, such as hits.
+    ``"sequential"`` is for experiments that are inspected every day while users arrive: its
+    p-value and interval are valid at every look. Tests
     of all systems at once take the users shared by all: ``"max_t"`` flips the signs of all
     differences of a user together; ``"tukey"`` finds honest significant differences, and ``note``
     reports if the largest variance of a pair is over twice the mean one, which it takes for equal;
@@ -338,13 +344,13 @@ def compare(
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
     >>> rf.compare(run, "rr", truth=truth, baseline="old").select("model", "difference", "p_value")
     shape: (1, 3)
-    ┌───────┬────────────┬──────────┐
-    │ model ┆ difference ┆ p_value  │
-    │ ---   ┆ ---        ┆ ---      │
-    │ str   ┆ f64        ┆ f64      │
-    ╞═══════╪════════════╪══════════╡
-    │ new   ┆ 0.194444   ┆ 0.335589 │
-    └───────┴────────────┴──────────┘
+    ┌───────┬────────────┬─────────┐
+    │ model ┆ difference ┆ p_value │
+    │ ---   ┆ ---        ┆ ---     │
+    │ str   ┆ f64        ┆ f64     │
+    ╞═══════╪════════════╪═════════╡
+    │ new   ┆ 0.194444   ┆ 0.5     │
+    └───────┴────────────┴─────────┘
     """
     trial = Trial(
         baseline,
@@ -773,11 +779,11 @@ def _test_in_batches(
         for pair in system_pairs.pairs_of(matrix, systems):
             cells += len(pair.difference)
             if batch and cells > room:
-                yield batch, pair_tests.test_pairs(batch, trial, advance)
+                yield batch, pair_tests.test_pairs(batch, trial, advance, exact=True)
                 batch, cells = [], len(pair.difference)
             batch.append(pair)
     if batch:
-        yield batch, pair_tests.test_pairs(batch, trial, advance)
+        yield batch, pair_tests.test_pairs(batch, trial, advance, exact=True)
 
 
 def _test_jointly(
@@ -810,7 +816,8 @@ def _numbers_of(
     of_recall = {name: values.note_of_recall(metric) for name, metric in metrics.items()}
     for place, pair in enumerate(pairs):
         numbers = pair_tests.numbers(pair)
-        shares, doubt = pair_tests.relative(pair, trial)
+        ends = float(tested.outcome.low[place]), float(tested.outcome.high[place])
+        shares, doubt = pair_tests.relative(pair, trial, ends)
         if metrics[pair.metric].over_users.epsilon is not None:
             doubt = ""  # a ratio has no relative difference
         note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
@@ -824,8 +831,8 @@ def _numbers_of(
         yield {
             **numbers,
             **shares,
-            "ci_low": tested.outcome.low[place],
-            "ci_high": tested.outcome.high[place],
+            "ci_low": ends[0],
+            "ci_high": ends[1],
             "p_value": tested.outcome.p[place],
             "p_adjusted": tested.adjusted[place],
             "detectable": pair_tests.detectable(pair, trial),

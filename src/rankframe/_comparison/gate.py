@@ -157,8 +157,10 @@ def gate(
     Notes
     -----
     With ``undecided="pass"``, the p-value that the system is worse than the margin is corrected for
-    all decisions of the call, and compared with (1 − confidence)/2: with several decisions, an
-    interval beyond the margin may be undecided, and ``why`` has the p-value. So all systems as good
+    all decisions of the call, and compared with (1 − confidence)/2. Without a margin it is that of
+    ``compare``, exact where fewer than 20 users differ; with one, the largest of this, of t and of
+    Hall's transformed t. So an interval beyond the margin may be undecided, and ``why`` has the
+    p-value. All systems as good
     as the baseline, in all segments and metrics, pass with probability 0.975 or more (confidence
     0.95, Holm). The intervals of ``"max_t"``, which cover all differences at once, decide without a
     p-value. A system is only known not to be worse with ``undecided="fail"``.
@@ -200,10 +202,10 @@ def gate(
     --------
     >>> ranks = {"old": [1, 1, 2, 1], "new": [2, 2, 3, 3], "same": [1, 1, 2, 1]}
     >>> runs = {
-    ...     name: pl.DataFrame({"user": [*"abcd"], "item": 7, "rank": of_users})
+    ...     name: pl.DataFrame({"user": range(8), "item": 7, "rank": of_users * 2})
     ...     for name, of_users in ranks.items()
     ... }
-    >>> truth = pl.DataFrame({"user": [*"abcd"], "item": [7] * 4})
+    >>> truth = pl.DataFrame({"user": range(8), "item": [7] * 8})
     >>> decided = rf.gate(runs, "rr", truth=truth, baseline="old", margin=0.01, undecided="pass")
     >>> decided.select("model", "margin", "difference", "passed", "why")
     shape: (2, 5)
@@ -257,6 +259,7 @@ def gate(
     return summaries.described(frame, question, describe)
 
 
+_OF_EXACT = "^(no )?exact test[^;]*(; )?"
 _DECIDED = {"passed": pl.Boolean, "why": pl.String}
 
 
@@ -300,6 +303,8 @@ def _decisions(
     compared = values._replace(requested=gated) if rules else None
     trial = trial._replace(rules=rules)
     decided = decisions_of(compared, values, trial, floored, presence=presence)
+    if undecided == "fail":  # the rule of the margin decides
+        decided = decided.with_columns(pl.col("note").str.replace(_OF_EXACT, "").replace("", None))
     return decided.select(*values.by[1:], "metric", *values.by[:1], *columns, *_DECIDED)
 
 
@@ -672,7 +677,8 @@ def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
     for place, case in enumerate(cases):
         by_sign = case.row[losses.EVIDENCE] == trials.ALL_DIFFER_ALIKE  # has no interval of a test
         of_floor = any(case.row.get(name) is not None for name in floors.OPTIONS)
-        if (correction is not None or by_sign or of_floor) and not case.is_shown:
+        has_p = correction is not None or trial.test == "t"
+        if (has_p or by_sign or of_floor) and not case.is_shown:
             p[place] = case.row[losses.P_BEYOND]  # NaN for None
     number = int((p == p).sum())
     after = ""

@@ -147,16 +147,20 @@ def test_losses(
     places = [place for place, row in enumerate(rows) if row]
     gated = [served(pairs[place]) for place in places]
     cautious = _p_above(gated, trial, advance, cautious=True)
-    for place, pair, above, sure in zip(
-        places, gated, _p_above(gated, trial, advance), cautious, strict=True
+    lost = [_mirrored(_beside_margin(pair, trial.rules[pair.metric])) for pair in gated]
+    hall = pair_tests.p_above(lost, Trial(), advance, cautious=True)
+    for place, pair, above, sure, beyond in zip(
+        places, gated, _p_above(gated, trial, advance), cautious, hall, strict=True
     ):
         row = rows[place]
         rule, least = trial.rules[pair.metric], 1 / (trial.resamples + 1)
         row[P_BEYOND] = 1 - above + (least if trial.test == "bootstrap" else 0)
-        if trial.test in trials.OF_TWO_SIDES:
-            row[P_BEYOND] = _p_of_loss(tested.outcome.p[place], pair, rule)
         if len(pair.sample.values) < 2:
             continue
+        if trial.test == "t" or trial.test in trials.OF_TWO_SIDES:  # as compare decides
+            row[P_BEYOND] = _p_of_loss(tested.outcome.p[place], pair, rule)
+        if trial.test == "t" and rule.margin:  # and beyond the margin, by both t and Hall's t
+            row[P_BEYOND] = max(beyond, row[P_BEYOND])
         if rule.fails_undecided:
             row |= _within(pair, trial, metrics[pair.metric], sure)
         if pair.undefined in _ALIKE and (row[EVIDENCE] is None or _is_beyond(pair, rule)):
@@ -195,6 +199,10 @@ def _p_above(
 def _beside_margin(pair: Pair, rule: Rule) -> Sample:
     """Return what users gain beside the margin: the loss is accepted if the mean is above 0."""
     return pair_tests.beside(pair, rule.tolerance, below=not rule.higher_is_better)
+
+
+def _mirrored(sample: Sample) -> Sample:
+    return sample._replace(values=-sample.values)
 
 
 def _p_of_loss(p: float, pair: Pair, rule: Rule) -> float:

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Sample
 
 
-def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
-    """Test each pair on its own; nothing is corrected yet."""
+def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance, *, exact: bool) -> Tested:
+    """Test each pair on its own; nothing is corrected yet.
+
+    ``exact``: Student's t gives way to the exact test where few users differ.
+    """
     from rankframe._comparison import statistics
 
     test, confidence, resampling = trial.test, trial.confidence, trial.resampling
@@ -55,7 +58,32 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     for place, pair in enumerate(pairs):
         if pair.undefined == trials.NOBODY_DIFFERS:  # by no test: it would count in a correction
             outcome.p[place] = nan
+        elif test == "randomization" or (test == "t" and exact):
+            notes[place] = notes[place] or _where_few_differ(outcome, place, pair, trial)
     return Tested(outcome, outcome.p.copy(), notes, signs)
+
+
+def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) -> str | None:
+    """Take the exact test where few users differ, with an interval that agrees; note it."""
+    from rankframe._comparison import statistics
+
+    differ = int((pair.sample.values != 0).sum())
+    if isnan(outcome.p[place]) or differ >= statistics.FEW_USERS:
+        return None
+    note = None
+    if trial.test == "t":
+        verb = "differs" if differ == 1 else "differ"
+        few = f"only {differ} {pair.unit[:-1] if differ == 1 else pair.unit} {verb}"
+        merged = len(pair.sample.values) < len(pair.difference)
+        if merged or pair.sample.weights is not None:
+            what = "of clusters" if merged else "with weights"
+            return f"no exact test {what}, though {few}"
+        outcome.p[place] = statistics.exact_p(pair.sample.values)
+        note = f"{trials.EXACT}{few}"
+    ends = float(outcome.low[place]), float(outcome.high[place])
+    agreeing = statistics.agreeing(pair.sample, float(outcome.p[place]), ends, trial.alpha)
+    outcome.low[place], outcome.high[place] = agreeing
+    return note
 
 
 NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
@@ -173,7 +201,7 @@ def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial, advance: A
     from rankframe._comparison import system_statistics
 
     test = trial.test
-    tested = test_pairs(pairs, trial._replace(test="t"), advance)
+    tested = test_pairs(pairs, trial._replace(test="t"), advance, exact=False)
     if test == "max_t":
         return _flipped(pairs, tested, trial, advance)
     values = _per_observation(matrix)
@@ -274,8 +302,11 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     }
 
 
-def relative(pair: Pair, trial: Trial) -> tuple[dict[str, float], str]:
-    """Divide the difference by the mean of the baseline; say why there is no number."""
+def relative(pair: Pair, trial: Trial, ends: tuple[float, float]) -> tuple[dict[str, float], str]:
+    """Divide the difference by the mean of the baseline; say why there is no number.
+
+    ``ends`` are those of the difference: by Student's t, both intervals have 0, or none has.
+    """
     from rankframe._comparison import relative_differences, statistics
 
     if not len(pair.difference):
@@ -290,6 +321,12 @@ def relative(pair: Pair, trial: Trial) -> tuple[dict[str, float], str]:
         low, high = relative_differences.paired_interval(
             pair.sample, baseline.values, trial.confidence
         )
+        if trial.test in trials.WITH_T and mean > 0:
+            least, greatest = (end / mean for end in ends)
+            if least <= 0 <= greatest:
+                low, high = min(low, 0.0), max(high, 0.0)
+            elif low <= 0 <= high:
+                low, high = (least, high) if least > 0 else (low, greatest)
     return shares_of(difference, mean, (low, high), trial.rules.get(pair.metric))
 
 

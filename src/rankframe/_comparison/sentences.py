@@ -70,12 +70,18 @@ def tested_in_words(trial: Trial, compared: pl.DataFrame) -> str:
     """Name the test and the correction of a comparison, or why nothing is tested."""
     if why := untested(compared):
         return f"not tested: {why}"
-    return f"{test_in_words(trial)}, p {correction_in_words(trial, compared)}"
+    return f"{test_in_words(trial, compared)}, p {correction_in_words(trial, compared)}"
 
 
-def test_in_words(trial: Trial) -> str:
-    """Name the test of a comparison."""
-    return TESTS[trial.test] if trial.paired else "Welch's t test"
+def test_in_words(trial: Trial, compared: pl.DataFrame) -> str:
+    """Name the test of a comparison, and the exact one that was run in its place."""
+    if not trial.paired:
+        return "Welch's t test"
+    noted = pl.col("note").str.contains(trials.EXACT, literal=True).fill_null(value=False)
+    exact = compared.filter(pl.col("p_value").is_not_null()).select(noted)["note"]
+    if exact.all():
+        return "exact randomization test"
+    return f"{TESTS[trial.test]}{', exact where fewer than 20 users differ' * exact.any()}"
 
 
 def untested(compared: pl.DataFrame) -> str:

@@ -97,6 +97,9 @@ _SPREAD = 1e-5
 #: With fewer users, an interval may cover less often than its confidence.
 FEW_USERS = 20
 
+#: How often an interval between a rejected and an accepted mean is halved.
+_HALVINGS = 40
+
 #: With fewer users, the skewness cannot be estimated.
 _FEWEST_USERS = 5
 
@@ -382,19 +385,54 @@ def randomization(
     """
     outcome = t_test(sample, confidence)
     matrix = sample.values if sample.weights is None else sample.values * sample.weights
-    observed, size = np.abs(matrix.sum(axis=0)), np.abs(matrix).sum(axis=0)
-    least = observed - ROUNDING * size
-    exact = np.count_nonzero(matrix, axis=0) <= np.log2(resampling.times)
+    exact = np.count_nonzero(matrix, axis=0) <= max(np.log2(resampling.times), FEW_USERS - 1)
     for place in np.flatnonzero(exact & (len(matrix) > 0)):
-        sums = _all_sums(matrix[:, place])
-        outcome.p[place] = np.mean(np.abs(sums) >= least[place])
+        outcome.p[place] = exact_p(matrix[:, place])
     if not exact.all():
         sampled = matrix[:, ~exact]
+        least = np.abs(sampled.sum(axis=0)) - ROUNDING * np.abs(sampled).sum(axis=0)
         as_far = np.zeros(sampled.shape[1], int)
         for signs in drawn_signs(sampled.shape, resampling, advance):
-            as_far += (np.abs(signs @ sampled) >= least[~exact]).sum(axis=0)
+            as_far += (np.abs(signs @ sampled) >= least).sum(axis=0)
         outcome.p[~exact] = (as_far + 1) / (resampling.times + 1)
     return outcome
+
+
+def exact_p(change: Array) -> float:
+    """Return the share of all sign patterns whose sum is at least as far from 0.
+
+    Each half of the differences has few sums: a sum of the first needs one of the second.
+    """
+    differ = change[change != 0]
+    first, second = (_all_sums(half) for half in np.array_split(differ, 2))
+    reached = abs(differ.sum()) - ROUNDING * np.abs(differ).sum()
+    nearer = np.asarray(np.searchsorted(np.sort(second), reached - first), np.int64)
+    return min(1.0, 2 * (1 - float(nearer.mean()) / len(second)))
+
+
+def agreeing(sample: Sample, p: float, ends: tuple[float, float], alpha: float) -> Array:
+    """Move the end of an interval that contradicts an exact p: to 0 if no difference is shown.
+
+    If one is shown, it is the nearest mean that the exact test of the users who differ accepts.
+    """
+    low, high = ends
+    if p >= alpha:
+        return np.array([np.minimum(low, 0), np.maximum(high, 0)])
+    if not low <= 0 <= high:
+        return np.array(ends)
+    values, weights = sample
+    weights = np.ones(len(values)) if weights is None else weights
+    differ = values != 0
+    rejected, accepted = 0.0, float(weighted_mean(values[differ], weights[differ]))
+    sign = np.sign(accepted)
+    for _ in range(_HALVINGS):
+        middle = (rejected + accepted) / 2
+        if exact_p(weights[differ] * (values[differ] - middle)) < alpha:
+            rejected = middle
+        else:
+            accepted = middle
+    nearest = accepted * weights[differ].sum() / weights.sum()
+    return np.array([nearest, high] if sign > 0 else [low, nearest])
 
 
 def bootstrap_test(

@@ -224,7 +224,7 @@ def discriminative_power(
     >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
     >>> rf.discriminative_power(run, "rr", "hit@5", truth=truth, test="t").rows()
-    [('rr', 1, 1, 1.0, None), ('hit@5', 1, 0, 0.0, None)]
+    [('rr', 1, 0, 0.0, None), ('hit@5', 1, 0, 0.0, None)]
     """
     frame, by = run_dicts.as_frame(frame, by, roles=options)
     keywords.check_flag("curve", curve)

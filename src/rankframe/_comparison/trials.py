@@ -41,6 +41,10 @@ RELATIVE = ("relative", "relative_low", "relative_high")
 OF_MARGIN = ("p_equivalent", "p_not_worse")
 #: The tests of a mean difference: a margin bounds it, and Student's t approximates their power.
 OF_MEANS = ("t", "randomization", "bootstrap")
+#: Their intervals are Student's, but where few users differ, an end may move.
+WITH_T = ("t", "randomization")
+#: How the note of an exact test begins that replaces Student's t.
+EXACT = "exact test: "
 #: Tests that take a margin: flipped signs test symmetry about it, not the mean.
 OF_MARGINS = ("t", "bootstrap")
 #: Tests whose interval or p-value decides a gate; the others would have Student's interval.

@@ -80,6 +80,7 @@ def _row(
         interval = overlap.relative_interval(trial.confidence)
         users = min(len(group.users.values) for group in groups)
         notes += cautions.cautions_of_groups(users, numbers["effect_size"], trial, metric)
+        notes.append(_no_exact_test(groups, of_groups))
         untested = "" if margin is None else _untested(groups, of_groups, margin)
         if margin is not None and not untested:
             higher = traits.higher_is_better
@@ -280,6 +281,21 @@ def _overlap(system: Group, baseline: Group) -> Overlap | None:
 
     places = np.intersect1d(system.of_units, baseline.of_units, return_indices=True)[1:]
     return overlapping_samples.overlap(system.units, baseline.units, (places[0], places[1]))
+
+
+def _no_exact_test(groups: Sequence[Group], names: Sequence[object]) -> str:
+    """Return that so few users tell that paired users would have an exact test; empty if more."""
+    from rankframe._comparison import statistics
+
+    for group, name in zip(groups, names, strict=True):
+        telling, frequent = statistics.telling_users(group.units)
+        if telling < statistics.FEW_USERS:
+            of = sentences.name_in_note(name)
+            which = (
+                f"values of {of} differ from the most frequent one" if frequent else f"are of {of}"
+            )
+            return f"no exact test of different users, though only {telling:.4g} {which}"
+    return ""
 
 
 def _untested(groups: Sequence[Group], names: Sequence[object], margin: Bound) -> str:

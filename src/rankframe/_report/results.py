@@ -41,6 +41,7 @@ _BEST_MEAN = f"{_BOLD} the best mean, not tested"
 _SAID = re.compile(
     r"effective users: |one cluster$|\d+ clusters|[\d,]+ of [\d,]+ users? ha(s|ve) no list of "
     r"|(primary|secondary) metric: |always valid: "
+    r"|(no )?exact test"
 )
 
 
@@ -451,7 +452,7 @@ def _line_below(
         return f"Not tested against {baseline}: {why}; {who}{best}."
     marks = [f"{mark} {what}" for what, mark in _MARKS.items() if result[what].any()]
     system = ", ".join(marks) or "No system is shown to be better or worse"
-    how = f"{sentences.test_in_words(trial)}, p < {trial.alpha:.10g} {corrected}"
+    how = f"{sentences.test_in_words(trial, tested)}, p < {trial.alpha:.10g} {corrected}"
     return f"{system} than {baseline}: {how}; {who}{best}."
 
 

@@ -81,7 +81,7 @@ _REASONS = (trials.ALL_DIFFER_ALIKE, trials.NOBODY_DIFFERS, trials.ONE_USER, *_N
 _SAID = re.compile(
     r"[\d,]+ of [\d,]+ users? ha(s|ve) no list of |\d+ users?, too few|(primary|secondary) metric: "
     r"|always valid: |no margin was given: |relative |Friedman: "
-    rf"|{summaries.CUT}|{'|'.join(_REASONS)}"
+    rf"|{trials.EXACT}|{summaries.CUT}|{'|'.join(_REASONS)}"
 )
 _MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
 
@@ -609,7 +609,13 @@ def fine_print(numbers: Numbers) -> list[str]:
         return []
     trial, primary = numbers.trial, numbers.trial.primary
     family = sentences.tests_of(numbers.compared, primary)
-    how = sentences.test_in_words(trial)
+    table = numbers.compared
+    if (
+        len(numbers.systems) == _PAIR
+        and table.filter(decides := pl.col("metric") == numbers.decides)["p_value"].count()
+    ):
+        table = table.filter(decides)
+    how = sentences.test_in_words(trial, table)
     how = how[0].upper() + how[1:]
     if len(numbers.systems) == _PAIR:
         row = row_of(numbers.compared, numbers, numbers.chosen, numbers.decides)
