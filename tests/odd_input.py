@@ -34,7 +34,7 @@ PLAIN = [1 / 3, 1 / 2, (1 / 4 + 1) / 3, (NDCG + 1) / 3, 1 / 2]
 
 #: The error for a duplicate in a run.
 AGAIN = (
-    "run, column 'item': duplicate (user, item): name a column of models, folds or days in by=; "
+    "run, column 'item': duplicate (user, item): name a column of models in model=, of folds or days in by=; "
     "otherwise keep the best: run.sort('rank', nulls_last=True)"
     ".unique(['user', 'item'], keep='first', maintain_order=True)"
     ".rank.with_rank(close_gaps=True), or sort_values, "
@@ -343,7 +343,7 @@ def cases() -> dict[str, list[Case]]:
                 put(RUN, "rank", [1, 2, 2, 1, 2]),
                 put(TRUTH, "item", [11, 12, 10, 10]),
                 "run, column 'rank': two items of one user have the same rank: name a column of "
-                "models, folds or days in by=; otherwise make ranks without ties, as "
+                "models in model=, of folds or days in by=; otherwise make ranks without ties, as "
                 "rank('ordinal') does. Offending row: user=1, item=11, rank=2",
             ),
             Case(
@@ -351,7 +351,7 @@ def cases() -> dict[str, list[Case]]:
                 put(RUN, "rank", [2, 2, 1, 1, 2]),
                 TRUTH,
                 "run, column 'rank': two items of one user have the same rank: name a column of "
-                "models, folds or days in by=; otherwise make ranks without ties, as "
+                "models in model=, of folds or days in by=; otherwise make ranks without ties, as "
                 "rank('ordinal') does. Offending row: user=1, item=10, rank=2",
                 ("bpref",),
             ),
@@ -360,7 +360,7 @@ def cases() -> dict[str, list[Case]]:
                 put(RUN, "rank", [2, 2, 1, 1, 2]),
                 TRUTH,
                 "run, column 'rank': two items of one user have the same rank: name a column of "
-                "models, folds or days in by=; otherwise make ranks without ties, as "
+                "models in model=, of folds or days in by=; otherwise make ranks without ties, as "
                 "rank('ordinal') does. Offending row: user=1, item=10, rank=2",
                 ("lrap",),
             ),

@@ -151,21 +151,13 @@ OF_THEIR_OWN = {
     "bins": ["plot.users"],  # of a histogram
     "by": [
         "from_lists",  # the key of a list
-        # the systems, and where they are sought; a chart may have a single one
-        "compare compare_segments diagnose gate harm power table plot.change plot.compare",
-        "agreement anova best_systems discriminative_power letters plot.agreement "
-        "plot.critical_difference spark.compare",
-        "plot.at_k plot.lorenz plot.shares plot.trade_off plot.users",
-        "plot.precision_recall plot.trend",
         "report",
         "lists",
         "fuse",
-        # the groups of other tables, or a column to make
         "overlap rbo",
         "health",
         "judge",
         "plot.heatmap",
-        "from_runs",
     ],
     "confidence": [
         "plot.trend",  # where there are no intervals

@@ -191,11 +191,11 @@ def test_a_baseline_of_gates_is_that_of_the_call(folder, capsys):
 
 
 def test_keys_are_called_as_in_python(folder, capsys):
-    own = 'baseline = "old"\nmargin = "1%"\nreport = "page.html"\nsegments = "country"\n'
+    own = 'baseline = "old"\nmargin = "1%"\nreport = "page.html"\nby = "country"\n'
     compared, report = lines(folder, COMMON + own + 'provenance = "made.json"\n', capsys)
     assert "--margin=1%" in compared
     assert f"--provenance={folder / 'made.json'}" in compared
-    assert "--segment=country" in report
+    assert "--by=country" in report
     assert f"--out={folder / 'page.html'}" == report[-1]
     (floor,) = lines(folder, COMMON + "baseline = 'old'\nmargin = 0.01", capsys)
     assert "--margin=0.01" in floor

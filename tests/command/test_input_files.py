@@ -342,7 +342,7 @@ def test_out_is_not_inside_an_input(folder, capsys):
 def test_one_table_of_several_systems_is_compared(folder, capsys, system, names):
     for name, run in zip(names, RUNS.values(), strict=True):
         write(run, f"runs/{system}={name}/x.parquet")
-    by = "" if system == "model" else "--by algo"
+    by = "" if system == "model" else "--model algo"
     command = f"compare runs truth.parquet -m map {by}"
     (row,) = rows_of(capsys, f"{command} --baseline {names[0]} --json")
     assert (row[system], row["baseline"]) == names[::-1]
@@ -510,8 +510,9 @@ def test_check_finds_doubled_misses(folder, capsys):
     rf.evaluate(run, "map", truth=TRUTH)  # which looks for duplicates among relevant rows
     text = said_by(capsys, "check run.csv truth.parquet")
     assert text == (
-        "run, column 'item': duplicate (user, item): name a column of models, folds or days in "
-        "--by; otherwise keep the best row of each item. Offending row: user=1, item='z', rank=1"
+        "run, column 'item': duplicate (user, item): name a column of models in --model, "
+        "of folds or days in --by; otherwise keep the best row of each item. Offending row: "
+        "user=1, item='z', rank=1"
     )
     run.unique("item").write_csv("run.csv")
     assert main("check run.csv truth.parquet -m map".split()) == 0

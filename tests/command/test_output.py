@@ -266,8 +266,13 @@ def test_several_runs_are_evaluated(folder, capsys):
     expected = rf.evaluate(runs, "map", truth=TRUTH, by="country")
     assert [row["model"] for row in rows] == ["old", "old", "new", "new", "again", "again"]
     assert sorted(rows, key=str) == sorted(expected.to_dicts(), key=str)
-    assert main("evaluate old.csv new.csv truth.csv -m map --by model".split()) == 2
-    assert "--by model: pass only segments" in capsys.readouterr().err
+    once, plain = (
+        printed(capsys, f"evaluate old.csv new.csv truth.csv -m map {by}")
+        for by in ("--by model", "")
+    )
+    assert once == plain
+    named = printed(capsys, "evaluate old.csv new.csv truth.csv -m map --model engine --json")
+    assert [row["engine"] for row in rows_of(named)] == ["old", "new"]
 
 
 def test_weights_of_several_runs(folder, capsys):

@@ -304,10 +304,10 @@ LEFT_OUT = "6 of 7 users are left out: they have a value in one group only"
 def test_users_in_one_group_only_are_counted():
     """Weeks of users a–d and d–g share d; the means over all users are 1 and 7/9."""
     run, truth = weeks(OTHER_USERS)
-    got = rf.compare(run, "rr", truth=truth, by="week", baseline="l").row(0, named=True)
+    got = rf.compare(run, "rr", truth=truth, model="week", baseline="l").row(0, named=True)
     assert (got["users"], got["num_left_out"]) == (1, 6)
     assert got["note"] == f"one user; {LEFT_OUT}"
-    back = rf.compare(run, "rr", truth=truth, by="week", baseline="t").row(0, named=True)
+    back = rf.compare(run, "rr", truth=truth, model="week", baseline="t").row(0, named=True)
     assert (back["users"], back["num_left_out"], back["note"]) == (1, 6, got["note"])
 
 
@@ -377,7 +377,7 @@ def test_a_note_names_5_percent_or_more():
         users = [f"u{place}" for place in range(both)]
         ranks = {u: place % 3 + 1 for place, u in enumerate(users)}
         run, truth = weeks({"l": {**ranks, "new": 1}, "t": dict.fromkeys(users, 1)})
-        got = rf.compare(run, "rr", truth=truth, by="week", baseline="l").row(0, named=True)
+        got = rf.compare(run, "rr", truth=truth, model="week", baseline="l").row(0, named=True)
         assert (got["users"], got["num_left_out"]) == (both, 1)
         exact = f"exact test: only {got['wins'] + got['losses']} users differ"
         assert got["note"] == "; ".join(filter(None, (exact, note)))
@@ -400,7 +400,7 @@ def test_every_door_counts_those_who_are_left_out():
     pytest.importorskip("pandas")
     run, truth = weeks(OTHER_USERS)
     items = pl.DataFrame({"item": ["a", "b"]})
-    options = {"by": "week", "baseline": "l"}
+    options = {"model": "week", "baseline": "l"}
     frame = rf.compare(run.to_pandas(), "rr", truth=truth.to_pandas(), **options)
     assert frame["num_left_out"].tolist() == [6]
     lazy = rf.compare(run.lazy(), "rr", truth=truth.lazy(), **options).collect()
@@ -645,7 +645,7 @@ def test_few_resamples_work():
         ({"confidence": 95}, "confidence must be a number between 0 and 1, not 95"),
         ({"resamples": 0}, "resamples must be an integer ≥ 1, not 0"),
         ({"seed": -1}, "seed must be an integer ≥ 0, not -1"),
-        ({"by": []}, "compare needs the column that identifies the systems: name it in by="),
+        ({"model": None}, "compare needs the column that names the systems, and none is"),
         ({"users": "me"}, "users must be one of"),
     ],
 )
@@ -658,9 +658,9 @@ def test_bad_data():
     with pytest.raises(rf.RankingDataError, match="'model': only one system"):
         compared([1.0, 2.0])
     with pytest.raises(rf.RankingDataError, match="'users': compare makes a column of this name"):
-        judged([1.0], [2.0]).rename({"model": "users"}).rank.compare("rr", by="users")
+        judged([1.0], [2.0]).rename({"model": "users"}).rank.compare("rr", model="users")
     with pytest.raises(rf.RankingDataError, match="'mean': summarize makes a column of this name"):
-        judged([1.0], [2.0]).rename({"model": "mean"}).rank.summarize("rr", by="mean")
+        judged([1.0], [2.0]).rename({"model": "mean"}).rank.summarize("rr", model="mean")
     lazy = judged([1.0], [2.0]).lazy().rank.compare("rr", baseline="m9")
     with pytest.raises(ValueError, match="baseline must be one of"):
         lazy.collect()

@@ -43,18 +43,20 @@ AGAIN = {"folds": [f for f in range(3) for _ in range(8)], "users": [*range(8)] 
 # ------------------------------------------------------------------ the column of the systems
 
 
-def test_by_is_the_column_model_where_there_is_one():
+def test_model_is_the_column_of_this_name_where_there_is_one():
     assert rf.compare(MODELS, "rr", truth=TRUTH).equals(
         rf.compare(MODELS, "rr", truth=TRUTH, by="model")
     )
     assert rf.diagnose(MODELS, 2, truth=TRUTH, baseline="pop").equals(
         rf.diagnose(MODELS, 2, truth=TRUTH, by="model", baseline="pop")
     )
+    cure = """none is called 'model': name it, model="system", or pass a dict of runs"""
     for verb, arguments in ((rf.compare, ["rr"]), (rf.diagnose, [2])):
-        with pytest.raises(
-            ValueError, match="the column that identifies the systems: name it in by"
-        ):
-            verb(RUN, *arguments, truth=TRUTH, baseline="pop")
+        for run in (RUN, RUN.lazy()):
+            with pytest.raises(ValueError, match=cure):
+                verb(run, *arguments, truth=TRUTH, baseline="pop")
+            with pytest.raises(ValueError, match=cure):
+                verb(run, *arguments, truth=TRUTH, baseline="pop", by="system")
 
 
 OF_MANY = {
@@ -64,9 +66,7 @@ OF_MANY = {
         f, "rr", truth=TRUTH, test="t", **by
     ),
     "letters": lambda f, **by: rf.letters(rf.compare(f, "rr", truth=TRUTH, **by), **by),
-    "agreement": lambda f, **by: rf.agreement(
-        rf.evaluate(f, "rr", "ap", truth=TRUTH, by=by.get("by") or "model"), **by
-    ),
+    "agreement": lambda f, **by: rf.agreement(rf.evaluate(f, "rr", "ap", truth=TRUTH, **by), **by),
 }
 
 
@@ -82,15 +82,17 @@ def test_verbs_of_many_systems_read_by_as_compare_does(verb):
 
 @pytest.mark.parametrize("verb", ["anova", "best_systems", "discriminative_power"])
 def test_verbs_of_many_systems_need_systems(verb):
-    with pytest.raises(ValueError, match=f"{verb} needs the column that identifies the systems"):
+    with pytest.raises(ValueError, match=f"{verb} needs the column that names the systems"):
         OF_MANY[verb](RUN)
 
 
 def test_letters_and_agreement_need_systems():
-    pairs = rf.compare(RUN, "rr", truth=TRUTH, by="system")
-    with pytest.raises(ValueError, match="letters needs the column that identifies the systems"):
+    pairs = rf.compare(RUN, "rr", truth=TRUTH, model="system")
+    with pytest.raises(rf.RankingDataError, match="comparison: no column 'model'; letters"):
         rf.letters(pairs)
-    means = rf.evaluate(RUN, "rr", "ap", truth=TRUTH, by="system")
+    assert rf.letters(pairs, model="system").columns[:2] == ["metric", "system"]
+    means = rf.evaluate(RUN, "rr", "ap", truth=TRUTH, model="system")
+    assert rf.agreement(means, model="system")["systems"].unique().to_list() == [2]
     with pytest.raises(ValueError, match="agreement takes a frame of evaluate, one row per system"):
         rf.agreement(means)
 
@@ -105,7 +107,7 @@ def test_charts_of_many_systems_read_by_as_compare_does():
     means = rf.evaluate(MODELS, "rr", "ap", truth=TRUTH.drop("day"), by="model")
     chart = rf.plot.agreement
     assert chart(means).data.equals(chart(means, by="model").data)
-    with pytest.raises(ValueError, match="critical_difference needs the column that identifies"):
+    with pytest.raises(ValueError, match="critical_difference needs the column that names"):
         draw(RUN, "rr", **options)
 
 
@@ -131,7 +133,7 @@ def test_charts_draw_a_single_system_without_by():
         lambda: alone.rank.plot.compare("rr", truth=TRUTH),
         lambda: alone.rank.plot.change(2, truth=TRUTH, baseline="pop"),
     ):
-        with pytest.raises(ValueError, match="name it in by="):
+        with pytest.raises(ValueError, match="or pass a dict of runs"):
             draw()
 
 
@@ -147,41 +149,28 @@ def test_a_column_called_model_has_the_systems_wherever_it_stands(kind):
     assert got.lazy().collect().equals(expected)
 
 
-def test_a_column_that_has_the_baseline_has_the_systems():
-    expected = rf.compare(RUN, "rr", truth=TRUTH, by=["system", "day"], baseline="pop")
-    assert expected.columns[:4] == ["day", "metric", "system", "baseline"]
-    assert rf.compare(RUN, "rr", truth=TRUTH, by=["day", "system"], baseline="pop").equals(expected)
-    bins = rf.diagnose(RUN, 2, truth=TRUTH, by=["day", "system"], baseline="pop")
-    assert bins.equals(rf.diagnose(RUN, 2, truth=TRUTH, by=["system", "day"], baseline="pop"))
-    with pytest.raises(
-        ValueError, match="baseline must be one of 1, 2, not 'pop'; column 'system' has it: name"
-    ):
-        rf.compare(RUN.lazy(), "rr", truth=TRUTH, by=["day", "system"], baseline="pop").collect()
-    by_day = rf.compare(RUN, "rr", truth=TRUTH, by=["day", "system"])
-    assert by_day.columns[:4] == ["system", "metric", "day", "baseline"]  # the first one, as told
-
-
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
-def test_a_baseline_in_two_columns_is_ambiguous(kind):
+def test_model_names_the_systems_and_by_the_segments(kind):
+    """Also where a segment has the name of the baseline, and where ``by`` names the model too."""
     run = RUN.with_columns(day=pl.Series(["pop", "pop", "sun"] * 2))
     truth = TRUTH.with_columns(day=pl.Series(["pop", "pop", "sun"]))
-    run = run.lazy() if kind == "lazy" else run
-    with pytest.raises(
-        ValueError,
-        match="baseline 'pop' is in the columns 'system' and 'day' of by=: rename the one that "
-        "identifies the systems to 'model'",
-    ):
-        rf.compare(run, "rr", truth=truth, by=["system", "day"], baseline="pop").lazy().collect()
     named = run.rename({"system": "model"})
-    got = rf.compare(named, "rr", truth=truth, by=["day", "model"], baseline="pop")
-    assert got.lazy().collect()["baseline"].unique().item() == "pop"
+    run = run.lazy() if kind == "lazy" else run
+    expected = rf.compare(named, "rr", truth=truth, by="day", baseline="pop")
+    assert expected.columns[:4] == ["day", "metric", "model", "baseline"]
+    for by in ("day", ["day", "system"], ["system", "day"]):
+        got = rf.compare(run, "rr", truth=truth, model="system", by=by, baseline="pop")
+        assert got.lazy().collect().equals(expected.rename({"model": "system"}))
+    got = rf.diagnose(run, 2, truth=truth, model="system", by="day", baseline="pop")
+    expected = rf.diagnose(named, 2, truth=truth, by="day", baseline="pop")
+    assert got.lazy().collect().equals(expected.rename({"model": "system"}))
 
 
 def test_a_baseline_that_nobody_is_called_is_reported():
     with pytest.raises(ValueError, match="baseline must be one of 'knn', 'pop', not 'als'$"):
-        rf.compare(RUN, "rr", truth=TRUTH, by=["system", "day"], baseline="als")
+        rf.compare(RUN, "rr", truth=TRUTH, model="system", by="day", baseline="als")
     with pytest.raises(TypeError, match="baseline must be the name of a system"):
-        rf.compare(RUN, "rr", truth=TRUTH, by=["system", "day"], baseline=pl.lit("pop"))
+        rf.compare(RUN, "rr", truth=TRUTH, model="system", by="day", baseline=pl.lit("pop"))
 
 
 # ------------------------------------------------------------------ one test over all folds

@@ -430,8 +430,8 @@ def test_what_is_no_comparison_has_no_letters():
         rf.letters(pairs.head(2))
     with pytest.raises(rf.RankingDataError, match="duplicate pair 'b', 'a': name the col"):
         rf.letters(pl.concat([pairs, pairs]))
-    with pytest.raises(ValueError, match="letters needs the column that identifies the systems"):
-        rf.letters(pairs, by=[])
+    with pytest.raises(rf.RankingDataError, match="comparison: no column 'engine'; letters"):
+        rf.letters(pairs, model="engine")
     with pytest.raises(ValueError, match="confidence must be a number between 0 and 1, not 5"):
         rf.letters(pairs, confidence=5)
     assert rf.letters(pairs.clear()).rows() == []
@@ -524,14 +524,14 @@ def test_bad_calls_say_what_is_wrong():
         with pytest.raises(rf.RankingDataError, match="only one system, 'm0': a comparison needs"):
             verb(judged([1.0, 2.0]), VALUE)
         name = verb.__name__
-        with pytest.raises(ValueError, match=f"{name} needs the column that identifies the syste"):
-            verb(BOOK.rename({"model": "system"}), VALUE, by=[])
+        with pytest.raises(ValueError, match=f"{name} needs the column that names the systems"):
+            verb(BOOK.rename({"model": "system"}), VALUE)
         with pytest.raises(ValueError, match="ask for at least one metric"):
             verb(BOOK)
         with pytest.raises(ValueError, match="'gmap' is a mean over users, not a value per user"):
             verb(BOOK, "gmap")
         with pytest.raises(rf.RankingDataError, match=f"column 'users': {name} makes a column of"):
-            verb(BOOK.rename({"model": "users"}), VALUE, by="users")
+            verb(BOOK.rename({"model": "users"}), VALUE, model="users")
         with pytest.raises(TypeError, match="unknown argument 'usr'"):
             verb(BOOK, VALUE, usr="uid")
         with pytest.raises(

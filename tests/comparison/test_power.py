@@ -267,7 +267,7 @@ def test_a_share_of_nothing_and_a_difference_too_small():
             "design='anova' was dropped: power is of paired tests: for all pairs",
         ),
         ({"baseline": "m9"}, "baseline must be one of 'm0', 'm1', not 'm9'"),
-        ({"by": []}, "power needs the column that identifies the systems: name it in by="),
+        ({"model": None}, "power needs the column that names the systems, and none is called"),
     ],
 )
 def test_bad_options(options, message):
@@ -279,7 +279,7 @@ def test_bad_data():
     with pytest.raises(rf.RankingDataError, match="'model': only one system"):
         asked([1.0, 2.0])
     with pytest.raises(rf.RankingDataError, match="'needed': power makes a column of this name"):
-        judged([1.0], [2.0]).rename({"model": "needed"}).rank.power("rr", by="needed")
+        judged([1.0], [2.0]).rename({"model": "needed"}).rank.power("rr", model="needed")
     with pytest.raises(ValueError, match="'gmap' is a mean over users, not a value per user"):
         RUN.rank.power("gmap", truth=TRUTH)
     with pytest.raises(ValueError, match="one number for all users"):

@@ -205,7 +205,7 @@ def test_bad_frames_say_what_is_wrong():
     with pytest.raises(
         error, match="means: no column 'system'; it has 'model', 'users', 'rr', 'ap'"
     ):
-        rf.agreement(means, by="system")
+        rf.agreement(means, model="system")
     with pytest.raises(error, match="means: no column 'ndcg'; it has"):
         rf.agreement(means, "ndcg", "rr")
     with pytest.raises(
@@ -214,8 +214,6 @@ def test_bad_frames_say_what_is_wrong():
         rf.agreement(means.with_columns(name=pl.lit("x")), "name", "rr")
     with pytest.raises(ValueError, match="agreement needs two metrics to compare, not only 'rr'"):
         rf.agreement(means, "rr")
-    with pytest.raises(ValueError, match="agreement needs the column that identifies the systems"):
-        rf.agreement(means, by=[])
     with pytest.raises(TypeError, match="a metric of agreement is the name of a column, not Expr"):
         rf.agreement(means, rf.reciprocal_rank())
     with pytest.raises(
@@ -334,12 +332,12 @@ def test_bad_calls_of_power_say_what_is_wrong():
         rf.discriminative_power(table, VALUE, curve=1)
     with pytest.raises(ValueError, match="test must be one of 't', .*, not 'anova'"):
         rf.discriminative_power(table, VALUE, test="anova")
-    with pytest.raises(ValueError, match="discriminative_power needs the column that identifies"):
-        rf.discriminative_power(table.rename({"model": "system"}), VALUE, by=[])
+    with pytest.raises(ValueError, match="discriminative_power needs the column that names the"):
+        rf.discriminative_power(table.rename({"model": "system"}), VALUE)
     with pytest.raises(rf.RankingDataError, match="only one system, 'm0': a comparison needs two"):
         rf.discriminative_power(table.filter(model="m0"), VALUE)
     renamed = table.rename({"model": "pairs"})
     with pytest.raises(
         rf.RankingDataError, match="column 'pairs': discriminative_power makes a co"
     ):
-        rf.discriminative_power(renamed, VALUE, by="pairs")
+        rf.discriminative_power(renamed, VALUE, model="pairs")

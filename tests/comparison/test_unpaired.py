@@ -23,7 +23,7 @@ def weeks(old, new, shared=0, **columns):
 
 
 def compared(table, **options):
-    options = {"by": "week", "baseline": "w41", "paired": False} | options
+    options = {"model": "week", "baseline": "w41", "paired": False} | options
     return rf.compare(table, "x", **options).row(0, named=True)
 
 
@@ -176,7 +176,7 @@ def test_weights_are_those_of_two_weighted_means():
     """Weights of 2 and 1 are not two copies of a user: the error is that of ``summarize``."""
     table = weeks(*drawn(), w=lambda t: t["user"] % 3 + 1)
     row = compared(table, weights="w")
-    alone = rf.summarize(table, "x", by="week", weights="w").sort("week")
+    alone = rf.summarize(table, "x", model="week", weights="w").sort("week")
     assert row["difference"] == pytest.approx(alone["mean"][1] - alone["mean"][0])
     assert "effective users: " in row["note"]
     w = table.group_by("week").agg(pl.col("w").sum() ** 2 / (pl.col("w") ** 2).sum()).sort("week")
@@ -200,7 +200,7 @@ def test_clusters_are_the_observations_of_both():
 
 def test_segments_and_their_total():
     table = weeks(*drawn(), shared=20, country=lambda t: pl.Series(["a", "b"])[t["user"] % 2])
-    by = {"by": ["week", "country"], "baseline": "w41"}
+    by = {"model": "week", "by": "country", "baseline": "w41"}
     frame = rf.compare(table, "x", paired=False, total=True, **by)
     assert frame["country"].to_list() == ["a", "b", None]
     whole, plain = frame.row(2, named=True), compared(table)
@@ -213,7 +213,9 @@ def test_a_user_of_two_segments_is_one_observation_of_the_total():
     table = weeks(*drawn(), country=lambda t: pl.Series(["a"] * len(t)))
     again = table.filter(pl.col("user") % 4 == 0).with_columns(country=pl.lit("b"))
     both = pl.concat([table, again])
-    frame = rf.compare(both, "x", by=["week", "country"], baseline="w41", total=True, paired=False)
+    frame = rf.compare(
+        both, "x", model="week", by="country", baseline="w41", total=True, paired=False
+    )
     whole = frame.filter(pl.col("country").is_null()).row(0, named=True)
     merged = both.group_by("week", "user").agg(pl.col("x").mean(), w=pl.len())
     expected = compared(merged, weights="w")
@@ -225,10 +227,10 @@ def test_the_metrics_of_two_weeks_are_compared_on_their_own_users():
     run = pl.DataFrame({"week": ["w41"] * 30 + ["w42"] * 30, "user": range(60), "item": 7})
     run = run.with_columns(rank=pl.Series(np.random.default_rng(1).integers(1, 6, 60)))
     truth = run.select("week", "user", "item")
-    options = {"truth": truth, "by": "week", "baseline": "w41"}
+    options = {"truth": truth, "model": "week", "baseline": "w41"}
     paired = rf.compare(run, "rr", **options)
     assert "no user has a value in both: paired=False compares different" in paired["note"].item()
-    values = rf.per_user(run, "rr", truth=truth, by="week").partition_by("week")
+    values = rf.per_user(run, "rr", truth=truth, model="week").partition_by("week")
     p = stats.ttest_ind(values[1]["rr"], values[0]["rr"], equal_var=False).pvalue
     row = rf.compare(run, "rr", "gmap@5", paired=False, **options)
     assert row["p_value"][0] == pytest.approx(p)
@@ -288,7 +290,7 @@ def test_metrics_of_all_lists_raise():
     run = pl.DataFrame({"week": ["a", "b"], "user": [1, 2], "item": 7, "rank": 1})
     items = pl.DataFrame({"item": [7, 8]})
     with pytest.raises(ValueError, match="metric 'coverage@1' is one number of all lists"):
-        rf.compare(run, "coverage@1", items=items, by="week", paired=False)
+        rf.compare(run, "coverage@1", items=items, model="week", paired=False)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +328,7 @@ def lists():
 
 def test_report_table_and_chart_take_it_and_leave_out_what_is_paired():
     run, truth = lists()
-    options = {"truth": truth, "by": "week", "baseline": "w41", "paired": False}
+    options = {"truth": truth, "model": "week", "baseline": "w41", "paired": False}
     row = rf.compare(run, "rr", **options).row(0, named=True)
     report = rf.report(run, "rr", **options)
     assert f"{row['difference']:+.4f}".replace("-", "−") in report.verdict
@@ -349,7 +351,7 @@ def test_the_better_of_many_weeks_is_the_row_of_the_chart():
         pl.DataFrame({"week": f"w{week:02}", "user": np.arange(20 + week), "x": 0.1 * week})
         for week in range(15)
     ).with_columns(x=pl.col("x") + pl.Series(rng.normal(0, 0.1, 405)))
-    data = rf.plot.compare(table, "x", by="week", paired=False).data
+    data = rf.plot.compare(table, "x", model="week", paired=False).data
     for side, number in (("system", "users"), ("baseline", "baseline_users")):
         assert (data[number] == 20 + data[side].str.slice(1).cast(pl.Int64)).all()
     assert (data["relative_low"] < data["relative"]).all()
@@ -359,7 +361,7 @@ def test_the_better_of_many_weeks_is_the_row_of_the_chart():
 def test_a_gate_decides_by_welchs_interval():
     old, new = drawn(300, 200)
     table = weeks(old + 0.2, new)
-    options = {"by": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
+    options = {"model": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
     row = compared(table)
     for name, loss in (("margin", "ci"), ("%", "relative")):
         for undecided, end in (("fail", "low"), ("pass", "high")):
@@ -384,7 +386,7 @@ def test_a_gate_decides_by_welchs_interval():
 def test_a_gate_of_rare_values_is_undecided():
     old, new = np.zeros(300), np.zeros(300)
     old[:3] = 1
-    options = {"by": "week", "baseline": "w41", "higher_is_better": {"x": True}}
+    options = {"model": "week", "baseline": "w41", "higher_is_better": {"x": True}}
     row = rf.gate(weeks(old, new), "x", margin=0.05, paired=False, **options)
     assert row["passed"].item() is False
     assert row["why"].item().startswith("undecided: margin not tested: 300 of 300 values of w42")
@@ -394,11 +396,11 @@ def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
     hits = {"w1": [1.0, 0.0] * 15, "w2": [0.0] * 20}
     weeks = [pl.DataFrame({"week": week, "value": values}) for week, values in hits.items()]
     frame = pl.concat(weeks).with_row_index("user")
-    row = rf.compare(frame, "value", by="week", baseline="w1", paired=False).row(0, named=True)
+    row = rf.compare(frame, "value", model="week", baseline="w1", paired=False).row(0, named=True)
     assert [row[name] for name in ("relative", "relative_low", "relative_high")] == [-1, None, None]
     assert row["note"].endswith("relative has no interval: every user changes by one share")
     turned = frame.with_columns(pl.col("value") - 5)
-    row = rf.compare(turned, "value", by="week", baseline="w1", paired=False).row(0, named=True)
+    row = rf.compare(turned, "value", model="week", baseline="w1", paired=False).row(0, named=True)
     assert row["relative"] is row["relative_low"] is None
     assert row["note"].endswith("relative is null: the baseline's mean, -4.5, is below 0")
 
@@ -407,7 +409,7 @@ def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
     ("new", "shared"), [(np.linspace(0, 1, 9), 9), (np.ones(9), 9), (np.ones(9), 0)]
 )
 def test_a_copy_passes_a_gate(new, shared):
-    options = {"by": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
+    options = {"model": "week", "baseline": "w41", "paired": False, "higher_is_better": {"x": True}}
     for old, passed in ((new, True), (new + 0.5, False)):
         row = rf.gate(weeks(old, new, shared), "x", undecided="pass", **options).row(0, named=True)
         verdict = "not worse" if passed else "worse"

@@ -114,7 +114,8 @@ def test_served_users_by_hand(by, judged_table):
     }
     assert expected
     options = {"truth": truth} if not judged_table else {}
-    table = rf.judge(run, truth, by=by) if judged_table else run
+    table = rf.judge(run, truth, by=by, model=name) if judged_table else run
+    options["model"] = name
     got = table.rank.per_user("rr", by=by, users="served", **options)
     names = [name, "day"] if "day" in by else [name]
     found = {
@@ -153,10 +154,10 @@ def test_served_users_need_systems_and_a_truth():
     with pytest.raises(ValueError, match=r"users='served' selects users of the truth, but there"):
         RUN.rank.evaluate(pl.col("listed").sum().alias("x"), users="served", by="model")
     countries = TRUTH.with_columns(country=pl.Series(list("xxyyy")))
-    with pytest.raises(ValueError, match=r"only the truth has the column 'country' of by=: name"):
-        RUN.drop("model").unique(["user", "item"]).rank.evaluate(
-            "mrr", truth=countries, by="country", users="served"
-        )
+    alone = RUN.filter(model="new")
+    got = alone.drop("model").rank.evaluate("mrr", truth=countries, by="country", users="served")
+    both = alone.rank.evaluate("mrr", truth=countries, by="country", users="both")
+    assert got.equals(both.drop("model"))
     got = RUN.rank.evaluate("mrr", truth=countries, by=["country", "model"], users="served")
     assert got["users"].to_list() == [1, 1, 1, 1]
 
@@ -256,7 +257,7 @@ def test_a_column_of_this_name_is_refused():
     run = RUN.rename({"model": "num_missed"})
     for verb in (rf.summarize, rf.compare):
         with pytest.raises(rf.RankingDataError, match=r"makes a column of this name: rename it"):
-            verb(run, "rr", truth=TRUTH, by="num_missed")
+            verb(run, "rr", truth=TRUTH, model="num_missed")
 
 
 # ------------------------------------------------------------------ diagnose and charts

@@ -152,12 +152,12 @@ VALUES = pl.DataFrame(
 def test_values_of_several_conventions_are_no_trend(verb, kind):
     values = VALUES.lazy() if kind == "lazy" else VALUES
     with pytest.raises(RankingDataError) as error:
-        verb(values, "ndcg@10", by="day").lazy().collect()
+        verb(values, "ndcg@10", model="day").lazy().collect()
     text = str(error.value)
     assert "conventions='adea965d', day=1, user=1, but conventions='9d978661', day=2" in text
     same = values.with_columns(conventions=pl.lit("adea965d"))
-    plain = verb(VALUES.drop("conventions"), "ndcg@10", by="day")
-    assert verb(same, "ndcg@10", by="day").lazy().collect().equals(plain)
+    plain = verb(VALUES.drop("conventions"), "ndcg@10", model="day")
+    assert verb(same, "ndcg@10", model="day").lazy().collect().equals(plain)
 
 
 def test_the_column_of_conventions_may_split_the_rows():

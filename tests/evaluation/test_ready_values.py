@@ -52,15 +52,14 @@ def test_segments_and_names_are_the_callers():
         country=pl.col("user") % 2, clicks=pl.col("user") % 5, bought=pl.col("user") % 3 == 0
     )
     values = values.rename({"user": "uid", "model": "system"})
-    got = rf.compare(
-        values, "rmse", "clicks", "bought", by=["country", "system"], user="uid", baseline="m0"
-    )
+    options = {"model": "system", "user": "uid", "baseline": "m0"}
+    got = rf.compare(values, "rmse", "clicks", "bought", by="country", **options)
     assert got.select("country", "metric", "system").rows() == [
         (c, metric, "m1") for c in (0, 1) for metric in ("rmse", "clicks", "bought")
     ]
     assert got.filter(metric="clicks")["note"].to_list() == ["no user differs"] * 2
     part = values.filter(country=1)
-    alone = rf.compare(part, "rmse", by="system", user="uid", baseline="m0")
+    alone = rf.compare(part, "rmse", **options)
     found = got.filter(country=1, metric="rmse")
     assert found["difference"].item() == alone["difference"].item()
     assert found["ci_low"].item() == alone["ci_low"].item()
@@ -367,7 +366,7 @@ def test_bad_calls_are_reported():
             verb(GOOD, "rmse", by="model", rank="w")
         with pytest.raises(rf.RankingDataError, match="'other'; its columns of numbers are 'rmse'"):
             verb(GOOD, "other", by="model", weights="w")
-    with pytest.raises(ValueError, match="compare needs the column that identifies"):
+    with pytest.raises(ValueError, match="compare needs the column that names the systems"):
         rf.compare(GOOD.drop("model")[:2], "rmse")
     with pytest.raises(rf.RankingDataError, match="only one system"):
         rf.compare(GOOD[:2], "rmse")

@@ -63,7 +63,7 @@ KEPT = {"truth": TRUTH, "baseline": "old", "relevant_at": 2}
 
 @pytest.fixture(scope="module")
 def report():
-    return rf.report(RUN, *METRICS, **ASKED, segments="country")
+    return rf.report(RUN, *METRICS, **ASKED, by="country")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def hostile():
     )
     metric = rf.ndcg_at(5).alias(WORSE)
     return rf.report(
-        *(run, metric, "recall@5"), truth=truth, baseline=f"{EVIL}old", k=5, segments=EVIL,
+        *(run, metric, "recall@5"), truth=truth, baseline=f"{EVIL}old", k=5, by=EVIL,
         items=items, history=truth, explore=20, note=WORSE,
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ def test_columns_that_no_part_reads_do_not_stop_a_report():
     truth = truth.with_columns(visits=pl.Series([3] + [user % 2 for user in range(39)]))
     want = run.rank.compare("rr", truth=truth, baseline="old")
     for segments in ((), "visits"):
-        made = rf.report(run, "rr", truth=truth, baseline="old", segments=segments)
+        made = rf.report(run, "rr", truth=truth, baseline="old", by=segments)
         assert_frame_equal(made.tables["comparison"], want)
         assert "Lost most with new" in unmarked(made.html())
     graded = truth.with_columns(relevance=pl.col("user") % 2)  # some lists have unjudged items
@@ -180,7 +180,7 @@ def test_a_user_in_two_segments_counts_in_both():
     halves = pl.concat([TRUTH, TRUTH.with_columns(country=pl.lit("DK"))])
     halves = halves.filter(pl.col("country").ne("DK") | (pl.col("item") < 20))
     halves = halves.unique(["user", "item"], keep="last")
-    made = rf.report(RUN, "ndcg@5", truth=halves, baseline="old", segments="country")
+    made = rf.report(RUN, "ndcg@5", truth=halves, baseline="old", by="country")
     want = RUN.rank.compare("ndcg@5", by=["model", "country"], truth=halves, baseline="old")
     assert_frame_equal(made.tables["segments: country"], want)
 
@@ -190,7 +190,7 @@ def test_segments_that_are_days_are_drawn_over_time():
     day = pl.date(2026, 1, 1) + pl.duration(days=pl.col("user") % 9)
     days = TRUTH.filter(pl.col("user") % 9 != 4).with_columns(day=day).drop("country")
     for options in ({"baseline": "old"}, {}):
-        made = rf.report(RUN, "ndcg@5", truth=days, segments="day", **options)
+        made = rf.report(RUN, "ndcg@5", truth=days, by="day", **options)
         drawn = made.charts["segment-0"].data
         table = made.tables["segments: day"]
         assert drawn.filter(pl.col("mean").is_null())["at"].unique().to_list() == ["2026-01-05"]
@@ -201,7 +201,7 @@ def test_segments_that_are_days_are_drawn_over_time():
         missed = made.charts["segment-0-missed"].data["missed"].drop_nulls()
         assert missed.max() == (table["num_missed"] / table["users"]).max() > 0
     named = days.with_columns(week=pl.col("day").dt.day() % 2).drop("day")
-    assert "at" in rf.report(RUN, "rr", truth=named, segments="week").charts["segment-0"].data
+    assert "at" in rf.report(RUN, "rr", truth=named, by="week").charts["segment-0"].data
 
 
 def test_the_values_of_users_are_computed_once(monkeypatch):
@@ -210,7 +210,7 @@ def test_the_values_of_users_are_computed_once(monkeypatch):
     monkeypatch.setattr(
         evaluation, "user_values", lambda *args, **more: calls.append(1) or read(*args, **more)
     )
-    rf.report(RUN, *METRICS, **ASKED, segments="country")
+    rf.report(RUN, *METRICS, **ASKED, by="country")
     assert len(calls) == 1
 
 
@@ -430,7 +430,7 @@ def test_segments_name_the_family_of_their_p(systems, options, family):
     ]
     truth = TRUTH.with_columns(country=pl.col("user") % 3)
     made = rf.report(
-        pl.concat([old, *others]), "map", "mrr", truth=truth, baseline="old", segments="country",
+        pl.concat([old, *others]), "map", "mrr", truth=truth, baseline="old", by="country",
         **options,
     )  # fmt: skip
     table = made.tables["segments: country"]
@@ -448,7 +448,7 @@ def test_a_comparison_without_a_test_is_not_in_the_family():
     )
     truth = TRUTH.with_columns(country=pl.col("user") % 3)
     run = pl.concat([RUN.filter(model="old"), same])
-    made = rf.report(run, "map", truth=truth, baseline="old", segments="country")
+    made = rf.report(run, "map", truth=truth, baseline="old", by="country")
     assert made.tables["segments: country"]["p_value"].count() == 2
     said = "Holm's correction for 2 comparisons; intervals are not corrected."
     assert said in html.unescape(made.html())
@@ -478,7 +478,7 @@ def test_charts_and_tables_of_a_page_have_its_order_of_systems():
     names = {"old": "base", "new": "a", "third": "z"}  # z is better than a
     third = RUN.filter(model="old").with_columns(model=pl.lit("third"))
     run = pl.concat([RUN, third]).with_columns(pl.col("model").replace_strict(names))
-    asked = {"truth": TRUTH, "baseline": "base", "k": 5, "segments": "country"}
+    asked = {"truth": TRUTH, "baseline": "base", "k": 5, "by": "country"}
     made = rf.report(run, "ndcg@5", **asked)
     rows = Elements(unmarked(made.html())).all("small")
     assert [row["text"] for row in rows if row["text"] in names.values()][-4:] == ["z", "a"] * 2
@@ -531,7 +531,7 @@ def test_names_are_isolated_and_keep_their_words(tmp_path):
     names = {"old": "item", "new": "מודל חדש"}
     run = RUN.filter(pl.col("user") < 24).with_columns(pl.col("model").replace_strict(names))
     truth = TRUTH.filter(pl.col("user") < 24).with_columns(pl.col("country").replace("NO", "مصر"))
-    asked = {"truth": truth, "baseline": "item", "k": 5, "segments": "country", "explore": 10}
+    asked = {"truth": truth, "baseline": "item", "k": 5, "by": "country", "explore": 10}
     made = rf.report(run, *METRICS, **asked, nouns=("query", "document"), note="مذكرة")
     text = made.html()
     assert re.search(r"<bdi>מודל חדש</bdi> from <bdi>item</bdi> in ndcg@5", text)
@@ -677,10 +677,10 @@ def test_any_kind_of_frame_makes_the_same_report(report, tmp_path):
     pandas = pytest.importorskip("pandas")
     want = page(report, tmp_path)
     truth = {**ASKED, "truth": TRUTH.lazy()}
-    lazy = rf.report(RUN.lazy(), *METRICS, **truth, segments="country")
+    lazy = rf.report(RUN.lazy(), *METRICS, **truth, by="country")
     assert page(lazy, tmp_path) == want
     truth = {**ASKED, "truth": TRUTH.to_pandas()}
-    other = rf.report(RUN.to_pandas(), *METRICS, **truth, segments="country")
+    other = rf.report(RUN.to_pandas(), *METRICS, **truth, by="country")
     assert page(other, tmp_path) == want
     assert isinstance(other.tables["means"], pandas.DataFrame)
     with pytest.warns(rf.RankingWarning, match="1 of 60 users has judged items, none relevant"):
@@ -697,9 +697,9 @@ def test_any_kind_of_frame_makes_the_same_report(report, tmp_path):
         (
             {"by": ["model", "user"]},
             ValueError,
-            "a report needs a single column, that of the systems",
+            "by='user' names the column of the users",
         ),
-        ({"segments": "land"}, rf.RankingDataError, "truth: no column 'land' for segments="),
+        ({"by": "land"}, rf.RankingDataError, "truth: no column 'land' for by="),
         ({"k": 0}, ValueError, "k must be an integer ≥ 1, not 0"),
         ({"primary": "mrr"}, ValueError, "primary names 'mrr'"),
         ({"tset": "t"}, TypeError, "unknown argument 'tset'"),
@@ -728,7 +728,7 @@ import rankframe as rf
 from test_report import ASKED, METRICS, RUN
 rf.plot.at_k(RUN, "map(divide_by=attainable)", truth=ASKED["truth"])
 altair.theme.enable("dark")
-report = rf.report(RUN, *METRICS, **ASKED, segments="country")
+report = rf.report(RUN, *METRICS, **ASKED, by="country")
 report.save(sys.argv[1])
 report.save(sys.argv[2], static=True)
 """
@@ -851,7 +851,7 @@ def explored():
     """A report whose page has half of the users that both systems serve."""
     history = TRUTH.with_columns(item=pl.col("item") + 40, time=-pl.col("item"))
     items = pl.DataFrame({"item": range(90)}).with_columns(title=pl.format("film {}", "item"))
-    more = {"segments": "country", "items": items, "history": history, "seed": 3, "explore": 12}
+    more = {"by": "country", "items": items, "history": history, "seed": 3, "explore": 12}
     return rf.report(RUN, *METRICS, **ASKED, **more)
 
 
@@ -985,7 +985,7 @@ def test_the_page_has_the_nouns_of_the_caller(columns, given, nouns):
     truth = TRUTH.rename(names).with_columns(country=pl.format("{} of users", "country"))
     items = pl.DataFrame({columns[1]: range(40)}).with_columns(title=pl.lit("The lost item"))
     made = rf.report(
-        *(run, "ndcg@5", "recall@5"), truth=truth, baseline="user-knn", k=5, segments="country",
+        *(run, "ndcg@5", "recall@5"), truth=truth, baseline="user-knn", k=5, by="country",
         items=items, explore=12, nouns=given, user=columns[0], item=columns[1],
     )  # fmt: skip
     elements = Elements(made.html())
@@ -1235,7 +1235,7 @@ def test_the_command_writes_the_report_and_prints_its_verdict(report, tmp_path, 
     TRUTH.write_csv(tmp_path / "truth.csv")
     files = [str(tmp_path / f"{name}.csv") for name in ("old", "new", "truth")]
     out = tmp_path / "report.html"
-    asked = [*(f"-m{metric}" for metric in METRICS), "--relevant-at=2", "-k5", "--segment=country"]
+    asked = [*(f"-m{metric}" for metric in METRICS), "--relevant-at=2", "-k5", "--by=country"]
     assert main(["report", *files, "-o", str(out), *asked]) == 0
     size = f"{out.stat().st_size / 1000:,.0f} kB"
     assert capsys.readouterr().out == f"{report.verdict}\nWritten: {out} ({size})\n"
@@ -1255,14 +1255,16 @@ def test_the_command_writes_the_report_and_prints_its_verdict(report, tmp_path, 
 def test_systems_in_a_column_that_is_not_named_are_an_error_that_names_by():
     run = pl.DataFrame({"user": 1, "item": [7, 8] * 2, "rank": [1, 2] * 2, "algo": [*"aabb"]})
     truth = pl.DataFrame({"user": [1], "item": [7]})
-    with pytest.raises(ValueError, match="the column that identifies them: name it in by="):
+    with pytest.raises(
+        ValueError, match='report needs the column that names the systems, .*name it, model="algo"'
+    ):
         rf.report(run, "rr", truth=truth, baseline="a")
     with pytest.raises(rf.RankingDataError) as of_report:
         rf.report(run, "rr", truth=truth)
     with pytest.raises(rf.RankingDataError) as of_evaluate:
         rf.evaluate(run, "rr", truth=truth)
     assert str(of_report.value) == str(of_evaluate.value)
-    assert "duplicate (user, item): name a column of models, folds or days" in str(of_report.value)
+    assert "duplicate (user, item): name a column of models in model=" in str(of_report.value)
 
 
 def test_curves_go_to_the_end_of_the_longest_list():

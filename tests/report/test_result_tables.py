@@ -139,7 +139,7 @@ def test_a_segment_with_the_name_of_the_best_system_is_no_ambiguity():
     run = run.select(pl.col("model").str.strip_prefix("m").cast(pl.Int64), pl.exclude("model"))
     run = run.rename({"model": "run"})
     truth = pl.DataFrame({"user": range(40), "item": 1, "fold": [1, 2, 3, 4] * 10})
-    made = rf.table(run, "rr", truth=truth, by=["run", "fold"], baseline=0)
+    made = rf.table(run, "rr", truth=truth, model="run", by="fold", baseline=0)
     assert made.frame.group_by("fold").agg(pl.col("best").any())["best"].all()
 
 

@@ -41,7 +41,7 @@ def in_groups(*, relevant=None, **groups):
     names = [name for name, (old, _) in groups.items() for _ in old]
     if relevant is None:
         data["truth"] = data["truth"].with_columns(country=pl.Series(names))
-        return {**data, "segments": "country"}
+        return {**data, "by": "country"}
     more = [
         (user, f"more {n}") for user, name in enumerate(names) for n in range(1, relevant[name])
     ]
@@ -141,7 +141,7 @@ def other_shares():
         "truth": pl.DataFrame(truth, schema=["user", "item", "country"], orient="row"),
         "paired": False,
         "users": "run",
-        "segments": "country",
+        "by": "country",
     }
 
 

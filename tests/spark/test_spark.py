@@ -1036,7 +1036,7 @@ def test_a_metric_that_is_not_finite(rs, a, truth):
         ("compare", {"test": "zz"}),
         ("compare", {"correction": "zz"}),
         ("compare", {"seed": "q"}),
-        ("compare", {"by": ()}),
+        ("compare", {"model": None, "by": ()}),
         ("summarize", {"confidence": 5}),
         ("summarize", {"method": "zz"}),
         ("summarize", {"resamples": -1}),
@@ -1146,7 +1146,7 @@ def test_compare(rs, run, truth):
     with pytest.raises(ValueError, match="baseline must be one of 'a', 'b', not 'c'"):
         rs.compare(run, "map", truth=truth, baseline="c")
     with pytest.raises(ValueError, match="compare needs the column"):
-        rs.compare(run.where("model = 'a'"), "map", truth=truth, by=[])
+        rs.compare(run.where("model = 'a'"), "map", truth=truth, model=None)
 
 
 # ------------------------------------------------------------------ what the docs say

@@ -68,7 +68,7 @@ def test_odd_judged_tables_are_counted(case):
         judged = case.run.join(case.truth, on=["user", "item"], how="full", coalesce=True)
     except pl.exceptions.PolarsError:
         pytest.skip("no judged table can be made of it")
-    got = rf.health(judged, by=case.options.get("by"))
+    got = rf.health(judged, by=case.options.get("by", ()))
     assert got["count"].min() >= 0
     assert got["share"].drop_nulls().is_between(0, 1).all()
 

@@ -41,8 +41,8 @@ def floats(table, column):
 
 
 AGAIN = (
-    "column 'item': duplicate (user, item): name a column of models, folds or days in by=; "
-    "otherwise keep the best: {}.sort('rank', nulls_last=True)"
+    "column 'item': duplicate (user, item): name a column of models in model=, of folds or days in "
+    "by=; otherwise keep the best: {}.sort('rank', nulls_last=True)"
     ".unique(['user', 'item'], keep='first', maintain_order=True)"
     ".rank.with_rank(close_gaps=True), or sort_values, "
     "drop_duplicates and .ranking.with_rank in pandas."
@@ -155,7 +155,7 @@ CASES = {
         add(TRUTH, user=1, item=1, relevance=1.0),
         {},
         "run, column 'rank': two items of one user have the same rank: "
-        "name a column of models, folds or days in by=; otherwise make ranks without "
+        "name a column of models in model=, of folds or days in by=; otherwise make ranks without "
         "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=1, rank=1",
         "always",
@@ -165,7 +165,7 @@ CASES = {
         None,
         {},
         "judged table, column 'rank': two items of one user have the same rank: "
-        "name a column of models, folds or days in by=; otherwise make ranks without "
+        "name a column of models in model=, of folds or days in by=; otherwise make ranks without "
         "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=1, rank=2.0, relevance=3.0",
         "always",
@@ -175,7 +175,7 @@ CASES = {
         TRUTH,
         {},
         "run, column 'rank': two items of one user have the same rank: "
-        "name a column of models, folds or days in by=; otherwise make ranks without "
+        "name a column of models in model=, of folds or days in by=; otherwise make ranks without "
         "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=2, rank=2",
         "check",
@@ -185,7 +185,7 @@ CASES = {
         TRUTH,
         {},
         "run, column 'rank': two items of one user have the same rank: "
-        "name a column of models, folds or days in by=; otherwise make ranks without "
+        "name a column of models in model=, of folds or days in by=; otherwise make ranks without "
         "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=1, rank=1",
         "check",
@@ -209,7 +209,7 @@ CASES = {
         TRUTH,
         {"by": "model"},
         "run, column 'item': duplicate (model, user, item): name a column of folds or days in "
-        "by= after 'model'; otherwise keep the best: run.sort('rank', nulls_last=True)"
+        "by=; otherwise keep the best: run.sort('rank', nulls_last=True)"
         ".unique(['model', 'user', 'item'], keep='first', maintain_order=True)"
         ".rank.with_rank(by=['model'], close_gaps=True), or sort_values, "
         "drop_duplicates and .ranking.with_rank in pandas. "
@@ -770,7 +770,7 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         ({"depth": 2.5}, ValueError, "depth must be an integer ≥ 1, not 2.5"),
         ({"by": pl.col("user")}, TypeError, "by must be the name of a column, or a list of names"),
         ({"by": [1]}, TypeError, "by must be the name of a column, or a list of names, not [1]"),
-        ({"usr": "uid"}, TypeError, "unknown argument 'usr'; the column roles are user, item"),
+        ({"usr": "uid"}, TypeError, "unknown argument 'usr'; the column roles are model, user"),
     ],
 )
 def test_bad_options_are_reported_at_the_call(options, error, message):

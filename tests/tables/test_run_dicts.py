@@ -67,7 +67,7 @@ def test_rows_stay_in_order_and_the_name_comes_first(kind):
     assert type(table) is type(runs["pop"])
     assert eager(table).columns == ["model", "user", "item", "rank"]
     assert eager(table).equals(STACKED.select("model", "user", "item", "rank"))
-    assert eager(rf.from_runs(runs, by="system")).columns[0] == "system"
+    assert eager(rf.from_runs(runs, model="system")).columns[0] == "system"
 
 
 @KINDS
@@ -222,7 +222,7 @@ def test_by_gains_the_column(by):
     runs = {name: run.with_columns(day=pl.col("user") % 2) for name, run in RUNS.items()}
     truth = TRUTH.with_columns(day=pl.col("user") % 2, relevance=1)
     groups = [by] if isinstance(by, str) else list(by)
-    expected = groups if "model" in groups else ["model", *groups]
+    expected = ["model", *(name for name in groups if name != "model")]
     got = rf.evaluate(runs, "ap", truth=truth, by=by)
     assert got.columns[: len(expected)] == expected
     assert got.equals(rf.evaluate(rf.from_runs(runs), "ap", truth=truth, by=expected))
@@ -418,7 +418,67 @@ def test_a_bad_dict_is_one_clear_error(runs, error, message):
 def test_from_runs_takes_a_dict_and_one_name():
     with pytest.raises(TypeError, match="from_runs takes a dict of runs, {name: run}, not polars"):
         rf.from_runs(POP)
-    with pytest.raises(TypeError, match="by must be the name of a column, not \\['a'\\]"):
-        rf.from_runs(RUNS, by=["a"])
+    with pytest.raises(TypeError, match="model must be the name of a column, not \\['a'\\]"):
+        rf.from_runs(RUNS, model=["a"])
     with pytest.raises(rf.RankingDataError, match="run 'pop', column 'user': the names of the"):
-        rf.from_runs(RUNS, by="user")
+        rf.from_runs(RUNS, model="user")
+
+
+# ------------------------------------------------------------------ the role ``model``
+
+
+ENGINES = STACKED.rename({"model": "engine"})
+
+
+@KINDS
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "relevant"])
+def test_the_model_is_the_column_of_this_name_or_the_one_that_is_named(verb, kind):
+    call, same = VERBS[verb], {"check_row_order": kind != "lazy"}
+    expected = eager(call(given(STACKED, kind))).drop("example", strict=False)
+    for run, options in (
+        (STACKED, {"by": "model"}),
+        (ENGINES, {"model": "engine"}),
+        (ENGINES, {"model": "engine", "by": "engine"}),  # named twice, it counts once
+    ):
+        got = eager(call(given(run, kind), **options)).drop("example", strict=False)
+        assert run is STACKED or "model" not in got.columns
+        assert_frame_equal(got.rename({"engine": "model"}, strict=False), expected, **same)
+
+
+def test_a_model_that_is_ignored_or_of_the_truth_is_no_role():
+    alone = STACKED.filter(model="pop")
+    expected = rf.evaluate(alone.drop("model"), "ap", truth=TRUTH)
+    assert rf.evaluate(alone, "ap", truth=TRUTH, model=None).equals(expected)
+    cars = TRUTH.with_columns(model=pl.lit("Golf"))
+    assert rf.evaluate(alone.drop("model"), "ap", truth=cars).equals(expected)
+    per_car = rf.evaluate(alone.drop("model"), "ap", truth=cars, by="model")
+    assert per_car.drop("model").equals(expected)
+    with pytest.raises(ValueError, match="the column that names the systems"):
+        rf.compare(alone.drop("model"), "ap", truth=cars, by="model")
+
+
+def test_the_names_of_a_dict_are_the_models_whatever_their_column_is_called():
+    runs = {name: run.with_columns(model=pl.lit("v1")) for name, run in RUNS.items()}
+    with pytest.raises(rf.RankingDataError, match="column 'model'.* or name theirs with model="):
+        rf.evaluate(runs, "ap", truth=TRUTH)
+    got = rf.evaluate(runs, "ap", truth=TRUTH, model="engine")
+    assert got.rename({"engine": "model"}).equals(rf.evaluate(RUNS, "ap", truth=TRUTH))
+    stacked = rf.from_runs(runs, model="engine")
+    assert rf.evaluate(stacked, "ap", truth=TRUTH, model="engine").equals(got)
+    with pytest.raises(ValueError, match="model=None, of a dict of runs"):
+        rf.evaluate(RUNS, "ap", truth=TRUTH, model=None)
+
+
+def test_a_model_that_is_not_there_is_an_error():
+    with pytest.raises(rf.RankingDataError, match="run: no column 'engine' for model; it has 'us"):
+        rf.evaluate(STACKED, "ap", truth=TRUTH, model="engine")
+    with pytest.raises(TypeError, match=r"model= must be the name of a column, not \['model'\]"):
+        rf.evaluate(STACKED, "ap", truth=TRUTH, model=["model"])
+
+
+def test_meters_and_queries_have_the_role():
+    meter = rf.Meter("ap", model="engine", users="served")
+    meter.update(ENGINES, TRUTH)
+    options = {"truth": TRUTH, "model": "engine", "users": "served"}
+    assert meter.compute().equals(rf.evaluate(ENGINES, "ap", **options))
+    assert rf.sql("ap", model="engine").endswith('GROUP BY "engine"\n')

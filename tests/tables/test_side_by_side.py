@@ -90,17 +90,17 @@ def test_an_item_moves_within_the_whole_list_of_the_baseline():
 
 def test_systems_that_are_not_named_come_in_the_order_of_the_dict_or_of_their_names():
     assert rf.lists(RUNS, 1).columns == ["rank", "old", "new", "moved"]
-    assert rf.lists(RUNS, 1, system="old").columns == ["rank", "new", "old", "moved"]
+    assert rf.lists(RUNS, 1, baseline="new").columns == ["rank", "new", "old", "moved"]
     text = pl.concat(run.with_columns(model=pl.lit(name)) for name, run in RUNS.items())
     assert rf.lists(text, 1).columns == ["rank", "new", "old", "moved"]
 
 
-def test_of_three_systems_two_are_named():
-    runs = {**RUNS, "other": NEW}
-    with pytest.raises(ValueError, match="two of the 3 systems 'old', 'new', 'other': name them"):
-        rf.lists(runs, 1, baseline="old")
-    got = rf.lists(runs, 1, baseline="old", system="other")
-    assert got.columns == ["rank", "old", "other", "moved"]
+def test_of_three_systems_two_are_kept():
+    run = rf.from_runs({**RUNS, "other": NEW})
+    with pytest.raises(ValueError, match="there are 3, 'old', 'new', 'other': keep two") as error:
+        rf.lists(run, 1, baseline="old")
+    kept = eval(str(error.value).partition("such as ")[2], {"run": run, "pl": pl})
+    assert rf.lists(kept, 1, baseline="new").columns == ["rank", "new", "old", "moved"]
 
 
 def test_a_user_of_one_system_has_nulls_in_the_other():
@@ -154,8 +154,6 @@ def test_systems_have_any_type():
         (9, {}, "user 9 has no list of 'old' or 'new'; the run has users like 1"),
         ("1", {}, "user '1': the ids of column 'user' are Int64"),
         (1, {"baseline": "odl"}, "baseline must be one of 'old', 'new', not 'odl'"),
-        (1, {"system": "odl"}, "system must be one of 'old', 'new', not 'odl'"),
-        (1, {"system": "old", "baseline": "old"}, "baseline and system are both 'old'"),
         (1, {"k": 0}, "k must be an integer ≥ 1, not 0"),
     ],
 )

@@ -21,7 +21,7 @@ from rankframe._command import inputs
 from rankframe._command.inputs import Input
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._tables import adapters, column_roles, judgment_files, side_tables
+from rankframe._tables import adapters, column_roles, judgment_files, run_dicts, side_tables
 from rankframe.trec import _formats, _lines
 from rankframe.trec._formats import Fit, Kind, Line, Stream
 
@@ -198,18 +198,17 @@ def _placing(file: "_File", arguments: argparse.Namespace, columns: Columns) -> 
 def of_systems(
     runs: Mapping[str, pl.LazyFrame], arguments: argparse.Namespace, columns: Columns
 ) -> pl.LazyFrame:
-    """Stack the runs, with the name of each in a column ``model``."""
-    if "model" in arguments.by:
-        msg = "--by model: pass only segments, since systems are named after their files"
-        raise ValueError(msg)
+    """Stack the runs, with the name of each in the column of the systems."""
+    model = run_dicts.model_of_dict(columns)
     of_users = [arguments.weights, getattr(arguments, "cluster", None)]
-    read = [*ids_of(arguments, columns), *filter(None, of_users)]
+    ids = [name for name in ids_of(arguments, columns) if name != model]
+    read = [*ids, *filter(None, of_users)]
     rank, score = columns.get("rank", "rank"), columns.get("score", "score")
     first, *others = (run.collect_schema() for run in runs.values())
     own = [  # what metrics may read
         name
         for name, dtype in first.items()
-        if name not in (*read, rank, score, "model")
+        if name not in (*read, rank, score, model)
         and all(name in other and other[name] == dtype for other in others)
     ]
     frames: list[pl.LazyFrame] = []
@@ -219,7 +218,7 @@ def of_systems(
         order = next((column for column in (rank, score) if column in has), None)
         used.add(order)
         frame = run.select(*(name for name in (*read, order) if name in has), *own)
-        frames.append(frame.with_columns(model=pl.lit(name, dtype=pl.Enum(list(runs)))))
+        frames.append(frame.with_columns(pl.lit(name, pl.Enum(list(runs))).alias(model)))
     if len(used) > 1:
         msg = f"only some runs have {rank!r}: add it to all runs, or leave only {score!r} in all"
         raise ValueError(msg)
@@ -394,7 +393,7 @@ def _without_folders(
 ) -> _File:
     """Drop the columns of folders that no option names: shard=0 and shard=1 are no grades."""
     named = {
-        *(keywords.MODEL, *arguments.by, *getattr(arguments, "segments", ())),
+        *(keywords.MODEL, *arguments.by),
         *(getattr(arguments, option, None) for option in ("weights", "cluster")),
         *(*layout.names.values(), *columns.values(), *column_roles.SEARCHED),
     }

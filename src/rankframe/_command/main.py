@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Generator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -26,9 +26,9 @@ from rankframe._comparison.floors import Floor
 from rankframe._comparison.trials import Rule, Trial, Undecided
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
 from rankframe._report import facts, report
-from rankframe._request import keywords, labels, progress
+from rankframe._request import labels, progress
 from rankframe._request.keywords import Columns
-from rankframe._tables import health, side_tables, verbs
+from rankframe._tables import health, run_dicts, side_tables, verbs
 from rankframe._warehouse import checking, query
 from rankframe.errors import RankingWarning
 from rankframe.presets import TREC_EVAL, TREC_EVAL_9
@@ -100,7 +100,7 @@ def _code_of(words: Sequence[str]) -> int:
 
 #: Keywords that are options of the command.
 _KEYWORDS = (
-    *("user", "item", "rank", "score", "relevance", "subtopic", "by", "weights", "users"),
+    *("user", "item", "rank", "score", "relevance", "subtopic", "model", "by", "weights", "users"),
     *("undefined", "depth", "relevant_at", "gains_from", "judged_only", "bounds", "scenarios"),
     *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
     *("baseline", *side_tables.INPUT_MEANINGS),
@@ -108,7 +108,7 @@ _KEYWORDS = (
 #: A keyword with True, a text, a number or nothing, but neither an example of a row such as user=7
 #: nor a folder such as depth=7/.
 _KEYWORD = re.compile(
-    rf"(?<![\w.(/-])(?!(?:user|item|rank|score)=[^ ,;:.)])({'|'.join(_KEYWORDS)})="
+    rf"(?<![\w.(/-])(?!(?:model|user|item|rank|score)=[^ ,;:.)])({'|'.join(_KEYWORDS)})="
     r"""(?:True\b|['"]([^'"]*)['"]|([\w.+-]++)(?!/)|(?=[ ,;:.)]|$))"""
 )
 _OWN = "--run-user, --run-item, --truth-user and --truth-item"
@@ -149,7 +149,6 @@ _ADVICE = (
     (r"([;:]) name the others, such as margin=\{.*?\}", r"\1 leave out --margin"),
     (r"rf\.register_metric\(.*?\)", "higher_is_better in a module for --import"),
     (r", as in evaluate\(.*?\)|; by=\(\) treats all rows as one group", ""),
-    (r"segments=", "--segment"),
     (r"must be None or", "must be left out, or"),
     (r"relevant_at must", "--relevant-at must"),
 )
@@ -324,11 +323,11 @@ def _check_rows(arguments: argparse.Namespace) -> None:
 def _one_run(
     tables: Tables, arguments: argparse.Namespace
 ) -> tuple[pl.LazyFrame, list[str], Columns]:
-    """Stack several runs, and rank them if requested."""
-    (run, *rest), by = tables.runs.values(), list(arguments.by)
-    columns = tables.columns.copy()
+    """Stack several runs, put the column of the systems first in ``by``, and rank if requested."""
+    run, *rest = tables.runs.values()
     if rest:
-        run, by = files.of_systems(tables.runs, arguments, columns), [keywords.MODEL, *by]
+        run = files.of_systems(tables.runs, arguments, tables.columns)
+    by, columns = run_dicts.with_model(run.collect_schema(), arguments.by, tables.columns)
     if getattr(arguments, "ties", None) is not None:
         run = verbs.with_rank(run, by=by, ties=arguments.ties, **columns)
         columns.pop("score", None)
@@ -384,10 +383,9 @@ def _health(arguments: argparse.Namespace) -> None:
     with progress.clock(terminal=True):
         tables = files.read_files(arguments, _columns(arguments))
         run, by, columns = _one_run(tables, arguments)
-        groups = by or None  # a single run may have a column of models
         both: dict[str, Any] = {"truth": tables.truth, **tables.beside, **columns}
         both |= {"k": arguments.k, "time": arguments.time}
-        result = health.health(run, by=groups, **both).collect()
+        result = health.health(run, by=by, **both).collect()
     if not _delivered(result, arguments):
         counts = result if arguments.wide else result.filter(pl.col("count") > 0)
         text_tables.show(counts, wide=arguments.wide)
@@ -411,10 +409,16 @@ def _compare(arguments: argparse.Namespace) -> int:
         tables = files.read_files(arguments, columns)
         conventions.update(tables.beside)
         compares = bool(rules or not floored or len(tables.runs) > 1)
-        runs, by = _systems(tables, arguments, compares=compares)
+        runs, by, columns = _one_run(tables, arguments)
+        if compares and columns.get("model") is None:
+            msg = (
+                f"compare needs two or more runs before the truth, not only {arguments.runs[0]}; "
+                "one table of several systems names them in a column 'model', or that of --model"
+            )
+            raise ValueError(msg)
         baseline = _baseline(tables, runs, by, arguments, gated=bool(rules))
         trial = Trial(baseline, **test, total=arguments.total, rules=rules)
-        choices: Any = {**conventions, **tables.columns}
+        choices: Any = {**conventions, **columns}
         if rules or floored:
             frame = gate.compare_and_decide(
                 runs,
@@ -468,24 +472,6 @@ def _outcome(result: pl.DataFrame, arguments: argparse.Namespace, by: Sequence[s
     if gated["why"].str.contains("^(no interval|cannot be judged)").any():
         return 2
     return int(not gated["passed"].all())
-
-
-def _systems(
-    tables: Tables, arguments: argparse.Namespace, *, compares: bool
-) -> tuple[pl.LazyFrame, list[str]]:
-    """Stack several runs; one table has its systems in the column model, or the first of --by."""
-    (run, *rest), by = tables.runs.values(), list(arguments.by)
-    if rest:
-        return files.of_systems(tables.runs, arguments, tables.columns), [keywords.MODEL, *by]
-    if keywords.MODEL in run.collect_schema():
-        by = [keywords.MODEL, *(name for name in by if name != keywords.MODEL)]
-    if compares and not by:
-        msg = (
-            f"compare needs two or more runs before the truth, not only {arguments.runs[0]}; "
-            "one table of several systems names them in a column 'model', or in that of --by"
-        )
-        raise ValueError(msg)
-    return run, by
 
 
 def _baseline(
@@ -605,20 +591,21 @@ def _report(arguments: argparse.Namespace) -> None:
     with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
         tables = files.read_files(arguments, columns)
         conventions.update(tables.beside)
-        own = ("segments", "k", "title", "note", "explore")
-        (runs, *rest), by = tables.runs.values(), [keywords.MODEL]
-        if rest or keywords.MODEL not in runs.collect_schema():
-            runs = files.of_systems(tables.runs, arguments, tables.columns)
+        own = ("k", "title", "note", "explore")
+        run, by, columns = _one_run(tables, arguments)
+        if columns.get("model") is None:  # the page names the system after its file
+            columns = tables.columns
+            run = files.of_systems(tables.runs, arguments, columns)
         page = report.report(
-            runs,
+            run,
             *_comparable(metrics),
             truth=tables.truth,
             by=by,
-            baseline=_baseline(tables, runs, by, arguments, gated=bool(rest)),
+            baseline=_baseline(tables, run, by, arguments, gated=len(tables.runs) > 1),
             **{name: getattr(arguments, name) for name in own},
             **options.test_options(arguments),
             **conventions,
-            **tables.columns,
+            **columns,
         )
     page = page.made_by(shlex.join(["rankframe", *arguments.command_line]), _paths(arguments))
     if arguments.out is inputs.STDOUT:
@@ -694,8 +681,11 @@ def _read_options(arguments: argparse.Namespace) -> tuple[Columns, dict[str, Any
 
 def _columns(arguments: argparse.Namespace) -> Columns:
     """Read the columns that play roles in all files."""
-    roles = Columns.__annotations__
-    return {role: getattr(arguments, role) for role in roles if getattr(arguments, role)}  # type: ignore[return-value]
+    columns = {role: getattr(arguments, role) for role in Columns.__annotations__}
+    columns = {role: name for role, name in columns.items() if name}
+    if columns.get("model") == "none":
+        columns["model"] = None
+    return cast("Columns", columns)
 
 
 _OUTPUT_OPTIONS = {"out": "--out", "provenance": "--provenance"}

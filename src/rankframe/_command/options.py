@@ -14,7 +14,7 @@ from rankframe._command.inputs import Input
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Size, Test, Trial, Undecided
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns, GainsFrom, Users
+from rankframe._request.keywords import GainsFrom, Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
 from rankframe._warehouse.dialects import DialectName
@@ -191,7 +191,7 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add(rows, {"--per-user": (None, "one row per user instead of means")})
     queries = "one row per user, and then one for 'all', as trec_eval -q"
     _add(rows, {"-q": (None, queries)}, dest="queries")
-    _add_by(rows, "a column that splits the run into lists, such as model; repeat for more")
+    _add_by(rows)
     counted = "add the number of users with a value of each metric"
     _add(rows, {"--total": (None, "add a row of overall means"), "--count-users": (None, counted)})
     _add_ranking(_add_conventions(ask))
@@ -207,7 +207,7 @@ def _add_check(ask: argparse.ArgumentParser) -> None:
     _add_tables(ask)
     _add_metric(ask)
     rows = ask.add_argument_group("rows")
-    _add_by(rows, "a column that splits the run into lists, as in evaluate")
+    _add_by(rows)
     _add_ranking(_add_conventions(ask))
     _add_unjudged(ask)
     _add_files(ask)
@@ -216,7 +216,7 @@ def _add_check(ask: argparse.ArgumentParser) -> None:
 def _add_health(ask: argparse.ArgumentParser) -> None:
     _add_tables(ask)
     rows = ask.add_argument_group("rows")
-    _add_by(rows, "a column that splits the run into lists, as in evaluate")
+    _add_by(rows)
     _add(rows, {"-k": ("N", "cut-off of the counts (default: 10)")}, default=10)
     times = "the column of the time, in the truth and the history, to count leakage"
     _add(rows, {"--time": ("COL", times)})
@@ -229,7 +229,7 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
     rows = pairs.add_argument_group("systems and segments")
     baseline = "compare only with this system (default: all pairs; with a gate, the first run)"
     _add(rows, {"--baseline": ("SYSTEM", baseline)})
-    _add_by(rows, "a column of segments, such as country; repeat for more")
+    _add_by(rows)
     _add(rows, {"--total": (None, "add the test over all segments")})
     _add_test(pairs)
     gate = pairs.add_argument_group(
@@ -315,9 +315,8 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     _add(page, {"--explore": ("N", "users whose lists the page has")}, default=0)
     rows = pairs.add_argument_group("systems and segments")
     _add(rows, {"--baseline": ("SYSTEM", "compare with this system (default: the first run)")})
-    segment = "a column of the truth that splits the users; repeat for more"
-    _add_repeated(rows, "--segment", "COL", segment, dest="segments")
-    pairs.set_defaults(by=[], json=False, outputs=(".html", ".htm"))
+    _add_by(rows)
+    pairs.set_defaults(json=False, outputs=(".html", ".htm"))
     _add_test(pairs)
     _add(_add_conventions(pairs), _JUDGED_ONLY)
     _add_files(pairs)
@@ -345,7 +344,7 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
             "--check": (None, "write the query of sql_check, which looks for broken rules"),
         },
     )
-    _add_by(text, "a column that splits the run into lists, such as model; repeat for more")
+    _add_by(text)
     conventions = ask.add_argument_group("conventions")
     of_sql = {name: option for name, option in CONVENTIONS.items() if name != "--weights"}
     _add(conventions, of_sql | _JUDGED_ONLY)
@@ -514,8 +513,11 @@ def _add_metric(ask: argparse.ArgumentParser) -> None:
     _add_repeated(ask, "-m --metric", "LABEL", metrics, dest="metrics")
 
 
-def _add_by(rows: _Group, help_of: str) -> None:
-    _add_repeated(rows, "--by", "COL", help_of)
+def _add_by(rows: _Group) -> None:
+    model = "the column of the systems (default: model, if there is one), or none to ignore it"
+    _add(rows, {"--model": ("NAME", model)})
+    segments = "a column of segments, such as country, fold or day; repeat for more"
+    _add_repeated(rows, "--by", "COL", segments)
 
 
 def _add_conventions(ask: argparse.ArgumentParser) -> _Group:
@@ -581,7 +583,7 @@ def _add_files(
     beside = ask.add_argument_group("further tables")
     _add(beside, {f"--{name}": ("FILE", meanings[name]) for name in beside_names})
     columns = ask.add_argument_group("columns")
-    for role in Columns.__annotations__:
+    for role in keywords.ROLES[1:]:  # the model is among the rows
         _add(columns, {f"--{role}": ("NAME", f"column of the {role}, in all files")})
     for kind, roles in files.FILE_ROLES.items():
         for role in roles:

@@ -63,7 +63,7 @@ def compare(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     total: bool = False,
     baseline: object = None,
     test: Test = "t",
@@ -93,10 +93,7 @@ def compare(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
+        Columns of segments, such as country, fold or day.
     total
         Add the comparison over all segments, such as folds, with null in the segment columns: one
         test of the differences within segments.
@@ -127,7 +124,7 @@ def compare(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     paired
-        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
@@ -365,7 +362,7 @@ def compare(
         total,
         paired,
     )
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares="compare")
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
@@ -380,7 +377,7 @@ def ask_systems(
     frame: Frame,
     metrics: Sequence[Metric],
     truth: Frame | None,
-    by: str | Sequence[str] | None,
+    by: Sequence[str],
     options: Options,
     trial: Trial,
     *,
@@ -389,40 +386,15 @@ def ask_systems(
     count_hits: bool = False,
 ) -> Question:
     """Ask for the values of systems, whose column comes first in ``by``."""
-    groups = groups_by_systems(frame, truth, by, trial.baseline)
     settings = keywords.read_options(
         options, cluster=trial.cluster, count_missed=count_missed, count_hits=count_hits
     )
-    return ready_values.ask(frame, metrics, truth, groups, settings, per_user=per_user)
-
-
-def groups_by_systems(
-    frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, baseline: object
-) -> list[str]:
-    """Read ``by=``, and put the column of the systems first: called model, or with the baseline."""
-    tables = [("judged table", frame)] if truth is None else [("run", frame), ("truth", truth)]
-    groups = keywords.systems_groups(by, adapters.column_names(frame, tables[0][0]))
-    if len(groups) < 2 or groups[0] == keywords.MODEL:
-        return groups
-    if isinstance(baseline, pl.Expr | pl.Series | None):
-        return groups
-    opened = [adapters.to_polars(table, kind) for kind, table in tables]
-    eager = [table for table in opened if isinstance(table, pl.DataFrame)]
-    if len(eager) < len(opened):  # ``_systems`` raises once the values are read
-        return groups
-    has = [
-        name
-        for name in groups
-        if any(system_pairs.has_column(table, name, baseline) for table in eager)
-    ]
-    if len(has) > 1:
-        raise system_pairs.ambiguous(baseline, has)
-    return [*has, *(name for name in groups if name not in has)]
+    return ready_values.ask(frame, metrics, truth, by, settings, per_user=per_user)
 
 
 def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
     """Plan a comparison of values per user."""
-    trial = _read_trial(trial, values, verb)
+    trial = _read_trial(trial, values)
     types = system_pairs.schema_of(verb, values, {**_COMPARISON, **losses.COLUMNS})
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_columns(trial)]
@@ -455,7 +427,7 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     return both.map_batches(correct, schema=schema)
 
 
-def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
+def _read_trial(trial: Trial, values: Values) -> Trial:
     """Check the options of a comparison, and read the margin of each metric."""
     test = trial.test
     resampling = summaries.check_trial(trial)
@@ -474,7 +446,6 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
             "correction of its own: leave out correction="
         )
         raise ValueError(msg)
-    summaries.check_systems(verb, values.by)
     _check_means(values)
     if test == "mcnemar":
         summaries.check_no_logarithms(values, "test='mcnemar'")
@@ -542,7 +513,7 @@ def _comparison_of_lists(
     def reduce(lists: pl.DataFrame) -> pl.DataFrame:
         from rankframe._comparison import statistics
 
-        systems = system_pairs.systems_in(lists, model, trial, segments).to_list()
+        systems = system_pairs.systems_in(lists, model, trial.baseline).to_list()
         groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
         pairs = system_pairs.pairs_of_places(systems, trial.baseline)
         rows: list[dict[str, Any]] = []

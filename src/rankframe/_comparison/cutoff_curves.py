@@ -49,7 +49,7 @@ def at_k(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     interval
         Compute the interval of the mean as ``summarize`` does by default, which needs SciPy.
         Without it both ends are null.
@@ -87,7 +87,7 @@ def at_k(
     │ mrr    ┆ 2   ┆ 2     ┆ 0.75 │
     └────────┴─────┴───────┴──────┘
     """
-    frame, by = run_dicts.as_frame(frame, by, options)
+    frame, by, options = run_dicts.as_frame(frame, by, options)
     labels = labels_at(names, cutoffs("k", k))
 
     def describe(values: Values) -> pl.LazyFrame:

@@ -45,7 +45,7 @@ def diagnose(
     k: int,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object,
     bins: int = 4,
     cluster: str | None = None,
@@ -64,10 +64,7 @@ def diagnose(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
+        Columns of segments, such as country, fold or day.
     baseline
         The system that the others are compared with.
     bins
@@ -138,7 +135,7 @@ def diagnose(
     >>> change["reading"].last()  # two users show nothing
     'no difference seen'
     """
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares="diagnose")
     k, bins = keywords.whole_number("k", k), keywords.whole_number("bins", bins)
     if baseline is None:
         msg = "diagnose needs a system to compare with: name it in baseline="
@@ -160,7 +157,6 @@ def diagnose(
     )
 
     def describe(values: Values) -> pl.LazyFrame:
-        summaries.check_systems("diagnose", values.by)
         summaries.check_packages()
         schema = summaries.result_schema("diagnose", values, _DIAGNOSIS)
         reduce = partial(diagnosis_of, values=values, baseline=baseline, bins=bins)
@@ -176,7 +172,7 @@ def diagnosis_of(
     rows: pl.DataFrame, *, values: Values, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
-    system_pairs.systems_in(rows, model, Trial(baseline), segments)
+    system_pairs.systems_in(rows, model, baseline)
     if values.cluster is not None:
         user_columns.check_clusters(rows, values.cluster, _LEVELS)
         user_columns.check_one_cluster(rows, [values.user], values.cluster)

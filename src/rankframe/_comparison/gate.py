@@ -35,7 +35,7 @@ def gate(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object = None,
     margin: Margin = 0.0,
     at_least: float | Mapping[str, float] | None = None,
@@ -70,10 +70,7 @@ def gate(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
+        Columns of segments, such as country, fold or day.
     baseline
         The system that the others are compared with.
     margin
@@ -119,7 +116,7 @@ def gate(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     paired
-        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
@@ -229,7 +226,8 @@ def gate(
     presence = Presence(most_missed, systems)
     _check_presence(presence)
     keywords.check_choice("undecided", undecided, get_args(Undecided))
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    compares = None if baseline is None else "gate"
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
     if baseline is None and at_least is None and at_most is None:
         msg = (
             "gate without a baseline: name the system to compare with in baseline=, or a floor in "

@@ -41,7 +41,7 @@ def harm(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object,
     more_than: float | Mapping[str, float] = 0.0,
     confidence: float = 0.95,
@@ -65,10 +65,7 @@ def harm(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
+        Columns of segments, such as country, fold or day.
     baseline
         The system that the others are compared with.
     more_than
@@ -123,7 +120,7 @@ def harm(
     [('new', 4, 0.5, 0.0676, 0.9324)]
     """
     trial = Trial(baseline, confidence=confidence, resamples=resamples, seed=seed)
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares="harm")
     if baseline is None:
         msg = "harm without a baseline: name the system to compare with in baseline="
         raise ValueError(msg)

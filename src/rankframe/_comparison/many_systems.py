@@ -65,7 +65,7 @@ def anova(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
@@ -84,9 +84,7 @@ def anova(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -128,7 +126,7 @@ def anova(
     │ residual ┆ 0.0718         ┆ 2       ┆ null   │
     └──────────┴────────────────┴─────────┴────────┘
     """
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares="anova")
     question = _ask("anova", frame, metrics, truth, by, options)
     describe = partial(_plan_of, "anova", describe=_variance, columns=_VARIANCE)
     return summaries.described(frame, question, describe)
@@ -140,7 +138,7 @@ def best_systems(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     method: BestMethod = "pairs",
     confidence: float = 0.95,
     resamples: int = 10_000,
@@ -164,9 +162,7 @@ def best_systems(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     method
         ``"pairs"``: paired t tests against each other system, with Bonferroni's correction for
         their number; ``"bootstrap"``: users are resampled, and each system is compared with the
@@ -230,7 +226,7 @@ def best_systems(
     │ old   ┆ -0.688     ┆ -1.151 ┆ 0.0     ┆ false       │
     └───────┴────────────┴────────┴─────────┴─────────────┘
     """
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares="best_systems")
     keywords.check_choice("method", method, get_args(BestMethod))
     keywords.check_confidence(confidence)
     resampling = summaries.read_resampling(resamples, seed)
@@ -281,7 +277,8 @@ def letters(
     comparison: FrameT,
     /,
     *,
-    by: str | Sequence[str] | None = None,
+    model: str = "model",
+    by: str | Sequence[str] = (),
     confidence: float = 0.95,
 ) -> FrameT:
     """
@@ -291,10 +288,10 @@ def letters(
     ----------
     comparison
         A frame of ``compare`` with every pair of systems, made without ``baseline=``.
+    model
+        The column that names the systems.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     confidence
         Two systems differ if their ``p_adjusted`` is below 1 − confidence. A pair with null does
         not differ.
@@ -336,9 +333,7 @@ def letters(
     lazy = adapters.to_lazy(comparison, "comparison")
     types = lazy.collect_schema()
     _check_columns(types, ("metric", "baseline", *_PAIR))
-    groups = keywords.systems_groups(by, types.names())
-    summaries.check_systems("letters", groups)
-    model, *segments = groups
+    segments = [name for name in keywords.group_names(by) if name != model]
     needed = (*segments, "metric", model, "baseline", *_PAIR)
     _check_columns(types, needed)
     texts = {"mean": pl.Float64, "letters": pl.String}
@@ -405,7 +400,7 @@ def _ask(
     frame: Frame,
     metrics: Sequence[Metric],
     truth: Frame | None,
-    by: str | Sequence[str] | None,
+    by: Sequence[str],
     options: Options,
     cluster: str | None = None,
 ) -> Question:
@@ -413,9 +408,7 @@ def _ask(
     summaries.check_unweighted(verb, options)
     summaries.check_independent(verb, options)
     trial = Trial(cluster=cluster)
-    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
-    summaries.check_systems(verb, question.by)
-    return question
+    return comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
 
 
 def _plan_of(

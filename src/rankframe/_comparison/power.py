@@ -39,7 +39,7 @@ def power(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object = None,
     power: float = 0.8,
     confidence: float = 0.95,
@@ -64,10 +64,7 @@ def power(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
+        Columns of segments, such as country, fold or day.
     baseline
         The system that the others are compared with; by default every pair is compared.
     power
@@ -132,7 +129,7 @@ def power(
     │ 3     ┆ 0.267879  ┆ 0.874369   ┆ 0.1    ┆ 59     │
     └───────┴───────────┴────────────┴────────┴────────┘
     """
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares="power")
     keywords.check_dropped("design", options.get("design"))
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"

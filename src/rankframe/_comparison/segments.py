@@ -41,7 +41,7 @@ def compare_segments(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object = None,
     correction: Correction | None = "holm",
     confidence: float = 0.95,
@@ -66,10 +66,7 @@ def compare_segments(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
+        Columns of segments, such as country, fold or day.
     baseline
         The system that the others are compared with; by default every pair is compared.
     correction
@@ -154,7 +151,7 @@ def compare_segments(
         cluster=cluster,
         total=True,
     )
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares="compare_segments")
     summaries.check_trial(trial)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     return summaries.described(frame, question, partial(_plan_of, trial=trial))

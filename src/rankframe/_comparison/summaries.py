@@ -82,7 +82,7 @@ def summarize(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     total
         Add a row over all groups, whose ``by`` columns are null, as in ``evaluate``, and the
         columns ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the
@@ -177,7 +177,7 @@ def summarize(
     │ rr     ┆ 3     ┆ 0.583333 ┆ 0.0    ┆ 1.0     │
     └────────┴───────┴──────────┴────────┴─────────┘
     """
-    frame, by = run_dicts.as_frame(frame, by, options)
+    frame, by, options = run_dicts.as_frame(frame, by, options)
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
     describe = partial(
         summary_of,
@@ -795,13 +795,6 @@ def check_made(verb: str, by: Sequence[str], columns: Collection[str]) -> None:
         if name in columns:
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
-
-
-def check_systems(verb: str, by: Sequence[str]) -> None:
-    """Check that there is a column that identifies the systems."""
-    if not by:
-        msg = f"{verb} needs the column that identifies the systems: name it in by="
-        raise ValueError(msg)
 
 
 def check_independent(verb: str, options: Options) -> None:

@@ -43,7 +43,8 @@ def agreement(
     /,
     *metrics: str,
     other: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    model: str = "model",
+    by: str | Sequence[str] = (),
 ) -> FrameT:
     """
     Compare the orders in which metrics put systems: Kendall's τ and AP correlation.
@@ -58,10 +59,10 @@ def agreement(
         A second frame of ``evaluate``, with the same systems on other users or judgments; each
         metric of ``means`` is compared with each metric of ``other``. By default the metrics of
         ``means`` are compared with each other.
+    model
+        The column that names the systems.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
 
     Returns
     -------
@@ -112,14 +113,13 @@ def agreement(
     """
     summaries.check_packages()
     left = adapters.to_lazy(means, "means")
-    groups = keywords.systems_groups(by, left.collect_schema().names())
-    if by is None and not groups:
+    groups = [model, *(name for name in keywords.group_names(by) if name != model)]
+    if model == keywords.MODEL and model not in left.collect_schema():
         msg = (
-            "means: no column 'model'; agreement takes a frame of evaluate, one row per system: "
-            "name the column that identifies the systems in by="
+            f"means: no column {model!r}; agreement takes a frame of evaluate, one row per system: "
+            "name the column of the systems with model="
         )
         raise ValueError(msg)
-    summaries.check_systems("agreement", groups)
     names = _metrics_of(left, metrics, groups, "means")
     summaries.check_made("agreement", groups, _AGREEMENT)
     if other is None:
@@ -159,7 +159,7 @@ def discriminative_power(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     test: Test = "bootstrap",
     confidence: float = 0.95,
     curve: bool = False,
@@ -183,9 +183,7 @@ def discriminative_power(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     test
         A test of ``compare``: tests of a single pair are not corrected, as in the source; tests of
         all systems at once (``"max_t"``, ``"tukey"``, ``"friedman"``) are corrected over the pairs
@@ -226,18 +224,16 @@ def discriminative_power(
     >>> rf.discriminative_power(run, "rr", "hit@5", truth=truth, test="t").rows()
     [('rr', 1, 0, 0.0, None), ('hit@5', 1, 0, 0.0, None)]
     """
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares="discriminative_power")
     keywords.check_flag("curve", curve)
     summaries.check_unweighted("discriminative_power", options)
-    groups = comparison.groups_by_systems(frame, truth, by, None)
-    summaries.check_systems("discriminative_power", groups)
-    model, *segments = groups
+    model, *segments = by
     kind = "run" if truth is not None else "judged table"
     compared = comparison.compare(
         adapters.to_lazy(frame, kind),
         *metrics,
         truth=truth,
-        by=groups,
+        by=by,
         test=test,
         correction="holm" if test in trials.JOINT_TESTS else None,
         confidence=confidence,
@@ -245,7 +241,7 @@ def discriminative_power(
         seed=seed,
         **options,
     )
-    summaries.check_made("discriminative_power", groups, {*_POWER, *_CURVE})
+    summaries.check_made("discriminative_power", by, {*_POWER, *_CURVE})
     keys = [*segments, "metric"]
     table = _curve(compared, keys, model) if curve else _shares(compared, keys, confidence)
     return adapters.to_caller_type(

@@ -13,24 +13,11 @@ from rankframe._comparison import summaries, trials
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords
 from rankframe._tables import rules
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Bits, Outcome, Places, Sample
-
-
-def has_column(table: pl.DataFrame, name: str, baseline: object) -> bool:
-    return name in table.columns and baseline in table[name].unique().to_list()
-
-
-def ambiguous(baseline: object, names: Sequence[str]) -> ValueError:
-    columns = " and ".join(map(repr, names))
-    return ValueError(
-        f"baseline {baseline!r} is in the columns {columns} of by=: rename the one that identifies "
-        f"the systems to {keywords.MODEL!r}"
-    )
 
 
 def _check_logarithms(rows: pl.DataFrame, values: Values) -> None:
@@ -156,7 +143,6 @@ def plan_of(
     reduce: Callable[[pl.DataFrame], pl.DataFrame],
 ) -> pl.LazyFrame:
     """Plan a row per segment, metric and pair."""
-    summaries.check_systems(verb, values.by)
     summaries.check_numbers(values)
     return values.rows.map_batches(reduce, schema=schema_of(verb, values, columns))
 
@@ -179,7 +165,7 @@ def open_matrices(
     rows = summaries.in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
-    systems = systems_in(rows, model, trial, segments)
+    systems = systems_in(rows, model, trial.baseline)
     matrices = _matrices(rows, values, systems, complete=complete, total=trial.total)
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     if trial.total:
@@ -187,8 +173,8 @@ def open_matrices(
     return Paired(of_segments, systems, []), matrices
 
 
-def systems_in(rows: pl.DataFrame, model: str, trial: Trial, segments: Sequence[str]) -> pl.Series:
-    baseline = trial.baseline
+def systems_in(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
+    """Return the systems in their order, of which the baseline is one."""
     systems = rows[model].unique().sort()
     names = systems.to_list()
     if len(names) < 2:
@@ -199,18 +185,9 @@ def systems_in(rows: pl.DataFrame, model: str, trial: Trial, segments: Sequence[
         raise TypeError(msg)
     if baseline is None:
         return systems
-    columns = [
-        name
-        for name in segments
-        if not trial.implied and model != keywords.MODEL and has_column(rows, name, baseline)
-    ]
     if baseline not in names:
         msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
-        if columns:
-            msg += f"; column {columns[0]!r} has it: name that first in by="
         raise ValueError(msg)
-    if columns:
-        raise ambiguous(baseline, [model, *columns])
     return systems
 
 

@@ -146,7 +146,6 @@ class Trial(NamedTuple):
     total: bool = False
     paired: bool = True
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
-    implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
     rules: Mapping[str, Rule] = MappingProxyType({})  # of a gate, by metric
 
     @property

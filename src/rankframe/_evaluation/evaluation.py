@@ -68,14 +68,14 @@ def per_user(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     users
-        Which users count: ``"truth"``, every user with a relevant item (a user missing from the
-        run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
-        run and one in the truth; ``"served"``, with a row in the truth and a list of every system
-        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is
-        judged. In a judged table of which no judged row lacks a rank, every user counts: one
-        without a relevant item has the worst value of each metric, and a warning says so.
+        Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
+        scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
+        one in the truth; ``"served"``, with a row in the truth and a list of every model;
+        ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
+        judged table of which no judged row lacks a rank, every user counts: one without a relevant
+        item has the worst value of each metric, and a warning says so.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
@@ -120,8 +120,8 @@ def per_user(
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -134,11 +134,10 @@ def per_user(
     ``judged``, it reduces all rows of the truth; if it reads ``listed``, the whole list, for which
     a run alone is enough.
 
-    The systems of ``users="served"`` are those of the column ``model``, or else of the first column
-    of ``by``, within each group of the other columns; without ``by``, the run is the only system.
-    Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for all other choices only
-    ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves nothing still is a
-    list, so that ``depth=k`` and a metric at k have the same users.
+    The systems of ``users="served"`` are the models, within each segment; without a model, the run
+    is the only system. Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for all
+    other choices only ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves
+    nothing still is a list, so that ``depth=k`` and a metric at k have the same users.
 
     Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have ``bounds``; a metric without proven
     bounds raises an error. They are null where the metric is null. With ``depth``, items below it
@@ -165,8 +164,7 @@ def per_user(
     if "weights" in columns:
         msg = "weights= applies to means, and per_user returns one value per user: use evaluate"
         raise TypeError(msg)
-    roles = {**columns, "single_precision": single_precision}
-    frame, by = run_dicts.as_frame(frame, by, columns, roles=roles)
+    frame, by, columns = run_dicts.as_frame(frame, by, columns, single_precision=single_precision)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -228,17 +226,17 @@ def evaluate(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     total
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     users
-        Which users count: ``"truth"``, every user with a relevant item (a user missing from the
-        run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
-        run and one in the truth; ``"served"``, with a row in the truth and a list of every system
-        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is
-        judged. In a judged table of which no judged row lacks a rank, every user counts: one
-        without a relevant item has the worst value of each metric, and a warning says so.
+        Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
+        scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
+        one in the truth; ``"served"``, with a row in the truth and a list of every model;
+        ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
+        judged table of which no judged row lacks a rank, every user counts: one without a relevant
+        item has the worst value of each metric, and a warning says so.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
@@ -291,8 +289,8 @@ def evaluate(
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -326,11 +324,10 @@ def evaluate(
     have means over the same users. If the run has one batch of users and the truth has all users,
     pass ``"both"``: otherwise the users of other batches count as misses.
 
-    The systems of ``users="served"`` are those of the column ``model``, or else of the first column
-    of ``by``, within each group of the other columns; without ``by``, the run is the only system.
-    Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for all other choices only
-    ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves nothing still is a
-    list, so that ``depth=k`` and a metric at k have the same users.
+    The systems of ``users="served"`` are the models, within each segment; without a model, the run
+    is the only system. Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for all
+    other choices only ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves
+    nothing still is a list, so that ``depth=k`` and a metric at k have the same users.
 
     Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have ``bounds``; a metric without proven
     bounds raises an error. They are null where the metric is null. With ``depth``, items below it
@@ -352,8 +349,7 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    roles = {**columns, "single_precision": single_precision}
-    frame, by = run_dicts.as_frame(frame, by, columns, roles=roles)
+    frame, by, columns = run_dicts.as_frame(frame, by, columns, single_precision=single_precision)
     settings = Settings(
         users=users,
         undefined=undefined,

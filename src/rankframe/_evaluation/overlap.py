@@ -48,11 +48,11 @@ def rbo(
     k
         Cut both runs to this depth first.
     by
-        Columns that split the run into separate lists, such as model, fold or day. If the other run
-        has the column, it is joined on it too; otherwise it is compared with every group.
+        Columns of segments, such as country, fold or day. If the other run has the column, it is
+        joined on it too; otherwise it is compared with every group.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def rbo(
     │ 1    ┆ 0.416667 ┆ 0.386294 ┆ 0.072039     │
     └──────┴──────────┴──────────┴──────────────┘
     """
-    run, by = run_dicts.as_frame(run, by, columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns)
     keywords.check_fraction("p", p)
     tables = _opened("rbo", run, other, by, columns, _MADE)
     keys, item = tables[0].keys, tables[0].item
@@ -115,11 +115,11 @@ def overlap(
     k
         Cut-off.
     by
-        Columns that split the run into separate lists, such as model, fold or day. If the other run
-        has the column, it is joined on it too; otherwise it is compared with every group.
+        Columns of segments, such as country, fold or day. If the other run has the column, it is
+        joined on it too; otherwise it is compared with every group.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def overlap(
     >>> rf.overlap(run, other, k=2).rows()
     [(1, 0.5, 0.3333333333333333)]
     """
-    run, by = run_dicts.as_frame(run, by, columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns)
     k = keywords.whole_number("k", k)
     names = f"overlap@{k}", f"jaccard@{k}"
     tables = _opened("overlap", run, other, by, columns, names)

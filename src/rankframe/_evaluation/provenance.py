@@ -57,7 +57,7 @@ def provenance(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     total
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
@@ -183,7 +183,7 @@ def _conventions(
     options: Options,
 ) -> tuple[Tables, dict[str, Any]]:
     """Read the tables of a call; describe its metrics, options and columns."""
-    frame, by = run_dicts.as_frame(frame, by, options)
+    frame, by, options = run_dicts.as_frame(frame, by, options)
     question = ask(frame, metrics, truth, by, keywords.read_options(options))
     tables = readers.read_tables(question)
     texts = labels.spelled_out(metrics, defaults=question.settings.defaults)

@@ -144,7 +144,7 @@ def _check_options(settings: Settings) -> None:
         if name not in (*keywords.ROLES, "weights")
         and getattr(settings, name) is not getattr(plain, name)  # None or False: may be a table
     ]
-    roles = [role for role in settings.columns if role != "user"]
+    roles = [role for role in settings.columns if role not in ("model", "user")]
     if lists := [*options, *roles]:
         msg = (
             f"{lists[0]}= is of lists, and a frame without items and without truth= is a table of "

@@ -14,7 +14,7 @@ from rankframe._evaluation import system_metrics, user_choice
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.user_choice import Policy
 from rankframe._evaluation.values import Checks, Flag, Values
-from rankframe._request import keywords, labels, registry, share_names
+from rankframe._request import labels, registry, share_names
 from rankframe._request.keywords import GainsFrom
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, Scope
@@ -181,7 +181,7 @@ def _checks(
         doubts.warn_of_equal_scores(tables[0])
         if reads_relevance:
             for system, error in rules.apart_items(tables):
-                errors.warn(f"{'' if system is None else f'{keywords.MODEL} {system!r}: '}{error}")
+                errors.warn(f"{'' if system is None else f'{tables[0].model} {system!r}: '}{error}")
 
     raisers.append(warn_of_rows)
     return Checks(flags, [reduction.flag for reduction in reductions], raisers, raise_global)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rankframe import errors
 from rankframe._evaluation import bounds, system_metrics
-from rankframe._request import gain_functions, keywords, labels, parameters, registry, share_names
+from rankframe._request import gain_functions, labels, parameters, registry, share_names
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
@@ -61,7 +61,7 @@ def check_truth(question: Question) -> None:
 
 def check_served_in_parts(tables: Tables) -> None:
     """Check that a part of the users shows all systems."""
-    system = keywords.system_of(tables.run.by)
+    system = tables.run.model
     if system is not None and system not in tables.lacking:
         name = tables.both[-1].name
         msg = (
@@ -85,13 +85,6 @@ def _check_users(settings: Settings, tables: Tables) -> None:
         msg = (
             f"users={users!r} includes users who are not in the truth, but only the truth has the "
             f"column {segments[0]!r} of by=: join it to the run"
-        )
-        raise ValueError(msg)
-    system = keywords.system_of(tables.run.by)
-    if users == "served" and system in segments:
-        msg = (
-            f"users='served' selects users whom every system serves, but only the truth has the "
-            f"column {system!r} of by=: name the column of the systems first, or pass users='both'"
         )
         raise ValueError(msg)
 

@@ -73,10 +73,10 @@ def listed(
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def listed(
     >>> rows.select("item", "popularity", "seen").rows()
     [('a', 2, True), ('b', 0, False)]
     """
-    run, by = run_dicts.as_frame(run, by, columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns)
     settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     read = {"listed", "rank", *(name for metric in requested for name in metric.reads)}
@@ -175,10 +175,10 @@ def shares(
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def shares(
     │ z     ┆ 0.0      ┆ 0.0      ┆ 0.333333 │
     └───────┴──────────┴──────────┴──────────┘
     """
-    run, by = run_dicts.as_frame(run, by, columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns)
     settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
     keywords.check_choice("over", over, get_args(Over))
     keywords.check_choice("target", target, (*get_args(Target), None))
@@ -281,10 +281,10 @@ def check(
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -324,10 +324,10 @@ def check(
     Traceback (most recent call last):
         ...
     rankframe.errors.RankingDataError: run, column 'rank': two items of one user have the same \
-rank: name a column of models, folds or days in by=; otherwise make ranks without ties, as \
-rank('ordinal') does. Offending row: user=1, item=7, rank=1
+rank: name a column of models in model=, of folds or days in by=; otherwise make ranks without \
+ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
     """
-    frame, by = run_dicts.as_frame(frame, by, columns)
+    frame, by, columns = run_dicts.as_frame(frame, by, columns)
     settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     alone = bool(settings.inputs) and truth is None
     both = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=alone)
@@ -395,14 +395,14 @@ def relevant(
         reads ``judged``, all rows of the truth are returned, and with one that reads ``listed`` all
         rows of the lists.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
         such as ``"ap(rel=2)"``, has its own, which changes no user.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -435,7 +435,7 @@ def relevant(
     │ 1    ┆ 0.25 ┆ 0.173765 │
     └──────┴──────┴──────────┘
     """
-    judged, by = run_dicts.as_frame(judged, by, columns)
+    judged, by, columns = run_dicts.as_frame(judged, by, columns)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     settings = Settings(relevant_at=relevant_at, columns=columns)
     tables = readers.read_all(judged, None, by, settings)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 
 from rankframe import errors
-from rankframe._request import keywords, labels
+from rankframe._request import labels
 from rankframe._request.keywords import Settings, Users
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.guards import Notice
@@ -190,7 +190,7 @@ def _of_all_rows(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
 def _served(judged: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
     """Return each user who has a list in every system, within the groups of the other columns."""
     keys, by = judged.keys, judged.tables.run.by
-    system = keywords.system_of(by)
+    system = judged.tables.run.model
     if system is None:
         return lists
     groups = judged.groups if system in judged.tables.lacking else groups_of(judged, by)

@@ -91,16 +91,17 @@ def _call(numbers: Numbers) -> str:
 
 def _arguments(call: ReportCall) -> dict[str, Any]:
     """Return the keywords of a call that are not the defaults, without tables."""
+    options = {n: v for n, v in call.options.items() if n not in keywords.INPUTS}
     arguments: dict[str, Any] = {
-        "by": call.by,
+        "model": None if call.by == keywords.MODEL else call.by,
+        "by": [*call.segments] or None,
         "baseline": None,
-        "segments": [*call.segments] or None,
         "k": call.k,
         "note": call.note,
         "nouns": call.nouns,
         "explore": call.explore or None,
         **call.trial._asdict(),
-        **{name: value for name, value in call.options.items() if name not in keywords.INPUTS},
+        **{name: value for name, value in options.items() if name != "model"},
     }
     defaults = Trial._field_defaults
     return {name: value for name, value in arguments.items() if value != defaults.get(name)}

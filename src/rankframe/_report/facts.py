@@ -335,7 +335,7 @@ def _ordered(
     if baseline is None:
         return names
     if names != [baseline]:
-        system_pairs.systems_in(of_metric, call.by, call.trial, ())  # checks the baseline
+        system_pairs.systems_in(of_metric, call.by, baseline)  # checks the baseline
     return [baseline, *(name for name in names if name != baseline)]
 
 
@@ -521,13 +521,16 @@ def _values_in_segments(values: Measurement, call: ReportCall, name: str, decide
     columns = source.collect_schema().names()
     if name not in columns:
         choices = ", ".join(map(repr, columns))
-        msg = f"{kind}: no column {name!r} for segments=; it has {choices}"
+        msg = f"{kind}: no column {name!r} for by=; it has {choices}"
         raise RankingDataError(msg)
     user = values.values.user
+    if name == user:
+        msg = f"by={name!r} names the column of the users: name one that splits them"
+        raise ValueError(msg)
     segments = source.select(user, name).unique().collect().sort(user, name)
     whole = values.only([decides])
     if not whole.requested:
-        msg = f"metric {decides!r} is one number of all lists: leave out segments="
+        msg = f"metric {decides!r} is one number of all lists: leave out by="
         raise ValueError(msg)
     if segments[user].is_duplicated().any() or segments[name].null_count():
         question = ask(call.run, call.metrics, call.truth, [call.by, name], call.settings)

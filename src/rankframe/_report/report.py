@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -20,7 +21,7 @@ from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page
 from rankframe._request import keywords, progress
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, readers, run_dicts
@@ -133,9 +134,8 @@ def report(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object = None,
-    segments: str | Sequence[str] = (),
     k: int = 10,
     test: Test = "t",
     correction: Correction | None = "holm",
@@ -167,12 +167,10 @@ def report(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The single column that identifies the systems, by default ``"model"`` if there is one.
+        Columns of segments of the truth (or of the judged table), such as the users' country.
     baseline
         The system that the others are compared with. Without it, or with only one system, the
         report has no comparison: no verdict of a test, no changes per user, no lists.
-    segments
-        Columns of the truth (or of the judged table) that split the users, such as their country.
     k
         The length of the displayed lists, and the cut-off for the section "Who gained".
     test
@@ -200,7 +198,7 @@ def report(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     paired
-        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
     title
         The title of the page; by default the names of the systems.
@@ -229,9 +227,9 @@ def report(
     Raises
     ------
     RankingDataError
-        If no table has a column of ``segments``.
+        If no table has a column of ``by``.
     ValueError
-        If ``by`` names several columns, or ``nouns`` are not two words.
+        If ``nouns`` are not two words.
 
     Notes
     -----
@@ -258,14 +256,17 @@ def report(
     )
     markup.check_report_packages()
     summaries.check_packages()
-    table, by = run_dicts.as_frame(frame, by, roles=options)
+    compares = None if baseline is None else "report"
+    table, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
     k = keywords.whole_number("k", k)
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
     if truth is None:
         names = adapters.column_names(table, "judged table")
-        ready_values.check_lists("report", names, by or (), settings.columns)
+        ready_values.check_lists("report", names, by, settings.columns)
     like, table = table, readers.with_items(table, truth, by, options)
-    run, system = _with_system(table, truth, by, baseline)
+    run, system = _with_system(table, truth, options.get("model"))
+    options["model"] = system
+    settings = replace(settings, columns=cast("Columns", {**settings.columns, "model": system}))
     if not metrics:
         first, *others = facts.default_metrics(k)
         metrics = (first, *others)
@@ -276,7 +277,7 @@ def report(
         truth=None if truth is None else adapters.to_lazy(truth, "truth"),
         metrics=metrics,
         by=system,
-        segments=keywords.group_names(segments),
+        segments=[name for name in by if name != system],
         k=k,
         trial=trial,
         settings=settings,
@@ -307,32 +308,17 @@ def _numbers(call: ReportCall, *, own_system: bool) -> Numbers:
         return facts.numbers_of(call)
     except RankingDataError:
         if own_system:  # what is wrong with the caller's own tables is said of these
-            run, options = call.run.drop(call.by), cast("Any", call.options)
+            run, options = call.run.drop(call.by), cast("Any", {**call.options, "model": None})
             evaluation.evaluate(run, *call.metrics, truth=call.truth, **options).collect()
         raise
 
 
-def _with_system(
-    frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, baseline: object
-) -> tuple[pl.LazyFrame, str]:
-    """Read the column that identifies the systems; a run of one system gets one."""
+def _with_system(frame: Frame, truth: Frame | None, model: str | None) -> tuple[pl.LazyFrame, str]:
+    """Return the column of the systems; a run of one system gets one."""
     kind = "judged table" if truth is None else "run"
-    groups = keywords.systems_groups(by, adapters.column_names(frame, kind))
     lazy = adapters.to_lazy(frame, kind)
-    if len(groups) > 1:
-        msg = (
-            f"by={groups!r}: a report needs a single column, that of the systems: name columns of "
-            "users in segments="
-        )
-        raise ValueError(msg)
-    if groups:
-        return lazy, groups[0]
-    if baseline is not None:
-        msg = (
-            f"baseline={baseline!r}: a report of several systems needs the column that identifies "
-            "them: name it in by="
-        )
-        raise ValueError(msg)
+    if model is not None:
+        return lazy, model
     names = [
         *adapters.column_names(frame, kind),
         *(() if truth is None else adapters.column_names(truth, "truth")),

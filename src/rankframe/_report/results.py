@@ -51,7 +51,7 @@ def table(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object = None,
     digits: int = 3,
     intervals: bool = False,
@@ -79,10 +79,7 @@ def table(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
+        Columns of segments, such as country, fold or day.
     baseline
         The system that the others are tested against. By default there is no test, no † and no ‡,
         bold is the best mean, and SciPy is not needed.
@@ -111,7 +108,7 @@ def table(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     paired
-        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
@@ -158,10 +155,9 @@ def table(
     digits = keywords.whole_number("digits", digits, least=0)
     keywords.check_flag("intervals", intervals)
     runs: list[object] = [*frame] if isinstance(frame, Mapping) else []
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
+    compares = None if baseline is None else "table"
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
-    if baseline is not None:
-        summaries.check_systems("table", question.by)
     values = evaluation.user_values(question)
     summaries.result_schema("table", values, _SCHEMA)
     if baseline is not None or intervals or values.weights is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from numbers import Real
@@ -31,6 +31,8 @@ ChoiceT = TypeVar("ChoiceT", bound=str | None)
 class Columns(TypedDict, total=False):
     """The columns that play the roles, if they have other names."""
 
+    model: str | None
+    """The system that made the list; None ignores a column ``model`` of the run."""
     user: str
     """The user, or the query."""
     item: str
@@ -51,7 +53,7 @@ class Options(Columns, total=False):
     users: Users | None
     """Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
     scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
-    one in the truth; ``"served"``, with a row in the truth and a list of every system of ``by``;
+    one in the truth; ``"served"``, with a row in the truth and a list of every model;
     ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
     judged table of which no judged row lacks a rank, every user counts: one without a relevant item
     has the worst value of each metric, and a warning says so.
@@ -121,7 +123,7 @@ class StatisticsOptions(Options, total=False):
     """
 
 
-#: The column that identifies the systems, unless the caller names another.
+#: The column that names the systems, unless the caller names another.
 MODEL = "model"
 
 ROLES = tuple(Columns.__annotations__)
@@ -239,7 +241,7 @@ def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -
         if role not in roles:
             msg = f"unknown argument {role!r}; the column roles are {', '.join(roles)}"
             raise TypeError(msg)
-        if not isinstance(name, str):
+        if not isinstance(name, str) and (role, name) != ("model", None):
             msg = f"{role}= must be the name of a column, not {name!r}"
             raise TypeError(msg)
 
@@ -255,22 +257,6 @@ def group_names(by: object) -> list[str]:
         msg = f"by: column {twice[0]!r} is named twice: name it once"
         raise ValueError(msg)
     return names
-
-
-def systems_groups(by: object, names: Collection[str]) -> list[str]:
-    """Read ``by=`` of a verb about systems; None means the column model, if there is one.
-
-    A column called model always comes first: it identifies the systems.
-    """
-    if by is None:
-        return [MODEL] if MODEL in names else []
-    groups = group_names(by)
-    return [MODEL, *(name for name in groups if name != MODEL)] if MODEL in groups else groups
-
-
-def system_of(by: Sequence[str]) -> str | None:
-    """Name the column that identifies the systems, as ``compare`` does."""
-    return MODEL if MODEL in by else by[0] if by else None
 
 
 def check_name(name: str, column: object) -> None:

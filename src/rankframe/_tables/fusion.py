@@ -49,7 +49,7 @@ def fuse(
     /,
     method: Method = "rrf",
     *,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] = (),
     smoothing: float = 60,
     phi: float = 0.8,
     weights: Mapping[object, float] | None = None,
@@ -71,8 +71,7 @@ def fuse(
         points of the places after its list. From scores: ``"comb_sum"``, ``"comb_mnz"`` = m·Σ,
         ``"comb_max"``, ``"comb_min"``, ``"comb_med"`` and ``"comb_anz"`` = the mean.
     by
-        The column that names the systems; further columns, such as fold or day, are groups that
-        are fused separately.
+        Columns of segments, such as fold or day, which are fused separately.
     smoothing
         The constant of ``"rrf"``; ≥ 0.
     phi
@@ -85,8 +84,8 @@ def fuse(
         and standard deviation 1; ``"sum"``: minus the minimum, then divided by their sum; or
         ``"rank"`` = 1 − (rank − 1)/n, which needs no score.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -119,14 +118,10 @@ def fuse(
     >>> rf.fuse(runs, "isr").rows()
     [(1, 'y', 2.5, 1), (1, 'x', 1.0, 2), (1, 'z', 0.25, 3)]
     """
-    runs, by = run_dicts.as_frame(runs, by, roles=columns)
+    runs, groups, columns = run_dicts.as_frame(runs, by, columns, compares="fuse")
     keywords.check_choice("method", method, get_args(Method))
     keywords.check_choice("norm", norm, (*get_args(Norm), None))
     _check_numbers(smoothing, phi, weights)
-    groups = keywords.group_names(by)
-    if not groups:
-        msg = "fuse needs the column that names the systems: name it in by="
-        raise ValueError(msg)
     table = readers.read_run(runs, groups, columns)
     score = column_roles.with_score(columns, groups, table.schema).get("score", "score")
     scores = [score] if method.startswith("comb") and norm != "rank" else []

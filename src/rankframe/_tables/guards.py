@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe._request import keywords, labels
+from rankframe._request import labels
 from rankframe._request.keywords import Users
 from rankframe._request.types import Types
 from rankframe._tables import adapters, doubts, rank_order, rules
@@ -250,8 +250,8 @@ def any_doubt(tables: Sequence[Table], users: Users = "truth") -> pl.Expr:
     run, truth = tables[0], tables[-1]
     hit = pl.col(HIT)
     doubts = [~hit.any()]
-    if keywords.MODEL in run.by:
-        system = pl.col(keywords.MODEL)
+    if run.model is not None:
+        system = pl.col(run.model)
         doubts.append(system.filter(hit).n_unique() < system.n_unique())
     if len(tables) < 2:
         return pl.any_horizontal(doubts)

@@ -37,7 +37,7 @@ def health(
     /,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     k: int = 10,
     items: Frame | None = None,
     history: Frame | None = None,
@@ -55,8 +55,8 @@ def health(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        Columns of the run that split it into separate lists, by default ``"model"`` if there is
-        one. A truth with these columns is split, too.
+        Columns of segments of the run, such as fold or day. A truth with these columns is split,
+        too.
     k
         The cut-off for short lists, ties at the cut, unjudged and seen items.
     items
@@ -69,8 +69,8 @@ def health(
     time
         The column of the truth and the history with the time of a row.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -173,10 +173,13 @@ def health(
     if isinstance(by, list | tuple):
         by = [name for place, name in enumerate(by) if name not in by[:place]]
     if isinstance(frame, Mapping):
+        model = run_dicts.model_of_dict(columns)
         run_dicts.check_runs(frame)
-        like, groups = next(iter(frame.values())), run_dicts.with_model(by)
+        like = next(iter(frame.values()))
+        names = [model]
     else:
-        like, groups = frame, keywords.systems_groups(by, adapters.column_names(frame, "run"))
+        like, names = frame, adapters.column_names(frame, "run")
+    groups, columns = run_dicts.with_model(names, by, columns)
     rules.raise_if_taken("health", groups, ("table", *_MADE), "run, ")
     columns = column_roles.with_ids(columns, groups, {"run": like, "truth": truth})
     runs_of_call: Frame | Mapping[str, Frame] = frame

@@ -84,16 +84,17 @@ def _stacked(
     columns: Columns,
 ) -> pl.LazyFrame:
     """Stack runs in one table, also if their columns differ."""
+    model, *_ = by
     frames = {name: adapters.to_lazy(run, f"run {name!r}") for name, run in runs.items()}
     try:
         ranked = run_dicts.with_ranks(frames, by, columns)
         frames = {name: run.lazy() for name, run in ranked.items()}
         run_dicts.common_types_of_runs(
-            {name: run.collect_schema() for name, run in frames.items()}, run_dicts.MODEL
+            {name: run.collect_schema() for name, run in frames.items()}, model
         )
     except RankingDataError as error:
         problems.append(("run", str(error)))
-    tables = [run.with_columns(pl.lit(name).alias(run_dicts.MODEL)) for name, run in frames.items()]
+    tables = [run.with_columns(pl.lit(name).alias(model)) for name, run in frames.items()]
     stacked = pl.concat(tables, how="diagonal_relaxed")
     stacked.collect_schema()
     return stacked
@@ -106,7 +107,7 @@ def orders_of(
     schema = pl.Schema() if run is None else run.collect_schema()
     orders = {name: dtype for name in by if isinstance(dtype := schema.get(name), pl.Enum)}
     noted = adapters.order_of(like)
-    orders |= {run_dicts.MODEL: pl.Enum(runs)} if runs else {} if noted is None else dict([noted])
+    orders |= {by[0]: pl.Enum(runs)} if runs else {} if noted is None else dict([noted])
     return {name: dtype.categories.to_list() for name, dtype in orders.items()}
 
 

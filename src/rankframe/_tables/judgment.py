@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from rankframe._request import keywords, registry
+from rankframe._request import registry
 from rankframe._request.keywords import Settings
 from rankframe._request.types import Types
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
@@ -233,7 +233,7 @@ def _counts_lists_alone(tables: Tables) -> bool:
     if not tables.lacking or tables.reads is None or tables.run.totals is not None:
         return False
     of_lists = ["both", "run"]
-    if keywords.system_of(tables.run.by) in tables.lacking:
+    if tables.run.model in tables.lacking:
         of_lists.append("served")
     if tables.settings.users not in of_lists or tables.settings.count_missed:
         return False

@@ -319,7 +319,12 @@ def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
     if kind in ("truth", "other run"):
         groups = [name for name in groups if name in schema]
     rows = opened if isinstance(opened, pl.DataFrame) else None
-    return Table(kind, opened.lazy(), schema, groups, user, item, None, None, None, rows=rows)
+    model = columns.get("model")
+    return Table(
+        *(kind, opened.lazy(), schema, groups, user, item, None, None, None),
+        rows=rows,
+        model=model if model in groups else None,
+    )
 
 
 def bounds_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
@@ -547,14 +552,12 @@ def has_relevance(frame: Frame, by: By, columns: Columns, *, any_name: bool = Fa
     return column_roles.can_be_number(dtype, "relevance")
 
 
-def with_items(
-    frame: Frame, truth: Frame | None, by: By | None, options: Mapping[str, Any]
-) -> Frame:
+def with_items(frame: Frame, truth: Frame | None, by: By, options: Mapping[str, Any]) -> Frame:
     """Number the rows of a judged table without items before it becomes lazy; leave any other."""
     roles = {role: name for role, name in options.items() if role in keywords.ROLES}
     columns = cast("Columns", roles)
     names = adapters.column_names(frame, "run") if truth is None else ()
-    groups = keywords.systems_groups(by, names)
+    groups = keywords.group_names(by)
     if truth is not None or not column_roles.lacks_items(columns, groups, names):
         return frame
     columns = column_roles.with_ids(columns, groups, {"run": frame})
@@ -663,6 +666,7 @@ def _origin(frame: Frame, by: By, settings: Settings) -> Tables | None:
     if tables is None:
         return None
     columns, run = settings.columns, tables.run
+    columns = cast("Columns", {role: name for role, name in columns.items() if role != "model"})
     if (run.user, run.item) != ("user", "item"):
         columns = column_roles.with_ids(columns, by, {"judged table": frame})
     roles = {"user": "user", "item": "item", "rank": "rank", "relevance": "relevance", **columns}

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe._request import keywords
 from rankframe._request.keywords import Users
 from rankframe._tables import adapters
 from rankframe._tables.table import Table
@@ -242,8 +241,9 @@ def _closing(table: Table) -> str:
 def _of_several(table: Table) -> str:
     """Return the advice to name the column of several lists in ``by``."""
     if not table.by:
-        return "name a column of models, folds or days in by=; otherwise "
-    return f"name a column of folds or days in by= after {table.by[-1]!r}; otherwise "
+        return "name a column of models in model=, of folds or days in by=; otherwise "
+    after = f" after {table.segments[-1]!r}" if table.segments else ""
+    return f"name a column of folds or days in by={after}; otherwise "
 
 
 def raise_first_broken(tables: Sequence[Table], users: Users = "truth") -> None:
@@ -499,8 +499,9 @@ def apart_items(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]
         if truth.frame.head(1).collect().is_empty():
             return []
     parts: list[tuple[object, Table]] = [(None, run)]
-    if keywords.MODEL in run.by:
-        parts += [(name, _of_system(run, name)) for name in _apart_systems(run, truth)]
+    if run.model is not None:
+        apart = _apart_systems(run, truth, run.model)
+        parts += [(name, _of_system(run, run.model, name)) for name in apart]
     errors: list[tuple[object, RankingDataError]] = []
     for system, part in parts:
         try:
@@ -512,18 +513,18 @@ def apart_items(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]
     return errors
 
 
-def _apart_systems(run: Table, truth: Table) -> pl.Series:
+def _apart_systems(run: Table, truth: Table, model: str) -> pl.Series:
     """Return the systems of whose items the truth has none."""
     ids = pl.col(run.item).cast(same_types(run, truth)[run.item])
-    lists, judged = retrieved(run).select(keywords.MODEL, ids), truth.frame.select(ids)
-    met = lists.join(judged, on=run.item, how="semi").select(keywords.MODEL).unique()
-    systems = lists.select(keywords.MODEL).unique()
-    apart = systems.join(met, on=keywords.MODEL, how="anti", nulls_equal=True)
-    return apart.sort(keywords.MODEL).collect()[keywords.MODEL]
+    lists, judged = retrieved(run).select(model, ids), truth.frame.select(ids)
+    met = lists.join(judged, on=run.item, how="semi").select(model).unique()
+    systems = lists.select(model).unique()
+    apart = systems.join(met, on=model, how="anti", nulls_equal=True)
+    return apart.sort(model).collect()[model]
 
 
-def _of_system(run: Table, system: object) -> Table:
-    return run._replace(frame=run.frame.filter(pl.col(keywords.MODEL).eq_missing(pl.lit(system))))
+def _of_system(run: Table, model: str, system: object) -> Table:
+    return run._replace(frame=run.frame.filter(pl.col(model).eq_missing(pl.lit(system))))
 
 
 def _is_relevant(table: Table) -> pl.Expr:

@@ -1,4 +1,4 @@
-"""Several runs as one table: a dict of frames, and the column that names them."""
+"""The systems of a call: a dict of frames as one table, and the column that names them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, guards, rank_order, readers, rules
+from rankframe._tables import adapters, column_roles, guards, rank_order, readers, rules
 from rankframe.errors import RankingDataError
 
-#: The column that names the runs of a dict.
-MODEL = "model"
-
 PolarsFrame: TypeAlias = pl.DataFrame | pl.LazyFrame
-ByT = TypeVar("ByT", str | Sequence[str], str | Sequence[str] | None)
+ColumnsT = TypeVar("ColumnsT", bound=Mapping[str, object])
 
 
 @adapters.takes_any_frame
-def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
+def from_runs(runs: Mapping[str, FrameT], /, *, model: str = keywords.MODEL) -> FrameT:
     """
     Make one table of several runs, with a column that names them.
 
@@ -33,20 +30,20 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
         A dict from the name of each run to its frame. All frames are of one kind and have the same
         columns, in any order. They may be judged tables. (Of a dict, a verb ranks runs with scores
         alone by ``with_rank``'s rule if other runs have ranks.)
-    by
-        The column to make.
+    model
+        The column that names the systems.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        ``by`` (String), then the columns of the first run: the rows of all runs, in their order.
+        ``model`` (String), then the columns of the first run: the rows of all runs, in their order.
         Verbs that take this frame, the dict, or what a verb returned for them keep the order of the
         dict; any other table made of it has a column of text, whose systems are sorted by name.
 
     Raises
     ------
     RankingDataError
-        If a run is empty or has the column ``by`` already, a column is not in all runs, or its
+        If a run is empty or has the column ``model`` already, a column is not in all runs, or its
         types differ. Two integer types, or two float types, get their common type.
     TypeError
         If the runs are not a dict of frames, their names are not text, or the frames are not of one
@@ -57,9 +54,8 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     Notes
     -----
     Each verb, chart and Spark verb takes such a dict in place of its frame, as
-    ``from_runs(runs)``. It adds ``"model"`` to the front of ``by``, unless ``by`` names it:
-    ``evaluate(runs, "map", truth=truth, by="day")`` has ``by=["model", "day"]``. For a column of
-    another name, pass ``from_runs(runs, by="system")`` and name it in ``by``.
+    ``from_runs(runs)``: its names are the models. If the runs have a column ``model`` of their own,
+    pass ``model="system"`` to the verb, or to both.
 
     Examples
     --------
@@ -68,22 +64,22 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     >>> rf.from_runs({"pop": pop, "knn": knn}).rows()
     [('pop', 1, 'a', 1), ('pop', 2, 'a', 1), ('knn', 1, 'b', 1), ('knn', 2, 'a', 1)]
     """
-    stacked = _stacked(runs, by, whole=True)
+    stacked = _stacked(runs, model, whole=True)
     text = adapters.with_names_as_text(stacked, stacked)
-    adapters.note_order(text, by, [*runs])
+    adapters.note_order(text, model, [*runs])
     return text
 
 
 def _stacked(
     runs: Mapping[str, FrameT],
-    column: str = MODEL,
+    model: str,
     *,
-    by: str | Sequence[str] | None = None,
+    by: Sequence[str] = (),
     roles: Mapping[str, object] | None = None,
     whole: bool,
 ) -> FrameT:
     """Stack runs; of a part of the users, one may be empty."""
-    check_runs(runs, column)
+    check_runs(runs, model)
     opened = {name: adapters.to_polars(frame, f"run {name!r}") for name, frame in runs.items()}
     first, *rest = runs
     for name in rest:
@@ -93,14 +89,14 @@ def _stacked(
                 f"{_kind(runs[name])}: convert one; all runs must be of one kind"
             )
             raise TypeError(msg)
-    opened = opened if roles is None else with_ranks(opened, with_model(by), roles)
-    types = common_types_of_runs({n: frame.collect_schema() for n, frame in opened.items()}, column)
+    opened = opened if roles is None else with_ranks(opened, by, roles)
+    types = common_types_of_runs({n: frame.collect_schema() for n, frame in opened.items()}, model)
     columns = [pl.col(name).cast(dtype) for name, dtype in types.items()]
     # text in parts, which name the type, and in pandas, which would lose the order of categories
     is_polars = isinstance(runs[first], pl.DataFrame | pl.LazyFrame)
     names = pl.Enum([*runs]) if whole and is_polars else pl.String()
     frames = [
-        frame.with_columns(pl.lit(name, names).alias(column)).select(column, *columns)
+        frame.with_columns(pl.lit(name, names).alias(model)).select(model, *columns)
         for name, frame in opened.items()
     ]
     stacked = pl.concat([frame.lazy() for frame in frames])
@@ -109,7 +105,7 @@ def _stacked(
         stacked = guards.guarded(stacked, flags, partial(_raise_if_empty, opened))
     table = adapters.to_caller_type(stacked, like=runs[first])
     if whole:
-        adapters.note_order(table, column, [*runs])
+        adapters.note_order(table, model, [*runs])
     return table
 
 
@@ -151,31 +147,84 @@ def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
 
 def as_frame(
     frame: FrameT | Mapping[str, FrameT],
-    by: ByT,
-    columns: Mapping[str, object] | None = None,
+    by: str | Sequence[str],
+    columns: ColumnsT,
     *,
     roles: Mapping[str, object] | None = None,
     whole: bool = True,
-) -> tuple[FrameT, ByT]:
-    """Make one frame of a dict of runs, and let ``by`` name the column of its systems.
+    compares: str | None = None,
+    single_precision: bool = False,
+) -> tuple[FrameT, list[str], ColumnsT]:
+    """Make one frame of a dict of runs, and put the column of its systems first in ``by``.
 
-    That is the column model, also of a frame, unless it plays another role in ``columns``. A verb
-    that compares systems passes no ``columns``: its ``by`` says itself what they are; its ``roles``
-    tell how to rank runs. Of a part of the users, not the ``whole``, a run may be empty.
+    ``columns`` are returned with that column, or None, as their model. A verb that ``compares``
+    systems needs one. Of a part of the users, not the ``whole``, a run may be empty.
     """
-    if not isinstance(frame, Mapping):
-        is_frame = hasattr(frame, "collect_schema") or hasattr(frame, "columns")
-        if columns is not None and is_frame:  # what is no frame is refused later
-            names = adapters.column_names(frame, "run")
-            by = cast("ByT", with_model(by)) if has_model(names, columns) else by
-        return (_in_order(frame) if whole else frame), by
-    roles = (columns or {}) if roles is None else roles
-    return _stacked(frame, by=by, roles=roles, whole=whole), cast("ByT", with_model(by))
+    if isinstance(frame, Mapping):
+        roles = {"single_precision": single_precision, **columns}
+        groups = keywords.group_names(by)
+        frame = _stacked(frame, model_of_dict(columns), by=groups, roles=roles, whole=whole)
+    elif not (hasattr(frame, "collect_schema") or hasattr(frame, "columns")):
+        return frame, keywords.group_names(by), columns  # what is no frame is refused later
+    elif whole:
+        frame = _in_order(frame)
+    names = adapters.column_names(frame, "run")
+    groups, columns = with_model(names, by, columns)
+    if compares is not None:
+        check_model(compares, frame, by, columns)
+    return frame, groups, columns
 
 
-def has_model(names: Collection[str], columns: Mapping[str, object]) -> bool:
-    """Return whether a table names its systems: it has a column model, which plays no role."""
-    return MODEL in names and all(columns.get(role) != MODEL for role in keywords.ROLES)
+def model_of_dict(columns: Mapping[str, object]) -> str:
+    """Return the column that the names of a dict of runs make."""
+    model = columns.get("model", keywords.MODEL)
+    if model is None:
+        msg = "model=None, of a dict of runs, whose names are the models: leave it out"
+        raise ValueError(msg)
+    keywords.check_columns({"model": model})
+    return cast("str", model)
+
+
+def with_model(
+    names: Collection[str], by: str | Sequence[str], columns: ColumnsT
+) -> tuple[list[str], ColumnsT]:
+    """Put the column of the systems, if a table has one, first in ``by`` and among ``columns``.
+
+    It is the column model, unless the caller names another, or gives that another role.
+    """
+    groups, model = keywords.group_names(by), columns.get("model", keywords.MODEL)
+    keywords.check_columns({"model": model})
+    if "model" not in columns and model in map(columns.get, keywords.ROLES):
+        model = None
+    if isinstance(model, str) and model not in names:
+        if "model" in columns:
+            has = ", ".join(map(repr, names))
+            msg = f"run: no column {model!r} for model; it has {has}"
+            raise RankingDataError(msg)
+        model = None
+    if isinstance(model, str):
+        groups = [model, *(name for name in groups if name != model)]
+    return groups, cast("ColumnsT", {**columns, "model": model})
+
+
+def check_model(
+    verb: str, frame: Frame, by: str | Sequence[str], columns: Mapping[str, object]
+) -> None:
+    """Check that the frame of a verb that compares systems names them."""
+    if columns.get("model") is not None:
+        return
+    schema = adapters.to_polars(frame, "run").collect_schema()
+    taken = {*column_roles.SEARCHED, *keywords.ROLES, *map(str, columns.values())}
+    taken -= {keywords.MODEL}
+    text = pl.String | pl.Categorical | pl.Enum
+    choices = [name for name in keywords.group_names(by) if name in schema]
+    choices += [n for n, dtype in schema.items() if isinstance(dtype, text) and n not in taken]
+    named = f'model="{choices[0]}"' if choices else "model="
+    msg = (
+        f"{verb} needs the column that names the systems, and none is called {keywords.MODEL!r}: "
+        f"name it, {named}, or pass a dict of runs"
+    )
+    raise ValueError(msg)
 
 
 def _in_order(frame: FrameT) -> FrameT:
@@ -188,21 +237,15 @@ def _in_order(frame: FrameT) -> FrameT:
     return cast("FrameT", ordered)
 
 
-def with_model(by: str | Sequence[str] | None) -> list[str]:
-    """Add the column of the systems to ``by``."""
-    groups = [] if by is None else keywords.group_names(by)
-    return groups if MODEL in groups else [MODEL, *groups]
-
-
 def _is_column(value: object) -> bool:
     """Whether a value of a dict is a list or an array of one dimension, and no frame."""
     return isinstance(value, list | tuple) or len(getattr(value, "shape", ())) == 1
 
 
-def check_runs(runs: object, by: object = MODEL) -> None:
+def check_runs(runs: object, model: object = keywords.MODEL) -> None:
     """Check that runs are a dict that names one or more."""
-    if not isinstance(by, str):
-        msg = f"by must be the name of a column, not {by!r}"
+    if not isinstance(model, str):
+        msg = f"model must be the name of a column, not {model!r}"
         raise TypeError(msg)
     if not isinstance(runs, Mapping):
         msg = f"from_runs takes a dict of runs, {{name: run}}, not {adapters.kind(runs)}"
@@ -223,17 +266,15 @@ def check_runs(runs: object, by: object = MODEL) -> None:
             raise TypeError(msg)
 
 
-def common_types_of_runs(
-    schemas: Mapping[str, pl.Schema], by: str = MODEL
-) -> dict[str, pl.DataType]:
+def common_types_of_runs(schemas: Mapping[str, pl.Schema], model: str) -> dict[str, pl.DataType]:
     """Return the common type of each column, in the order of the first run, or raise."""
     first, *rest = schemas
     types = dict(schemas[first])
     for run, schema in schemas.items():
-        if by in schema:
+        if model in schema:
             msg = (
-                f"run {run!r}, column {by!r}: the names of the runs make a column of this name: "
-                "drop or rename it, or name theirs with from_runs(runs, by=…)"
+                f"run {run!r}, column {model!r}: the names of the runs make a column of this name: "
+                "drop or rename it, or name theirs with model="
             )
             raise RankingDataError(msg)
     for run in rest:

@@ -44,9 +44,8 @@ def lists(
     k: int = 10,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object = None,
-    system: object = None,
     items: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -65,19 +64,14 @@ def lists(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"`` where there is one; further
-        columns, such as fold or day, are groups with lists of their own. Without a system there is
-        one list.
+        Columns of segments, such as fold or day, with lists of their own.
     baseline
-        The system of the first list. Of two systems, those that are not named are taken in the
-        order of their names; of three or more, both must be named.
-    system
-        The system of the second list.
+        The system of the first list, by default the first one; the other is the second list.
     items
         The catalogue, whose columns of text, such as a title, are added.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -99,8 +93,7 @@ def lists(
         If the rows of the user break a rule (see ``check``), or a system has the name of a column
         of the result.
     ValueError
-        If neither system has a list of the user, or there are more than two systems and not both
-        are named.
+        If neither system has a list of the user, or there are more than two systems.
 
     Notes
     -----
@@ -125,8 +118,7 @@ def lists(
     └──────┴─────┴───────────┴─────┴───────┴───────┘
     """
     k = keywords.whole_number("k", k)
-    frame, grouping = run_dicts.as_frame(frame, by, roles=columns)
-    groups = keywords.systems_groups(grouping, adapters.column_names(frame, "run"))
+    frame, groups, columns = run_dicts.as_frame(frame, by, columns)
     settings = Settings(items=items, columns=columns)
     both = readers.read_run_and_truth(
         frame, truth, groups, columns, reads=(), run_alone=True, any_name=True
@@ -136,9 +128,9 @@ def lists(
     if run.item == readers.ROW_NUMBER:
         raise readers.without_items(what="lists")
     rules.raise_if_tied(run)
-    sides = _sides(run, baseline, system)
+    sides = _sides(run, baseline)
     texts = _texts(tables)
-    outer_groups = run.by[1:]
+    outer_groups = run.segments
     _check_names(run, sides, texts)
     parts = [_of_user(table, user) for table in both]
     whole = _with_texts(_graded(parts), tables, texts)
@@ -156,44 +148,33 @@ def lists(
     )
 
 
-def _sides(run: Table, baseline: object, system: object) -> list[_Side]:
+def _sides(run: Table, baseline: object) -> list[_Side]:
     """Choose the systems that are shown, the baseline first."""
-    names = {"baseline": baseline, "system": system}
-    choices = {role: name for role, name in names.items() if name is not None}
-    if not run.by:
-        for role, name in choices.items():
-            msg = f"{role}={name!r}: the run has no systems; name their column in by="
+    model = run.model
+    if model is None:
+        if baseline is not None:
+            msg = f"baseline={baseline!r}: the run has no systems; name their column with model="
             raise ValueError(msg)
         return [_Side(None, run.item, "grade")]
-    column = run.frame.select(pl.col(run.by[0]).drop_nulls().unique()).collect().to_series()
+    column = run.frame.select(pl.col(model).drop_nulls().unique()).collect().to_series()
     systems = column.sort().to_list()
-    _check_choices(systems, choices)
-    if len(systems) == 1:
-        return [_Side(systems[0], str(systems[0]), "grade")]
-    rest = [name for name in systems if name not in choices.values()]
-    first, second = (choices[role] if role in choices else rest.pop(0) for role in names)
-    return [_Side(first, str(first), f"{first}_grade"), _Side(second, str(second), "grade")]
-
-
-def _check_choices(systems: Sequence[object], choices: Mapping[str, object]) -> None:
-    """Check that the caller's choices leave exactly two systems, or one if there is only one."""
     if not systems:
         msg = "run: it is empty"
         raise RankingDataError(msg)
-    of_run = ", ".join(map(repr, systems))
-    for role, name in choices.items():
-        if name not in systems:
-            msg = f"{role} must be one of {of_run}, not {name!r}"
-            raise ValueError(msg)
-    if len(choices) == 2 and choices["baseline"] == choices["system"]:
-        msg = f"baseline and system are both {choices['system']!r}: name two systems"
+    if baseline is not None and baseline not in systems:
+        msg = f"baseline must be one of {', '.join(map(repr, systems))}, not {baseline!r}"
         raise ValueError(msg)
-    if len(systems) > 2 and len(choices) < 2:
+    if len(systems) > 2:
         msg = (
-            f"lists shows two of the {len(systems)} systems {of_run}: "
-            "name them with baseline= and system="
+            f"lists shows two systems, and there are {len(systems)}, "
+            f"{', '.join(map(repr, systems))}: keep two of them, such as "
+            f"run.filter(pl.col({model!r}).is_in({systems[:2]!r}))"
         )
         raise ValueError(msg)
+    if len(systems) == 1:
+        return [_Side(systems[0], str(systems[0]), "grade")]
+    first, second = reversed(systems) if baseline == systems[1] else systems
+    return [_Side(first, str(first), f"{first}_grade"), _Side(second, str(second), "grade")]
 
 
 def _texts(tables: Tables) -> list[str]:
@@ -207,13 +188,13 @@ def _texts(tables: Tables) -> list[str]:
 
 def _check_names(run: Table, sides: Sequence[_Side], texts: Sequence[str]) -> None:
     """Check that no two columns of the result have one name."""
-    own = [*run.by[1:], "rank", "grade", *(["moved"] if len(sides) > 1 else [])]
+    own = [*run.segments, "rank", "grade", *(["moved"] if len(sides) > 1 else [])]
     for side in sides:
         names = [side.items, *(f"{side.items}_{name}" for name in texts)]
         names += [side.grade] if side.grade != "grade" else []
         for name in names:
             if name in own:
-                what = f"system {side.system!r}" if run.by else f"column {side.items!r}"
+                what = f"system {side.system!r}" if run.model else f"column {side.items!r}"
                 msg = f"run, {what}: lists makes two columns {name!r} of it: rename it"
                 raise RankingDataError(msg)
         own += names
@@ -269,9 +250,9 @@ def _ridden(name: str) -> str:
 
 
 def _of_system(rows: pl.LazyFrame, run: Table, side: _Side) -> pl.LazyFrame:
-    if not run.by:
+    if run.model is None:
         return rows
-    return rows.filter(_is(run.by[0], run.schema[run.by[0]], side.system))
+    return rows.filter(_is(run.model, run.schema[run.model], side.system))
 
 
 def _shown(
@@ -279,7 +260,7 @@ def _shown(
 ) -> pl.LazyFrame:
     """Put the lists side by side, rank by rank."""
     run = tables.run
-    on = [*run.by[1:], "rank"]
+    on = [*run.segments, "rank"]
     item = pl.col(run.item)
     of_sides: list[pl.LazyFrame] = []
     for side in sides:
@@ -288,7 +269,7 @@ def _shown(
         columns += [pl.col("relevance").alias(side.grade)] if tables.has_truth else []
         listed = _of_system(rows, run, side).filter(pl.col("rank") <= k)
         if side is not sides[0]:
-            pairs = [*run.by[1:], run.item]
+            pairs = [*run.segments, run.item]
             before = _of_system(rows, run, sides[0])
             before = before.select(*pairs, pl.col("rank").alias(_BEFORE))
             listed = listed.join(before, on=pairs, how="left")
@@ -310,7 +291,7 @@ def _raise_broken(
     run = tables.run
     if chosen.head(1).collect().is_empty():
         names = " or ".join(repr(side.system) for side in sides)
-        of = f" of {names}" if run.by else ""
+        of = f" of {names}" if run.model else ""
         example = run.frame.select(pl.col(run.user).min()).collect().item()
         msg = f"user {user!r} has no list{of}; the run has users like {example!r}"
         raise ValueError(msg)

@@ -30,6 +30,12 @@ class Table(NamedTuple):
     totals: Totals | None = None  # set for a part, which may break rules on whole tables
     # of a truth without a relevance: the columns that may be grades under another name
     ungraded: pl.LazyFrame | None = None
+    model: str | None = None  # the column of ``by`` that names the systems
+
+    @property
+    def segments(self) -> list[str]:
+        """The columns of ``by`` beside that of the systems."""
+        return [name for name in self.by if name != self.model]
 
     @property
     def keys(self) -> list[str]:

@@ -55,15 +55,15 @@ def judge(
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss.
     by
-        Columns that split the run into separate lists, such as model, fold or day. A truth that has
-        the column is joined on it too. A truth that lacks it judges every group, so a user whom a
-        model misses counts as a miss of that model; for folds (a column ``fold`` or ``split``) this
-        would be wrong and raises an error. A column that only the truth has, such as the user's
-        country, puts each list into the groups that the truth has for its user; lists of users who
-        are not in the truth are left out.
+        Columns of segments, such as country, fold or day. A truth that has the column is joined on
+        it too. A truth that lacks it judges every group, so a user whom a model misses counts as a
+        miss of that model; for folds (a column ``fold`` or ``split``) this would be wrong and
+        raises an error. A column that only the truth has, such as the user's country, puts each
+        list into the groups that the truth has for its user; lists of users who are not in the
+        truth are left out.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def judge(
     │ 1    ┆ 9    ┆ null ┆ 1         │
     └──────┴──────┴──────┴───────────┘
     """
-    run, by = run_dicts.as_frame(run, by, columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns)
     settings = Settings(exclude=exclude, columns=columns)
     tables = readers.read_all(run, truth, by, settings)
     subtopic = ["subtopic"] if tables.has_subtopics else []
@@ -122,7 +122,7 @@ def with_rank(
         One row per item of each list: user, item, score. A null or NaN score means that the
         item was not retrieved. Or a dict of runs by name, as ``from_runs`` takes it.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     descending
         True if the highest score is the best; False for distances.
     ties
@@ -139,8 +139,8 @@ def with_rank(
         Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
         ties stay blocks.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def with_rank(
     │ 1    ┆ c    ┆ 0.5   ┆ 2    │
     └──────┴──────┴───────┴──────┘
     """
-    run, by = run_dicts.as_frame(run, by, columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns)
     ranked = plan_ranks(
         run, by, columns, descending=descending, ties=ties, exclude=exclude, close_gaps=close_gaps
     )
@@ -188,7 +188,7 @@ def from_lists(
     /,
     *,
     truth: str | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -206,8 +206,7 @@ def from_lists(
         The column of the relevant items: a list of ids, or of structs of an id and a grade. Then
         the items may be structs of an id and a score, too, in the order of the list.
     by
-        Columns that, with the user, tell lists apart, such as model or day; by default ``"model"``
-        if there is one.
+        Columns of segments that, with the user and the model, tell lists apart, such as day.
     **columns
         ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
         names.
@@ -246,14 +245,17 @@ def from_lists(
     >>> rf.from_lists(answers, user="question", item="found", truth="expected").rows()
     [('q', 'a', 1, None), ('q', 'b', 2, 1), ('q', 'c', None, 1)]
     """
-    keywords.check_columns(columns, ("user", "item", "score"))
+    keywords.check_columns(columns, ("model", "user", "item", "score"))
     keywords.check_name("truth", truth)
     if isinstance(frame, Mapping):
-        frame = run_dicts.from_runs(frame)
-        by = run_dicts.with_model(by)
+        columns["model"] = model = run_dicts.model_of_dict(columns)
+        frame = run_dicts.from_runs(frame, model=model)
+    checks = truth is not None or "model" in columns or bool(by)
     columns = column_roles.with_ids(columns, (), {"frame of lists": frame})
     lazy = adapters.to_lazy(frame, "frame of lists")
     schema = lazy.collect_schema()
+    groups, columns = run_dicts.with_model(schema, by, columns)
+    columns.pop("model", None)
     user, item = columns.get("user", "user"), columns.get("item", "item")
     score = columns.get("score", "score")
     names = {"user": user, "item": item, **columns, **({} if truth is None else {"truth": truth})}
@@ -270,7 +272,6 @@ def from_lists(
     if truth is not None and "score" in columns:
         msg = "from_lists: the order of the list is its rank: leave out score= beside truth="
         raise ValueError(msg)
-    groups = keywords.systems_groups(by, schema.names())
     for name in groups:
         if name not in schema or name in names.values():
             why = "names a column that has another role" if name in schema else "names no column"
@@ -281,7 +282,7 @@ def from_lists(
     lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
     from rankframe._tables import two_lists
 
-    if truth is not None or by is not None:
+    if checks:
         keys = two_lists.rule_of_keys(groups, user)
         lazy = two_lists.checked(lazy, [keys], [*groups, user])
         if truth is not None:
@@ -352,7 +353,7 @@ def from_dict(
     >>> rf.from_dict({"q1": ["d2", "d1"]}).rows()
     [('q1', 'd2', 1), ('q1', 'd1', 2)]
     """
-    keywords.check_columns(columns, ("user", "item", "score"))
+    keywords.check_columns(columns, ("model", "user", "item", "score"))
     names = [str(columns.get(role, role)) for role in ("user", "item", "score")]
     if len(set(names)) < len(names):
         msg = f"from_dict: user, item and score need three different names, not {names}"

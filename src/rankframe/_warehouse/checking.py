@@ -43,7 +43,7 @@ def sql_check(
     truth
         The name of the truth, in the same forms.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     dialect
         The SQL of DuckDB, Spark and Databricks, Postgres, SQLite, BigQuery or Snowflake.
     schema
@@ -51,8 +51,8 @@ def sql_check(
         only the types count, a schema, or a dict of types. By default the run has its keys, item
         and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def sql_check(
     groups = keywords.group_names(by)
     paths = {"run": written.table(run), "truth": written.table(truth)}
     frames = tables.empty_frames(schema, [*paths], groups, columns, rank=pl.Float64())
-    groups = keywords.group_names(run_dicts.as_frame(frames["run"], groups, columns)[1])
+    _, groups, columns = run_dicts.as_frame(frames["run"], groups, columns)
     both = readers.read_run_and_truth(
         frames["run"], frames["truth"], groups, columns, run_alone=False
     )

@@ -59,7 +59,7 @@ def sql(
     truth
         The name of the truth, in the same forms.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     dialect
         The SQL of DuckDB, Spark and Databricks, Postgres, SQLite, BigQuery or Snowflake.
     per_user
@@ -72,12 +72,12 @@ def sql(
         only the types count, a schema, or a dict of types. By default the run has its keys, item
         and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
     users
-        Which users count: ``"truth"``, every user with a relevant item (a user missing from the
-        run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
-        run and one in the truth; ``"served"``, with a row in the truth and a list of every system
-        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is
-        judged. In a judged table of which no judged row lacks a rank, every user counts: one
-        without a relevant item has the worst value of each metric, and a warning says so.
+        Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
+        scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
+        one in the truth; ``"served"``, with a row in the truth and a list of every model;
+        ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
+        judged table of which no judged row lacks a rank, every user counts: one without a relevant
+        item has the worst value of each metric, and a warning says so.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
@@ -101,8 +101,8 @@ def sql(
     exclude
         The name of a table of rows to remove from the lists, one per user and item.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def sql(
     groups = keywords.group_names(by)
     written = dialects.dialect_named(dialect)
     frames = tables.empty_frames(schema, [*named], groups, columns)
-    groups = keywords.group_names(run_dicts.as_frame(frames["run"], groups, columns)[1])
+    _, groups, columns = run_dicts.as_frame(frames["run"], groups, columns)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -276,7 +276,7 @@ class _Query:
     def _served(self) -> str:
         """Keep users with a list in every system, within the groups of the other columns."""
         sources, keys = self.sources, self.sources.keys
-        system = keywords.system_of(keys[:-1])
+        system = self.judged.tables.run.model
         own = self.dialect.listed(name for name in keys if name != system)
         lists = f"(SELECT DISTINCT {self.keys} FROM {sources.cut}) AS lists_of_users"
         served = f"SELECT {own}, COUNT(*) AS num_lists FROM {lists} GROUP BY {own}"

@@ -64,6 +64,8 @@ def empty_frames(
         raise ValueError(msg)
     number = {role["score"]: pl.Float64()} if "score" in role else {role.get("rank", "rank"): rank}
     grade = {grade_name: pl.Float64()}
+    if role.get("model") is not None:
+        groups = {role["model"]: types.get(role["model"], pl.String())} | groups
     default = {"run": groups | ids | number, "truth": ids | grade, "exclude": ids}
     return {name: frames[name] if name in frames else _empty(default[name]) for name in named}
 

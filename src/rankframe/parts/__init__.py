@@ -61,7 +61,7 @@ def facts(
     truth
         The truth that judges the run: whole, or of the same part.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     **options
         The keywords of ``sums``, so that both take the same ones; only the columns that play the
         roles are read.
@@ -90,7 +90,7 @@ def facts(
     >>> rf.parts.facts(run, truth=truth, by="model")
     {'users': 3, 'top_grade': 2, 'by': {'model': 'String'}, 'groups': [['a'], ['b']]}
     """
-    frame, by = run_dicts.as_frame(frame, by, options, whole=False)
+    frame, by, options = run_dicts.as_frame(frame, by, options, whole=False)
     columns = keywords.read_options(options).columns
     tables = _partitions.tables_of(frame, truth, by, columns)
     lacking = _partitions.lacking_of(tables)
@@ -189,7 +189,7 @@ def sums(
     truth
         All rows of the same users of the truth.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     facts
         The facts of the whole tables. They may be left out where no metric reads the highest grade
         of the truth, and the truth has the columns ``by``.
@@ -236,7 +236,7 @@ def sums(
     >>> small.filter(pl.col("entry").is_in(["users", "count", "sum"])).rows()
     [('[]', 'users', '', 1.0), ('[]', 'count', 'rr', 1.0), ('[]', 'sum', 'rr', 0.5)]
     """
-    frame, by = run_dicts.as_frame(frame, by, options, whole=False)
+    frame, by, options = run_dicts.as_frame(frame, by, options, whole=False)
     settings = keywords.read_options(
         options, bounds=bounds, scenarios=scenarios, count_users=count_users
     )
@@ -360,7 +360,7 @@ def values(
     truth
         All rows of the same users of the truth.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     facts
         The facts of the whole tables. They may be left out where no metric reads the highest grade
         of the truth, and the truth has the columns ``by``.
@@ -409,7 +409,7 @@ def values(
     >>> rows.sort("user").equals(rf.per_user(run, "rr", truth=truth))
     True
     """
-    frame, by = run_dicts.as_frame(frame, by, options, whole=False)
+    frame, by, options = run_dicts.as_frame(frame, by, options, whole=False)
     settings = keywords.read_options(options, cluster=cluster, bounds=bounds, scenarios=scenarios)
     _check_part(part)
     own = _part(frame, truth, by, settings, facts)

@@ -69,7 +69,7 @@ class Meter(Generic[MeterFrameT]):
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
         can have if any items of the list that are unjudged (or have a negative grade) are judged,
@@ -137,6 +137,7 @@ class Meter(Generic[MeterFrameT]):
             if getattr(settings, name) is not None
         }
         self._settings = replace(settings, **tables)
+        self._columns = settings.columns  # as passed: each batch may have a column model, or not
         self._by = keywords.group_names(by)
         self._names = [metric.name for metric in _requested(metrics, settings)]
         late = [_reads_whole(metric, settings) for metric in metrics]
@@ -182,13 +183,17 @@ class Meter(Generic[MeterFrameT]):
             tables have. After any error the meter is as before.
         """
         frames = cast("Frame | Mapping[str, Frame]", frame)
-        table, groups = run_dicts.as_frame(frames, self._by, self._settings.columns, whole=False)
-        by = keywords.group_names(groups)
-        items = readers.with_items(table, truth, by, self._settings.columns)
+        table, by, columns = run_dicts.as_frame(frames, self._by, self._columns, whole=False)
+        items = readers.with_items(table, truth, by, columns)
         run = _eager(items, "run" if truth is not None else "judged table")
         judgments = None if truth is None else _eager(truth, "truth")
-        batch = self._batch(run, judgments, by)
-        state = batch if self._state is None else _merged(self._state, batch, by)
+        before, self._settings = self._settings, replace(self._settings, columns=columns)
+        try:
+            batch = self._batch(run, judgments, by)
+            state = batch if self._state is None else _merged(self._state, batch, by)
+        except BaseException:
+            self._settings = before
+            raise
         self._by, self._state, self._like = by, state, _without_rows(table)
         if isinstance(frame, Mapping):
             self._add_systems(cast("Mapping[str, object]", frame))
@@ -223,6 +228,8 @@ class Meter(Generic[MeterFrameT]):
         if other._state is None:
             return
         self._by, state = by, self._state
+        if state is None:
+            self._settings = replace(self._settings, columns=other._settings.columns)
         self._state = other._state if state is None else _merged(state, other._state, self._by)
         self._like = other._like if self._like is None else self._like
         self._add_systems(other._systems)
@@ -236,8 +243,10 @@ class Meter(Generic[MeterFrameT]):
             return self._by
         full = self if other._state is None else other
         empty = other if other._state is None else self
-        half_empty = full._state is not None and empty._state is None
-        return full._by if half_empty and run_dicts.with_model(empty._by) == full._by else None
+        if full._state is None or empty._state is not None:
+            return None
+        groups, _ = run_dicts.with_model(full._by, empty._by, full._settings.columns)
+        return full._by if groups == full._by else None
 
     def compute(self, *, total: bool = False) -> MeterFrameT:
         """
@@ -273,7 +282,7 @@ class Meter(Generic[MeterFrameT]):
             frames.append(_recipes.means_of(self._numbers_of_rows(state), total=total))
         means, like = self._in_call_order(frames), self._like
         if self._systems:
-            order = run_dicts.MODEL, pl.Enum(self._systems)
+            order = self._by[0], pl.Enum(self._systems)
             means = adapters.in_order(means, *order).sort(self._by, nulls_last=True)
             adapters.note_order(like, order[0], self._systems)
         return cast("MeterFrameT", adapters.to_caller_type(means.lazy(), like=like))
@@ -522,7 +531,7 @@ def _kept(plan: Values, settings: Settings, users: int) -> _Rows:
     source, needs = plan.source, _partitions.needs_of(plan, settings)
     run, *truths = source.tables.both
     placed = ["rank", *(["tied"] if source.tied else [])]
-    roles: Columns = {"user": run.user, "item": run.item, "rank": "rank"}
+    roles: Columns = {"model": run.model, "user": run.user, "item": run.item, "rank": "rank"}
     graded = ["relevance", *(["subtopic"] if source.has_subtopics else [])]
     if source.has_truth:
         roles["relevance"] = "relevance"

@@ -26,7 +26,7 @@ def at_k(
     *names: str,
     ks: Iterable[int] = range(1, 21),
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     interval: bool = True,
     confidence: float = 0.95,
     together: bool = False,
@@ -47,9 +47,7 @@ def at_k(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
-        if there is no such column; further columns are segments. Of several columns, the one called
-        ``model`` identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     interval
         Draw the interval of the mean (Student's) as a band.
     confidence
@@ -101,7 +99,7 @@ def precision_recall(
     *,
     ks: Iterable[int] = range(1, 21),
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     **options: Unpack[Options],
 ) -> alt.HConcatChart:
     """
@@ -117,8 +115,7 @@ def precision_recall(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        Columns that identify the systems: by default ``"model"``, or ``()``, a single system, if
-        there is no such column.
+        Columns of segments, such as country, fold or day.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 

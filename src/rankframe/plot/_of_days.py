@@ -33,7 +33,8 @@ def trend(
     /,
     *,
     time: str = "day",
-    by: str | Sequence[str] | None = None,
+    model: str | None = "model",
+    by: str | Sequence[str] = (),
     floor: float | None = None,
     confidence: float = 0.95,
 ) -> alt.LayerChart | alt.VConcatChart:
@@ -51,9 +52,10 @@ def trend(
     time
         The column of the time: dates, times, integers, or text, of which dates such as
         ``"2026-11-01"`` are read as dates and others are drawn in the order of their rows.
+    model
+        The column that names the systems.
     by
-        Columns that identify the systems: by default ``"model"``, or ``()``, a single system, if
-        there is no such column.
+        Columns of segments, such as country, fold or day.
     floor
         A value that the means should not cross, drawn as a line.
     confidence
@@ -94,7 +96,9 @@ def trend(
         msg = f"floor must be a finite number, not {floor!r}"
         raise ValueError(msg)
     rows = adapters.to_lazy(frame, _TABLE).collect()
-    groups = keywords.systems_groups(by, rows.columns)
+    groups = [name for name in keywords.group_names(by) if name != model]
+    if model is not None and (model in rows.columns or model != keywords.MODEL):
+        groups = [model, *groups]
     limits = labels.traits_of_name(metric)[1:]
     of_metric = _checked(rows, metric, time, groups)
     table = over_time(of_metric, time, groups, limits, confidence=confidence)

@@ -35,7 +35,7 @@ def shares(
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> alt.LayerChart | alt.FacetChart:
     """
@@ -74,12 +74,10 @@ def shares(
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss.
     by
-        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
-        if there is no such column; further columns are segments. Of several columns, the one called
-        ``model`` identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -126,7 +124,7 @@ def trade_off(
     y: Metric,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     confidence: float = 0.95,
     **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
@@ -148,9 +146,7 @@ def trade_off(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
-        if there is no such column; further columns are segments. Of several columns, the one called
-        ``model`` identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     confidence
         The probability that a single interval covers the true value.
     **options
@@ -200,7 +196,7 @@ def lorenz(
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> alt.LayerChart | alt.FacetChart:
     """
@@ -234,12 +230,10 @@ def lorenz(
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss.
     by
-        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
-        if there is no such column; further columns are segments. Of several columns, the one called
-        ``model`` identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -284,10 +278,11 @@ def lorenz(
 def _read_call(
     run: Frame | Mapping[str, Frame],
     truth: Frame | None,
-    by: str | Sequence[str] | None,
+    by: str | Sequence[str],
     columns: Columns,
 ) -> Call:
     """Read a call whose first frame is a run, with or without a truth."""
-    frame, by = run_dicts.as_frame(run, by, roles=columns)
     keywords.check_columns(columns)
-    return _tables.read_call(frame, frame, by, {})._replace(truth=truth, options=columns)
+    frame, by, columns = run_dicts.as_frame(run, by, columns)
+    call = _tables.read_call(frame, frame, by, {"model": columns.get("model")})
+    return call._replace(truth=truth, options=columns)

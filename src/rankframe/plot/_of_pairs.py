@@ -24,7 +24,7 @@ def compare(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object = None,
     test: Test = "t",
     correction: Correction | None = "holm",
@@ -53,10 +53,7 @@ def compare(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
+        Columns of segments, such as country, fold or day.
     baseline
         The system that the others are compared with; by default every pair is compared.
     test
@@ -84,7 +81,7 @@ def compare(
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
     paired
-        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
@@ -116,7 +113,7 @@ def compare(
         paired=paired,
     )
     _refuse_compared(frame)
-    call = _tables.read_call(frame, truth, by, options, baseline)
+    call = _tables.read_call(frame, truth, by, options, "compare")
     values = call.values(metrics, cluster=cluster)
     compared = comparison.comparison_of(values, trial).collect()
     from rankframe.plot import _pair_pictures
@@ -141,7 +138,7 @@ def critical_difference(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     confidence: float = 0.95,
     **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
@@ -161,9 +158,7 @@ def critical_difference(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     confidence
         Systems are separated if their mean ranks differ by more than the critical difference at
         this confidence, for all pairs of a metric.
@@ -205,7 +200,7 @@ def critical_difference(
     [('system', 'new', 1.167, 1.167), ('system', 'old', 1.833, 1.833),
      ('group', 'new, old', 1.167, 1.833), ('scale', None, 1.0, 1.924)]
     """
-    call = _tables.read_call(frame, truth, by, options)
+    call = _tables.read_call(frame, truth, by, options, "critical_difference")
     ranks = call.compute(many_systems.mean_ranks, *metrics, confidence=confidence)
     from rankframe.plot import _pair_pictures
 
@@ -218,7 +213,8 @@ def agreement(
     /,
     *metrics: str,
     other: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    model: str = "model",
+    by: str | Sequence[str] = (),
     coefficient: Literal["kendall_tau", "tau_ap"] = "kendall_tau",
 ) -> alt.LayerChart | alt.FacetChart:
     """
@@ -234,10 +230,10 @@ def agreement(
         A second frame of ``evaluate``, with the same systems on other users or judgments; each
         metric of ``means`` is compared with each metric of ``other``. By default the metrics of
         ``means`` are compared with each other.
+    model
+        The column that names the systems.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     coefficient
         ``"kendall_tau"``, or ``"tau_ap"``, for which the column of the matrix is the truth.
 
@@ -266,8 +262,10 @@ def agreement(
     _tables.check_call({})
     keywords.check_choice("coefficient", coefficient, ["kendall_tau", "tau_ap"])
     lazy = adapters.to_lazy(means, "means")
-    groups = keywords.systems_groups(by, lazy.collect_schema().names())
-    agreements = system_agreement.agreement(lazy, *metrics, other=other, by=by).collect()
+    groups = [model, *(name for name in keywords.group_names(by) if name != model)]
+    agreements = system_agreement.agreement(
+        lazy, *metrics, other=other, model=model, by=by
+    ).collect()
     averaged = _tables.averaged(lazy)
     from rankframe.plot import _pair_pictures
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import adapters
 from rankframe.plot import _tables
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def heatmap(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:
     """
@@ -41,10 +40,9 @@ def heatmap(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The columns of the segments, by default ``model``. With several columns and several metrics,
-        the last column defines the rows and the others the panels: ``by=["model", "country"]`` has
-        one panel per model and one row per country. With one metric, it is one grid: models by
-        countries, the more numerous ones in rows.
+        Columns of segments. The last column, or the model, defines the rows, and the others the
+        panels: ``by="country"`` has one panel per model and one row per country. With one metric,
+        it is one grid: models by countries, the more numerous ones in rows.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -73,10 +71,7 @@ def heatmap(
     >>> chart.data.select("segment", "metric", "mean").rows()
     [('DE', 'rr', 0.5), ('FR', 'rr', 1.0)]
     """
-    frame, by = run_dicts.as_frame(frame, by, roles=options)
     call = _tables.read_call(frame, truth, by, options)
-    if by is not None:  # the last column is that of the rows, also if it is called model
-        call = call._replace(groups=keywords.group_names(by))
     if not call.groups:
         msg = "by= is empty, but a heatmap needs segments: name their columns in by="
         raise ValueError(msg)

@@ -25,7 +25,7 @@ def users(
     metric: Metric,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     bins: int = 20,
     **options: Unpack[StatisticsOptions],
 ) -> alt.FacetChart:
@@ -44,9 +44,7 @@ def users(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
-        if there is no such column; further columns are segments. Of several columns, the one called
-        ``model`` identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     bins
         Roughly the number of bins; their width is 1, 2 or 5 times a power of ten.
     **options
@@ -99,7 +97,7 @@ def change(
     k: int,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     baseline: object,
     bins: int = 8,
     **options: Unpack[Options],
@@ -117,10 +115,7 @@ def change(
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
-        else the first one.
+        Columns of segments, such as country, fold or day.
     baseline
         The system that the others are compared with.
     bins
@@ -162,7 +157,7 @@ def change(
     [('precision@10', '20', 0.1, 1), ('precision@10', '100', -0.2, 1),
      ('recall@10', '20', 0.05, 1), ('recall@10', '100', -0.02, 1)]
     """
-    call = _tables.read_call(frame, truth, by, options, baseline)
+    call = _tables.read_call(frame, truth, by, options, "change")
     k = keywords.whole_number("k", k)
     means = call.compute(diagnosis.diagnose, k, baseline=baseline, bins=bins)
     metrics = [trec.num_relevant().alias("relevant"), core.precision_at(k).alias("precision")]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from rankframe._comparison import comparison, sentences, summaries
+from rankframe._comparison import sentences, summaries
 from rankframe._comparison.trials import Bound
 from rankframe._evaluation import evaluation, ready_values, row_verbs
 from rankframe._evaluation.values import Values
@@ -89,13 +89,12 @@ class Call(NamedTuple):
 def read_call(
     frame: Frame | Mapping[str, Frame],
     truth: Frame | None,
-    by: str | Sequence[str] | None,
+    by: str | Sequence[str],
     options: Options,
-    baseline: object = None,
+    compares: str | None = None,
 ) -> Call:
-    table, by = run_dicts.as_frame(frame, by, roles=options)
     check_call(options)
-    groups = comparison.groups_by_systems(table, truth, by, baseline)
+    table, groups, options = run_dicts.as_frame(frame, by, options, compares=compares)
     kind = "judged table" if truth is None else "run"
     table = readers.with_items(table, truth, groups, options)
     return Call(adapters.to_lazy(table, kind), truth, groups, options)

@@ -50,7 +50,7 @@ from rankframe._tables import (
     verbs,
 )
 from rankframe._tables.rank_order import Ties
-from rankframe._tables.run_dicts import ByT
+from rankframe._tables.run_dicts import ColumnsT
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _numbers, _partitions, _recipes
@@ -92,12 +92,12 @@ def judge(
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss. They may be of Spark, Polars or pandas, and go to every worker.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def judge(
     |   1|   9|NULL|        1|
     +----+----+----+---------+
     """
-    run, by = _as_frame(run, by, columns)
+    run, by, columns = _as_frame(run, by, columns)
     settings = _read_options(_with_exclude(columns, exclude))
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
@@ -158,7 +158,7 @@ def with_rank(
         One row per item of each list: user, item, score. A null or NaN score means that the item
         was not retrieved. Or a dict of runs by name, as ``from_runs`` takes it.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     descending
         True if the highest score is the best; False for distances.
     ties
@@ -176,8 +176,8 @@ def with_rank(
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
+        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
+        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -201,7 +201,7 @@ def with_rank(
     |   1|   8|  0.9|   1|
     +----+----+-----+----+
     """
-    run, by = _as_frame(run, by, columns)
+    run, by, columns = _as_frame(run, by, columns)
     if ties == "order":
         msg = "ties='order' reads the order of the rows, which Spark does not keep: take 'item'"
         raise ValueError(msg)
@@ -312,7 +312,7 @@ def per_user(
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
         may be of Spark, Polars or pandas.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
         can have if any items of the list that are unjudged (or have a negative grade) are judged,
@@ -358,7 +358,7 @@ def per_user(
     if options.get("weights") is not None:
         msg = "weights= are of means, and per_user gives one value per user: use evaluate"
         raise TypeError(msg)
-    frame, by = _as_frame(frame, by, options)
+    frame, by, options = _as_frame(frame, by, options)
     settings = _read_options(options, bounds=bounds, scenarios=scenarios)
     question = ask(_NO_TABLE, metrics, None, by, settings, per_user=True)
     sides, plan = _planned(frame, truth, question, evaluation.plan_values)
@@ -401,7 +401,7 @@ def evaluate(
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
         may be of Spark, Polars or pandas.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     total
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
@@ -446,7 +446,7 @@ def evaluate(
     |    2|0.25|     0.5|
     +-----+----+--------+
     """
-    frame, by = _as_frame(frame, by, options)
+    frame, by, options = _as_frame(frame, by, options)
     settings = _read_options(options, bounds=bounds, scenarios=scenarios, count_users=count_users)
     plans = functools.partial(evaluation.plan_means, total=total)
     question = ask(_NO_TABLE, metrics, None, by, settings)
@@ -496,7 +496,7 @@ def summarize(
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
         may be of Spark, Polars or pandas.
     by
-        Columns that split the run into separate lists, such as model, fold or day.
+        Columns of segments, such as country, fold or day.
     total
         Add a row over all groups, whose ``by`` columns are null, as in ``evaluate``, and the
         columns ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the
@@ -539,7 +539,7 @@ def summarize(
     |    rr|    2|0.75|0.5|  0.75|1.0|
     +------+-----+----+---+------+---+
     """
-    frame, by = _as_frame(frame, by, options)
+    frame, by, options = _as_frame(frame, by, options)
     describe = functools.partial(
         summaries.summary_of,
         total=total,
@@ -558,7 +558,7 @@ def compare(
     /,
     *metrics: Metric,
     truth: Truth | None = None,
-    by: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
     total: bool = False,
     baseline: object = None,
     test: Test = "t",
@@ -587,9 +587,7 @@ def compare(
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
         may be of Spark, Polars or pandas.
     by
-        The column that identifies the systems, by default ``"model"``; further columns are
-        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
-        identifies the systems, else the first one.
+        Columns of segments, such as country, fold or day.
     total
         Add the comparison over all segments, such as folds, with null in the segment columns: one
         test of the differences within segments.
@@ -617,7 +615,7 @@ def compare(
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     paired
-        False: compare groups of different users, such as weeks or cohorts in the column of ``by``,
+        False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
@@ -652,34 +650,33 @@ def compare(
         total=total,
         paired=paired,
     )
-    frame, by = _as_frame(frame, by)
-    groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
-    _check_lists(frame, truth, groups, options)
-    question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
+    frame, by, options = _as_frame(frame, by, options)
+    _check_lists(frame, truth, by, options)
+    run_dicts.check_model("compare", _empty(frame), by, options)
+    question = ask(_NO_TABLE, metrics, None, by, _read_options(options, count_missed=True))
     describe = functools.partial(comparison.comparison_of, trial=trial)
     return _described(frame, truth, question, partitions, describe=describe)
 
 
 def _as_frame(
-    frame: DataFrame | Mapping[str, DataFrame], by: ByT, columns: Mapping[str, object] | None = None
-) -> tuple[DataFrame, ByT]:
-    """Make one frame of a dict of runs, and let ``by`` name the column of its systems."""
-    if not isinstance(frame, Mapping):
-        named = columns is not None and run_dicts.has_model(getattr(frame, "columns", ()), columns)
-        return frame, cast("ByT", run_dicts.with_model(by)) if named else by
-    run_dicts.check_runs(frame)
-    runs = {name: _frames(run, None)[0] for name, run in frame.items()}
-    schemas = {name: _empty(run).collect_schema() for name, run in runs.items()}
-    names = list(run_dicts.common_types_of_runs(schemas))
-    parts = [
-        _shuffle.numbered(run).select(
-            F.lit(name).alias(run_dicts.MODEL),
-            *(f"`{run.columns.index(column)}`" for column in names),
-        )
-        for name, run in runs.items()
-    ]
-    stacked = functools.reduce(lambda stack, part: stack.union(part), parts)
-    return stacked.toDF(run_dicts.MODEL, *names), cast("ByT", run_dicts.with_model(by))
+    frame: DataFrame | Mapping[str, DataFrame], by: str | Sequence[str], columns: ColumnsT
+) -> tuple[DataFrame, list[str], ColumnsT]:
+    """Make one frame of a dict of runs, and put the column of its systems first in ``by``."""
+    if isinstance(frame, Mapping):
+        model = run_dicts.model_of_dict(columns)
+        run_dicts.check_runs(frame)
+        runs = {name: _frames(run, None)[0] for name, run in frame.items()}
+        schemas = {name: _empty(run).collect_schema() for name, run in runs.items()}
+        names = list(run_dicts.common_types_of_runs(schemas, model))
+        parts = [
+            _shuffle.numbered(run).select(
+                F.lit(name).alias(model), *(f"`{run.columns.index(column)}`" for column in names)
+            )
+            for name, run in runs.items()
+        ]
+        stacked = functools.reduce(lambda stack, part: stack.union(part), parts)
+        frame = stacked.toDF(model, *names)
+    return frame, *run_dicts.with_model(getattr(frame, "columns", ()), by, columns)
 
 
 def _check_lists(
