@@ -97,7 +97,7 @@ def unpaired(
             ("w2", np.r_[:shared, users : users + number - shared], second),
         )
     ]
-    options = {"by": ["week", "run"], "baseline": "w1", "paired": False}
+    options = {"model": "week", "by": "run", "baseline": "w1", "paired": False}
     if margin is None:
         found = rf.compare(pl.concat(rows), "value", correction=None, **options)
         return simulation.least(found, "p_value", runs) <= LEVEL

@@ -235,7 +235,7 @@ def test_bad_frames_say_what_is_wrong():
     ):
         rf.agreement(means, other=means.with_columns(pl.col("model").cast(pl.Categorical)))
     with pytest.raises(error, match="column 'note': agreement makes a column of this name: rename"):
-        rf.agreement(means.rename({"model": "note"}), by="note")
+        rf.agreement(means.rename({"model": "note"}), model="note")
     with pytest.raises(TypeError, match="the means must be a polars DataFrame or LazyFrame"):
         rf.agreement([1])
 

@@ -432,6 +432,6 @@ def test_two_groups_of_one_value_each_have_no_test_and_no_effect_size():
     )
     ids = pl.DataFrame({"week": ["w1"] * 100 + ["w2"] * 110, "user": range(210), "item": 7})
     judged = ids.with_columns(rank=pl.when(week="w1").then(2).otherwise(1), relevance=1)
-    box = rf.report(judged, by="week", baseline="w1", paired=False, primary="mrr").html()
+    box = rf.report(judged, model="week", baseline="w1", paired=False, primary="mrr").html()
     assert "There is too little spread to tell" in box
     assert "no test: all 110 users of" in box
