@@ -1,6 +1,7 @@
 """The exception class, the class of warnings, and how to warn."""
 
 import inspect
+import re
 import sys
 import threading
 import warnings
@@ -8,9 +9,25 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
+_QUOTED = re.compile(r"""(?<!\w)(b?(['"]))((?:\\.|(?!\2).)*)\2""", re.DOTALL)
+_MOST_SHOWN = 200  # characters of a text in quotes
+
+
+def shortened(message: str) -> str:
+    """Cut each text in quotes, since an id or a label may have any length."""
+    return _QUOTED.sub(_cut, message) if len(message) > _MOST_SHOWN else message
+
+
+def _cut(quoted: re.Match[str]) -> str:
+    before, quote, text = quoted.groups()
+    return quoted[0] if len(text) <= _MOST_SHOWN else f"{before}{text[:_MOST_SHOWN]}…{quote}"
+
 
 class RankingDataError(ValueError):
     """A table breaks a rule: the message names the table, the column, the rule and a row."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message))
 
 
 class RankingWarning(UserWarning):
@@ -40,6 +57,7 @@ def one_call() -> Generator[None]:
 
 def warn(message: str) -> None:
     """Warn at the line of the caller, outside of this library and of polars."""
+    message = shortened(message)
     if len(_calls) == 1:  # of several at once, polars does not tell which one it answers
         if message in _calls[0]:
             return

@@ -240,6 +240,7 @@ def test_a_mismatch_of_long_enums_is_one_line(folder, capsys):
     [
         ("evalute", "; the nearest is 'evaluate' ("),
         ("helth", "; the nearest is 'health' ("),
+        ("per_user", "; the nearest is 'evaluate --per-user' ("),
         ("zz", "report, run ("),
     ],
 )
@@ -247,3 +248,23 @@ def test_a_misspelled_command_has_a_nearest_one(capsys, typed, said):
     text = said_by(capsys, [typed, "run.csv"])
     assert text.startswith(f"unknown command {typed!r}; the commands are demo, metrics, evaluate,")
     assert said in text
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("report run.csv truth.csv -o x.html --segments c", "; the nearest of report is --segment"),
+        ("health run.csv --k 3", "; the nearest of health is -k"),
+        (
+            "evaluate run.csv truth.csv -m rr seedd1.csv",
+            "seedd1.csv: no such file, and no metric",
+        ),
+        ("evaluate run.csv truth.csv -m rr seed1.parq", "; the nearest is seed1.parquet"),
+        ("evaluate run.csv truth.csv -m rr none.csv", "none.csv: no such file, and no metric ("),
+    ],
+)
+def test_what_is_nearest_is_named(tmp_path, monkeypatch, capsys, command, said):
+    monkeypatch.chdir(tmp_path)
+    for name in ("run.csv", "truth.csv", "seed1.parquet"):
+        (tmp_path / name).touch()
+    assert said in said_by(capsys, command.split())

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe._command import inputs
 from rankframe._command.main import main
 from rankframe._tables import judgment_files
 
@@ -141,6 +142,15 @@ def test_names_that_are_refused(folder, capsys, command, said):
     for name in "ab":
         write(RUNS[1], f"{name}.csv")
     assert said_by(capsys, f"evaluate {command} truth.parquet -m map") == said
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [("old/*.parquet", "old"), ("old/", "old"), ("x/run.parquet", "run"), ("*.parquet", "b")],
+)
+def test_a_pattern_at_an_address_is_no_name(address, name):
+    runs = [inputs.Input(f"s3://b/{address}"), inputs.Input("new.csv")]
+    assert inputs.names_of(runs, [None, None]) == [name, "new"]
 
 
 def test_the_truth_has_no_name(folder, capsys):

@@ -551,6 +551,7 @@ def collected(made):
     return made.collect() if isinstance(made, pl.LazyFrame) else made
 
 
+@pytest.mark.filterwarnings("ignore:.*are floats")  # of ids with NaN; errors are the subject
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
 def test_a_broken_rule_has_the_same_error_everywhere(case, kind):
@@ -1275,3 +1276,27 @@ def test_all_parts_together_know_the_grades():
         for run, judged in days_in_parts(PLAIN_RUN, flat)
     ]
     assert rf.parts.combine(both)["ap"].item() == 1.0
+
+
+ONE = pl.DataFrame({"user": ["u"], "item": ["i"]})
+LONG = "n" * 5_000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rf.check(pl.concat([ONE, ONE]).with_columns(item=pl.lit(LONG), rank=1), truth=ONE),
+        lambda: rf.check(ONE.with_columns(user=pl.lit(LONG), rank=1), truth=ONE),
+        lambda: rf.evaluate(ONE.with_columns(rank=1), "rr", truth=ONE, user=LONG),
+        lambda: rf.evaluate(ONE.with_columns(rank=1), "rr", truth=ONE, users=LONG),
+        lambda: rf.metric(LONG),
+        lambda: rf.metric(LONG[:999]),
+        lambda: rf.metric(f"ndcg({','.join(['gain=2'] * 5_000)})"),
+    ],
+)
+def test_a_long_text_is_shown_in_part(call):
+    with pytest.raises(ValueError, match="n{100}|gain=2,") as error:
+        call()
+    shown = re.findall(r"['\"]([^'\"]*)…['\"]", f"{error.value}")
+    assert {len(text) for text in shown} == {200}
+    assert len(f"{error.value}") < 1_000

@@ -143,15 +143,17 @@ def _plain_name(run: Input) -> str:
     if run.is_stdin or not parts:
         return run.text
     last = parts[-1]
-    is_file = not run.is_table or (not run.path.is_dir() and run.text.endswith(last))
+    is_one = not (run.is_table or run.is_remote)
+    is_file = is_one or (not run.path.is_dir() and run.text.endswith(last))
     return Path(last).stem if is_file else last
 
 
 def _parts(run: Input) -> list[str]:
     """Return the parts of a path, as the caller writes it, that are names and no patterns."""
     parts = run.text.split("/") if run.is_remote else list(run.path.parts)
-    named = [part for part in parts if part not in ("..", run.path.anchor)]
-    return [part for part in named if not (run.is_table and PATTERN.search(part))]
+    named = [part for part in parts if part not in ("", "..", run.path.anchor)]
+    may_have_patterns = run.is_table or run.is_remote
+    return [part for part in named if not (may_have_patterns and PATTERN.search(part))]
 
 
 def _check_exists(source: Input) -> None:

@@ -120,10 +120,21 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**options)
         self._negative_number_matcher = re.compile(r"-\.?\d")  # -1% is a value, too
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore
+        """Keep the words, which tell an error the command."""
+        self._words: Sequence[str] = args or ()
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
-        """Print the message in one line; name the command that is nearest to a misspelled one."""
+        """Print the message in one line; name what is nearest to a misspelled command or option."""
+        if match := re.match(r"unrecognized arguments: (--[\w-]+)", message):
+            name = next(word for word in self._words if word in _COMMANDS)
+            taken = parser_of_command(name)._option_string_actions  # pyright: ignore
+            near = get_close_matches(match[1], taken, n=1)
+            message += f"; the nearest of {name} is {near[0]}" if near else ""
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose", message):
             near = get_close_matches(match[1], _COMMANDS, n=1)
+            near = [_VERBS[verb]] if (verb := match[1].replace("_", "-")) in _VERBS else near
             commands = ", ".join(_COMMANDS)
             message = f"unknown command {match[1]!r}; the commands are {commands}"
             message += f"; the nearest is {near[0]!r}" if near else ""
@@ -434,6 +445,28 @@ _COMMANDS: dict[str, tuple[str, _AddOptions, str | None, str | None]] = {
 }
 
 
+#: Verbs of Python that are options here.
+_VERBS = {
+    "per-user": "evaluate --per-user",
+    "summarize": "compare",
+    "gate": "compare --fail-unless-not-worse",
+    "provenance": "evaluate --provenance",
+}
+
+
+def _label(text: str) -> str:
+    """Read a label; among labels, a misspelled file is told from them by its suffix."""
+    path = Path(text)
+    there = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = get_close_matches(path.name, there, n=1, cutoff=0.8)
+    suffixes = {end for of_one in files.FORMATS.values() for end in of_one}
+    if path.suffix.lower() in suffixes or (near and re.fullmatch(r"\.[A-Za-z]+", path.suffix)):
+        hint = f"; the nearest is {path.parent / near[0]}" if near else ""
+        msg = f"{text}: no such file, and no metric{hint}"
+        raise argparse.ArgumentTypeError(msg)
+    return text
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
@@ -483,6 +516,7 @@ _TYPES: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(("X", "G"), _finite),
     "M": _size,
     **dict.fromkeys(("N", "K"), int),
+    "LABEL": _label,
     "NAME,...": _names,
     "FILE": Input,
     "LABEL[:MARGIN]": _gate,

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, cast, get_args
 
+from rankframe import errors
 from rankframe._request.types import Frame
 
 #: The tables besides run and truth: the catalogue, past interactions, another run, and the rows to
@@ -303,7 +304,7 @@ def check_choice(name: str, value: object, choices: Sequence[ChoiceT], also: str
     check_dropped(name, value)
     if not isinstance(value, str | None) or value not in choices:
         msg = f"{name} must be one of {', '.join(map(repr, choices))}{also}, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(errors.shortened(msg))
     return choices[choices.index(value)]
 
 

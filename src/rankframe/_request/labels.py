@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast
 
 import polars as pl
 
+from rankframe import errors
 from rankframe._request import keywords, parameters, registry
 from rankframe._request.keywords import Defaults
 
@@ -490,6 +491,7 @@ def function_of(label: str) -> Callable[..., Any]:
 
 # ------------------------------------------------------------------ reading labels
 
+_LONGEST = 1_000
 #: The text in parentheses; it may hold the label of another metric with its own parentheses.
 _INSIDE = r"\((?P<options>(?:[^()]|\([^()]*\))*)\)"
 _LABEL = re.compile(rf"(?P<name>[^@()]+?)\s*(?:{_INSIDE})?\s*(?:@\s*(?P<k>.+))?")
@@ -527,9 +529,14 @@ def _at_each_cut(label: str) -> Sequence[str]:
 
 def _parsed(label: str) -> ParsedLabel:
     """Take a label apart, or raise an error that names the nearest ones."""
+    if len(label) > _LONGEST:
+        msg = (
+            f"metric {label!r}: a label of {len(label):,} characters: at most {_LONGEST:,} are read"
+        )
+        raise ValueError(errors.shortened(msg))
     parsed = look_up(label)
     if parsed is None:
-        raise ValueError(_unknown(label))
+        raise ValueError(errors.shortened(_unknown(label)))
     return parsed
 
 
