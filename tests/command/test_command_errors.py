@@ -253,7 +253,10 @@ def test_a_misspelled_command_has_a_nearest_one(capsys, typed, said):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("report run.csv truth.csv -o x.html --segments c", "; the nearest of report is --segment"),
+        (
+            "report run.csv truth.csv -o x.html --baselines c",
+            "; the nearest of report is --baseline",
+        ),
         ("health run.csv --k 3", "; the nearest of health is -k"),
         (
             "evaluate run.csv truth.csv -m rr seedd1.csv",

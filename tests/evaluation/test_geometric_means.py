@@ -74,7 +74,7 @@ def test_the_article_ends_in_a_test():
         close(base * (math.exp(low) - 1)),
         close(base * (math.exp(high) - 1)),
     )
-    assert got["p_value"] == close(stats.ttest_1samp(logs, 0).pvalue)
+    assert (got["p_value"], "exact test: only 1 user differs" in got["note"]) == (1.0, True)
     assert got["p_value"] == pytest.approx(0.343, abs=5e-4)  # as the audit found by hand
     assert got["note"] == (
         f"ratio {ratio:.3g}, 95% interval {math.exp(low):.3g} to {math.exp(high):.3g}"

@@ -64,6 +64,7 @@ def test_rows_are_the_items_of_any_frame(kind):
         assert rf.compare(frame, "ndcg@5", **rf.XGBOOST)["difference"].to_list() == [0.0]
 
 
+@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
 def test_equal_scores_keep_the_order_of_rows():
     rows = pl.DataFrame({"qid": 1, "label": [0, 1, 0, 1], "score": [0.5, 0.5, 0.9, 0.5]})
     assert rows.rank.evaluate("rr", "ndcg@2").row(0)[1] == 1 / 3

@@ -75,7 +75,8 @@ def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) ->
         verb = "differs" if differ == 1 else "differ"
         few = f"only {differ} {pair.unit[:-1] if differ == 1 else pair.unit} {verb}"
         merged = len(pair.sample.values) < len(pair.difference)
-        if merged or pair.sample.weights is not None:
+        weights = pair.sample.weights
+        if merged or (weights is not None and weights.min() < weights.max()):
             what = "of clusters" if merged else "with weights"
             return f"no exact test {what}, though {few}"
         outcome.p[place] = statistics.exact_p(pair.sample.values)
