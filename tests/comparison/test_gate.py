@@ -1153,3 +1153,13 @@ def test_run_asks_check_first(folder, capsys):
     (folder / "day.toml").write_text(text)
     assert main(["run", "day.toml"]) == 2
     assert APART in capsys.readouterr().err
+
+
+def test_systems_that_no_column_names_have_a_cure_that_works():
+    arms = pl.DataFrame({"arm": ["a", "b"], "user": 1, "item": "x", "rank": 1})
+    truth = pl.DataFrame({"user": [1], "item": ["x"]})
+    asked = {"truth": truth, "at_least": 0.5, "systems": ["a", "b", "c"]}
+    with pytest.raises(ValueError, match=r"^systems= without .*: name it with model=, or pass a "):
+        rf.gate(arms.filter(arm="a"), "rr", **asked)
+    decided = rf.gate(arms, "rr", model="arm", **asked)
+    assert dict(decided.select("arm", "passed").rows()) == {"a": True, "b": True, "c": False}

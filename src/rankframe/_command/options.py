@@ -130,7 +130,7 @@ class _Parser(argparse.ArgumentParser):
         if match := re.match(r"unrecognized arguments: (--[\w-]+)", message):
             name = next(word for word in self._words if word in _COMMANDS)
             taken = parser_of_command(name)._option_string_actions  # pyright: ignore
-            near = get_close_matches(match[1], taken, n=1)
+            near = get_close_matches(match[1], taken, n=1, cutoff=0.75)
             message += f"; the nearest of {name} is {near[0]}" if near else ""
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose", message):
             near = get_close_matches(match[1], _COMMANDS, n=1)
@@ -455,7 +455,7 @@ _VERBS = {
 
 
 def _label(text: str) -> str:
-    """Read a label; among labels, a misspelled file is told from them by its suffix."""
+    """Read a label; a text with the suffix of a file is a misspelled file."""
     path = Path(text)
     there = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     near = get_close_matches(path.name, there, n=1, cutoff=0.8)

@@ -133,12 +133,12 @@ def compare(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
-        as in ``by``), ``baseline``, ``difference``, ``users`` (for whom both values are defined;
-        the other columns describe these users), ``num_left_out`` (users with a value in only one of
-        the two groups: they are not in the other, or the metric is null for them; and users for
-        whom no system has a value, such as those without an item at ``rel=``), ``num_missed``
-        and ``baseline_num_missed`` (how many of ``users`` have no list of the system, and of the
+        One row per segment, metric and pair: segments…, ``metric``, the system (in the column of
+        the model), ``baseline``, ``difference``, ``users`` (for whom both values are defined; the
+        other columns describe these users), ``num_left_out`` (users with a value in only one of the
+        two groups: they are not in the other, or the metric is null for them; and users for whom no
+        system has a value, such as those without an item at ``rel=``), ``num_missed`` and
+        ``baseline_num_missed`` (how many of ``users`` have no list of the system, and of the
         baseline), ``mean``, ``baseline_mean``, ``relative`` (difference / baseline_mean, 0.02 for
         +2%) with its interval ``relative_low`` to ``relative_high``, ``p_value``, ``effect_size``
         (Cohen's d of paired data: mean / standard deviation of the differences), ``wins``,
@@ -227,9 +227,10 @@ def compare(
     ``"bootstrap"`` takes the t statistic of shifted resamples; its interval contains the
     differences that it does not reject, so it excludes 0 where ``p_value`` < 1 − ``confidence``.
     ``"mcnemar"`` is McNemar's exact test, for values that are all 0 or 1, such as hits.
-    ``"sequential"`` is for experiments that are inspected every day while users arrive: its
-    p-value and interval are valid at every look. Tests
-    of all systems at once take the users shared by all: ``"max_t"`` flips the signs of all
+    ``"sequential"`` is for experiments that are inspected every day while users arrive: its p-value
+    and interval are valid at every look.
+
+    Tests of all systems at once take the users shared by all: ``"max_t"`` flips the signs of all
     differences of a user together; ``"tukey"`` finds honest significant differences, and ``note``
     reports if the largest variance of a pair is over twice the mean one, which it takes for equal;
     ``"friedman"`` is Friedman's test, reported in ``note``, with Nemenyi's comparison. With

@@ -157,10 +157,11 @@ def gate(
     all decisions of the call, and compared with (1 − confidence)/2. Without a margin it is that of
     ``compare``, exact where fewer than 20 users differ; with one, the largest of this, of t and of
     Hall's transformed t. So an interval beyond the margin may be undecided, and ``why`` has the
-    p-value. All systems as good
-    as the baseline, in all segments and metrics, pass with probability 0.975 or more (confidence
-    0.95, Holm). The intervals of ``"max_t"``, which cover all differences at once, decide without a
-    p-value. A system is only known not to be worse with ``undecided="fail"``.
+    p-value.
+
+    All systems as good as the baseline, in all segments and metrics, pass with probability 0.975 or
+    more (confidence 0.95, Holm). The intervals of ``"max_t"``, which cover all differences at once,
+    decide without a p-value. A system is only known not to be worse with ``undecided="fail"``.
 
     By default, every row must pass, so no correction is needed: if a system is worse by the
     margin or more in any row, that row passes with a probability of (1 − confidence)/2 or less;
@@ -486,7 +487,7 @@ def _with_presence(
     if presence.systems is None:
         return table
     if not by:
-        msg = "systems= without a column of systems: name it in by=, or pass a dict of runs"
+        msg = "systems= without a column of systems: name it with model=, or pass a dict of runs"
         raise ValueError(msg)
     came = lists[by[0]]
     if isinstance(came.dtype, pl.Enum):

@@ -78,10 +78,10 @@ def guarded_row(
     own = [pl.col(name).alias(f"{labels.INNER}{name}") for name in ("suspect", "surplus", "doubt")]
 
     def verdict(both: pl.DataFrame) -> pl.DataFrame:
-        *_, suspect, surplus, doubt, suspects, sum_of_surplus, doubts = both.row(0)
+        *_, suspect, surplus, doubt, suspects, sum_of_surplus, suspected = both.row(0)
         if suspect or suspects or surplus + sum_of_surplus != 0:
             raise_violation()
-        elif doubt or doubts:
+        elif doubt or suspected:
             raise_global()
         return both[:, : len(schema)]
 
@@ -249,17 +249,17 @@ def any_doubt(tables: Sequence[Table], users: Users = "truth") -> pl.Expr:
         return pl.lit(value=False)
     run, truth = tables[0], tables[-1]
     hit = pl.col(HIT)
-    doubts = [~hit.any()]
+    reasons = [~hit.any()]
     if run.model is not None:
         system = pl.col(run.model)
-        doubts.append(system.filter(hit).n_unique() < system.n_unique())
+        reasons.append(system.filter(hit).n_unique() < system.n_unique())
     if len(tables) < 2:
-        return pl.any_horizontal(doubts)
+        return pl.any_horizontal(reasons)
     for name in run.by:
         if name not in truth.by:
             ids, pairs = pl.col(run.user), pl.struct(run.user, name)
             alone = ids.filter(hit).n_unique() == pairs.filter(hit).n_unique()
             doubt = pl.lit(value=True) if rules.is_fold(name) else alone
             if rules.is_fold(name) or rules.counts_misses(users):
-                doubts.append((pl.col(name).n_unique() > 1) & doubt)
-    return pl.any_horizontal(doubts)
+                reasons.append((pl.col(name).n_unique() > 1) & doubt)
+    return pl.any_horizontal(reasons)
