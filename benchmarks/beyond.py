@@ -29,13 +29,12 @@ LABELS = {
     "replay": [
         "novelty(normalize=true, divide_by=k)@10",
         "unseen@10",
-        "unexpectedness@10",
         "coverage@10",
         "categories(of=main)@10",
     ],
     "recommenders": ["coverage@10", "entropy@10", VECTORS],
 }
-ALL = "all five"
+ALL = "all"
 COLUMNS = ["data", "metrics", "against", "seconds", "rankframe_seconds", "goal", "ratio", "verdict"]
 MEMORY = ["peak_mb", "rankframe_peak_mb", "memory_goal_mb", "memory_verdict"]
 

@@ -284,7 +284,7 @@ def oracle(world, label, k):
     if name == "categories":
         number = k if options.get("divide_by") != "values" else 4
         return per_user(lambda u, some: len(exposure(world, [u], "genre", "none", k)) / number)
-    if name == "calibration":
+    if name == "miscalibration":
         weight, kind = options.get("weight", "none"), options.get("distance", "kl")
         return per_user(
             lambda u, some: apart(
@@ -400,8 +400,8 @@ OF_USERS = [
     *("ild(of=genre)", "ild(of=genre,distance=hamming)", "ild(of=vector)"),
     *("ild(of=vector,distance=euclidean2)", "categories(of=genre)"),
     "categories(of=genre,divide_by=values)",
-    *(f"calibration(of=genre,distance={d})" for d in ("kl", "hellinger", "js", "tv")),
-    *("calibration(of=genre,weight=log)", "awrf(of=genre)", "awrf(of=genre,target=uniform)"),
+    *(f"miscalibration(of=genre,distance={d})" for d in ("kl", "hellinger", "js", "tv")),
+    *("miscalibration(of=genre,weight=log)", "awrf(of=genre)", "awrf(of=genre,target=uniform)"),
     *("awrf(of=genre,target=history)", "awrf(of=genre,target=truth,weight=0.8)"),
     *(f"disparity(of=genre,over=user,target=candidates,distance={d})" for d in ("tv", "cv")),
     *("disparity(of=item,over=user)", "awrf(of=item)", "awrf(of=item,target=history)"),

@@ -48,7 +48,6 @@ def compute(tables: Tables, metrics: dict[str, str]) -> dict[str, float]:
         return _swapped(tables, int(labels[0].partition("@")[2]))
     read = {"items", "history"}
     read |= {"truth"} if any(label.startswith("serendipity") for label in labels) else set()
-    read |= {"other"} if any(label.startswith("unexpectedness") for label in labels) else set()
     row = rf.evaluate(tables["run"], *labels, **{name: tables[name] for name in read})
     return row.drop("users").row(0, named=True)
 

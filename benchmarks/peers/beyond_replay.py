@@ -14,14 +14,12 @@ from replay.metrics import (
     Novelty,
     OfflineMetrics,
     Surprisal,
-    Unexpectedness,
 )
 
 DIFFERS: dict[str, str] = {}
 METRICS = {
     "novelty(normalize=true, divide_by=k)": Surprisal,
     "unseen": Novelty,
-    "unexpectedness": Unexpectedness,
     "coverage": Coverage,
     "categories(of=main)": CategoricalDiversity,
 }
@@ -34,13 +32,12 @@ COLUMNS = {
 Metrics = dict[str, tuple[str, int]]
 
 
-def read(run: Path, other: Path, truth: Path, history: Path, items: Path) -> list[pl.DataFrame]:
+def read(run: Path, _: Path, truth: Path, history: Path, items: Path) -> list[pl.DataFrame]:
     """Read polars frames; the rows of the run have the category of their items."""
     columns = ["user", "item", "score"]
     categories = pl.read_parquet(items, columns=["item", "main"])
     listed = pl.read_parquet(run, columns=columns).join(categories, on="item")
-    others = pl.read_parquet(other, columns=columns)
-    return [listed, pl.read_parquet(truth), pl.read_parquet(history), others]
+    return [listed, pl.read_parquet(truth), pl.read_parquet(history)]
 
 
 def metric(measure: str, k: int | None) -> tuple[str, int] | None:
@@ -55,13 +52,12 @@ def convert(tables: list[pl.DataFrame]) -> list[pl.DataFrame]:
 
 def compute(tables: list[pl.DataFrame], metrics: Metrics) -> dict[str, float]:
     """Compute all in one call."""
-    run, truth, history, other = tables
+    run, truth, history = tables
     asked = {label: METRICS[name] for label, (name, _) in metrics.items()}
     objects = [asked[label](topk=k) for label, (_, k) in metrics.items()]
     # what is not asked for is not passed: it would be checked
     train = history if {*asked.values()} & {Surprisal, Novelty, Coverage} else None
-    base = other if Unexpectedness in asked.values() else None
-    means = OfflineMetrics(objects, **COLUMNS)(run, truth, train, base)
+    means = OfflineMetrics(objects, **COLUMNS)(run, truth, train)
     return {
         label: next(
             float(mean)

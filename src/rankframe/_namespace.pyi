@@ -44,7 +44,6 @@ class PerUser(Columns, total=False):
     single_precision: bool
     items: Frame | None
     history: Frame | None
-    other: Frame | None
     exclude: Frame | None
 
 class RankPlot:
@@ -100,7 +99,6 @@ class RankFrame(Generic[FrameT]):
         truth: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        other: Frame | None = ...,
         exclude: Frame | None = ...,
         by: str | Sequence[str] = ...,
         **columns: Unpack[Columns],
@@ -147,7 +145,6 @@ class RankFrame(Generic[FrameT]):
         single_precision: bool = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        other: Frame | None = ...,
         exclude: Frame | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
@@ -172,7 +169,6 @@ class RankFrame(Generic[FrameT]):
         single_precision: bool = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        other: Frame | None = ...,
         exclude: Frame | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
@@ -296,7 +292,6 @@ class RankFrame(Generic[FrameT]):
         truth: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        other: Frame | None = ...,
         exclude: Frame | None = ...,
         by: str | Sequence[str] = ...,
         **columns: Unpack[Columns],
@@ -573,7 +568,7 @@ class RankFrame(Generic[FrameT]):
         alpha: float = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
-    def calibration_at(
+    def miscalibration_at(
         self,
         k: int | None = ...,
         *,
@@ -675,7 +670,6 @@ class RankFrame(Generic[FrameT]):
         divide_by: rankframe.metrics.lists.DivideBy = ...,
         **options: Unpack[PerUser],
     ) -> FrameT: ...
-    def unexpectedness_at(self, k: int, **options: Unpack[PerUser]) -> FrameT: ...
     def ild_at(
         self,
         k: int | None = ...,

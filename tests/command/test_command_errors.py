@@ -147,7 +147,6 @@ def folder(tmp_path, monkeypatch):
         "evaluate run truth -m map --rank place",
         "evaluate run truth -m map --relevance gain",
         "check run truth --items items",
-        "check run truth --other blocks",
         "check run truth --by day",
         "check run plain --relevance gain",
         "check folds truth",

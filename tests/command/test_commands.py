@@ -864,20 +864,6 @@ def test_what_is_not_a_number_is_named(tmp_path, capsys, monkeypatch, run, truth
         assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize("column", ["rank", "score"])
-def test_numbers_of_the_other_run_are_read_like_those_of_the_run(tmp_path, capsys, column):
-    files = {"run": "user,item,rank\n1,a,1\n", "other": f"user,item,{column}\n1,a,late\n"}
-    for name, text in files.items():
-        (tmp_path / f"{name}.csv").write_text(text)
-    run, other = (str(tmp_path / f"{name}.csv") for name in files)
-    assert main(["evaluate", run, "-m", "unexpectedness@1", "--other", other]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("rankframe: error: ")
-    assert "other.csv, line 2, column" in message
-    (tmp_path / "other.csv").write_text(f"user,item,{column}\n1,b, 1\n")
-    assert main(["evaluate", run, "-m", "unexpectedness@1", "--other", other]) == 0
-
-
 def test_standard_input_is_named_in_errors(files, monkeypatch, capsys):
     fed(monkeypatch, b"uid,sku,score\n1,7,0.5\n1,8,high\n")
     given = ["evaluate", "-", str(files / "truth.csv"), "-m", "rr", *ROLES, "--format", "csv"]

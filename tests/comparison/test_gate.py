@@ -895,7 +895,6 @@ def test_floors_of_the_command(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ("--test randomized_tukey", "--test randomized_tukey was dropped: take 'max_t', which"),
         ("--margin -1%", "margin of 'rr' must be a finite number > 0, or a share of the baseline"),
         ("--fail-if-worse rr:-1%", "argument --fail-if-worse: 'rr:-1%': the margin must be ≥ 0"),
     ],

@@ -418,8 +418,6 @@ def test_one_number_of_all_lists():
 def test_the_methods_have_names():
     with pytest.raises(ValueError, match="'bootstrap', 'studentized', 'wilson', 'auto'"):
         summary([0.1, 0.2], "student")
-    with pytest.raises(ValueError, match="'percentile' was dropped: take 'bootstrap', or 'stude"):
-        summary([0.1, 0.2], "percentile")
 
 
 @pytest.mark.parametrize(

@@ -260,11 +260,6 @@ def test_too_little_for_an_interval_is_reported():
         assert row["p_adjusted"] is not None
 
 
-def test_the_name_that_is_gone_says_what_to_take():
-    with pytest.raises(ValueError, match="'randomized_tukey' was dropped: take 'max_t'"):
-        compared([1.0, 2.0], [2.0, 1.0], test="randomized_tukey")
-
-
 @pytest.mark.parametrize("test", ["max_t", "tukey", "friedman"])
 @pytest.mark.parametrize("correction", [None, "bonferroni", "bh"])
 def test_tests_of_all_systems_have_a_correction_of_their_own(test, correction):

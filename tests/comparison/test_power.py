@@ -262,10 +262,6 @@ def test_a_share_of_nothing_and_a_difference_too_small():
         ({"difference": "one%"}, "such as '1%', not 'one%'"),
         ({"difference": "0.01"}, "such as '1%', not '0.01'"),
         ({"difference": {"rr": 0.1}}, "difference names 'rr'; the metrics are 'value'"),
-        (
-            {"design": "anova"},
-            "design='anova' was dropped: power is of paired tests: for all pairs",
-        ),
         ({"baseline": "m9"}, "baseline must be one of 'm0', 'm1', not 'm9'"),
         ({"model": None}, "power needs the column that names the systems, and none is called"),
     ],

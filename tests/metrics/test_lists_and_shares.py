@@ -124,9 +124,8 @@ def test_an_unranked_row_does_not_meet_the_catalogue():
 def test_ids_of_any_type_in_any_table(dtype, lazy):
     """The lists have ids below and above those of the other tables."""
     tables = WORLD.tables()
-    tables["other"] = tables["run"].filter(pl.col("item").is_in([*"bcd"]), pl.col("rank") != 3)
     tables["history"] = tables["history"].filter(pl.col("item").is_in([*"bcd"]))
-    labels = ["unseen@3", "unexpectedness@3", "novelty@3", "coverage@3", "categories(of=genre)@3"]
+    labels = ["unseen@3", "novelty@3", "coverage@3", "categories(of=genre)@3"]
     run = tables["run"]
     expected = evaluated(run, *labels, **{n: t for n, t in tables.items() if n != "run"})
     for of_run in (pl.Int16, pl.Int64, dtype):
@@ -183,7 +182,7 @@ def test_metrics_of_accuracy_stay_as_they_are():
     run, truth = tables.pop("run"), tables["truth"]
     labels = ["ndcg@3", "map", "judged@2", "num_hits"]
     plain = rf.per_user(run, *labels, truth=truth)
-    beside = rf.per_user(run, *labels, "novelty@3", "calibration(of=genre)@3", **tables)
+    beside = rf.per_user(run, *labels, "novelty@3", "miscalibration(of=genre)@3", **tables)
     assert_frame_equal(beside.select(plain.columns), plain)
 
 
@@ -223,7 +222,7 @@ _CUTS = itertools.cycle([1, 2, 3, 5])
 _MIXED = [f"{label.replace(',', ', ')}@{next(_CUTS)}" for label in (*OF_USERS, *OF_ALL)]
 _MORE = [
     *("entropy(of=shown)@3", "disparity(of=shown)@1", "disparity(of=shown, target=uniform)@3"),
-    *("categories(of=genre)@3", "categories(of=genre, divide_by=values)@1", "unexpectedness@2"),
+    *("categories(of=genre)@3", "categories(of=genre, divide_by=values)@1"),
     *("gini(of=shown, weight=hit)@1", "coverage(of=shown, count=true)@5", "awrf(of=shown)@2"),
     *("precision(divide_by=returned)@3", "disparity(of=item, over=user, target=truth)@2"),
 ]
@@ -240,7 +239,7 @@ def _grouped(names):
         tables |= {"run": rf.from_runs(runs), "by": "model"}
     grade = pl.col("item").replace_strict({"a": 2, "h": 3}, default=1)
     tables["truth"] = tables["truth"].with_columns(relevance=grade)
-    return {**tables, "other": tables["run"].filter(pl.col("rank") != 2)}
+    return tables
 
 
 @pytest.mark.sample(2)
@@ -426,10 +425,10 @@ def test_a_list_without_a_judged_item_is_an_empty_list():
 def test_who_has_no_profile_is_not_calibrated():
     tables = WORLD.tables()
     run = tables.pop("run")
-    got = rf.per_user(run, "calibration(of=genre)@3", "popularity_lift@3", **tables)
+    got = rf.per_user(run, "miscalibration(of=genre)@3", "popularity_lift@3", **tables)
     assert got.filter(user=3).row(0) == (3, None, None)
-    filled = rf.per_user(run, "calibration(of=genre)@3", undefined=1.0, **tables)
-    assert filled.filter(user=3)["calibration(of=genre)@3"].item() == 1.0
+    filled = rf.per_user(run, "miscalibration(of=genre)@3", undefined=1.0, **tables)
+    assert filled.filter(user=3)["miscalibration(of=genre)@3"].item() == 1.0
 
 
 def test_a_repeated_row_of_the_history_is_not_a_second_user():
@@ -511,10 +510,9 @@ CATALOGUE = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["y"], ["x"], ["z"
             "'novelty@2' reads '(popularity|history_users)': pass history=, the",
         ),
         ("ild@2", {}, "metric 'ild@2' reads '(pairs|distance)_above.*pass items=, the catalogue"),
-        ("unexpectedness@2", {}, "reads 'other_rank': pass other=, another run"),
         ("coverage@2", {}, "reads shares of item: pass items=.*or history=.*of=shown"),
         (
-            "calibration@2",
+            "miscalibration@2",
             {"items": CATALOGUE},
             "reads shares of a column of items=: pass history=",
         ),
@@ -616,7 +614,7 @@ def test_numbers_of_all_lists_are_nobodys():
     [
         lambda: rf.coverage_at(0),
         lambda: rf.tail_at(3, head=1.0),
-        lambda: rf.calibration_at(3, alpha=0),
+        lambda: rf.miscalibration_at(3, alpha=0),
         lambda: rf.gini_at(3, weight=1.5),
         lambda: rf.gini_at(3, of="a;b"),
         lambda: rf.ee_loss_at(p=1.0),
@@ -868,21 +866,6 @@ def test_other_columns_of_a_history_mean_nothing():
     assert_frame_equal(rf.per_user(RUN, *labels, history=history), expected)
 
 
-@pytest.mark.parametrize(
-    ("other", "message"),
-    [
-        (RUN.with_columns(tied=1), "other run, column 'tied': blocks of ties"),
-        (RUN.with_columns(rank=0), "other run, column 'rank': a rank that is not an integer ≥ 1"),
-        (RUN.with_columns(rank=1), "other run, column 'rank': two items of one user"),
-        (RUN.with_columns(item=pl.lit("a")), "other run, column 'item': duplicate"),
-        (RUN.with_columns(pl.col("user") + 10), "no user of the run is in other="),
-    ],
-)
-def test_another_run_keeps_the_rules_of_a_run(other, message):
-    with pytest.raises(rf.RankingDataError, match=message):
-        rf.evaluate(RUN, "unexpectedness@2", other=other)
-
-
 @pytest.mark.parametrize("chance", [0.0, -0.25, None, math.nan])
 def test_a_propensity_is_a_number_above_0(chance):
     truth = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "p": [chance, 0.5]})
@@ -917,7 +900,7 @@ def test_names_of_columns_beside_those_inside():
         run = RUN.rename({"user": name})
         history = HISTORY.rename({"user": name})
         labels = [
-            "calibration(of=genre)@2",
+            "miscalibration(of=genre)@2",
             "disparity(of=genre, target=candidates)@2",
             "coverage@2",
         ]
@@ -966,10 +949,6 @@ def test_check_reads_all_tables():
     with pytest.raises(rf.RankingDataError, match=message):
         rf.check(RUN, items=CATALOGUE.filter(pl.col("item") != "d"))
     assert rf.check(RUN, history=pl.concat([HISTORY, HISTORY])) is RUN  # a shop's repeats
-    with pytest.raises(
-        rf.RankingDataError, match="other run, column 'rank': two items of one user"
-    ):
-        rf.check(RUN, other=RUN.with_columns(rank=1))
 
 
 def test_comparing_metrics_of_all_lists_counts_lists_that_begin_below_k():

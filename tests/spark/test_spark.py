@@ -149,7 +149,15 @@ def test_tables_beside_run_and_truth(spark, rs, run, truth):
     items = pl.DataFrame({"item": shown, "genre": [[str(i % 3)] for i in range(len(shown))]})
     history = TRUTH.select("user", "item").unique().with_columns(pl.col("item").reverse())
     history = history.unique()
-    metrics = ["novelty@3", "unseen@3", "popularity_lift", "ild@3", "epc@3", "calibration", "map"]
+    metrics = [
+        "novelty@3",
+        "unseen@3",
+        "popularity_lift",
+        "ild@3",
+        "epc@3",
+        "miscalibration",
+        "map",
+    ]
     options = {"by": "model", "users": "all"}
     in_spark = {"items": items, "history": spark.createDataFrame(history.to_pandas())}
     local = {"items": items, "history": history}

@@ -87,7 +87,6 @@ def test_all_verbs_find_them():
         (lambda r, t, o: rf.overlap(r, o, k=1)),
         (lambda r, t, o: rf.fuse(r)),
         (lambda r, t, o: rf.check(r, truth=t)),
-        (lambda r, t, o: rf.evaluate(r, "unexpectedness@1", other=o)),
         (lambda r, t, o: rf.evaluate(rf.judge(r.lazy(), t), "ap").collect()),
         (lambda r, t, o: rf.evaluate(r, "unseen@1", history=o.select(o.columns[:2]).unique())),
         (lambda r, t, o: rf.compare({"a": o, "b": o}, "rr", truth=t)),

@@ -310,7 +310,7 @@ def test_subtopics_and_other_scopes_are_two_metrics():
 
 def test_every_column_says_its_scope():
     for name, column in COLUMNS.items():
-        given = {"items", "history", "other", "shares"}
+        given = {"items", "history", "shares"}
         reading = reading_of([name], inputs=given)
         scope = "relevant" if column.scope == "subtopic" else column.scope
         assert reading.scope == scope

@@ -84,9 +84,7 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         for truth in truths
     ]
     for name, path in beside.items():
-        file = _scan(path, _layout(name, arguments, columns))
-        numbers = _placing(file, arguments, columns) if name == "other" else []
-        files.append(_with_numbers(file, numbers, without=ids))
+        files.append(_with_numbers(_scan(path, _layout(name, arguments, columns)), [], without=ids))
     if getattr(arguments, "time", None) is not None:
         files = _with_times(files, arguments.time, without=ids)
     for name in ids:

@@ -138,11 +138,6 @@ class _Parser(argparse.ArgumentParser):
             commands = ", ".join(_COMMANDS)
             message = f"unknown command {match[1]!r}; the commands are {commands}"
             message += f"; the nearest is {near[0]!r}" if near else ""
-        if match := re.match(r"argument --(\S+): invalid choice: '(.*?)' \(choose", message):
-            try:
-                keywords.check_dropped(*match.groups())
-            except ValueError as error:
-                message = f"--{match[1]} {match[2]} {str(error).partition(' ')[2]}"
         self.exit(2, f"rankframe: error: {message} (see {self.prog} --help)\n")
 
 

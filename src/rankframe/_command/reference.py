@@ -33,7 +33,7 @@ that its function returns.
   its mean over [all orders of equal scores](conventions.md#equal-scores), or raises an error. Some
   options, such as weights of places, raise an error too.
 - *Reads* names columns of the [vocabulary](#vocabulary), and the tables
-  [beside the run](beyond_accuracy.md#tables-beside-the-run): `items=`, `history=` and `other=`.
+  [beside the run](beyond_accuracy.md#tables-beside-the-run): `items=` and `history=`.
 - Sources are in the [bibliography](bibliography.md).
 
 [All metrics](#all-metrics) · [Vocabulary](#vocabulary) · [Presets](#presets)

@@ -130,7 +130,6 @@ def power(
     └───────┴───────────┴────────────┴────────┴────────┘
     """
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="power")
-    keywords.check_dropped("design", options.get("design"))
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)

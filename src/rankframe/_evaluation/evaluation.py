@@ -50,7 +50,6 @@ def per_user(
     single_precision: bool = False,
     items: Frame | None = None,
     history: Frame | None = None,
-    other: Frame | None = None,
     exclude: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -112,8 +111,6 @@ def per_user(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    other
-        Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
@@ -178,7 +175,6 @@ def per_user(
         single_precision=single_precision,
         items=items,
         history=history,
-        other=other,
         exclude=exclude,
         columns=columns,
     )
@@ -208,7 +204,6 @@ def evaluate(
     single_precision: bool = False,
     items: Frame | None = None,
     history: Frame | None = None,
-    other: Frame | None = None,
     exclude: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -281,8 +276,6 @@ def evaluate(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    other
-        Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
@@ -365,7 +358,6 @@ def evaluate(
         single_precision=single_precision,
         items=items,
         history=history,
-        other=other,
         exclude=exclude,
         columns=columns,
     )

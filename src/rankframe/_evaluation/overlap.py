@@ -128,10 +128,6 @@ def overlap(
         ``jaccard@k`` = common / items of either (Float64 in [0, 1]). For a user missing from
         one run, both are 0.
 
-    Notes
-    -----
-    1 − ``overlap@k`` is the metric ``unexpectedness@k``, which leaves out users without a list.
-
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2]})

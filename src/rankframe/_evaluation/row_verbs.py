@@ -39,7 +39,6 @@ def listed(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    other: Frame | None = None,
     exclude: Frame | None = None,
     by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
@@ -65,8 +64,6 @@ def listed(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    other
-        Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
@@ -98,7 +95,7 @@ def listed(
     [('a', 2, True), ('b', 0, False)]
     """
     run, by, columns = run_dicts.as_frame(run, by, columns)
-    settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
+    settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     read = {"listed", "rank", *(name for metric in requested for name in metric.reads)}
     reading = registry.reading_of(read, inputs=settings.inputs)
@@ -114,7 +111,7 @@ def listed(
             raise RankingDataError(msg)
     prepared, table = judgment.judge(tables), tables.run
     checked = _guarded(scope_rows.rows_of_scope(prepared, reading), prepared)
-    beside = (truth, items, history, other, exclude)
+    beside = (truth, items, history, exclude)
     return adapters.to_caller_type(
         checked, like=run, beside=beside, sort=[*table.keys, "rank", table.item]
     )
@@ -250,7 +247,6 @@ def check(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    other: Frame | None = None,
     exclude: Frame | None = None,
     by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
@@ -273,8 +269,6 @@ def check(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    other
-        Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
@@ -328,7 +322,7 @@ rank: name a column of models in model=, of folds or days in by=; otherwise make
 ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
     """
     frame, by, columns = run_dicts.as_frame(frame, by, columns)
-    settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
+    settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
     alone = bool(settings.inputs) and truth is None
     both = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=alone)
     tables = readers.with_tables_beside(both, settings)

@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, cast,
 from rankframe import errors
 from rankframe._request.types import Frame
 
-#: The tables besides run and truth: the catalogue, past interactions, another run, and the rows to
+#: The tables besides run and truth: the catalogue, past interactions, and the rows to
 #: remove from the lists.
-InputName: TypeAlias = Literal["items", "history", "other", "exclude"]
+InputName: TypeAlias = Literal["items", "history", "exclude"]
 INPUTS: tuple[InputName, ...] = get_args(InputName)
 
 Users: TypeAlias = Literal["truth", "judged", "both", "served", "run", "all"]
@@ -101,8 +101,6 @@ class Options(Columns, total=False):
     """Past interactions, for popularity, novelty and profiles: user and item. A repeated row is one
     user: distinct users are counted.
     """
-    other: Frame | None
-    """Another run, for ``unexpectedness``."""
     exclude: Frame | None
     """Rows to remove from the lists, one per user and item, such as past interactions. A column of
     ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows that
@@ -151,7 +149,6 @@ class Settings:
     single_precision: bool = False
     items: Frame | None = None
     history: Frame | None = None
-    other: Frame | None = None
     exclude: Frame | None = None
     higher_is_better: Mapping[str, bool | None] | None = None
     limits: Mapping[str, tuple[float, float]] | None = None
@@ -283,25 +280,8 @@ def check_total(by: Sequence[str], *, total: bool) -> None:
         raise ValueError(msg)
 
 
-#: Choices that are gone, and what replaces them.
-_DROPPED = {
-    ("design", "anova"): "power is of paired tests: for all pairs, give their number as "
-    "comparisons=",
-    ("method", "percentile"): "take 'bootstrap', or 'studentized' for skewed values",
-    ("test", "randomized_tukey"): "take 'max_t', which lets the variances of pairs differ",
-}
-
-
-def check_dropped(name: str, value: object) -> None:
-    """Check that a choice is not one of a former version."""
-    if isinstance(value, str) and (name, value) in _DROPPED:
-        msg = f"{name}={value!r} was dropped: {_DROPPED[name, value]}"
-        raise ValueError(msg)
-
-
 def check_choice(name: str, value: object, choices: Sequence[ChoiceT], also: str = "") -> ChoiceT:
     """Return a value that is one of several; ``also`` names what else the option takes."""
-    check_dropped(name, value)
     if not isinstance(value, str | None) or value not in choices:
         msg = f"{name} must be one of {', '.join(map(repr, choices))}{also}, not {value!r}"
         raise ValueError(errors.shortened(msg))

@@ -242,7 +242,7 @@ def _check(table: Table, method: Method, scores: Sequence[str]) -> None:
         if not (dtype := table.schema[score]).is_numeric():
             msg = f"run, column {score!r}: {dtype} cannot be a score: cast it to numbers"
             raise RankingDataError(msg)
-    rules.raise_if_tied(table, purpose=" to fuse")
+    rules.raise_if_tied(table, " to fuse")
     rules.raise_if_taken("fuse", ("score", "rank"), (*table.by[1:], table.user, table.item))
 
 

@@ -270,7 +270,7 @@ def _input_rows(table: Table, types: Types) -> Table:
     """Return the rows that columns are derived from, with ids of common types."""
     frame = normalize_columns(table)
     if table.name != "items=":  # the caller's other columns would clash with derived ones
-        frame = frame.select(*table.ids, *(["rank"] if table.name == "other run" else []))
+        frame = frame.select(table.ids)
     frame = _with_types(frame, table, table.ids, types)
     if side_tables.is_long(table):
         long = side_tables.LONG

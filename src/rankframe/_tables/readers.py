@@ -118,13 +118,11 @@ def with_tables_beside(
 
 
 def read_tables_beside(run: Table, settings: Settings) -> dict[str, Table]:
-    """Read the tables of ``items=``, ``history=``, ``other=`` and ``exclude=``."""
+    """Read the tables of ``items=``, ``history=`` and ``exclude=``."""
     if settings.inputs and run.item == ROW_NUMBER:
         raise without_items(min(settings.inputs) + "=")
     return {
-        name: _read_other(frame, run, settings.columns)
-        if name == "other"
-        else _read_beside(name, frame, run, settings.columns)
+        name: _read_beside(name, frame, run, settings.columns)
         for name in keywords.INPUTS
         if (frame := getattr(settings, name)) is not None
     }
@@ -635,15 +633,6 @@ def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) ->
     return Table(
         f"{name}=", opened.lazy(), schema, groups, user, run.item, None, None, None, rows=rows
     )
-
-
-def _read_other(frame: Frame, run: Table, columns: Columns) -> Table:
-    opened = adapters.to_polars(frame, "other= run")
-    groups = [name for name in run.by if name in opened.collect_schema()]
-    ids: Columns = {"user": run.user, "item": run.item}
-    table = read_run(opened, groups, {**columns, **ids}, kind="other run")
-    rules.raise_if_tied(table, "other run")
-    return table
 
 
 # When a lazy ``judge`` result is evaluated, go back to its inputs: checking the joined table would

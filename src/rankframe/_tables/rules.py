@@ -273,11 +273,11 @@ def raise_if_any(rows: pl.DataFrame | pl.LazyFrame, table: str, column: str, tex
         raise broken_row(table, column, text, row)
 
 
-def raise_if_tied(table: Table, name: str = "run", purpose: str = "") -> None:
+def raise_if_tied(table: Table, purpose: str = "") -> None:
     """Raise if the lists have blocks of ties, where ranks are needed."""
     if table.tied:
         msg = (
-            f"{name}, column 'tied': blocks of ties, whose items have no single rank{purpose}: "
+            f"run, column 'tied': blocks of ties, whose items have no single rank{purpose}: "
             "call with_rank(ties='item')"
         )
         raise RankingDataError(msg)

@@ -1,4 +1,4 @@
-"""The rules of the tables besides run and truth: catalogue, history, another run, exclusions.
+"""The rules of the tables besides run and truth: catalogue, history, exclusions.
 
 Stage of the pipeline: no record comes out, as in ``rules`` and ``guards``. The columns that come
 from these tables are in :mod:`rankframe._vocabulary.list_columns`, the shares of the catalogue in
@@ -19,7 +19,6 @@ from rankframe.errors import RankingDataError
 INPUT_MEANINGS = {
     "items": "the catalogue, one row per item",
     "history": "the table of past interactions (user, item)",
-    "other": "another run (user, item, rank or score)",
     "exclude": "the table of rows to remove from the lists (user, item)",
 }
 #: The long form of a catalogue has one row per item and value of this column.
@@ -30,9 +29,7 @@ _FIRST = 10_000
 
 def raise_first_broken(beside: Mapping[str, Table]) -> None:
     """Raise for the first rule that a table breaks."""
-    if "other" in beside:
-        rules.raise_first_broken([beside["other"]])
-    for table in _without_other(beside):
+    for table in beside.values():
         if table.frame.head(1).collect().is_empty():
             msg = f"{table.name}: it is empty"
             raise RankingDataError(msg)
@@ -68,11 +65,9 @@ def flags_of(
     beside, run = tables.beside, tables.run
     flags = [
         flag
-        for table in _without_other(beside)
+        for table in beside.values()
         for flag in guards.rule_flags(table.frame, list(_rules(table)), empty=True)
     ]
-    if "other" in beside:
-        flags += [guards.table_flag(beside["other"]), guards.lists_flag(beside["other"])]
     for name, column in _meetings(inputs, run):
         if _first_rows_meet(run, inputs[name], column):
             continue
@@ -112,11 +107,6 @@ def _first_rows_meet(run: Table, table: Table, column: str) -> bool:
     listed = run.rows.head(_FIRST).filter(rules.is_retrieved(run))[column]
     ids = table.rows[column].head(_FIRST)
     return listed.dtype == ids.dtype and listed.is_in(ids.implode()).any()
-
-
-def _without_other(beside: Mapping[str, Table]) -> list[Table]:
-    """Return the tables with rules of their own."""
-    return [table for name, table in beside.items() if name != "other"]
 
 
 # ------------------------------------------------------------------ rules on the data

@@ -63,7 +63,7 @@ class Tables(NamedTuple):
 
     run: Table  # or a judged table
     truth: Table | None
-    beside: Mapping[str, Table]  # those passed as items=, history=, other= and exclude=
+    beside: Mapping[str, Table]  # those passed as items=, history= and exclude=
     types: Mapping[str, pl.DataType]  # of the ids and of the relevance
     settings: Settings
     segments: Sequence[str] = ()  # columns of by that only the truth had

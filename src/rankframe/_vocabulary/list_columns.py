@@ -1,4 +1,4 @@
-"""The columns of lists: what the history, the catalogue and another run know about a listed item.
+"""The columns of lists: what the history and the catalogue know about a listed item.
 
 They are records like those of :mod:`rankframe._vocabulary.derived_columns`; each is derived from a
 table besides run and truth.
@@ -134,20 +134,6 @@ def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     had = had.with_columns(pl.lit(value=True).alias(name) for name in names)
     joined = frame.with_columns(of_lists).join(had, on=pair, how="left").drop(_PAIR, strict=False)
     return joined.with_columns(pl.col(name).fill_null(value=False) for name in names)
-
-
-@_column(
-    "other_rank",
-    "Rank of the item in the user's list of the other run; null where that run lacks it",
-    source="other",
-)
-def _of_other(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
-    """Look up the item in the other run."""
-    other = rows.judged.inputs["other"]
-    pair, of_lists, of_other = _pairs(rows, other)
-    ranks = (pl.col("rank").alias(name) for name in names)
-    theirs = other.frame.with_columns(of_other).select(*pair, *ranks)
-    return frame.with_columns(of_lists).join(theirs, on=pair, how="left").drop(_PAIR, strict=False)
 
 
 def _of_pair_and_distance(text: str) -> None:

@@ -37,7 +37,7 @@ _OPTIONS = {
     "single_precision": "sums are of doubles: leave it out",
     "weights": "join them to the values of users, from per_user=True",
     "total": "join the counts to the means",
-    **dict.fromkeys(("history", "items", "other"), "rf.evaluate takes it"),
+    **dict.fromkeys(("history", "items"), "rf.evaluate takes it"),
     **dict.fromkeys(("bounds", "scenarios"), "rf.evaluate and rf.per_user take it"),
 }
 #: Those of ``sql`` that ``sql_check`` does not have.

@@ -1,4 +1,4 @@
-"""Exposure of items in one list or in all lists: coverage, concentration, fairness, calibration.
+"""Exposure of items in one list or in all lists: coverage, concentration, fairness, miscalibration.
 
 These metrics reduce shares: one row per item, genre or provider, with its exposure. Metrics of
 *all* lists have one number per group of ``by``, which ``evaluate`` returns.
@@ -17,7 +17,6 @@ from rankframe._request.share_names import Over, Target
 
 __all__ = [
     "awrf_at",
-    "calibration_at",
     "category_count_at",
     "coverage_at",
     "disparity_at",
@@ -26,6 +25,7 @@ __all__ = [
     "ee_relevance_at",
     "entropy_at",
     "gini_at",
+    "miscalibration_at",
     "personalization_at",
 ]
 
@@ -293,12 +293,12 @@ def disparity_at(
 
 
 @labelled(
-    "calibration",
+    "miscalibration",
     value_range=(0, inf),
     higher_is_better=False,
     in_words="Does a list reflect the mix of genres that the user liked before?",
 )
-def calibration_at(
+def miscalibration_at(
     k: int | None = None,
     *,
     of: OptionalColumn = None,
@@ -330,7 +330,7 @@ def calibration_at(
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``calibration(of=…)@k``; 0 = calibrated. Null for a user without a
+        Float64 ≥ 0, named ``miscalibration(of=…)@k``; 0 = calibrated. Null for a user without a
         known value at rank ≤ k, or without a history of known values.
 
     Notes
@@ -342,11 +342,11 @@ def calibration_at(
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
     >>> history = pl.DataFrame({"user": [1, 1, 2], "item": ["c", "a", "a"]})
-    >>> calibration = rf.calibration_at(2, distance="tv")
-    >>> run.rank.evaluate(calibration, items=items, history=history).item(0, 1)
+    >>> miscalibration = rf.miscalibration_at(2, distance="tv")
+    >>> run.rank.evaluate(miscalibration, items=items, history=history).item(0, 1)
     0.125
     """
-    keywords.check_fraction("calibration_at: alpha", alpha)
+    keywords.check_fraction("miscalibration_at: alpha", alpha)
     share, target = _share(k, of, "user", weight), _target(k, of, "user", "history")
     return _apart(share, target, distance, alpha)
 

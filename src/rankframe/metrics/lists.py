@@ -1,7 +1,7 @@
 """Properties of a list, whether or not its items are relevant: popularity, novelty, variety.
 
-These metrics reduce the listed rows. Their columns come from the tables ``items=``, ``history=``
-and ``other=``; a truth is needed only where a metric reads ``relevant``.
+These metrics reduce the listed rows. Their columns come from the tables ``items=`` and
+``history=``; a truth is needed only where a metric reads ``relevant``.
 """
 
 from math import inf
@@ -34,7 +34,6 @@ __all__ = [
     "relevant_novelty_at",
     "serendipity_at",
     "tail_at",
-    "unexpectedness_at",
     "unseen_at",
 ]
 
@@ -475,37 +474,6 @@ def serendipity_at(k: int | None = None, *, divide_by: DivideBy = "returned") ->
     of_popularity = ((n + 1 - pl.col("popularity_rank")) / n).fill_null(0.0)
     gain = (of_rank - of_popularity).clip(lower_bound=0) * relevant.cast(pl.Float64)
     return mean_of_list(gain, k, divide_by)
-
-
-@labelled("unexpectedness", in_words="How much do we show that a simple baseline would not?")
-def unexpectedness_at(k: int) -> pl.Expr:
-    """
-    Unexpectedness: 1 − items that are among the first k of both this and another run / k.
-
-    Parameters
-    ----------
-    k
-        Cut-off.
-
-    Returns
-    -------
-    Expr
-        Float64 in [0, 1], named ``unexpectedness@k``. Null for a user without a list.
-
-    Notes
-    -----
-    Reads ``other=``, for example the run of a simple baseline such as the most popular items.
-    RePlay has it too; RecTools' Intersection is the share of common items.
-
-    Examples
-    --------
-    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
-    >>> other = pl.DataFrame({"user": 1, "item": ["b", "c"], "rank": [1, 2]})
-    >>> run.rank.evaluate("unexpectedness@2", other=other).item(0, "unexpectedness@2")
-    0.5
-    """
-    shared = in_list(k) & (pl.col("other_rank") <= k).fill_null(value=False)
-    return 1 - divided(shared.sum(), k)
 
 
 @labelled("ild", value_range=(0, inf), in_words="How different are the items within one list?")

@@ -113,7 +113,7 @@ def shared_options(settings: Settings) -> dict[str, str]:
     names = [f.name for f in fields(Settings) if f.name not in (*keywords.INPUTS, "columns")]
     options = {name: repr(getattr(settings, name)) for name in names}
     options = {name: text for name, text in options.items() if text != repr(getattr(plain, name))}
-    return {**options, **dict.fromkeys(sorted(settings.inputs - {"exclude", "other"}), "a table")}
+    return {**options, **dict.fromkeys(sorted(settings.inputs - {"exclude"}), "a table")}
 
 
 # ------------------------------------------------------------------ parts that come twice
