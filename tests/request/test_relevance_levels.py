@@ -242,8 +242,7 @@ def test_rel_and_names_that_end_in_a_level_are_no_metrics_of_ones_own():
         ("ndcg@10-l2", rf.ndcg_at(10), 2),
         ("map@100-l2", rf.average_precision(100), 2),
         ("mrr-l2", rf.reciprocal_rank(), 2),
-        ("hits@10", rf.num_hits(10), None),
-        ("hits@10-l3", rf.num_hits(10), 3),
+        ("num_hits@10-l3", rf.num_hits(10), 3),
         # MTEB
         ("precision_at_10", rf.precision_at(10), None),
         ("ndcg_at_10", rf.ndcg_at(10), None),
@@ -325,6 +324,10 @@ def test_words_of_other_tools_are_aliases(spelling, label):
     [
         ("hole@10", "a share of the results of all queries together: use 'unjudged@10', which"),
         ("mean_rank", "a mean over all relevant items: use 'mean_hit_rank', which is over a"),
+        (
+            "hits@10",
+            "use 'hit@10', the share of users with a relevant item there, or 'num_hits@10'",
+        ),
         ("MR@5", "a mean over all relevant items: use 'mean_hit_rank@5', which is over a"),
         ("context_precision@5", "use 'precision@5', the relevant share of the first, or 'ap"),
         ("context_precision@5", "or 'ap(divide_by=hits)@5', the mean of precision at each"),

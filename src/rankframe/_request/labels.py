@@ -802,6 +802,8 @@ _ELSEWHERE = {
     "context_precision": "one of two metrics: use 'precision{k}', the relevant share of the first, "
     "or 'ap(divide_by=hits){k}', the mean of precision at each relevant one",
     "context_recall": "the share of the relevant items that are retrieved: use 'recall{k}'",
+    "hits": "one of two metrics: use 'hit{k}', the share of users with a relevant item there, or "
+    "'num_hits{k}', the number of these items, which evaluate sums over users",
     "user_coverage": "the share of users with a list: use 'missed', the share without one",
 }
 _ELSEWHERE["mr"] = _ELSEWHERE["mean_rank"]

@@ -652,7 +652,6 @@ def num_relevant() -> pl.Expr:
     "num_hits",
     aliases={
         "num_rel_ret": "num_hits",
-        "hits": "num_hits",
         "NumRelRet": "num_hits",
         "NumRet(rel={})": "num_hits(rel={})",
     },
@@ -675,8 +674,8 @@ def num_hits(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    trec_eval: ``num_rel_ret``. ranx: ``hits@k``. ranx returns its mean over users, as
-    ``summarize`` and ``at_k`` do; ``evaluate`` returns the sum.
+    trec_eval: ``num_rel_ret``. ``hits@k`` of ranx is its mean over users, as ``summarize`` and
+    ``at_k`` return it; ``evaluate`` returns the sum.
 
     Examples
     --------
