@@ -119,7 +119,6 @@ def test_the_reader_of_plans_sees_what_it_must():
         {},
         {"by": "model"},
         pytest.param({"relevant_at": 2}, marks=windows_stream),
-        pytest.param({"relevant_at": 2, "gains_from": "relevant_at"}, marks=windows_stream),
     ],
     ids=str,
 )

@@ -35,7 +35,6 @@ class PerUser(Columns, total=False):
     users: rankframe._request.keywords.Users | None
     undefined: float | None
     relevant_at: float | None
-    gains_from: rankframe._request.keywords.GainsFrom | None
     judged_only: bool
     depth: int | None
     bounds: bool
@@ -136,7 +135,6 @@ class RankFrame(Generic[FrameT]):
         users: rankframe._request.keywords.Users | None = ...,
         undefined: float | None = ...,
         relevant_at: float | None = ...,
-        gains_from: rankframe._request.keywords.GainsFrom | None = ...,
         judged_only: bool = ...,
         depth: int | None = ...,
         bounds: bool = ...,
@@ -159,7 +157,6 @@ class RankFrame(Generic[FrameT]):
         undefined: float | None = ...,
         weights: str | None = ...,
         relevant_at: float | None = ...,
-        gains_from: rankframe._request.keywords.GainsFrom | None = ...,
         judged_only: bool = ...,
         depth: int | None = ...,
         bounds: bool = ...,

@@ -121,7 +121,6 @@ def folder(tmp_path, monkeypatch):
         "evaluate run truth -m map --bounds --undefined 0.5",
         "evaluate run truth -m ndcg(gain=exponential)@2 --bounds",
         "evaluate run truth -m gmap --undefined=-1",
-        "evaluate run truth -m map --gains-from relevant_at",
         "evaluate run truth -m map --relevant-at=-1",
         "evaluate run truth -m map --depth=-1",
         "evaluate run truth -m map --by day",

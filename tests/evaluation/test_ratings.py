@@ -1,10 +1,9 @@
-"""Ratings: gains that begin at ``relevant_at``, and how many users each mean is made of."""
+"""Ratings: what is relevant at ``relevant_at``, and how many users each mean is made of."""
 
 import random
 
 import polars as pl
 import pytest
-from every_metric import CALLS, EVERY_METRIC, FEW, FEW_WITH_FORM, OF_ZERO
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
@@ -14,7 +13,7 @@ from rankframe._request.keywords import Settings
 from rankframe._request.question import ask
 from rankframe.parts._numbers import means_of_plan, numbers_alone, numbers_of
 
-FROM_2 = {"relevant_at": 2, "gains_from": "relevant_at"}
+FROM_2 = {"relevant_at": 2}
 
 
 def make_tables(low=(1,), all_grades=(-1, 0, 0, 1, 1, 2, 3)):
@@ -37,61 +36,11 @@ def make_tables(low=(1,), all_grades=(-1, 0, 0, 1, 1, 2, 3)):
 
 RUN, TRUTH = make_tables()
 A = RUN.filter(model="a").drop("model")
-POSITIVE = TRUTH.filter(pl.col("relevance") > 0)
-RAISED = TRUTH.with_columns(pl.col("relevance").replace(1, 0))
 HAVE_2 = TRUTH.filter(pl.col("relevance") >= 2).select("user").unique()
-#: those that give grade 0 a gain are refused
-ALLOWED = [x for x in EVERY_METRIC if CALLS[x][1].get("gain") != OF_ZERO]
-BINARY = ["precision@10", "ap", "rr", "auc", "bpref", "num_relevant", "judged@10", "fallout"]
-SOME = [label for label in FEW if label in ALLOWED and label not in BINARY]
 
 
 def assert_same(left, right):
     assert_frame_equal(left, right, check_exact=False, rel_tol=1e-12, abs_tol=1e-12)
-
-
-@pytest.mark.parametrize("label", ["cg", "cg@5", "dcg@5", "ndcg", "ndcg@5", "ndcg(ideal=returned)"])
-def test_it_is_the_gain_that_is_0_below(label):
-    run, stars = make_tables((1, 2, 3), (1, 2, 3, 4, 5))
-    run = run.filter(model="a").drop("model")
-    name, _, k = label.partition("@")
-    more = ", ideal=returned)" if "ideal" in name else ")"
-    mapped = name.partition("(")[0] + "(gain=1:0;2:0;3:0;4:4;5:5" + more + (f"@{k}" if k else "")
-    for options in ({}, {"users": "judged", "undefined": 0.0}, {"depth": 3}, {"judged_only": True}):
-        got = run.rank.per_user(
-            label, truth=stars, relevant_at=4, gains_from="relevant_at", **options
-        )
-        want = run.rank.per_user(mapped, truth=stars, relevant_at=4, **options)
-        want = want.rename({mapped: label})
-        # a grade whose gain is 0 is a grade > 0, but one that counts as 0 is not
-        liked = stars.filter(pl.col("relevance") >= 4)
-        low = got.join(liked, on="user", how="anti")
-        assert low[label].to_list() == [0.0] * low.height
-        assert (low.height > 0) == ("users" in options)
-        assert_same(*(each.join(liked, on="user", how="semi") for each in (got, want)))
-        assert got[label].n_unique() > 3
-
-
-@pytest.mark.parametrize("users", ["truth", "judged", "all"])
-def test_every_metric_is_that_of_a_truth_whose_lower_grades_are_0(users):
-    labels = ALLOWED if users == "truth" else SOME
-    got = A.rank.per_user(*labels, truth=TRUTH, users=users, **FROM_2)
-    want = A.rank.per_user(*labels, truth=RAISED, users="all", relevant_at=2)
-    assert_same(got.join(HAVE_2, on="user", how="semi"), want.join(HAVE_2, on="user", how="semi"))
-    # a user whose grades are all lower has none; only the counts are 0 where no row would be
-    values = [label for label in labels if not label.startswith(("num_relevant", "num_hits"))]
-    want = want.join(got.select("user"), on="user", how="semi")
-    assert_same(got.select("user", *values), want.select("user", *values))
-
-
-def test_a_user_with_lower_grades_alone_does_not_count():
-    got = A.rank.per_user(*SOME, *BINARY, "ndcg@10", truth=TRUTH, **FROM_2)
-    assert got["user"].to_list() == sorted(HAVE_2["user"])
-    assert HAVE_2.height < POSITIVE["user"].n_unique() - 4
-    assert got["ndcg@10"].null_count() == 0
-    plain = A.rank.per_user(*BINARY, "ndcg@10", truth=TRUTH, relevant_at=2)
-    assert_same(got.select(BINARY), plain.select(BINARY))
-    assert plain["user"].equals(got["user"])
 
 
 def test_users_is_the_number_behind_the_mean():
@@ -105,95 +54,6 @@ def test_users_is_the_number_behind_the_mean():
     small = rf.parts.sums(run, "precision@1", "gmap", **options)
     want = rf.evaluate(run, "precision@1", "gmap", **options)
     assert rf.parts.combine(small).equals(want)
-
-
-def test_under_ties():
-    tied = A.with_columns(tied=1)
-    labels = [label for label in FEW_WITH_FORM if label in ALLOWED]
-    plain = A.rank.per_user(*labels, truth=TRUTH, **FROM_2)
-    as_expected = tied.rank.per_user(*labels, truth=TRUTH, **FROM_2)
-    assert_same(as_expected.cast(plain.schema), plain)  # expected counts are no integers
-    blocks = A.with_columns(score=-(pl.col("rank") // 3)).rank.with_rank(ties="expected")
-    got = blocks.rank.per_user(*labels, truth=TRUTH, **FROM_2)
-    want = blocks.rank.per_user(*labels, truth=RAISED, users="all", relevant_at=2)
-    assert_same(got.join(HAVE_2, on="user", how="semi"), want.join(HAVE_2, on="user", how="semi"))
-
-
-@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.Float32, pl.Float64])
-def test_the_type_of_the_ratings_changes_nothing(dtype):
-    run = A.rank.per_user("ndcg@5", "err(max_grade=3)", "concordance", truth=TRUTH, **FROM_2)
-    ratings = TRUTH.filter(pl.col("relevance") >= 0)
-    want = A.rank.per_user("ndcg@5", "err(max_grade=3)", "concordance", truth=ratings, **FROM_2)
-    cast = ratings.with_columns(pl.col("relevance").cast(dtype))
-    got = A.rank.per_user("ndcg@5", "err(max_grade=3)", "concordance", truth=cast, **FROM_2)
-    assert_same(got, want)
-    assert run.height == want.height
-
-
-def test_every_way_in_gives_the_same():
-    kept = RUN.clone(), TRUTH.clone()
-    options = {"by": "model", **FROM_2}
-    want = RUN.rank.evaluate(*SOME, truth=TRUTH, **options)
-    lazy = RUN.lazy().rank.evaluate(*SOME, truth=TRUTH.lazy(), **options)
-    assert_same(lazy.collect(engine="streaming"), want)
-    assert_same(lazy.collect(engine="in-memory"), want)
-    judged = RUN.rank.judge(TRUTH, by="model")
-    with pytest.warns(rf.RankingWarning, match="2 of 40 users have judged items, none relevant"):
-        assert_same(judged.rank.evaluate(*SOME, **options), want)
-    assert judged.columns == ["model", "user", "item", "rank", "relevance"]
-    listed = pl.col("relevance").filter(pl.col("listed")).max().alias("best")
-    rows = RUN.rank.per_user(listed, "ndcg@5", truth=TRUTH, **options)
-    assert set(rows["best"].drop_nulls()) <= {-1, 0, 2, 3}
-    assert rows.drop("best").equals(RUN.rank.per_user("ndcg@5", truth=TRUTH, **options))
-    assert (kept[0].equals(RUN), kept[1].equals(TRUTH)) == (True, True)
-
-
-def test_pandas_and_statistics_take_it():
-    pytest.importorskip("pandas")
-    pytest.importorskip("scipy")
-    import rankframe.pandas  # noqa: F401
-
-    want = RUN.rank.evaluate("ndcg@5", truth=TRUTH, by="model", **FROM_2)
-    got = RUN.to_pandas().ranking.evaluate("ndcg@5", truth=TRUTH.to_pandas(), by="model", **FROM_2)
-    assert_same(pl.from_pandas(got), want)
-    summary = RUN.rank.summarize("ndcg@5", truth=TRUTH, by="model", **FROM_2)
-    assert summary["mean"].to_list() == pytest.approx(want["ndcg@5"].to_list())
-    pair = RUN.rank.compare("ndcg@5", truth=TRUTH, baseline="b", **FROM_2)
-    values = RUN.rank.per_user("ndcg@5", truth=TRUTH, by="model", **FROM_2)
-    both = values.pivot("model", index="user").drop_nulls()
-    assert pair["difference"].item() == pytest.approx((both["a"] - both["b"]).mean())
-
-
-def test_bounds_are_those_of_a_truth_whose_lower_grades_are_0():
-    got = A.rank.per_user("dcg@5", "err@5", truth=TRUTH, bounds=True, **FROM_2)
-    want = A.rank.per_user("dcg@5", "err@5", truth=RAISED, bounds=True, relevant_at=2, users="all")
-    assert_same(got.join(HAVE_2, on="user", how="semi"), want.join(HAVE_2, on="user", how="semi"))
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"gains_from": "relevant_at"}, "gains_from='relevant_at': pass relevant_at="),
-        ({"gains_from": 4, "relevant_at": 4}, "gains_from must be one of 'relevant_at', not 4"),
-    ],
-)
-def test_bad_options_are_refused(options, text):
-    for verb in (rf.per_user, rf.evaluate, rf.summarize, rf.compare):
-        with pytest.raises(ValueError, match=text):
-            verb(RUN, "ndcg", truth=TRUTH, by="model", **options)
-
-
-@pytest.mark.parametrize("metric", ["ndcg(gain=0:1;2:4;3:5)@5", rf.cg_at(gain={0: 2, 3: 5})])
-def test_a_gain_of_grade_0_is_refused(metric):
-    with pytest.raises(
-        ValueError, match="gives grade 0 a gain, but gains_from='relevant_at', like"
-    ):
-        A.rank.evaluate(metric, truth=TRUTH, **FROM_2)
-    mapped = A.rank.evaluate(
-        "ndcg(gain=2:1;3:3)", truth=TRUTH, **FROM_2
-    )  # none is for lower grades
-    every = "ndcg(gain=1:0;2:1;3:3)"
-    assert mapped.item(0, 1) == pytest.approx(A.rank.evaluate(every, truth=TRUTH).item(0, 1))
 
 
 # ------------------------------------------------------------------ how many users
@@ -226,6 +86,14 @@ def test_they_are_those_of_summarize():
     summary = RUN.rank.summarize(*labels, truth=TRUTH, by="model", relevant_at=2)
     for label in labels:
         assert got[f"{label}_users"].to_list() == counts(summary.filter(metric=label))
+
+
+def test_gains_of_lower_grades_go_with_their_rows():
+    liked = TRUTH.filter(pl.col("relevance") >= 2)
+    mapped = "ndcg(gain=1:0;2:2;3:3)@5"
+    got = A.rank.evaluate("ndcg@5", truth=liked)
+    assert got.row(0) == pytest.approx(A.rank.evaluate(mapped, truth=TRUTH, **FROM_2).row(0))
+    assert got["users"].item() == HAVE_2.height
 
 
 def test_without_groups_lazily_and_with_totals():
@@ -273,7 +141,7 @@ def test_bad_calls_are_refused():
 def test_parts_add_up(total):
     """As Spark's workers and its driver do it."""
     labels = ["ndcg@5", "auc", "num_hits"]
-    options = {"relevant_at": 2, "gains_from": "relevant_at", "count_users": True}
+    options = {"relevant_at": 2, "count_users": True}
     settings = Settings(**options)
     question = ask(RUN, labels, TRUTH, "model", settings)
     parts = [
@@ -291,12 +159,12 @@ def test_parts_add_up(total):
     assert_same(got, want)
 
 
-def test_the_command_takes_both(tmp_path):
+def test_the_command_takes_it(tmp_path):
     A.write_csv(tmp_path / "run.csv")
     TRUTH.write_csv(tmp_path / "truth.csv")
     out = tmp_path / "out.parquet"
     call = ["evaluate", str(tmp_path / "run.csv"), str(tmp_path / "truth.csv"), "-m", "ndcg@5"]
-    call += ["--relevant-at", "2", "--gains-from", "relevant_at", "--out", str(out)]
+    call += ["--relevant-at", "2", "--out", str(out)]
     assert main([*call, "--count-users"]) == 0
     want = A.rank.evaluate("ndcg@5", truth=TRUTH, count_users=True, **FROM_2)
     assert_same(pl.read_parquet(out), want)

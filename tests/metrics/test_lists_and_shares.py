@@ -249,7 +249,7 @@ def _grouped(names):
         ([*_GROUPS], {"users": "all"}),
         ([*_GROUPS], {"users": "run", "depth": 2}),
         ([*_GROUPS], {"truth": None, "depth": 2}),
-        (["lone"], {"relevant_at": 2, "gains_from": "relevant_at"}),
+        (["lone"], {"relevant_at": 2}),
         (["unknown"], {"truth": None}),
     ],
 )

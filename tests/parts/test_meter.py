@@ -120,7 +120,7 @@ def test_metrics_of_users(by):
         {"judged_only": True},
         {"depth": 2},
         {"scenarios": True},
-        {"relevant_at": 2, "gains_from": "relevant_at"},
+        {"relevant_at": 2},
         {"exclude": RUN.filter(pl.col("rank") == 1).select("user", "item", "model")},
     ],
     ids=str,

@@ -137,7 +137,7 @@ def test_every_policy_and_totals(users, by):
         {"undefined": 0.0, "users": "all"},
         {"judged_only": True},
         {"depth": 2},
-        {"relevant_at": 2, "gains_from": "relevant_at"},
+        {"relevant_at": 2},
         {"defaults": {"rr": {}, "ndcg": {"gain": "exponential"}}},
         {"exclude": RUN.filter(pl.col("rank") == 1).select("user", "item", "model")},
     ],

@@ -33,7 +33,7 @@ ITEMS = pl.DataFrame({"item": range(1, 9)})
             ["ndcg (gain=exponential)@2", "ndcg (gain=exponential)@1"],
         ),
         ("gmap@1,3", ["gmap@1", "gmap@3"]),
-        ("ndcg@1,3-l2", ["ndcg@1-l2", "ndcg@3-l2"]),
+        ("map@1,3-l2", ["map@1-l2", "map@3-l2"]),
         (
             "geometric(metric=recall)@1,3",
             ["geometric(metric=recall)@1", "geometric(metric=recall)@3"],

@@ -71,25 +71,12 @@ def test_labels_with_and_without_a_level_stand_in_one_call():
             same(got.select("model", "users", label), alone.rename({plain: label}))
 
 
-def test_ranx_takes_the_gain_of_lower_grades_as_well():
-    asked = ["ndcg@10-l2", "ndcg(rel=2)@10", "dcg@5-l2", "ndcg@10", "map@10-l2", "cg-l3"]
-    for verb in (rf.per_user, rf.evaluate):
-        got = verb(RUN, *asked, **OPTIONS, undefined=0.0)
-        gains = {1: 0, 2: 2, 3: 3}
-        mapped = [
-            rf.ndcg_at(10, gain=gains),
-            rf.dcg_at(5, gain=gains),
-            rf.cg_at(gain={**gains, 2: 0}),
-        ]
-        expected = verb(RUN, *mapped, "ndcg@10", **OPTIONS, undefined=0.0)
-        for label, name in zip(
-            ["ndcg@10-l2", "dcg@5-l2", "cg-l3"], expected.columns[2:], strict=False
-        ):
-            assert got[label].to_list() == pytest.approx(expected[name].to_list(), abs=1e-12)
-        assert got["ndcg(rel=2)@10"].to_list() == pytest.approx(got["ndcg@10"].to_list(), abs=1e-12)
-        assert got["ndcg@10-l2"].to_list() != pytest.approx(got["ndcg@10"].to_list())
-    with pytest.raises(ValueError, match="gives grade 0 a gain"):
-        rf.evaluate(RUN, "ndcg(gain=0:1;1:2;2:3;3:4)@10-l2", **OPTIONS)
+@pytest.mark.parametrize("label", ["ndcg@10-l2", "dcg@5-l2", "cg-l2", "q-l2", "kendall_tau_b-l2"])
+def test_ranx_takes_the_gain_of_lower_grades_as_well(label):
+    text = f"metric '{label}': in ranx, -l also takes the gain of lower grades: leave it out, and "
+    text += "pass truth=truth.filter(pl.col('relevance') >= 2)"
+    with pytest.raises(ValueError, match=re.escape(text)):
+        rf.evaluate(RUN, label, **OPTIONS)
 
 
 @pytest.mark.parametrize("users", ["judged", "both", "run", "all"])
@@ -188,7 +175,7 @@ def test_a_bad_level_is_reported(label, message):
 
 def test_no_expression_holds_a_level():
     text = "its own level of relevance, .* pass the label to the verb, or pass relevant_at=2"
-    for label in ("ap(rel=2)", "ndcg@10-l2"):
+    for label in ("ap(rel=2)", "map@10-l2"):
         with pytest.raises(ValueError, match=text):
             rf.metric(label)
 
@@ -239,7 +226,6 @@ def test_rel_and_names_that_end_in_a_level_are_no_metrics_of_ones_own():
         ("Bpref(rel=2)", rf.bpref(), 2),
         ("RBP(rel=2, p=0.9)", rf.rank_biased_precision(0.9), 2),
         # ranx
-        ("ndcg@10-l2", rf.ndcg_at(10), 2),
         ("map@100-l2", rf.average_precision(100), 2),
         ("mrr-l2", rf.reciprocal_rank(), 2),
         ("num_hits@10-l3", rf.num_hits(10), 3),
@@ -261,8 +247,7 @@ def test_rel_and_names_that_end_in_a_level_are_no_metrics_of_ones_own():
 def test_a_spelling_of_another_tool_is_a_metric(spelling, expr, level):
     plain = expr.meta.output_name()
     got = rf.evaluate(RUN, spelling, **OPTIONS)
-    as_ranx = {"gains_from": "relevant_at"} if "-l" in spelling else {}
-    expected = rf.evaluate(RUN, expr, **OPTIONS, relevant_at=level, **as_ranx)
+    expected = rf.evaluate(RUN, expr, **OPTIONS, relevant_at=level)
     assert got.columns[-1] == spelling
     same(got, expected.rename({plain: spelling}))
     if level is None:

@@ -202,7 +202,7 @@ def test_workers_know_what_others_registered(rs, run, truth):
         (FEW, {"depth": 4}),
         (
             ["ndcg@3", "auc", "concordance", "kendall_tau_b", "num_hits"],
-            {"relevant_at": 2, "gains_from": "relevant_at", "count_users": True, "total": True},
+            {"relevant_at": 2, "count_users": True, "total": True},
         ),
         (["map"], {"defaults": {"map": {"divide_by": "hits"}}}),
         (

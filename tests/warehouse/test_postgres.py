@@ -20,7 +20,7 @@ OPTIONS = [
     {},
     {"users": "all", "undefined": 0},
     {"users": "served", "judged_only": True},
-    {"relevant_at": 2, "gains_from": "relevant_at", "users": "judged"},
+    {"relevant_at": 2, "users": "judged"},
     {"depth": 3, "users": "both"},
 ]
 

@@ -34,14 +34,13 @@ OPTIONS = [
     {},
     *({"users": users} for users in ("judged", "both", "served", "run", "all")),
     {"undefined": 0.5, "users": "all"},
-    {"relevant_at": 2},
-    {"relevant_at": 2, "gains_from": "relevant_at", "users": "judged"},
+    {"relevant_at": 2, "users": "judged"},
     {"depth": 3, "users": "run", "undefined": 0},
     {"judged_only": True},
     {"judged_only": True, "depth": 4, "users": "served"},
 ]
 SOME = ["ndcg@3", "ap", "bpref", "num_retrieved", "judged@3", "err", "q", "rndcg", "filled@3"]
-SOME += ["ap(rel=2)@5", "ndcg-l2@5"]
+SOME += ["ap(rel=2)@5", "rr-l2@5"]
 
 
 def compare(dialect, run, truth, *metrics, per_user, by, **options):

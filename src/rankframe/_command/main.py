@@ -101,7 +101,7 @@ def _code_of(words: Sequence[str]) -> int:
 #: Keywords that are options of the command.
 _KEYWORDS = (
     *("user", "item", "rank", "score", "relevance", "subtopic", "model", "by", "weights", "users"),
-    *("undefined", "depth", "relevant_at", "gains_from", "judged_only", "bounds", "scenarios"),
+    *("undefined", "depth", "relevant_at", "judged_only", "bounds", "scenarios"),
     *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
     *("baseline", *side_tables.INPUT_MEANINGS),
 )
@@ -643,7 +643,7 @@ def _sql(arguments: argparse.Namespace) -> None:
     if not arguments.metrics:
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
-    for option in ("users", "undefined", "relevant_at", "gains_from", "depth", "judged_only"):
+    for option in ("users", "undefined", "relevant_at", "depth", "judged_only"):
         call[option] = getattr(arguments, option)
     call |= {name: getattr(arguments, name) for name in ("per_user", "names", "exclude")}
     text_tables.print_data(query.sql(*labels_, **call))

@@ -14,7 +14,7 @@ from rankframe._command.inputs import Input
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Size, Test, Trial, Undecided
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import GainsFrom, Users
+from rankframe._request.keywords import Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
 from rankframe._warehouse.dialects import DialectName
@@ -560,15 +560,11 @@ def _add_conventions(ask: argparse.ArgumentParser) -> _Group:
 CONVENTIONS: Mapping[str, Option] = {
     "--users": (
         get_args(Users),
-        "users to average over (default: truth, the users with an item of grade > 0)",
+        "users to average over (default: truth, those with a relevant item)",
     ),
     "--undefined": ("X", "value of undefined metrics (default: left out)"),
     "--weights": ("COL", "column of the truth or run: the weight of each user"),
     "--relevant-at": ("G", "lowest relevant grade (default: > 0)"),
-    "--gains-from": (
-        get_args(GainsFrom),
-        "relevant_at: grades below --relevant-at have no gain (default: every grade has one)",
-    ),
     "--depth": ("K", "first cut the lists to K items"),
 }
 _PRESETS: Mapping[str, Option] = {

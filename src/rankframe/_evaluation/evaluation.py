@@ -23,7 +23,7 @@ from rankframe._evaluation import (
 )
 from rankframe._evaluation.values import Checks, Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns, Defaults, GainsFrom, Settings, Users
+from rankframe._request.keywords import Columns, Defaults, Settings, Users
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT
@@ -41,7 +41,6 @@ def per_user(
     users: Users | None = None,
     undefined: float | None = None,
     relevant_at: float | None = None,
-    gains_from: GainsFrom | None = None,
     judged_only: bool = False,
     depth: int | None = None,
     bounds: bool = False,
@@ -83,9 +82,6 @@ def per_user(
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
         such as ``"ap(rel=2)"``, has its own, which changes no user.
-    gains_from
-        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-        metric, nor in its ideal list. By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
         the ranks (trec_eval ``-J``).
@@ -166,7 +162,6 @@ def per_user(
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
-        gains_from=gains_from,
         judged_only=judged_only,
         depth=depth,
         bounds=bounds,
@@ -194,7 +189,6 @@ def evaluate(
     undefined: float | None = None,
     weights: str | None = None,
     relevant_at: float | None = None,
-    gains_from: GainsFrom | None = None,
     judged_only: bool = False,
     depth: int | None = None,
     bounds: bool = False,
@@ -245,9 +239,6 @@ def evaluate(
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
         such as ``"ap(rel=2)"``, has its own, which changes no user.
-    gains_from
-        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-        metric, nor in its ideal list. By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
         the ranks (trec_eval ``-J``).
@@ -348,7 +339,6 @@ def evaluate(
         undefined=undefined,
         weights=weights,
         relevant_at=relevant_at,
-        gains_from=gains_from,
         judged_only=judged_only,
         depth=depth,
         bounds=bounds,

@@ -15,7 +15,6 @@ from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.user_choice import Policy
 from rankframe._evaluation.values import Checks, Flag, Values
 from rankframe._request import labels, registry, share_names
-from rankframe._request.keywords import GainsFrom
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, Scope
 from rankframe._request.share_names import Kind
@@ -40,7 +39,6 @@ class _Which(NamedTuple):
 
     scope: Scope | Kind
     relevant_at: float | None
-    gains_from: GainsFrom | None
 
 
 def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
@@ -111,12 +109,11 @@ def _by_rows(
     for metric in requested:
         scope = share_names.kind_of(metric) or _reading(judged, metric.reads).scope
         level = settings.relevant_at if metric.relevant_at is None else metric.relevant_at
-        gains_from = "relevant_at" if metric.gains_from_there else settings.gains_from
-        by_rows.setdefault(_Which(scope, level, gains_from), []).append(metric)
+        by_rows.setdefault(_Which(scope, level), []).append(metric)
     if not judged.has_truth:
         return by_rows
     relevant = (which for which in by_rows if which.scope == "relevant")
-    first = next(relevant, _Which("relevant", settings.relevant_at, settings.gains_from))
+    first = next(relevant, _Which("relevant", settings.relevant_at))
     return {first: by_rows.pop(first, []), **by_rows}
 
 
@@ -197,10 +194,9 @@ def _reduced(
 
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
-    scope, relevant_at, gains_from = which
-    settings = judged.settings
-    if (relevant_at, gains_from) != (settings.relevant_at, settings.gains_from):
-        settings = replace(settings, relevant_at=relevant_at, gains_from=gains_from)
+    scope, relevant_at = which
+    if relevant_at != judged.settings.relevant_at:
+        settings = replace(judged.settings, relevant_at=relevant_at)
         judged = judged._replace(settings=settings)
     reading = _reading(judged, names_read(metrics))
     if scope == "relevant":

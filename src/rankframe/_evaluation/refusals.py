@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rankframe import errors
 from rankframe._evaluation import bounds, system_metrics
-from rankframe._request import gain_functions, labels, parameters, registry, share_names
+from rankframe._request import parameters, registry, share_names
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
@@ -29,8 +29,6 @@ def refuse(question: Question, tables: Tables) -> None:
         _check_scope(metric, reading, tables)
         if metric.is_own:
             _check_missed_items(metric, reading, tables)
-        if settings.gains_from is not None or metric.gains_from_there:
-            _check_no_gain_of_zero(metric)
         if (settings.bounds or settings.scenarios) and tables.has_subtopics:
             _check_no_subtopics(metric)
     if settings.bounds:
@@ -202,17 +200,6 @@ def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> 
         msg = (
             f"metric {metric.name!r} reads columns of shares and "
             f"{(row_columns or reading.outside)[0]!r}, a column of rows: split it into two metrics"
-        )
-        raise ValueError(msg)
-
-
-def _check_no_gain_of_zero(metric: RequestedMetric) -> None:
-    """Check that a metric gives grade 0 no gain, where lower grades count as 0."""
-    gain = labels.option_of(metric.expr, "gain")
-    if gain is not None and gain_functions.has_gain_of_zero(gain):
-        msg = (
-            f"metric {metric.name!r} gives grade 0 a gain, but gains_from='relevant_at', like -l2 "
-            "after a label, counts lower grades as 0: leave out one of the two"
         )
         raise ValueError(msg)
 

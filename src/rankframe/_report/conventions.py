@@ -40,8 +40,9 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     users = settings.users or ("truth" if has_truth else "run")
     relevant, undefined = "grade > 0", "left out of means"
     if settings.relevant_at is not None:
-        gain = "lower grades have no gain" if settings.gains_from else "every grade > 0 has a gain"
-        relevant = f"grade ≥ {settings.relevant_at:g} for binary metrics; {gain}"
+        relevant = (
+            f"grade ≥ {settings.relevant_at:g} for binary metrics; every grade > 0 has a gain"
+        )
     if settings.undefined is not None:
         undefined = f"count as {settings.undefined:g}"
     rules = [

@@ -23,7 +23,6 @@ InputName: TypeAlias = Literal["items", "history", "exclude"]
 INPUTS: tuple[InputName, ...] = get_args(InputName)
 
 Users: TypeAlias = Literal["truth", "judged", "both", "served", "run", "all"]
-GainsFrom: TypeAlias = Literal["relevant_at"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 ChoiceT = TypeVar("ChoiceT", bound=str | None)
@@ -73,10 +72,6 @@ class Options(Columns, total=False):
     """The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0 is.
     Users without such an item do not count with ``users="truth"``. A label with ``rel=``, such as
     ``"ap(rel=2)"``, has its own, which changes no user.
-    """
-    gains_from: GainsFrom | None
-    """``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-    metric, nor in its ideal list. By default every grade > 0 has a gain.
     """
     judged_only: bool
     """Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
@@ -137,7 +132,6 @@ class Settings:
     weights: str | None = None
     cluster: str | None = None
     relevant_at: float | None = None
-    gains_from: GainsFrom | None = None
     judged_only: bool = False
     depth: int | None = None
     bounds: bool = False
@@ -165,11 +159,6 @@ class Settings:
         return [name for name in (self.weights, self.cluster) if name is not None]
 
     @property
-    def least_gain(self) -> float | None:
-        """The grade below which every grade counts as 0, or None."""
-        return None if self.gains_from is None else self.relevant_at
-
-    @property
     def cuts_lists(self) -> bool:
         """Whether options may leave nothing of a list."""
         return self.depth is not None or self.judged_only
@@ -194,11 +183,6 @@ class Settings:
         ):
             msg = f"relevant_at must be a number > 0, not {self.relevant_at!r}"
             raise ValueError(msg)
-        if self.gains_from is not None:
-            check_choice("gains_from", self.gains_from, get_args(GainsFrom))
-            if self.relevant_at is None:
-                msg = "gains_from='relevant_at': pass relevant_at=, the lowest grade with a gain"
-                raise ValueError(msg)
         if self.depth is not None:
             object.__setattr__(self, "depth", whole_number("depth", self.depth))
         if self.bounds and self.judged_only:

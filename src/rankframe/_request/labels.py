@@ -143,7 +143,6 @@ class RequestedMetric(NamedTuple):
     per_user: bool
     reads: frozenset[str]  # the columns that the expression names
     relevant_at: float | None = None  # for this label alone; None: that of the call
-    gains_from_there: bool = False  # whether grades below that count as 0 to this label
     own_traits: Traits | None = None  # of ready values, which no expression computes
     is_own: bool = False  # whether the caller wrote the expression, perhaps under a label
 
@@ -299,9 +298,18 @@ def _by_label(label: str, defaults: Defaults) -> RequestedMetric:
         expr, over_users, _ = result
     expr = expr if expr.meta.output_name() == label else expr.alias(label)
     requested = _requested(label, expr, over_users, per_user=per_user)
-    return requested._replace(
-        relevant_at=level, gains_from_there=parsed.as_ranx, is_own=parsed.entry.registered
-    )
+    if level and _LEVEL_AT_END.fullmatch(label.strip()) and _reads_grades(requested):
+        msg = (
+            f"metric {label!r}: in ranx, -l also takes the gain of lower grades: leave it out, "
+            f"and pass truth=truth.filter(pl.col('relevance') >= {parameters.as_text(level)})"
+        )
+        raise ValueError(msg)
+    return requested._replace(relevant_at=level, is_own=parsed.entry.registered)
+
+
+def _reads_grades(metric: RequestedMetric) -> bool:
+    """Whether a metric has gains, or another use of grades than as relevant or not."""
+    return any(name.startswith(("relevance", "gains", "lower_graded")) for name in metric.reads)
 
 
 @functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
@@ -506,7 +514,6 @@ class ParsedLabel(NamedTuple):
     entry: Entry
     parts: re.Match[str]
     levels: tuple[str, ...]  # the grade from which an item is relevant to it, if any
-    as_ranx: bool  # whether the level is written ``-l2``: lower grades then have no gain
 
 
 def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
@@ -709,12 +716,10 @@ def _checked_defaults(defaults: Any) -> Defaults:
 
 def look_up(label: str) -> ParsedLabel | None:
     """Take a label apart, if its name is known."""
-    whole = _unaliased_whole(label.strip())
-    rest, levels = _without_levels(whole)
+    rest, levels = _without_levels(_unaliased_whole(label.strip()))
     parts = _LABEL.fullmatch(_unaliased(rest))
     entry = _ENTRIES.get(parts["name"].lower()) if parts else None
-    as_ranx = _LEVEL_AT_END.fullmatch(whole) is not None
-    return ParsedLabel(label, entry, parts, levels, as_ranx) if parts and entry else None
+    return ParsedLabel(label, entry, parts, levels) if parts and entry else None
 
 
 def _without_levels(label: str) -> tuple[str, tuple[str, ...]]:

@@ -11,7 +11,6 @@ from rankframe._request import gain_functions, parameters, registry
 from rankframe._request.registry import Column, Join, Reading, Scope
 from rankframe._tables import rank_order
 from rankframe._tables.judgment import Judged
-from rankframe._tables.rank_order import Bounds
 from rankframe._vocabulary import terms
 
 
@@ -114,22 +113,14 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
     over_judged = {n: c for n, c in columns.items() if "judged" in (c.scope, c.derived_over)}
     frame = items.filter(terms.relevance.is_not_null() if over_judged else terms.is_graded)
     judged = rows.judged
-    was_graded, bounds = terms.is_graded, judged.bounds
-    if judged.settings.least_gain is not None:  # a user with lower grades alone keeps the rows
-        frame = _from_least_gain(
-            frame.with_columns(terms.is_graded.alias(terms.WAS_GRADED)), judged
-        )
-        was_graded, bounds = pl.col(terms.WAS_GRADED), _with_grade_0(bounds)
     relevant = _expression("relevant", rows).alias("relevant")
     if over_judged:
         frame = _with_columns(frame.with_columns(relevant), rows, over_judged)
         if rows.scope != "judged":
-            frame = frame.filter(was_graded)
-    if judged.settings.least_gain is not None:
-        frame = frame.drop(terms.WAS_GRADED)
+            frame = frame.filter(terms.is_graded)
     item, types, alone = judged.item, judged.types, rows.alone
     frame = rank_order.in_rank_order(
-        frame, rows.keys, item, types, bounds, alone=alone, numbered=rows.numbered
+        frame, rows.keys, item, types, judged.bounds, alone=alone, numbered=rows.numbered
     )
     if not over_judged:
         frame = frame.with_columns(relevant)
@@ -171,26 +162,9 @@ def _list_rows(
         rest = frame.filter(~reduced.fill_null(value=False))
         frame = pl.concat([narrow, rest], how="diagonal")
     of_truth = {name: c for name, c in everywhere.items() if not c.of_lists}
-    frame = _with_columns(_from_least_gain(frame, judged), rows, of_truth)
+    frame = _with_columns(frame, rows, of_truth)
     alone = {name: c for name, c in everywhere.items() if c.of_lists}
     return _with_columns(frame if missed else frame.filter(terms.is_listed), rows, alone)
-
-
-def _from_least_gain(frame: pl.LazyFrame, judged: Judged) -> pl.LazyFrame:
-    """Set grades below the first one with a gain to 0."""
-    least = judged.settings.least_gain
-    if least is None:
-        return frame
-    kept = pl.when(terms.is_graded & (terms.relevance < least)).then(0).otherwise(terms.relevance)
-    return frame.with_columns(kept.cast(judged.types["relevance"]).alias("relevance"))
-
-
-def _with_grade_0(bounds: Bounds) -> Bounds:
-    """Return the bounds of grades, some of which become 0."""
-    if "relevance" not in bounds:
-        return bounds
-    least, most = bounds["relevance"]
-    return {**bounds, "relevance": (min(least, 0), most)}
 
 
 def _of_items(judged: Judged, reading: Reading) -> list[str]:

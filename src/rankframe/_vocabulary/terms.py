@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels
+from rankframe._request import gain_functions
 
 rank = pl.col("rank")
 relevance = pl.col("relevance")
@@ -14,9 +14,6 @@ relevant = pl.col("relevant")
 is_judged = relevance >= 0
 is_graded = relevance > 0
 is_listed = rank.is_not_null()
-
-#: whether the grade was > 0 before grades below ``gains_from`` became 0
-WAS_GRADED = f"{labels.INNER}was_graded"
 
 
 def ideal_discounted() -> pl.Expr:

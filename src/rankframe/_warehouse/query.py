@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._evaluation import refusals, user_choice
 from rankframe._request import keywords, labels, registry
-from rankframe._request.keywords import Columns, Defaults, GainsFrom, Settings, Users
+from rankframe._request.keywords import Columns, Defaults, Settings, Users
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question, ask
 from rankframe._tables import judgment, readers, run_dicts
@@ -38,7 +38,6 @@ def sql(
     users: Users | None = None,
     undefined: float | None = None,
     relevant_at: float | None = None,
-    gains_from: GainsFrom | None = None,
     judged_only: bool = False,
     depth: int | None = None,
     defaults: Defaults | None = None,
@@ -86,9 +85,6 @@ def sql(
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
         such as ``"ap(rel=2)"``, has its own, which changes no user.
-    gains_from
-        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-        metric, nor in its ideal list. By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
         the ranks (trec_eval ``-J``).
@@ -147,7 +143,6 @@ def sql(
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
-        gains_from=gains_from,
         judged_only=judged_only,
         depth=depth,
         defaults=defaults,
@@ -237,12 +232,10 @@ class _Query:
         for metric in self.question.requested:
             scope = registry.reading_of(metric.reads).scope
             level = self.settings.relevant_at if metric.relevant_at is None else metric.relevant_at
-            gains = "relevant_at" if metric.gains_from_there else self.settings.gains_from
-            by_rows.setdefault((scope, level, gains), []).append(metric)
+            by_rows.setdefault((scope, level), []).append(metric)
         every: list[Values] = []
-        for (_, level, gains), metrics in by_rows.items():
-            settings = replace(self.settings, relevant_at=level, gains_from=gains)
-            judged = self.judged._replace(settings=settings)
+        for (_, level), metrics in by_rows.items():
+            judged = self.judged._replace(settings=replace(self.settings, relevant_at=level))
             frame = judged.truth
             # in "judged", hits are counted, not taken from the order of the rows
             rows = Rows(judged, frame, frame, "judged", frame)

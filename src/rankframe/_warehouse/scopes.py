@@ -146,17 +146,11 @@ class _Scope:
     def _steps_of_truth(self) -> Steps:
         """Begin with the rows of the truth: of grade > 0 unless others count."""
         sources, graded = self.sources, not self.counts_judged
-        relevance, least = self.dialect.name_of("relevance"), self.rows.judged.settings.least_gain
-        source, where = sources.name("judgments"), f"\n  WHERE {relevance} > 0" if graded else ""
-        if least is not None:
-            ids = self.dialect.names_of([*sources.truth_keys, sources.item, *sources.own_of_truth])
-            is_less = f"{relevance} > 0 AND {relevance} < {self.dialect.literal(float(least))}"
-            gain = f"CASE WHEN {is_less} THEN 0 ELSE {relevance} END AS {relevance}"
-            columns = ", ".join([*ids, gain, f"{relevance} > 0 AS was_graded"])
-            source, where = f"(SELECT {columns} FROM {source}{where}) AS graded", ""
+        source = sources.name("judgments")
+        where = f"\n  WHERE {self.dialect.name_of('relevance')} > 0" if graded else ""
         name, comment = ("relevant", "items of grade > 0") if graded else ("judged", "judged items")
         steps = self._steps(name, comment, f"FROM {source}{where}", {"relevance": False})
-        if graded and least is None:
+        if graded:
             steps.facts |= {_GRADED: Literal(value=True), _BELOW_0: Literal(value=False)}
         steps.groups = frozenset(sources.lacking)
         return steps
@@ -367,9 +361,7 @@ class _Scope:
         keys = self.dialect.names_of(home.keys)
         body = select([*keys, *columns], f"FROM {home.last}")
         if self.counts_judged and self.reading.scope == "relevant":
-            least = self.rows.judged.settings.least_gain
-            graded = f"{self.dialect.name_of('relevance')} > 0" if least is None else "was_graded"
-            body += f"\n  WHERE {graded}"
+            body += f"\n  WHERE {self.dialect.name_of('relevance')} > 0"
         row = "one row per user" if table == "truth" else "one row per list"
         name, comment = self.sources.name(f"{home.name}_sums"), f"sums over the rows of {home.name}"
         return Cte(name, f"{comment}, {row}", f"{body}\n  GROUP BY {', '.join(keys)}")

@@ -42,7 +42,7 @@ _OPTIONS = {
 }
 #: Those of ``sql`` that ``sql_check`` does not have.
 _OF_SQL = {
-    *("users", "undefined", "relevant_at", "gains_from", "judged_only", "depth", "defaults"),
+    *("users", "undefined", "relevant_at", "judged_only", "depth", "defaults"),
     *("exclude", "per_user", "names"),
 }
 
