@@ -35,7 +35,7 @@ def tables(users=300, length=12):
 
 def means(run, truth, engine=None, asked=ASKED):
     run = run.drop("model")
-    lazy = run.lazy().rank.evaluate(*asked, truth=truth.lazy(), **rf.TREC_EVAL)
+    lazy = run.lazy().rank.evaluate(*asked, truth=truth.lazy(), preset="trec_eval")
     return lazy.collect(engine=engine) if engine else lazy.collect()
 
 
@@ -53,7 +53,7 @@ def expected():
 @pytest.mark.thorough
 def test_the_means_are_those_of_users_added_without_rounding(expected):
     run, truth = tables()
-    per_user = run.drop("model").rank.per_user(*LABELS, truth=truth, **rf.TREC_EVAL)
+    per_user = run.drop("model").rank.per_user(*LABELS, truth=truth, preset="trec_eval")
     assert len(per_user) == 300
     assert per_user.drop("user").null_count().sum_horizontal().item() == 0
     for name in LABELS:
@@ -86,7 +86,7 @@ def test_chunks_do_not_show(expected, engine):
 def test_groups_are_what_each_is_alone():
     run, truth = tables()
     truth = truth.join(run.select("user", "model").unique(), on="user")
-    grouped = run.rank.evaluate(*SOME, truth=truth, by="model", **rf.TREC_EVAL)
+    grouped = run.rank.evaluate(*SOME, truth=truth, by="model", preset="trec_eval")
     assert grouped["users"].to_list() == [100, 200]
     for model in ("x", "y"):
         mine = run.filter(model=model), truth.filter(model=model).drop("model")

@@ -78,7 +78,9 @@ def test_its_expectation_is_taken_under_ties():
 
 
 def test_defaults_statistics_and_scenarios_know_it():
-    got = rf.evaluate(RUN, "first_half@4", truth=TRUTH, defaults={"first_half": {"weight": 2}})
+    got = rf.evaluate(
+        RUN, "first_half@4", truth=TRUTH, preset={"defaults": {"first_half": {"weight": 2}}}
+    )
     assert got.item(0, "first_half@4") == pytest.approx(2 * (0.25 + 0.25) / 3)
     assert rf.summarize(RUN, "first_half@4", truth=TRUTH)["metric"].to_list() == ["first_half@4"]
     got = rf.evaluate(RUN, "first_half@4", truth=TRUTH, scenarios=True)

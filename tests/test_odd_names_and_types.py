@@ -307,9 +307,9 @@ def test_a_preset_reaches_the_methods():
     run = pl.DataFrame({"user": [1] * 3, "item": list("abc"), "rank": [1, 2, 3]})
     truth = pl.DataFrame({"user": [1, 1], "item": ["b", "z"], "relevance": [2, 3]})
     for label, method in (("ndcg@5", run.rank.ndcg_at), ("precision@5", run.rank.precision_at)):
-        for preset in (rf.RECTOOLS, rf.LENSKIT):
-            asked = run.rank.per_user(label, truth=truth, **preset)
-            assert method(5, truth=truth, **preset).equals(asked)
+        for preset in ("rectools", "lenskit"):
+            asked = run.rank.per_user(label, truth=truth, preset=preset)
+            assert method(5, truth=truth, preset=preset).equals(asked)
 
 
 def test_items_and_subtopics_do_not_mix_in_one_metric():
@@ -331,8 +331,8 @@ def test_with_rank_needs_the_name_tied(role):
 @pytest.mark.parametrize("defaults", ["x", {1: {}}, {"map": None}, [], {"map": []}])
 def test_defaults_are_mappings(defaults):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
-    with pytest.raises(TypeError, match="defaults must be like"):
-        judged.rank.evaluate("map", defaults=defaults)
+    with pytest.raises(TypeError, match="defaults are like"):
+        judged.rank.evaluate("map", preset={"defaults": defaults})
 
 
 @pytest.mark.parametrize(
@@ -366,11 +366,11 @@ def test_subtopics_of_qrels(tmp_path):
 def test_what_is_given_goes_before_a_preset():
     run = pl.DataFrame({"user": [1] * 3, "item": list("abc"), "rank": [1, 2, 3]})
     truth = pl.DataFrame({"user": [1, 1], "item": ["b", "z"], "relevance": [2, 3]})
-    given = run.rank.ndcg_at(5, gain="linear", ideal="truth", truth=truth, **rf.RECTOOLS)
+    given = run.rank.ndcg_at(5, gain="linear", ideal="truth", truth=truth, preset="rectools")
     assert given.equals(run.rank.per_user("ndcg@5", truth=truth))
-    tied = run.with_columns(tied=1).rank.ndcg_at(5, truth=truth, **rf.RECTOOLS)
+    tied = run.with_columns(tied=1).rank.ndcg_at(5, truth=truth, preset="rectools")
     assert tied["ndcg@5"].item() == pytest.approx(
-        run.rank.ndcg_at(5, truth=truth, **rf.RECTOOLS)["ndcg@5"].item()
+        run.rank.ndcg_at(5, truth=truth, preset="rectools")["ndcg@5"].item()
     )
 
 

@@ -86,7 +86,7 @@ OPTIONS = {
     "relevant_at": st.sampled_from([None, 1, 2, 0.5, 0, -1, "x"]),
     "judged_only": st.booleans(),
     "depth": st.sampled_from([None, 1, 2, 10**12, 0, 2.5]),
-    "single_precision": st.booleans(),
+    "preset": st.sampled_from([None, "trec_eval_9", "spark", {"single_precision": True}, "x"]),
 }
 BOUNDS = {"bounds": st.booleans(), "scenarios": st.booleans()}
 metrics = st.lists(st.sampled_from([*LABELS, *SPECIAL_MEANS]), min_size=1, max_size=4)

@@ -20,7 +20,7 @@ def test_the_kind_of_frame_is_kept() -> None:
     assert_type(rf.evaluate(lf, "ap", truth=None), pl.LazyFrame)
     assert_type(df.pipe(rf.evaluate, "ap", rf.ndcg_at(10)), pl.DataFrame)
     assert_type(lf.pipe(rf.relevant), pl.LazyFrame)
-    assert_type(rf.evaluate(df, "ap", **rf.TREC_EVAL), pl.DataFrame)
+    assert_type(rf.evaluate(df, "ap", preset="trec_eval"), pl.DataFrame)
     assert_type(rf.ndcg_at(10, gain={1: 1.0}), pl.Expr)
     assert_type(rf.summarize(df, "ap", users="judged", user="user"), pl.DataFrame)
 
@@ -31,7 +31,9 @@ def keywords(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
 
 
 def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
-    assert_type(rf.compare(df, "ap", baseline="old", test="tukey", **rf.TREC_EVAL), pl.DataFrame)
+    assert_type(
+        rf.compare(df, "ap", baseline="old", test="tukey", preset="trec_eval"), pl.DataFrame
+    )
     assert_type(rf.compare(df, "ap", margin={"ap": 0.01}), pl.DataFrame)
     assert_type(rf.power(lf, "ap", difference="1%", users="both"), pl.LazyFrame)
     assert_type(lf.pipe(rf.compare, "ap"), pl.LazyFrame)
@@ -63,7 +65,7 @@ OPTIONS: rf.Options = {"users": "judged", "undefined": 0.0, "user": "uid"}
 
 def namespaces(df: pl.DataFrame, lf: pl.LazyFrame, pdf: "pd.DataFrame") -> None:
     assert_type(rf.RankFrame(df).evaluate("ap", truth=lf, **NAMES), pl.DataFrame)
-    assert_type(rf.RankFrame(lf).evaluate("ap", **rf.LIGHTGBM), pl.LazyFrame)
+    assert_type(rf.RankFrame(lf).evaluate("ap", preset="lightgbm"), pl.LazyFrame)
     assert_type(rf.RankFrame(pdf).compare("ap", baseline="old", **OPTIONS), "pd.DataFrame")
     assert_type(rf.RankFrame(df).ndcg_at(10, gain="exponential", truth=df), pl.DataFrame)
     assert_type(rf.RankFrame(lf).recall_at(10, users="both", **NAMES), pl.LazyFrame)

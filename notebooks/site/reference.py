@@ -25,7 +25,7 @@ GROUPS = {
 }
 SOURCES = Path(__file__).parents[2] / "src"
 _MODULES = ("plot", "trec", "parts", "spark")
-_NO_PAGE = (*METRICS, *PRESETS, "compare_values", "summarize_values")
+_NO_PAGE = (*METRICS, "compare_values", "summarize_values")
 
 
 def write_pages(pages: Path) -> str:
@@ -132,15 +132,15 @@ def _gallery() -> str:
 
 
 def _presets() -> str:
-    """Write the keywords of each preset."""
+    """Write what each preset sets."""
     about = (
-        'The conventions of other tools, as keywords: `rf.evaluate(run, "map@10", truth=truth, '
-        "**rf.REPLAY)`. [Numbers of other tools](../other_tools.md) says where each comes from."
+        'The conventions of other tools: `rf.evaluate(run, "map@10", truth=truth, '
+        'preset="replay")`. [Numbers of other tools](../other_tools.md) says where each comes from.'
     )
     lines = ["# Presets\n", f"{about}\n"]
     for name, preset in PRESETS.items():
         lines += [f"## {name}\n", "```python"]
-        lines += [f"{keyword}={value!r}," for keyword, value in preset.items()]
+        lines += [f"{key!r}: {value!r}," for key, value in preset.items()]
         lines.append("```\n")
     return "\n".join(lines)
 

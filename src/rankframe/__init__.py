@@ -33,26 +33,9 @@ from rankframe.metrics.order import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403
-from rankframe.presets import (
-    CATBOOST,
-    ELASTICSEARCH,
-    LENSKIT,
-    LIGHTGBM,
-    PYTREC_EVAL,
-    RANX,
-    RECOMMENDERS,
-    RECTOOLS,
-    REPLAY,
-    SCIKIT_LEARN,
-    SENTENCE_TRANSFORMERS,
-    SPARK,
-    TREC_EVAL,
-    TREC_EVAL_9,
-    XGBOOST,
-)
 
 if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
-    from rankframe import parts, plot
+    from rankframe import parts, plot, presets
     from rankframe._comparison.comparison import compare, compare_values
     from rankframe._comparison.cutoff_curves import at_k
     from rankframe._comparison.diagnosis import diagnose
@@ -141,22 +124,7 @@ __all__ = [  # noqa: RUF022  (by topic)
     "RankFrame",
     "RankingDataError",
     "RankingWarning",
-    # conventions of other tools
-    "CATBOOST",
-    "ELASTICSEARCH",
-    "LENSKIT",
-    "LIGHTGBM",
-    "PYTREC_EVAL",
-    "RANX",
-    "RECOMMENDERS",
-    "RECTOOLS",
-    "REPLAY",
-    "SCIKIT_LEARN",
-    "SENTENCE_TRANSFORMERS",
-    "SPARK",
-    "TREC_EVAL",
-    "TREC_EVAL_9",
-    "XGBOOST",
+    "presets",
 ]
 __all__ += [*_METRICS]  # pyright: ignore[reportUnsupportedDunderAll]
 
@@ -171,6 +139,7 @@ _LATER = _VERBS | {
     "from_scores": "_tables.matrices",
     "parts": None,
     "plot": None,
+    "presets": None,
     "read_judgments": "_tables.judgment_files",
     "sql": "_warehouse.query",
     "sql_check": "_warehouse.checking",

@@ -20,6 +20,7 @@ import rankframe._tables.fusion
 import rankframe._tables.rank_order
 import rankframe.metrics.exposure
 import rankframe.metrics.lists
+import rankframe.presets
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame, FrameT
 
@@ -32,15 +33,14 @@ def function_of(name: str, module: str) -> Any: ...
 class PerUser(Columns, total=False):
     truth: Frame | None
     by: str | Sequence[str]
-    users: rankframe._request.keywords.Users | None
+    users: rankframe.presets.Users | None
     undefined: float | None
     relevant_at: float | None
     judged_only: bool
     depth: int | None
     bounds: bool
     scenarios: bool
-    defaults: rankframe._request.keywords.Defaults | None
-    single_precision: bool
+    preset: rankframe.presets.PresetName | rankframe.presets.Preset | None
     items: Frame | None
     history: Frame | None
     exclude: Frame | None
@@ -132,15 +132,14 @@ class RankFrame(Generic[FrameT]):
         *metrics: rankframe._request.labels.Metric,
         truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
-        users: rankframe._request.keywords.Users | None = ...,
+        users: rankframe.presets.Users | None = ...,
         undefined: float | None = ...,
         relevant_at: float | None = ...,
         judged_only: bool = ...,
         depth: int | None = ...,
         bounds: bool = ...,
         scenarios: bool = ...,
-        defaults: rankframe._request.keywords.Defaults | None = ...,
-        single_precision: bool = ...,
+        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
         exclude: Frame | None = ...,
@@ -153,7 +152,7 @@ class RankFrame(Generic[FrameT]):
         truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
         total: bool = ...,
-        users: rankframe._request.keywords.Users | None = ...,
+        users: rankframe.presets.Users | None = ...,
         undefined: float | None = ...,
         weights: str | None = ...,
         relevant_at: float | None = ...,
@@ -162,8 +161,7 @@ class RankFrame(Generic[FrameT]):
         bounds: bool = ...,
         scenarios: bool = ...,
         count_users: bool = ...,
-        defaults: rankframe._request.keywords.Defaults | None = ...,
-        single_precision: bool = ...,
+        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
         exclude: Frame | None = ...,

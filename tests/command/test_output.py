@@ -409,9 +409,9 @@ def as_trec_eval_prints(expected, measures, tag, *, queries):
 @pytest.mark.parametrize(
     ("file", "options"),
     [
-        ("expected_trec_c", "--trec-eval"),
-        ("expected_trec", "--trec-eval --users both"),
-        ("expected_trec_v9", "--trec-eval-9 --users both"),
+        ("expected_trec_c", "--preset trec_eval"),
+        ("expected_trec", "--preset trec_eval --users both"),
+        ("expected_trec_v9", "--preset trec_eval_9 --users both"),
     ],
 )
 def test_it_prints_what_trec_eval_prints(shared, capsys, file, options, name, queries):
@@ -419,7 +419,7 @@ def test_it_prints_what_trec_eval_prints(shared, capsys, file, options, name, qu
     command = f"evaluate {folder}/run.trec {folder}/qrels.trec -m {name} --print trec {options}"
     got = printed(capsys, command + " -q" * queries)
     expected = pl.read_parquet(folder / f"{file}.parquet").select("measure", "user", "value")
-    measures = spelled_out([name], nine="v9" in file)[1:]
+    measures = spelled_out([name], "trec_eval_9" if "v9" in file else None)[1:]
     assert got == as_trec_eval_prints(expected, measures, "STANDARD", queries=queries)
 
 

@@ -67,7 +67,7 @@ def test_vocabulary_and_presets_are_whole(page):
     for name, column in COLUMNS.items():
         assert f"| `{name}` | {column.meaning} |" in page
     for name, preset in PRESETS.items():
-        row = re.search(rf"^\| `rf.{name}` \|.*$", page, re.MULTILINE)[0]
+        row = re.search(rf"^\| `{name}` \|.*$", page, re.MULTILINE)[0]
         for label, options in preset.get("defaults", {}).items():
             assert f"`{label.partition('@')[0]}(" in row
             assert all(f"{option}=" in row for option in options)

@@ -7,6 +7,7 @@ import pytest
 
 import rankframe as rf
 from rankframe._command.main import _MODELS, _RELEVANT
+from rankframe.presets import PRESETS
 
 pytest.importorskip("scipy")
 from scipy import stats
@@ -107,9 +108,9 @@ def test_any_metric_has_a_geometric_mean(label, of_user, epsilon):
 
 def test_gmap_is_the_geometric_mean_of_ap():
     asked = ["gmap@5", "geometric(metric=map)@5"]
-    for defaults in ({}, {"ap@k": {"divide_by": "attainable"}}, rf.LENSKIT["defaults"]):
-        got = RUN.rank.evaluate(*asked, truth=TRUTH, by="model", defaults=defaults)
-        expected = values_of("map@5", defaults=defaults).values()
+    for defaults in ({}, {"ap@k": {"divide_by": "attainable"}}, PRESETS["lenskit"]["defaults"]):
+        got = RUN.rank.evaluate(*asked, truth=TRUTH, by="model", preset={"defaults": defaults})
+        expected = values_of("map@5", preset={"defaults": defaults}).values()
         assert got["gmap@5"].to_list() == [close(geometric(x, 1e-5)) for x in expected]
         assert got[asked[1]].equals(got["gmap@5"], null_equal=True)
 

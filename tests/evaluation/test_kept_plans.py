@@ -138,7 +138,7 @@ def test_others_are_planned_anew(monkeypatch):
     rf.evaluate(run, rf.reciprocal_rank(), truth=truth)
     rf.evaluate(run, "coverage@3", truth=truth, items=pl.DataFrame({"item": range(30)}))
     rf.evaluate(run, "gini(of=shown)@3", truth=truth)
-    rf.evaluate(run, "map", truth=truth, defaults={"map": {"divide_by": "attainable"}})
+    rf.evaluate(run, "map", truth=truth, preset={"defaults": {"map": {"divide_by": "attainable"}}})
     monkeypatch.setattr(kept_plans, "_FEW_ROWS", 100)
     rf.evaluate(run, "rr", truth=truth)
     assert kept_plans._PLANS == {}

@@ -11,6 +11,7 @@ from two_models import RUN, TRUTH, A
 
 import rankframe as rf
 from rankframe.errors import RankingDataError
+from rankframe.presets import PRESETS
 
 
 def test_every_parameter_is_spelled_out():
@@ -44,11 +45,16 @@ def test_a_metric_has_the_same_digits_alone_and_beside_others():
 
 
 def test_defaults_and_levels_are_spelled_out():
-    defaults = {"map": {"divide_by": "attainable"}}
-    made = rf.provenance(A, "map", "ap(rel=2)@5", truth=TRUTH, defaults=defaults)
+    own = {"defaults": {"map": {"divide_by": "attainable"}}}
+    made = rf.provenance(A, "map", "ap(rel=2)@5", truth=TRUTH, preset=own)
     assert made["metrics"]["map"] == "ap(divide_by=attainable)"
     assert made["metrics"]["ap(rel=2)@5"] == "ap(divide_by=attainable, rel=2)@5"
-    assert "defaults" not in made["options"]
+    assert made["preset"] == str(own)
+    named = rf.provenance(A, "rbp", truth=TRUTH, preset="ranx")
+    alone = rf.provenance(A, "rbp", truth=TRUTH, preset=PRESETS["ranx"])
+    assert (named["preset"], named["conventions"]) == ("ranx", alone["conventions"])
+    assert named["options"]["users"] == "judged"
+    assert rf.provenance(A, "rbp", truth=TRUTH)["preset"] is None
 
 
 def test_an_expression_of_ones_own_is_its_text():
@@ -65,7 +71,7 @@ CHANGES = [
     {"depth": 5},
     {"judged_only": True},
     {"exclude": TRUTH.select("user", "item").head(1)},
-    {"defaults": {"map": {"divide_by": "attainable"}}},
+    {"preset": {"defaults": {"map": {"divide_by": "attainable"}}}},
     {"by": "device"},
 ]
 
@@ -99,12 +105,12 @@ def test_an_integer_and_the_same_float_are_one_convention(kind):
     """The command reads 1 as 1.0, and numbers may come from NumPy."""
     numbers = {"relevant_at": 1, "undefined": 0}
     as_floats = {name: getattr(numpy, kind, float)(x) for name, x in numbers.items()}
-    defaults = [{"ndcg": {"base": base}} for base in (2, 2.0)]
+    presets = [{"defaults": {"ndcg": {"base": base}}} for base in (2, 2.0)]
     of_integers, of_floats = (
-        rf.provenance(A, "ndcg@5", truth=TRUTH, depth=5, defaults=own, **options)
-        for own, options in zip(defaults, (numbers, as_floats), strict=True)
+        rf.provenance(A, "ndcg@5", truth=TRUTH, depth=5, preset=own, **options)
+        for own, options in zip(presets, (numbers, as_floats), strict=True)
     )
-    assert json.dumps(of_floats) == json.dumps(of_integers)
+    assert json.dumps(of_floats | {"preset": ""}) == json.dumps(of_integers | {"preset": ""})
 
 
 def test_conventions_are_those_of_every_version():

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from itertools import product
 from math import log2
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.presets import PRESETS, Preset
+from rankframe.presets import PRESETS, Preset, PresetName
 
 DATA_SETS = ["trec_sample", "web12_catb"]
 CUTS = (1, 3, 5, 10, 20, 100)
@@ -40,7 +40,7 @@ class Comparison(NamedTuple):
 
     program: str
     labels: dict[str, str]
-    preset: Preset
+    preset: PresetName | Preset
     ranked: Callable[[pl.DataFrame], pl.DataFrame] = by_item
     options: dict[str, object] = {}  # noqa: RUF012
     tolerance: float = 1e-12
@@ -189,18 +189,18 @@ NTCIREVAL = {
 }
 IR = "ir_measures"
 COMPARISONS = {
-    "RecTools": Comparison("rectools", RECTOOLS, rf.RECTOOLS),
-    "RePlay": Comparison("replay", REPLAY, rf.REPLAY),
-    "Spark": Comparison("spark", SPARK, rf.SPARK),
-    "LensKit": Comparison("lenskit", LENSKIT, rf.LENSKIT),
-    "pytrec_eval": Comparison(IR, PYTREC_EVAL, rf.PYTREC_EVAL),
-    "pytrec_eval -J": Comparison(IR, JUDGED_ONLY, rf.PYTREC_EVAL, options={"judged_only": True}),
+    "RecTools": Comparison("rectools", RECTOOLS, "rectools"),
+    "RePlay": Comparison("replay", REPLAY, "replay"),
+    "Spark": Comparison("spark", SPARK, "spark"),
+    "LensKit": Comparison("lenskit", LENSKIT, "lenskit"),
+    "pytrec_eval": Comparison(IR, PYTREC_EVAL, "pytrec_eval"),
+    "pytrec_eval -J": Comparison(IR, JUDGED_ONLY, "pytrec_eval", options={"judged_only": True}),
     # gdeval prints five decimals
-    "gdeval": Comparison(IR, GDEVAL, rf.TREC_EVAL, tolerance=5.1e-6),
-    "ir_measures, item ascending": Comparison(IR, ASCENDING, rf.TREC_EVAL, by_item_ascending),
+    "gdeval": Comparison(IR, GDEVAL, "trec_eval", tolerance=5.1e-6),
+    "ir_measures, item ascending": Comparison(IR, ASCENDING, "trec_eval", by_item_ascending),
     "ir_measures, by order": Comparison(IR, IN_ORDER, {"users": "judged"}, by_order),
     # it was given the first 100 items of each list
-    "ntcireval": Comparison("ntcireval", NTCIREVAL, rf.TREC_EVAL, options={"depth": 100}),
+    "ntcireval": Comparison("ntcireval", NTCIREVAL, "trec_eval", options={"depth": 100}),
 }
 #: measures of those files that no label reproduces, by the start of their names
 NOT_COVERED = {
@@ -258,7 +258,7 @@ def test_a_tool_is_equal_on_real_data(shared, name, tool):
     labels = {m: x for m, x in comparison.labels.items() if m in expected["measure"].unique()}
     assert len(labels) >= len(comparison.labels) - 1
     ranked = comparison.ranked(run)
-    keywords = {"truth": truth, **comparison.preset, **comparison.options}
+    keywords = {"truth": truth, "preset": comparison.preset, **comparison.options}
     asked = list(dict.fromkeys(labels.values()))
     users = ranked.rank.per_user(*asked, **keywords)
     means = ranked.rank.evaluate(*asked, **keywords).with_columns(user=pl.lit("all"))
@@ -288,7 +288,7 @@ RUN = rf.from_lists(pl.DataFrame({"user": [*LISTS], "item": [list(x) for x in LI
 TRUTH = rf.from_dict(GRADES, score="relevance")
 
 PRINTED = {
-    "RECTOOLS": {  # rectools 0.19.0
+    "rectools": {  # rectools 0.19.0
         "users": 5,
         "precision@5": 0.2,
         "recall@5": 0.45714285714285713,
@@ -299,7 +299,7 @@ PRINTED = {
         "map(divide_by=k)@5": 0.15333333333333332,
         "ndcg(ideal=truth)@5": 0.440433342305539,
     },
-    "REPLAY": {  # replay-rec 0.22.0
+    "replay": {  # replay-rec 0.22.0
         "users": 5,
         "precision@5": 0.2,
         "recall@5": 0.45714285714285713,
@@ -308,7 +308,7 @@ PRINTED = {
         "ndcg@5": 0.440433342305539,
         "auc@5": 0.3666666666666667,
     },
-    "SPARK": {  # pyspark 4.0.1, an inner join of lists and truth
+    "spark": {  # pyspark 4.0.1, an inner join of lists and truth
         "users": 4,
         "precision@5": 0.25,
         "recall@5": 0.5714285714285714,
@@ -316,14 +316,14 @@ PRINTED = {
         "map": 0.4553571428571429,
         "ndcg@5": 0.5505416778819237,
     },
-    "RECOMMENDERS": {  # recommenders 1.2.1
+    "recommenders": {  # recommenders 1.2.1
         "users": 4,
         "precision@5": 0.25,
         "recall@5": 0.5714285714285714,
         "map@5": 0.47916666666666663,
         "map(divide_by=relevant)@5": 0.45535714285714285,
     },
-    "SCIKIT_LEARN": {  # scikit-learn 1.9.1, one row of a matrix for each list
+    "scikit_learn": {  # scikit-learn 1.9.1, one row of a matrix for each list
         "users": 5,
         "ap": 0.4833333333333333,  # average_precision_score
         "ndcg": 0.46941404097351774,
@@ -331,7 +331,7 @@ PRINTED = {
         "dcg@5": 1.4261859507142916,
         "ndcg(gain=binary)@5": 0.5226294385530916,
     },
-    "RANX": {  # ranx 0.3.21, make_comparable=True
+    "ranx": {  # ranx 0.3.21, make_comparable=True
         "users": 5,
         "precision@5": 0.2,
         "precision": 0.28,
@@ -348,7 +348,7 @@ PRINTED = {
         "r_precision": 0.3571428571428571,
         "rbp(p=0.8)": 0.31999999999999995,
     },
-    "PYTREC_EVAL": {  # pytrec_eval-terrier 0.5.11
+    "pytrec_eval": {  # pytrec_eval-terrier 0.5.11
         "users": 4,
         "P_5": 0.25,
         "recall_5": 0.5714285714285714,
@@ -363,7 +363,7 @@ PRINTED = {
 def test_a_preset_returns_what_the_tool_prints(tool):
     printed = PRINTED[tool]
     labels = [label for label in printed if label != "users"]
-    got = RUN.rank.evaluate(*labels, truth=TRUTH, **PRESETS[tool])
+    got = RUN.rank.evaluate(*labels, truth=TRUTH, preset=tool)
     assert got.row(0, named=True) == pytest.approx(printed, abs=1e-12)
 
 
@@ -374,7 +374,7 @@ def test_ndcg_of_recommenders_is_a_mean_over_the_truth():
         "ndcg(gain=linear)@5": 0.38906897393318945,
         "ndcg(gain=exponential)@5": 0.35723812698158774,
     }
-    keywords = {**rf.RECOMMENDERS, "users": "truth"}
+    keywords = {"preset": "recommenders", "users": "truth"}
     got = RUN.rank.evaluate(*printed, truth=TRUTH, **keywords)
     assert got.row(0, named=True) == pytest.approx({"users": 5, **printed}, abs=1e-12)
 
@@ -386,10 +386,10 @@ def test_a_level_of_ranx_also_takes_the_gains_below():
         "r_precision": 0.2,
         "ndcg(gain=1:0;2:2;3:3)@5": 0.34692787260227564,
     }
-    got = RUN.rank.evaluate(*printed, truth=TRUTH, relevant_at=2, **rf.RANX)
+    got = RUN.rank.evaluate(*printed, truth=TRUTH, relevant_at=2, preset="ranx")
     assert got.row(0, named=True) == pytest.approx({"users": 5, **printed}, abs=1e-12)
     raised = TRUTH.with_columns(pl.col("relevance").replace(1, 0))
-    same = RUN.rank.evaluate("ndcg@5", truth=raised, **rf.RANX)
+    same = RUN.rank.evaluate("ndcg@5", truth=raised, preset="ranx")
     assert same.item(0, "ndcg@5") == pytest.approx(got.row(0)[-1], abs=1e-12)
 
 
@@ -401,13 +401,15 @@ def test_an_outer_join_in_spark_counts_all_users():
         "map": 0.3035714285714286,
         "ndcg@5": 0.3670277852546158,
     }
-    got = RUN.rank.evaluate(*printed, truth=TRUTH, **{**rf.SPARK, "users": "all"})
+    got = RUN.rank.evaluate(*printed, truth=TRUTH, preset="spark", users="all")
     assert got.row(0, named=True) == pytest.approx({"users": 6, **printed}, abs=1e-12)
 
 
 def test_lenskit_by_its_formulas():
     """Precision by what was returned, recall and AP by what it could hold, log2 from rank 3 on."""
-    got = RUN.rank.per_user("precision@5", "recall@5", "map@5", "ndcg@5", truth=TRUTH, **rf.LENSKIT)
+    got = RUN.rank.per_user(
+        "precision@5", "recall@5", "map@5", "ndcg@5", truth=TRUTH, preset="lenskit"
+    )
     assert got["user"].to_list() == [1, 2, 3, 6]
     third = 0.6309297535714575  # 1 / log2(3)
     ideal_of_5 = 1 + 1 + third + 1 / 2 + 0.43067655807339306
@@ -434,7 +436,7 @@ def test_elasticsearch_in_its_own_tests(grades, hits, dcg, ideal):
     run = pl.DataFrame({"user": "q", "item": range(hits), "rank": range(1, hits + 1)})
     judged = {item: grade for item, grade in enumerate(grades) if grade is not None}
     truth = rf.from_dict({"q": judged}, score="relevance")
-    got = run.rank.evaluate("dcg@10", "ndcg@10", truth=truth, **rf.ELASTICSEARCH)
+    got = run.rank.evaluate("dcg@10", "ndcg@10", truth=truth, preset="elasticsearch")
     assert got.row(0) == pytest.approx((1, dcg, dcg / ideal), abs=1e-12)
 
 
@@ -443,7 +445,7 @@ def test_elasticsearch_ends_the_ideal_list_at_the_hits():
     truth = rf.from_dict({"q": dict.fromkeys("abcde", 3)}, score="relevance")
     one, five = rf.from_dict({"q": ["a"]}), rf.from_dict({"q": list("vwxyzabcde")})
     values = [
-        run.rank.evaluate(label, truth=truth, **rf.ELASTICSEARCH).item(0, label)
+        run.rank.evaluate(label, truth=truth, preset="elasticsearch").item(0, label)
         for label in ("ndcg@10", "ndcg(ideal=truth)@10")
         for run in (one, five)
     ]
@@ -451,8 +453,13 @@ def test_elasticsearch_ends_the_ideal_list_at_the_hits():
     nothing = rf.from_dict({"r": ["a"], "q": ["x"]})
     truth = rf.from_dict({"q": {"a": 1}, "r": {"a": 0}, "s": {"a": 1}}, score="relevance")
     labels = "precision@10", "ndcg@10", "rr@10"
-    assert nothing.rank.evaluate(*labels, truth=truth, **rf.ELASTICSEARCH).row(0) == (3, 0, 0, 0)
-    found = RUN.rank.per_user("precision@5", truth=TRUTH, **rf.ELASTICSEARCH)
+    assert nothing.rank.evaluate(*labels, truth=truth, preset="elasticsearch").row(0) == (
+        3,
+        0,
+        0,
+        0,
+    )
+    found = RUN.rank.per_user("precision@5", truth=TRUTH, preset="elasticsearch")
     assert found["precision@5"].to_list() == pytest.approx([2 / 5, 2 / 3, 0, 0, 1 / 3])
 
 
@@ -476,7 +483,7 @@ def test_sentence_transformers_by_its_formulas(k):
             )
         )
     labels = [f"{name}@{k}" for name in ("accuracy", "precision", "recall", "mrr", "ndcg", "map")]
-    got = RUN.rank.per_user(*labels, truth=TRUTH, **rf.SENTENCE_TRANSFORMERS)
+    got = RUN.rank.per_user(*labels, truth=TRUTH, preset="sentence_transformers")
     assert got["user"].to_list() == list(GRADES)
     assert [list(row[1:]) for row in got.rows()] == [pytest.approx(row, abs=1e-12) for row in rows]
 
@@ -486,8 +493,8 @@ def test_an_empty_list_of_lenskit_counts_where_the_readme_says_so():
     run = pl.DataFrame({"user": [1], "item": ["a"], "rank": [1]})
     truth = pl.DataFrame({"user": [1, 9], "item": ["a", "b"]})
     six = ["recall@5", "ndcg@5", "dcg@5", "rr", "hit@5", "rbp"]
-    two = run.rank.evaluate(*six, truth=truth, **(rf.LENSKIT | {"users": "truth"}))
-    one = run.rank.evaluate(*six, "precision@5", "ap", truth=truth, **rf.LENSKIT)
+    two = run.rank.evaluate(*six, truth=truth, preset="lenskit", users="truth")
+    one = run.rank.evaluate(*six, "precision@5", "ap", truth=truth, preset="lenskit")
     assert (two["users"].item(), one["users"].item()) == (2, 1)
     assert [value * 2 for value in two.row(0)[1:]] == list(one.row(0)[1:7])
     assert one.row(0)[7:] == (1.0, 1.0)
@@ -497,7 +504,7 @@ def test_equal_scores_of_trec_eval_9_go_by_descending_id():
     """ir_measures has 0.5 and 0 here."""
     run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": [0.5, 0.5]})
     truth = pl.DataFrame({"user": [1], "item": ["b"]})
-    got = run.rank.evaluate("rr@2", "rr@1", "judged@1", truth=truth, **rf.TREC_EVAL_9)
+    got = run.rank.evaluate("rr@2", "rr@1", "judged@1", truth=truth, preset="trec_eval_9")
     assert got.row(0) == (1, 1.0, 1.0, 1.0)
 
 
@@ -517,9 +524,12 @@ def test_options_of_tools_without_a_preset():
 
 
 @pytest.mark.parametrize("tool", PRESETS)
-def test_a_preset_is_plain_keywords_for_metrics_there_are(tool):
-    preset = PRESETS[tool]
-    assert type(preset) is dict
-    assert getattr(rf, tool) is preset
+def test_a_preset_is_for_metrics_there_are(tool):
     asked = ["map@5", "ndcg", "rbp", "iprec_at_recall_0.5", "11pt_avg"]
-    assert RUN.rank.evaluate(*asked, truth=TRUTH, **preset).columns == ["users", *asked]
+    named = RUN.rank.evaluate(*asked, truth=TRUTH, preset=tool)
+    assert named.columns == ["users", *asked]
+    assert named.equals(RUN.rank.evaluate(*asked, truth=TRUTH, preset=PRESETS[tool]))
+
+
+def test_the_names_of_presets_are_a_type():
+    assert get_args(PresetName) == (*PRESETS,)

@@ -16,7 +16,7 @@ GROUPS = pl.DataFrame(
     for number, group in enumerate(CONTENT["groups"])
     for label, score in zip(group["label"], group["score"], strict=True)
 )
-PRESETS = {"lightgbm": rf.LIGHTGBM, "xgboost": rf.XGBOOST, "catboost": rf.CATBOOST}
+TOOLS = ("lightgbm", "xgboost", "catboost")
 
 
 def undefined_of(tool, label):
@@ -35,11 +35,11 @@ def test_the_file_is_small_and_has_the_cases_that_differ():
     assert ((labels["label"].list.n_unique() == 1) & (labels["label"].list.max() > 1)).any()
 
 
-@pytest.mark.parametrize("tool", PRESETS)
+@pytest.mark.parametrize("tool", TOOLS)
 def test_presets_have_the_numbers_of_the_tools(tool):
-    printed, preset = CONTENT[tool], PRESETS[tool]
+    printed = CONTENT[tool]
     for label, value in printed["all"].items():
-        options = {**preset, **undefined_of(tool, label)}
+        options = {"preset": tool, **undefined_of(tool, label)}
         each = GROUPS.rank.per_user(label, **options)
         assert each["qid"].to_list() == list(range(len(printed["each"])))
         expected = [values[label] for values in printed["each"]]
@@ -57,11 +57,11 @@ def test_rows_are_the_items_of_any_frame(kind):
         "dict of runs": lambda: {"a": GROUPS, "b": GROUPS},
     }[kind]()
     with_items = GROUPS.with_columns(item=pl.int_range(pl.len()))
-    expected = with_items.rank.evaluate("ndcg@5", "ap", **rf.LIGHTGBM).row(0)
-    got = rf.evaluate(frame, "ndcg@5", "ap", **rf.LIGHTGBM)
+    expected = with_items.rank.evaluate("ndcg@5", "ap", preset="lightgbm").row(0)
+    got = rf.evaluate(frame, "ndcg@5", "ap", preset="lightgbm")
     assert pl.DataFrame(got).row(0)[-3:] == expected
     if kind == "dict of runs":
-        assert rf.compare(frame, "ndcg@5", **rf.XGBOOST)["difference"].to_list() == [0.0]
+        assert rf.compare(frame, "ndcg@5", preset="xgboost")["difference"].to_list() == [0.0]
 
 
 @pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
@@ -124,14 +124,14 @@ def test_parts_and_meters_take_it(items, grade):
     frame = GROUPS.rename({"label": grade})
     frame = frame.with_columns(item=pl.int_range(pl.len())) if items else frame
     labels = "ndcg@5", "ap", "ndcg(ideal=perfect)@3"  # the last reads the highest grade of all
-    expected = frame.rank.evaluate(*labels, **rf.LIGHTGBM)
-    meter = rf.Meter(*labels, **rf.LIGHTGBM)
+    expected = frame.rank.evaluate(*labels, preset="lightgbm")
+    meter = rf.Meter(*labels, preset="lightgbm")
     parts = frame.partition_by("qid")
     for part in parts:
         meter.update(part)
     assert meter.compute().rows() == [pytest.approx(expected.row(0))]
     facts = rf.parts.facts(frame)
-    sums = [rf.parts.sums(part, *labels, facts=facts, **rf.LIGHTGBM) for part in parts]
+    sums = [rf.parts.sums(part, *labels, facts=facts, preset="lightgbm") for part in parts]
     assert rf.parts.combine(sums).rows() == [pytest.approx(expected.row(0))]
 
 

@@ -5,23 +5,22 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import rankframe as rf
 from rankframe import trec
 from rankframe._command.main import main
 
 OVER_USERS = {"gm_map", "gm_bpref", "num_q"}
 DATA_SETS = ["trec_sample", "web12_catb"]
-TEN, NINE = rf.TREC_EVAL, rf.TREC_EVAL_9
+TEN, NINE = "trec_eval", "trec_eval_9"
 OPTIONS = {
-    "expected_trec": {**TEN, "users": "both"},
-    "expected_trec_c": TEN,
-    "expected_trec_l2": {**TEN, "users": "both", "relevant_at": 2},
-    "expected_trec_c_l2": {**TEN, "relevant_at": 2},
-    "expected_trec_M10": {**TEN, "users": "both", "depth": 10},
-    "expected_trec_J": {**TEN, "users": "both", "judged_only": True},
-    "expected_trec_params": {**TEN, "users": "both"},
-    "expected_trec_v9": {**NINE, "users": "both"},
-    "expected_trec_v9_c": NINE,
+    "expected_trec": {"preset": TEN, "users": "both"},
+    "expected_trec_c": {"preset": TEN},
+    "expected_trec_l2": {"preset": TEN, "users": "both", "relevant_at": 2},
+    "expected_trec_c_l2": {"preset": TEN, "relevant_at": 2},
+    "expected_trec_M10": {"preset": TEN, "users": "both", "depth": 10},
+    "expected_trec_J": {"preset": TEN, "users": "both", "judged_only": True},
+    "expected_trec_params": {"preset": TEN, "users": "both"},
+    "expected_trec_v9": {"preset": NINE, "users": "both"},
+    "expected_trec_v9_c": {"preset": NINE},
 }
 #: what is not ours to equal
 EXCEPTIONS = {
@@ -78,7 +77,7 @@ def test_the_command_on_trec_files_equals_trec_eval(shared, tmp_path, file):
     expected, measures = expected_values(shared, "trec_sample", file)
     single = [measure for measure in measures if measure not in OVER_USERS]
     folder = shared / "trec_sample"
-    options = ["--trec-eval-9" if "_v9" in file else "--trec-eval"]
+    options = ["--preset", NINE if "_v9" in file else TEN]
     options += [] if file.endswith("_c") else ["--users", "both"]
     written = {}
     for out, wanted, extra in [

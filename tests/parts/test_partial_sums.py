@@ -138,7 +138,7 @@ def test_every_policy_and_totals(users, by):
         {"judged_only": True},
         {"depth": 2},
         {"relevant_at": 2},
-        {"defaults": {"rr": {}, "ndcg": {"gain": "exponential"}}},
+        {"preset": {"defaults": {"rr": {}, "ndcg": {"gain": "exponential"}}}},
         {"exclude": RUN.filter(pl.col("rank") == 1).select("user", "item", "model")},
     ],
     ids=lambda options: next(iter(options)),

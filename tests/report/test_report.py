@@ -27,7 +27,7 @@ from rankframe._comparison import sentences
 from rankframe._comparison.trials import Test
 from rankframe._evaluation import evaluation
 from rankframe._report import explorer, facts, markup, people, verdict
-from rankframe._request.keywords import Users
+from rankframe.presets import Users
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")

@@ -188,7 +188,7 @@ def test_the_numbers_of_trec_evals_own_test(shared):
     truth = pl.read_parquet(shared / "trec_sample" / "qrels.parquet")
     truth = truth.filter(pl.col("user") != "303").with_columns(pl.col("relevance").clip(0, 1))
     labels = ["ndcg.1=3,2=9,4=4.5", "11pt_avg..25,.5,.75"]
-    got = run.rank.per_user(*labels, truth=truth, **(rf.TREC_EVAL_9 | {"users": "both"}))
+    got = run.rank.per_user(*labels, truth=truth, preset="trec_eval_9", users="both")
     assert [[round(x, 4) for x in row[1:]] for row in got.rows()] == [
         [0.1584, 0.0],
         [0.6617, 0.4306],
@@ -204,7 +204,7 @@ def test_other_levels_are_the_mean_of_what_trec_eval_gives_at_each(shared, name)
     printed = printed.filter(pl.col("measure").is_in(levels), pl.col("user") != "all")
     expected = printed.group_by("user").agg(pl.col("value").mean()).sort("user")
     label = "11pt_avg..05,.25,.5,.75"
-    got = run.rank.per_user(label, truth=truth, **(rf.TREC_EVAL | {"users": "both"}))
+    got = run.rank.per_user(label, truth=truth, preset="trec_eval", users="both")
     assert_same(got.rename({label: "value"}), expected)
 
 
@@ -220,6 +220,8 @@ def test_levels_are_those_of_interpolated_precision():
     assert given.meta.eq(rf.eleven_point_precision())
     assert given.meta.output_name() == "eleven_point_precision"
     assert_frame_equal(
-        A.rank.per_user("11pt_avg", truth=TRUTH, defaults={"11pt_avg": {"levels": [0.5]}}),
+        A.rank.per_user(
+            "11pt_avg", truth=TRUTH, preset={"defaults": {"11pt_avg": {"levels": [0.5]}}}
+        ),
         A.rank.per_user("11pt_avg..5", truth=TRUTH).rename({"11pt_avg..5": "11pt_avg"}),
     )

@@ -252,19 +252,17 @@ def test_only_our_counts_are_summed_over_users_whatever_they_are_called():
 @pytest.mark.parametrize("name", ["ap", "map", "average_precision", "MAP"])
 def test_defaults_are_for_a_metric_by_any_of_its_names(name):
     judged = pl.DataFrame({**JUDGED, "user": [1, 1], "item": [1, 2], "rank": [1, None]})
-    defaults = {name: {"divide_by": "hits"}}
-    assert judged.rank.evaluate("map", "ap@5", defaults=defaults).row(0) == (1, 1.0, 1.0)
-    stated = judged.rank.evaluate(
-        "ap(divide_by=relevant)", rf.average_precision(), defaults=defaults
-    )
+    own = {"defaults": {name: {"divide_by": "hits"}}}
+    assert judged.rank.evaluate("map", "ap@5", preset=own).row(0) == (1, 1.0, 1.0)
+    stated = judged.rank.evaluate("ap(divide_by=relevant)", rf.average_precision(), preset=own)
     assert stated.row(0) == (1, 0.5, 0.5)
 
 
 def test_defaults_may_be_for_metrics_with_a_cut_off():
     judged = pl.DataFrame({**JUDGED, "user": [1, 1], "item": [1, 2], "rank": [1, None]})
-    defaults = {"map@k": {"divide_by": "hits"}, "ndcg": {"gain": "binary"}}
+    own = {"defaults": {"map@k": {"divide_by": "hits"}, "ndcg": {"gain": "binary"}}}
     asked = ["map", "map@5", "map_cut_5", "ap(divide_by=k)@5"]
-    assert judged.rank.evaluate(*asked, defaults=defaults).row(0) == (1, 0.5, 1.0, 1.0, 0.2)
+    assert judged.rank.evaluate(*asked, preset=own).row(0) == (1, 0.5, 1.0, 1.0, 0.2)
 
 
 @pytest.mark.parametrize(
@@ -272,19 +270,22 @@ def test_defaults_may_be_for_metrics_with_a_cut_off():
     [
         (
             {"r_precision@k": {}},
-            "defaults of 'r_precision@k': name only the metric, 'r_precision'",
+            "preset: defaults of 'r_precision@k': name only the metric, 'r_precision'",
         ),
-        ({"map@k": {}, "AP@k": {}}, "defaults of 'AP@k': duplicate entry for this metric"),
+        ({"map@k": {}, "AP@k": {}}, "preset: defaults of 'AP@k': duplicate entry for this metric"),
         ({"mapp": {}}, "unknown metric 'mapp'; the nearest are 'map'"),
-        ({"ap": {"divide": "hits"}}, "defaults of 'ap': unknown parameter 'divide'"),
-        ({"ap": {"k": 3}}, "defaults of 'ap': unknown parameter 'k'"),
-        ({"P_10": {}}, "defaults of 'P_10': name only the metric, 'precision' or 'precision@k'"),
-        ({"ap": {}, "map": {}}, "defaults of 'map': duplicate entry for this metric"),
+        ({"ap": {"divide": "hits"}}, "preset: defaults of 'ap': unknown parameter 'divide'"),
+        ({"ap": {"k": 3}}, "preset: defaults of 'ap': unknown parameter 'k'"),
+        (
+            {"P_10": {}},
+            "preset: defaults of 'P_10': name only the metric, 'precision' or 'precision@k'",
+        ),
+        ({"ap": {}, "map": {}}, "preset: defaults of 'map': duplicate entry for this metric"),
     ],
 )
 def test_bad_defaults_are_reported(defaults, message):
     with pytest.raises(ValueError) as error:
-        pl.DataFrame(JUDGED).rank.evaluate("ndcg", defaults=defaults)
+        pl.DataFrame(JUDGED).rank.evaluate("ndcg", preset={"defaults": defaults})
     assert str(error.value).startswith(message)
 
 
@@ -292,12 +293,14 @@ def test_the_discount_of_a_label_replaces_that_of_a_preset():
     judged = pl.DataFrame({**JUDGED, "user": 1, "item": [1, 2], "rank": [1, 2]})
     for label in ("ndcg(discount=rank)@2", "dcg(discount=rank)@2", "dcg(discount=log2)@2"):
         plain = judged.rank.evaluate(label)
-        assert judged.rank.evaluate(label, **rf.LENSKIT).equals(plain)
-    own = {"dcg": {"discount": "rank"}}
+        assert judged.rank.evaluate(label, preset="lenskit").equals(plain)
+    own = {"discount": "rank"}
     based = judged.rank.evaluate("dcg(base=2)@2")
-    assert judged.rank.evaluate("dcg(base=2)@2", defaults=own).equals(based)
-    for wrong in ({"label": "dcg(discount=rank,base=2)@2"}, {"defaults": {"base": 2} | own["dcg"]}):
-        options = {"defaults": {"dcg": wrong["defaults"]}} if "defaults" in wrong else {}
+    assert judged.rank.evaluate("dcg(base=2)@2", preset={"defaults": {"dcg": own}}).equals(based)
+    for wrong in ({"label": "dcg(discount=rank,base=2)@2"}, {"defaults": {"base": 2} | own}):
+        options = (
+            {"preset": {"defaults": {"dcg": wrong["defaults"]}}} if "defaults" in wrong else {}
+        )
         with pytest.raises(ValueError, match="two discounts"):
             judged.rank.evaluate(wrong.get("label", "dcg@2"), **options)
 

@@ -204,7 +204,7 @@ def test_workers_know_what_others_registered(rs, run, truth):
             ["ndcg@3", "auc", "concordance", "kendall_tau_b", "num_hits"],
             {"relevant_at": 2, "count_users": True, "total": True},
         ),
-        (["map"], {"defaults": {"map": {"divide_by": "hits"}}}),
+        (["map"], {"preset": {"defaults": {"map": {"divide_by": "hits"}}}}),
         (
             [
                 pl.col("minutes")

@@ -375,7 +375,7 @@ def test_scores_that_only_64_bits_distinguish():
     scored = pl.DataFrame({**run.to_dict(), "relevance": [1, None]})
     for table, keywords in ((run, {"truth": truth}), (scored, {})):
         for single, expected in ((False, 1.0), (True, 0.5)):
-            got = rf.evaluate(table, "rr", single_precision=single, **keywords)
+            got = rf.evaluate(table, "rr", preset={"single_precision": single}, **keywords)
             assert got["rr"].item() == expected
 
 

@@ -231,7 +231,7 @@ def test_ranks_on_the_way(single_precision):
     truth = run.select("user", "item").unique().sort("user", "item")[::2]
     asked = [*("ap", "ndcg@3", "rr"), pl.col("rank").sum().alias("ranks")]
     options = {"truth": truth, "by": "group", "users": "both"}
-    found = run.rank.per_user(*asked, single_precision=single_precision, **options)
+    found = run.rank.per_user(*asked, preset={"single_precision": single_precision}, **options)
     expected = plain.drop("score").rank.per_user(*asked, **options)
     # the streaming engine may add up a list in two parts
     assert_frame_equal(found, expected, rel_tol=0, abs_tol=1e-15)
@@ -289,7 +289,7 @@ def outcome(call):
 def test_tables_in_memory_are_ranked_like_lazy_ones(tables, single_precision):
     """By one packed number, or not at all where they stand in order: else by rows and ties."""
     run, truth = tables
-    metrics, options = ["rr", "ap", "ndcg@2"], {"single_precision": single_precision}
+    metrics, options = ["rr", "ap", "ndcg@2"], {"preset": {"single_precision": single_precision}}
     got = outcome(lambda: rf.per_user(run, *metrics, truth=truth, **options))
     lazily = rf.per_user(run.lazy(), *metrics, truth=truth.lazy(), **options)
     expected = outcome(lazily.collect)

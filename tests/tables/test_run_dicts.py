@@ -330,7 +330,7 @@ def test_days_and_precision_rank_each_run_of_a_dict_as_alone(single_precision):
         SCORED.with_columns(day=day, score=1e-9 * pl.col("score") + 1) for day in (1, 2)
     )
     ranked = rf.with_rank(scored, by="day").drop("score")
-    options = {"by": "day", "truth": QRELS, "single_precision": single_precision}
+    options = {"by": "day", "truth": QRELS, "preset": {"single_precision": single_precision}}
     got = rf.evaluate({"a": scored, "b": ranked}, "rr", "map", **options)
     alone = [rf.evaluate(run, "rr", "map", **options) for run in (scored, ranked)]
     assert got.drop("model").equals(pl.concat(alone))

@@ -254,7 +254,6 @@ FRAME = pl.DataFrame({"user": [1], "item": [1], "rank": [1]})
         "a number": ({"run": 5}, "run= is the name of a table.*not int"),
         "no parts": ({"run": ()}, "run= is the name of a table.*not an empty tuple"),
         "a schema": ({"schema": FRAME}, "schema= is a dict by table"),
-        "precision": (rf.PYTREC_EVAL, "single_precision has no form in SQL: sums are of doubles"),
         "weights": ({"weights": FRAME}, "weights has no form in SQL"),
         "total": ({"total": True}, "total has no form in SQL"),
         "history": ({"history": FRAME}, "history has no form in SQL"),
@@ -265,8 +264,6 @@ FRAME = pl.DataFrame({"user": [1], "item": [1], "rank": [1]})
 def test_wrong_options_are_one_clear_error(options, error):
     with pytest.raises((TypeError, ValueError), match=error):
         rf.sql("map", **options)
-    options = {name: options[name] for name in options if name not in ("users", "undefined")}
-    options.pop("defaults", None)
     with pytest.raises((TypeError, ValueError), match=error):
         rf.sql_check(**options)
 
@@ -274,6 +271,8 @@ def test_wrong_options_are_one_clear_error(options, error):
 def test_wrong_names_of_excluded_rows_and_options_of_sql():
     with pytest.raises(TypeError, match="exclude= is the name of a table"):
         rf.sql("map", exclude=FRAME)
+    with pytest.raises(ValueError, match="preset: single_precision has no form in SQL"):
+        rf.sql("map", preset="pytrec_eval")
     with pytest.raises(ValueError, match="sql_check takes no users="):
         rf.sql_check(users="both")
 

@@ -31,7 +31,6 @@ from rankframe._request.keywords import Columns
 from rankframe._tables import health, run_dicts, side_tables, verbs
 from rankframe._warehouse import checking, query
 from rankframe.errors import RankingWarning
-from rankframe.presets import TREC_EVAL, TREC_EVAL_9
 
 # Two recommenders, ten users, five items each; they differ only for the last user.
 _RELEVANT = "abc abc abc def def def ghi ghi ghi jkl".split()
@@ -103,7 +102,7 @@ _KEYWORDS = (
     *("user", "item", "rank", "score", "relevance", "subtopic", "model", "by", "weights", "users"),
     *("undefined", "depth", "relevant_at", "judged_only", "bounds", "scenarios"),
     *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
-    *("baseline", *side_tables.INPUT_MEANINGS),
+    *("preset", "baseline", *side_tables.INPUT_MEANINGS),
 )
 #: A keyword with True, a text, a number or nothing, but neither an example of a row such as user=7
 #: nor a folder such as depth=7/.
@@ -294,9 +293,7 @@ def _metric_labels(arguments: argparse.Namespace) -> list[str]:
     if not arguments.metrics and arguments.truth is None:
         msg = "no -m, and no truth as the last file: name metrics of lists, such as -m coverage@10"
         raise ValueError(msg)
-    return trec.spelled_out(
-        arguments.metrics or facts.default_metrics(_K), nine=arguments.trec_eval_9
-    )
+    return trec.spelled_out(arguments.metrics or facts.default_metrics(_K), arguments.preset)
 
 
 def _check_rows(arguments: argparse.Namespace) -> None:
@@ -362,7 +359,7 @@ def _print_trec(results: Sequence[pl.DataFrame], user: str, tag: str | None) -> 
 
 def _check(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
-    labels = trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
+    labels = trec.spelled_out(arguments.metrics, arguments.preset)
     columns, conventions = _read_options(arguments)
     with progress.clock(terminal=True):
         tables = files.read_files(arguments, columns)
@@ -584,7 +581,7 @@ def _why(row: Mapping[str, Any], arguments: argparse.Namespace, by: Sequence[str
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    metrics = trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
+    metrics = trec.spelled_out(arguments.metrics, arguments.preset)
     columns, conventions = _read_options(arguments)
     if arguments.out is not inputs.STDOUT:
         report.check_path(arguments.out)
@@ -636,16 +633,16 @@ def _sql(arguments: argparse.Namespace) -> None:
     own = ("run", "truth", "by", "dialect")
     call: dict[str, Any] = {name: getattr(arguments, name) for name in own} | _columns(arguments)
     call["schema"] = dict(map(_schema_of, arguments.schema))
-    labels_ = [name for name in trec.spelled_out(arguments.metrics) if name != trec.RUN_ID]
+    names = trec.spelled_out(arguments.metrics, arguments.preset)
+    labels_ = [name for name in names if name != trec.RUN_ID]
     if arguments.check:
         text_tables.print_data(checking.sql_check(*labels_, **call))
         return
     if not arguments.metrics:
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
-    for option in ("users", "undefined", "relevant_at", "depth", "judged_only"):
-        call[option] = getattr(arguments, option)
-    call |= {name: getattr(arguments, name) for name in ("per_user", "names", "exclude")}
+    own = ("preset", "users", "undefined", "relevant_at", "depth", "judged_only")
+    call |= {name: getattr(arguments, name) for name in (*own, "per_user", "names", "exclude")}
     text_tables.print_data(query.sql(*labels_, **call))
 
 
@@ -670,8 +667,6 @@ def _read_options(arguments: argparse.Namespace) -> tuple[Columns, dict[str, Any
     columns = _columns(arguments)
     flags = ("judged_only", "bounds", "scenarios")
     conventions: dict[str, Any] = {n: getattr(arguments, n) for n in flags if n in arguments}
-    if arguments.trec_eval or arguments.trec_eval_9:
-        conventions.update(TREC_EVAL if arguments.trec_eval else TREC_EVAL_9)
     for option in options.CONVENTIONS:
         name = option[2:].replace("-", "_")
         if getattr(arguments, name) is not None:

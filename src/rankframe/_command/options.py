@@ -14,10 +14,10 @@ from rankframe._command.inputs import Input
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Size, Test, Trial, Undecided
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
 from rankframe._warehouse.dialects import DialectName
+from rankframe.presets import PresetName, Users
 
 #: The name of an option's value in the help, its choices, or None for a flag; and the help.
 Option: TypeAlias = tuple[str | Sequence[str] | None, str]
@@ -553,11 +553,14 @@ def _add_conventions(ask: argparse.ArgumentParser) -> _Group:
     """Add the options for conventions that evaluate and compare share."""
     group = ask.add_argument_group("conventions")
     _add(group, CONVENTIONS)
-    _add(group.add_mutually_exclusive_group(), _PRESETS)
     return group
 
 
 CONVENTIONS: Mapping[str, Option] = {
+    "--preset": (
+        get_args(PresetName),
+        "the conventions of a tool (trec_eval is its -c), over which other options win",
+    ),
     "--users": (
         get_args(Users),
         "users to average over (default: truth, those with a relevant item)",
@@ -566,13 +569,6 @@ CONVENTIONS: Mapping[str, Option] = {
     "--weights": ("COL", "column of the truth or run: the weight of each user"),
     "--relevant-at": ("G", "lowest relevant grade (default: > 0)"),
     "--depth": ("K", "first cut the lists to K items"),
-}
-_PRESETS: Mapping[str, Option] = {
-    "--trec-eval": (
-        None,
-        "the conventions of trec_eval -c: all judged users count, undefined is 0",
-    ),
-    "--trec-eval-9": (None, "the same, as version 9 of trec_eval"),
 }
 
 

@@ -44,7 +44,7 @@ The columns that metrics read, including [your own](your_own.md). `rf.relevant(j
 them. Each is derived only if an expression reads it.
 """
 _PRESETS = """\
-The conventions of other tools, as keywords: `rf.evaluate(run, "map@10", truth=truth, **rf.REPLAY)`.
+The conventions of other tools: `rf.evaluate(run, "map@10", truth=truth, preset="replay")`.
 *Mean over* is the value of [`users=`](conventions.md#which-users-count), and *undefined is* that of
 `undefined=`. *Metrics that differ* are computed with these options; those with `@k` only where they
 have a cut-off. *32-bit* scores have less precision, so more of them are equal.
@@ -295,7 +295,7 @@ def _preset_row(name: str, preset: Preset) -> tuple[str, ...]:
     undefined = f"`{preset['undefined']:g}`" if "undefined" in preset else "null"
     defaults = [_with_options(label, p) for label, p in preset.get("defaults", {}).items()]
     single = "32-bit" if preset.get("single_precision") else ""
-    return f"`rf.{name}`", f"`{preset.get('users')}`", undefined, ", ".join(defaults), single
+    return f"`{name}`", f"`{preset.get('users')}`", undefined, ", ".join(defaults), single
 
 
 def _with_options(label: str, options: Mapping[str, Any]) -> str:

@@ -32,11 +32,9 @@ _NUMBERS = r"\d*\.?\d+"
 _WITH_NUMBERS = re.compile(rf"(?P<name>{'|'.join(_MANY)})\.(?P<numbers>{_NUMBERS}(?:,{_NUMBERS})*)")
 
 
-def spelled_out(labels: Sequence[str], *, nine: bool = False) -> list[str]:
-    """Expand sets of measures and ``P.5,10`` into labels, each once.
-
-    With ``nine``, sets are those of version 9.
-    """
+def spelled_out(labels: Sequence[str], preset: str | None = None) -> list[str]:
+    """Expand ``P.5,10``, and sets of measures as a preset has them, into labels, each once."""
+    nine = preset in ("trec_eval_9", "pytrec_eval")
     names = (name for label in labels for name in _spelled(label.strip(), nine=nine))
     return list(dict.fromkeys(names))
 

@@ -23,12 +23,13 @@ from rankframe._evaluation import (
 )
 from rankframe._evaluation.values import Checks, Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns, Defaults, Settings, Users
+from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, judgment, readers, run_dicts
 from rankframe.errors import RankingDataError
+from rankframe.presets import Preset, PresetName, Users
 
 
 @adapters.takes_any_frame
@@ -45,8 +46,7 @@ def per_user(
     depth: int | None = None,
     bounds: bool = False,
     scenarios: bool = False,
-    defaults: Defaults | None = None,
-    single_precision: bool = False,
+    preset: PresetName | Preset | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
@@ -95,11 +95,10 @@ def per_user(
     scenarios
         Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
         varies are judged not relevant, and if all have the highest grade of the truth.
-    defaults
-        Parameters for labels that leave them out, for example
-        ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
-    single_precision
-        Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9).
+    preset
+        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
+        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
+        wins over it, and so does a parameter in a label.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -157,7 +156,7 @@ def per_user(
     if "weights" in columns:
         msg = "weights= applies to means, and per_user returns one value per user: use evaluate"
         raise TypeError(msg)
-    frame, by, columns = run_dicts.as_frame(frame, by, columns, single_precision=single_precision)
+    frame, by, columns = run_dicts.as_frame(frame, by, columns, preset=preset)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -166,8 +165,7 @@ def per_user(
         depth=depth,
         bounds=bounds,
         scenarios=scenarios,
-        defaults=defaults,
-        single_precision=single_precision,
+        preset=preset,
         items=items,
         history=history,
         exclude=exclude,
@@ -194,8 +192,7 @@ def evaluate(
     bounds: bool = False,
     scenarios: bool = False,
     count_users: bool = False,
-    defaults: Defaults | None = None,
-    single_precision: bool = False,
+    preset: PresetName | Preset | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
@@ -255,11 +252,10 @@ def evaluate(
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
-    defaults
-        Parameters for labels that leave them out, for example
-        ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
-    single_precision
-        Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9).
+    preset
+        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
+        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
+        wins over it, and so does a parameter in a label.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -333,7 +329,7 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    frame, by, columns = run_dicts.as_frame(frame, by, columns, single_precision=single_precision)
+    frame, by, columns = run_dicts.as_frame(frame, by, columns, preset=preset)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -344,8 +340,7 @@ def evaluate(
         bounds=bounds,
         scenarios=scenarios,
         count_users=count_users,
-        defaults=defaults,
-        single_precision=single_precision,
+        preset=preset,
         items=items,
         history=history,
         exclude=exclude,

@@ -24,7 +24,7 @@ COLUMN = "conventions"
 _ROLES = ("user", "item", "rank", "score", "relevance", "subtopic")
 #: Options of ``Settings`` that are no conventions of a metric, or are shown elsewhere.
 _ELSEWHERE = (
-    *("columns", "defaults", *keywords.INPUTS, "higher_is_better", "limits"),
+    *("columns", "preset", "defaults", *keywords.INPUTS, "higher_is_better", "limits"),
     *("bounds", "scenarios", "count_users", "count_missed", "count_hits", "cluster"),
 )
 
@@ -82,9 +82,10 @@ def provenance(
     dict
         ``rankframe`` (the version), ``metrics`` (each with all parameters; an expression of your
         own, also a registered one, as Polars prints it), ``options`` (with their defaults),
-        ``columns`` (the roles, as found), ``rows`` of each table, ``conventions`` and, on request,
-        ``checksums``. ``conventions`` are 8 hex digits of metrics, options and columns alone: they
-        stay the same, whatever the data and the version, until one of these changes.
+        ``columns`` (the roles, as found), ``preset`` (its name, or what your own sets, as text;
+        what it sets is among the metrics and options), ``rows`` of each table, ``conventions`` and,
+        on request, ``checksums``. ``conventions`` are 8 hex digits of metrics, options and columns
+        alone: they stay the same, whatever the data and the version, until one of these changes.
         ``conventions_of`` has those of each metric alone: another metric in the call does not
         change them, and two spellings of one label, such as ``"map"`` and ``"ap"``, have the same.
 
@@ -116,6 +117,7 @@ def provenance(
     for name, flag in {**columns, "checksums": checksums}.items():
         keywords.check_flag(name, flag)
     tables, conventions = _conventions(frame, metrics, truth, by, options)
+    preset = tables.settings.preset
     every = {
         table.name.removesuffix("="): table for table in (*tables.both, *tables.beside.values())
     }
@@ -123,6 +125,7 @@ def provenance(
     described: dict[str, Any] = {
         "rankframe": version("rankframe"),
         **conventions,
+        "preset": None if preset is None else str(preset),
         "rows": {name: count.item() for name, count in zip(every, counts, strict=True)},
         **hashes(conventions),
     }

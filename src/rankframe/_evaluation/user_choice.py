@@ -11,11 +11,12 @@ import polars as pl
 
 from rankframe import errors
 from rankframe._request import labels
-from rankframe._request.keywords import Settings, Users
+from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.guards import Notice
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import scope_rows
+from rankframe.presets import Users
 
 #: Columns of ``by_rows``.
 LISTED, ALONE, JUDGED, TOP = (

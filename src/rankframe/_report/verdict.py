@@ -15,8 +15,8 @@ from rankframe._report import facts, markup, nouns, results
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page, Verdict
 from rankframe._request import labels
-from rankframe._request.keywords import Users
 from rankframe._tables import column_roles
+from rankframe.presets import Users
 
 USERS: Mapping[Users, str] = {
     "truth": "every user with an item of grade > 0; a user without a list counts as 0",

@@ -16,14 +16,12 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, cast,
 
 from rankframe import errors
 from rankframe._request.types import Frame
+from rankframe.presets import PRESETS, Defaults, Preset, PresetName, Users
 
 #: The tables besides run and truth: the catalogue, past interactions, and the rows to
 #: remove from the lists.
 InputName: TypeAlias = Literal["items", "history", "exclude"]
 INPUTS: tuple[InputName, ...] = get_args(InputName)
-
-Users: TypeAlias = Literal["truth", "judged", "both", "served", "run", "all"]
-Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 ChoiceT = TypeVar("ChoiceT", bound=str | None)
 
@@ -50,6 +48,11 @@ class Columns(TypedDict, total=False):
 class Options(Columns, total=False):
     """The keywords of ``evaluate`` that verbs built on it pass on, with those of ``Columns``."""
 
+    preset: PresetName | Preset | None
+    """The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
+    ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
+    wins over it, and so does a parameter in a label.
+    """
     users: Users | None
     """Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
     scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
@@ -81,12 +84,6 @@ class Options(Columns, total=False):
     """Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
     ``-M``).
     """
-    defaults: Defaults | None
-    """Parameters for labels that leave them out, for example ``{"map": {"divide_by":
-    "attainable"}}``, by any name of the metric.
-    """
-    single_precision: bool
-    """Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9)."""
     items: Frame | None
     """The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
     text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -127,6 +124,7 @@ ROLES = tuple(Columns.__annotations__)
 class Settings:
     """The options of one call, checked."""
 
+    preset: PresetName | Preset | None = None
     users: Users | None = None  # None: "truth", or "run" where there is no truth
     undefined: float | None = None
     weights: str | None = None
@@ -139,8 +137,8 @@ class Settings:
     count_users: bool = False
     count_missed: bool = False
     count_hits: bool = False  # of gates
-    defaults: Defaults | None = None
-    single_precision: bool = False
+    defaults: Defaults | None = field(default=None, init=False)  # this and the next by preset
+    single_precision: bool = field(default=False, init=False)
     items: Frame | None = None
     history: Frame | None = None
     exclude: Frame | None = None
@@ -166,6 +164,9 @@ class Settings:
     def __post_init__(self) -> None:
         """Check each option by itself, and options that exclude each other."""
         check_columns(self.columns)
+        for name, value in read_preset(self.preset).items():
+            if getattr(self, name) is None or name in ("defaults", "single_precision"):
+                object.__setattr__(self, name, value)
         flags = "judged_only bounds scenarios count_users count_missed count_hits single_precision"
         for name in flags.split():
             check_flag(name, getattr(self, name))
@@ -194,6 +195,24 @@ class Settings:
                 "it must be None or 0"
             )
             raise ValueError(msg)
+
+
+def read_preset(preset: Any) -> Preset:
+    """Return what a preset sets, which has a name or is a dict of one's own."""
+    if preset is None:
+        return {}
+    is_own = isinstance(preset, Mapping)
+    known = [*(Preset.__annotations__ if is_own else PRESETS)]
+    values = cast("list[Any]", [*preset] if is_own else [preset])
+    if unknown := [value for value in values if value not in known]:
+        from difflib import get_close_matches  # importing it takes 0.7 ms
+
+        near = get_close_matches(str(unknown[0]).lower(), known, n=3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?"
+        hint = hint if near else f"there are {', '.join(map(repr, known))}"
+        msg = f"preset: unknown {'key' if is_own else 'name'} {unknown[0]!r}; {hint}"
+        raise ValueError(msg)
+    return cast("Preset", preset) if is_own else PRESETS[preset]
 
 
 def read_options(options: Mapping[str, Any], **more: Any) -> Settings:

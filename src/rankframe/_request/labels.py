@@ -20,7 +20,7 @@ import polars as pl
 
 from rankframe import errors
 from rankframe._request import keywords, parameters, registry
-from rankframe._request.keywords import Defaults
+from rankframe.presets import Defaults
 
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
@@ -687,7 +687,7 @@ def _read_defaults(defaults: Defaults) -> Defaults:
     for name, options in _checked_defaults(defaults).items():
         parsed = _parsed(name)
         entry, parts = parsed.entry, parsed.parts
-        msg = f"defaults of {name!r}: "
+        msg = f"preset: defaults of {name!r}: "
         arguments = set(signature_of(entry.function).parameters)
         names = [entry.label, *([f"{entry.label}@k"] if "k" in arguments else [])]
         key = entry.label if parts["k"] is None else f"{entry.label}@{parts['k']}"
@@ -710,7 +710,7 @@ def _checked_defaults(defaults: Any) -> Defaults:
         mapping = cast("Mapping[object, object]", defaults)
         if all(isinstance(name, str) and isinstance(mapping[name], Mapping) for name in mapping):
             return cast("Defaults", defaults)
-    msg = f"defaults must be like {{'map': {{'divide_by': 'attainable'}}}}, not {defaults!r}"
+    msg = f"preset: defaults are like {{'map': {{'divide_by': 'attainable'}}}}, not {defaults!r}"
     raise TypeError(msg)
 
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from rankframe._request import labels
-from rankframe._request.keywords import Users
 from rankframe._request.types import Types
 from rankframe._tables import adapters, doubts, rank_order, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
+from rankframe.presets import Users
 
 #: Whether a list has a relevant item of its user.
 HIT = f"{labels.INNER}hit"

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe._request.keywords import Users
 from rankframe._tables import adapters
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
+from rankframe.presets import Users
 
 
 def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:

@@ -119,7 +119,7 @@ def with_ranks(
     if "score" in roles or not scored or not any(rank in schema for schema in schemas.values()):
         return dict(runs)
     columns = cast("Columns", {role: roles[role] for role in keywords.ROLES if role in roles})
-    single = roles.get("single_precision") is True
+    single = keywords.read_preset(roles.get("preset")).get("single_precision", False)
     placed: dict[str, PolarsFrame] = {**runs}
     for name in scored:
         groups = [group for group in by if group in schemas[name]]
@@ -153,7 +153,7 @@ def as_frame(
     roles: Mapping[str, object] | None = None,
     whole: bool = True,
     compares: str | None = None,
-    single_precision: bool = False,
+    preset: object = None,
 ) -> tuple[FrameT, list[str], ColumnsT]:
     """Make one frame of a dict of runs, and put the column of its systems first in ``by``.
 
@@ -161,7 +161,7 @@ def as_frame(
     systems needs one. Of a part of the users, not the ``whole``, a run may be empty.
     """
     if isinstance(frame, Mapping):
-        roles = {"single_precision": single_precision, **columns}
+        roles = {"preset": preset, **columns}
         groups = keywords.group_names(by)
         frame = _stacked(frame, model_of_dict(columns), by=groups, roles=roles, whole=whole)
     elif not (hasattr(frame, "collect_schema") or hasattr(frame, "columns")):

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._evaluation import refusals, user_choice
 from rankframe._request import keywords, labels, registry
-from rankframe._request.keywords import Columns, Defaults, Settings, Users
+from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question, ask
 from rankframe._tables import judgment, readers, run_dicts
@@ -24,6 +24,7 @@ from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.scopes import Values
 from rankframe._warehouse.steps import Cte
 from rankframe._warehouse.tables import Sources, TableName, TableSchema
+from rankframe.presets import Preset, PresetName, Users
 
 
 def sql(
@@ -40,7 +41,7 @@ def sql(
     relevant_at: float | None = None,
     judged_only: bool = False,
     depth: int | None = None,
-    defaults: Defaults | None = None,
+    preset: PresetName | Preset | None = None,
     exclude: TableName | None = None,
     **columns: Unpack[Columns],
 ) -> str:
@@ -91,9 +92,10 @@ def sql(
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
-    defaults
-        Parameters for labels that leave them out, for example
-        ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
+    preset
+        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
+        ``users``, ``undefined`` and ``defaults``. Any other keyword than None wins over it, and so
+        does a parameter in a label.
     exclude
         The name of a table of rows to remove from the lists, one per user and item.
     **columns
@@ -145,10 +147,14 @@ def sql(
         relevant_at=relevant_at,
         judged_only=judged_only,
         depth=depth,
-        defaults=defaults,
+        preset=preset,
         exclude=frames.get("exclude"),
         columns=columns,
     )
+    if settings.single_precision:
+        msg = "preset: single_precision has no form in SQL, where sums are of doubles: take a dict "
+        msg += "without it, such as {'users': 'both', 'undefined': 0.0}"
+        raise ValueError(msg)
     question = ask(frames["run"], metrics, frames.get("truth"), groups, settings, per_user=per_user)
     tables_of_query = {name: written.table(path) for name, path in named.items()}
     is_typed = schema is not None and "run" in schema

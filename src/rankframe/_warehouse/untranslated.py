@@ -34,7 +34,6 @@ _NEAREST = {
 
 #: Options of other verbs, and what to do without them.
 _OPTIONS = {
-    "single_precision": "sums are of doubles: leave it out",
     "weights": "join them to the values of users, from per_user=True",
     "total": "join the counts to the means",
     **dict.fromkeys(("history", "items"), "rf.evaluate takes it"),
@@ -42,7 +41,7 @@ _OPTIONS = {
 }
 #: Those of ``sql`` that ``sql_check`` does not have.
 _OF_SQL = {
-    *("users", "undefined", "relevant_at", "judged_only", "depth", "defaults"),
+    *("users", "undefined", "relevant_at", "judged_only", "depth", "preset"),
     *("exclude", "per_user", "names"),
 }
 

@@ -22,7 +22,7 @@ import polars as pl
 from rankframe._evaluation import evaluation, refusals, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
-from rankframe._request.keywords import Options, Settings, Users
+from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import Totals, ask
 from rankframe._request.types import Frame, FrameT
@@ -31,6 +31,7 @@ from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _groups, _numbers, _partitions, _recipes
 from rankframe.parts._recipes import Duplicates
+from rankframe.presets import Users
 
 __all__ = ["combine", "facts", "merge", "sums", "values"]
 

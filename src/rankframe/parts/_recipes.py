@@ -14,12 +14,13 @@ import polars as pl
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Settings, Users
+from rankframe._request.keywords import Settings
 from rankframe._tables import rules
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _groups, _numbers, _partitions
 from rankframe.parts._numbers import PART, RECIPE, SCHEMA, SEEN, Request, RequestedMean
+from rankframe.presets import Users
 
 _VERSION = 2  # of the entries
 
@@ -110,7 +111,8 @@ def small_frame(
 def shared_options(settings: Settings) -> dict[str, str]:
     """Write the options that change values, except tables and columns."""
     plain = Settings()
-    names = [f.name for f in fields(Settings) if f.name not in (*keywords.INPUTS, "columns")]
+    left_out = (*keywords.INPUTS, "columns", "preset")
+    names = [f.name for f in fields(Settings) if f.name not in left_out]
     options = {name: repr(getattr(settings, name)) for name in names}
     options = {name: text for name, text in options.items() if text != repr(getattr(plain, name))}
     return {**options, **dict.fromkeys(sorted(settings.inputs - {"exclude"}), "a table")}

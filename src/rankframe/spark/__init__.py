@@ -37,7 +37,7 @@ from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, refusals
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
-from rankframe._request.keywords import Columns, Options, Settings, Users
+from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._tables import (
@@ -54,6 +54,7 @@ from rankframe._tables.run_dicts import ColumnsT
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _numbers, _partitions, _recipes
+from rankframe.presets import Users
 from rankframe.spark import _shuffle, _types, _workers
 from rankframe.spark._shuffle import Side
 from rankframe.spark._types import Truth
