@@ -204,6 +204,7 @@ OF_THEIR_OWN = {
     "part": ["parts.sums", "parts.values"],
     "partitions": ["spark.judge spark.per_user spark.with_rank"],  # not fewer for a small truth
     "parts": ["parts.combine", "parts.merge"],
+    "preset": ["judge with_rank spark.judge spark.with_rank"],
     "path": ["Report.save", "read_judgments"],
     "run": ["sql sql_check", "with_rank spark.with_rank", "trec.write_run"],  # names; scores
     "runs": ["from_runs", "fuse"],

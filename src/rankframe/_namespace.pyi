@@ -62,6 +62,7 @@ class RankFrame(Generic[FrameT]):
         *,
         exclude: Frame | None = ...,
         by: str | Sequence[str] = ...,
+        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def with_rank(
@@ -73,6 +74,7 @@ class RankFrame(Generic[FrameT]):
         ties: rankframe._tables.rank_order.Ties = ...,
         exclude: Frame | None = ...,
         close_gaps: bool = ...,
+        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def relevant(

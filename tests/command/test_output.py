@@ -381,7 +381,7 @@ def test_labels_as_trec_eval_spells_them():
     assert spelled_out(kept) == kept
     assert spelled_out(["map", "official", "map"]).count("map") == 1
     assert len(spelled_out(["all_trec"])) == 99
-    assert len(spelled_out(["all_trec"], nine=True)) == 94
+    assert len(spelled_out(["all_trec"], "trec_eval_9")) == 94
 
 
 COUNTS = {"num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret"}

@@ -370,8 +370,11 @@ def test_scores_that_only_64_bits_distinguish():
     """The higher id is first among equals; 32-bit floats make these equal."""
     run = pl.DataFrame({"user": 1, "item": [1, 2], "score": [1 + 1e-12, 1.0]})
     truth = pl.DataFrame({"user": 1, "item": [1]})
-    judged = rf.judge(run, truth)
-    assert judged.sort("item")["rank"].to_list() == [1, 2]
+    for single, expected in ((False, [1, 2]), (True, [2, 1])):
+        own = {"single_precision": single}
+        judged = rf.judge(run, truth, preset=own)
+        ranked = rf.with_rank(run, preset=own)
+        assert judged.sort("item")["rank"].to_list() == ranked["rank"].to_list() == expected
     scored = pl.DataFrame({**run.to_dict(), "relevance": [1, None]})
     for table, keywords in ((run, {"truth": truth}), (scored, {})):
         for single, expected in ((False, 1.0), (True, 0.5)):

@@ -202,14 +202,14 @@ def read_preset(preset: Any) -> Preset:
     if preset is None:
         return {}
     is_own = isinstance(preset, Mapping)
-    known = [*(Preset.__annotations__ if is_own else PRESETS)]
+    names = [*(Preset.__annotations__ if is_own else PRESETS)]
     values = cast("list[Any]", [*preset] if is_own else [preset])
-    if unknown := [value for value in values if value not in known]:
+    if unknown := [value for value in values if value not in names]:
         from difflib import get_close_matches  # importing it takes 0.7 ms
 
-        near = get_close_matches(str(unknown[0]).lower(), known, n=3)
+        near = get_close_matches(str(unknown[0]).lower(), names, n=3)
         hint = f"did you mean {' or '.join(map(repr, near))}?"
-        hint = hint if near else f"there are {', '.join(map(repr, known))}"
+        hint = hint if near else f"there are {', '.join(map(repr, names))}"
         msg = f"preset: unknown {'key' if is_own else 'name'} {unknown[0]!r}; {hint}"
         raise ValueError(msg)
     return cast("Preset", preset) if is_own else PRESETS[preset]

@@ -24,6 +24,7 @@ from rankframe._tables import (
 )
 from rankframe._tables.rank_order import Ties
 from rankframe.errors import RankingDataError
+from rankframe.presets import Preset, PresetName
 
 
 @adapters.takes_any_frame
@@ -34,6 +35,7 @@ def judge(
     *,
     exclude: Frame | None = None,
     by: str | Sequence[str] = (),
+    preset: PresetName | Preset | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -61,6 +63,9 @@ def judge(
         raises an error. A column that only the truth has, such as the user's country, puts each
         list into the groups that the truth has for its user; lists of users who are not in the
         truth are left out.
+    preset
+        ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
+        and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.
@@ -87,8 +92,8 @@ def judge(
     │ 1    ┆ 9    ┆ null ┆ 1         │
     └──────┴──────┴──────┴───────────┘
     """
-    run, by, columns = run_dicts.as_frame(run, by, columns)
-    settings = Settings(exclude=exclude, columns=columns)
+    run, by, columns = run_dicts.as_frame(run, by, columns, preset=preset)
+    settings = Settings(preset=preset, exclude=exclude, columns=columns)
     tables = readers.read_all(run, truth, by, settings)
     subtopic = ["subtopic"] if tables.has_subtopics else []
     result = adapters.to_caller_type(
@@ -111,6 +116,7 @@ def with_rank(
     ties: Ties = "item",
     exclude: Frame | None = None,
     close_gaps: bool = False,
+    preset: PresetName | Preset | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -138,6 +144,9 @@ def with_rank(
         Read the rank, not the score, and number the items of each list from 1 in the same order.
         Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
         ties stay blocks.
+    preset
+        ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
+        and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.
@@ -174,7 +183,14 @@ def with_rank(
     """
     run, by, columns = run_dicts.as_frame(run, by, columns)
     ranked = plan_ranks(
-        run, by, columns, descending=descending, ties=ties, exclude=exclude, close_gaps=close_gaps
+        run,
+        by,
+        columns,
+        descending=descending,
+        ties=ties,
+        exclude=exclude,
+        close_gaps=close_gaps,
+        preset=preset,
     )
     new_columns = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
     return adapters.to_caller_type(
@@ -431,6 +447,7 @@ def plan_ranks(
     ties: Ties,
     exclude: Frame | None,
     close_gaps: bool,
+    preset: PresetName | Preset | None = None,
     totals: Totals | None = None,
 ) -> pl.LazyFrame:
     """Plan ``with_rank``; with ``totals``, for a part of the users."""
@@ -445,7 +462,7 @@ def plan_ranks(
         raise ValueError(msg)
     table = (readers.read_ranked if close_gaps else readers.read_scored)(run, by, columns)
     table = table._replace(totals=totals)
-    settings = Settings(exclude=exclude, columns=columns)
+    settings = Settings(preset=preset, exclude=exclude, columns=columns)
     lists = judgment.unranked(readers.with_tables_beside([table], settings))
     rows = lists.run
     if close_gaps:
@@ -454,7 +471,10 @@ def plan_ranks(
         ranked = rank_order.with_places(rows, table.keys, tied=table.tied)
     else:
         rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)
-        ranked = rank_order.ranked(rows, table, descending=descending, ties=ties)
+        single = settings.single_precision
+        ranked = rank_order.ranked(
+            rows, table, descending=descending, ties=ties, single_precision=single
+        )
     ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
     flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(lists)]
     if table.tied:

@@ -94,8 +94,8 @@ def sql(
         ``-M``).
     preset
         The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-        ``users``, ``undefined`` and ``defaults``. Any other keyword than None wins over it, and so
-        does a parameter in a label.
+        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
+        wins over it, and so does a parameter in a label.
     exclude
         The name of a table of rows to remove from the lists, one per user and item.
     **columns

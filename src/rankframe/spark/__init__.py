@@ -54,7 +54,7 @@ from rankframe._tables.run_dicts import ColumnsT
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _numbers, _partitions, _recipes
-from rankframe.presets import Users
+from rankframe.presets import Preset, PresetName, Users
 from rankframe.spark import _shuffle, _types, _workers
 from rankframe.spark._shuffle import Side
 from rankframe.spark._types import Truth
@@ -73,6 +73,7 @@ def judge(
     *,
     exclude: Truth | None = None,
     by: str | Sequence[str] = (),
+    preset: PresetName | Preset | None = None,
     partitions: int | None = None,
     **columns: Unpack[Columns],
 ) -> DataFrame:
@@ -94,6 +95,9 @@ def judge(
         truth is a miss. They may be of Spark, Polars or pandas, and go to every worker.
     by
         Columns of segments, such as country, fold or day.
+    preset
+        ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
+        and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
@@ -127,7 +131,7 @@ def judge(
     +----+----+----+---------+
     """
     run, by, columns = _as_frame(run, by, columns)
-    settings = _read_options(_with_exclude(columns, exclude))
+    settings = _read_options(_with_exclude(columns, exclude, preset))
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
     tables = readers.read_all(*_shuffle.pair(empty), by, settings)
@@ -147,6 +151,7 @@ def with_rank(
     ties: Ties = "item",
     exclude: Truth | None = None,
     close_gaps: bool = False,
+    preset: PresetName | Preset | None = None,
     partitions: int | None = None,
     **columns: Unpack[Columns],
 ) -> DataFrame:
@@ -174,6 +179,9 @@ def with_rank(
         Read the rank, not the score, and number the items of each list from 1 in the same order.
         Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
         ties stay blocks.
+    preset
+        ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
+        and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
@@ -214,6 +222,7 @@ def with_rank(
         ties=ties,
         exclude=_read_options(_with_exclude(columns, exclude)).exclude,
         close_gaps=close_gaps,
+        preset=preset,
     )
     (frame,) = _frames(run, None)
     empty = _empty(frame)
@@ -694,9 +703,11 @@ def _check_lists(
         raise ValueError(msg)
 
 
-def _with_exclude(columns: Columns, exclude: Truth | None) -> Options:
-    """Put the table that leaves the lists among the options."""
-    return cast("Options", {**columns, "exclude": exclude})
+def _with_exclude(
+    columns: Columns, exclude: Truth | None, preset: PresetName | Preset | None = None
+) -> Options:
+    """Put the table that leaves the lists, and the preset, among the options."""
+    return cast("Options", {**columns, "exclude": exclude, "preset": preset})
 
 
 def _read_options(options: Options, **more: Any) -> Settings:
