@@ -68,11 +68,11 @@ def mean(values):
     return sum(values) / len(values) if values else None
 
 
-def worth(weight, rank, relevant=False):
-    if weight == "hit":
+def worth(discount, rank, relevant=False):
+    if discount == "hit":
         return float(relevant)
-    words = {"none": 1.0, "log": 1 / math.log2(rank + 1), "clipped": 1 / math.log2(max(rank, 2))}
-    return words[weight] if weight in words else float(weight) ** (rank - 1)
+    words = {"none": 1.0, "log2": 1 / math.log2(rank + 1), "clipped": 1 / math.log2(max(rank, 2))}
+    return words[discount] if discount in words else float(discount) ** (rank - 1)
 
 
 def bits(world, item, out_of="users", new="one"):
@@ -117,11 +117,11 @@ def ild(some, values, kind):
     return mean(distance(kind, x, y) for x, y in itertools.combinations(known, 2))
 
 
-def exposure(world, users, of, weight, k):
+def exposure(world, users, of, discount, k):
     sums = defaultdict(float)
     for user in users:
         for rank, item in placed(world.lists[user], k):
-            value = worth(weight, rank, item in world.truth.get(user, ()))
+            value = worth(discount, rank, item in world.truth.get(user, ()))
             if of == "shown" or (of == "item" and item in GENRES):
                 sums[item] += value
             for genre in (GENRES.get(item) or []) if of == "genre" else []:
@@ -256,7 +256,7 @@ def oracle(world, label, k):
     if name == "filled":
         return per_user(lambda u, some: len(some) / k)
     if name in ("epc", "efd"):
-        weight = options.get("weight", "log")
+        discount = options.get("discount", "log2")
 
         def novelty(item):
             if name == "epc":
@@ -264,7 +264,7 @@ def oracle(world, label, k):
             return -math.log2(max(world.popularity[item], 1) / world.rows)
 
         def relevant_novelty(user, some):
-            each = [(worth(weight, r), i) for r, i in some]
+            each = [(worth(discount, r), i) for r, i in some]
             found = sum(w * novelty(i) for w, i in each if i in world.truth.get(user, ()))
             return found / sum(w for w, _ in each) if each else None
 
@@ -285,20 +285,20 @@ def oracle(world, label, k):
         number = k if options.get("divide_by") != "values" else 4
         return per_user(lambda u, some: len(exposure(world, [u], "genre", "none", k)) / number)
     if name == "miscalibration":
-        weight, kind = options.get("weight", "none"), options.get("distance", "kl")
+        discount, kind = options.get("discount", "none"), options.get("distance", "kl")
         return per_user(
             lambda u, some: apart(
-                exposure(world, [u], "genre", weight, k), target(world, "history", [u]), kind
+                exposure(world, [u], "genre", discount, k), target(world, "history", [u]), kind
             )
         )
     if name in ("awrf", "disparity"):
         over = options.get("over", "user" if name == "awrf" else "all")
-        weight = options.get("weight", "clipped" if name == "awrf" else "none")
+        discount = options.get("discount", "clipped" if name == "awrf" else "none")
         kind = "js" if name == "awrf" else options.get("distance", "tv")
         of, what = options["of"], options.get("target", "catalogue")
 
         def value(users):
-            share = exposure(world, users, of, weight, k)
+            share = exposure(world, users, of, discount, k)
             wanted = (
                 target(world, what, users, of) if over == "user" else all_target(world, what, of)
             )
@@ -320,8 +320,8 @@ def oracle(world, label, k):
             known = set(GENRES)
         return len(shown) if options.get("count") == "true" else len(shown) / len(known)
     if name == "gini":
-        of, weight = options.get("of", "item"), options.get("weight", "none")
-        sums = exposure(world, [*world.lists], of, weight, k)
+        of, discount = options.get("of", "item"), options.get("discount", "none")
+        sums = exposure(world, [*world.lists], of, discount, k)
         if of == "shown":
             sums = {i: sums[i] for some in world.lists.values() for _, i in placed(some, k)}
         if of == "item":
@@ -335,12 +335,12 @@ def oracle(world, label, k):
             return None
         return sum((2 * j - n - 1) * v for j, v in enumerate(x, 1)) / divisor / sum(x)
     if name == "entropy":
-        of, weight = options.get("of", "item"), options.get("weight", "none")
+        of, discount = options.get("of", "item"), options.get("discount", "none")
         base = float(options.get("base", 2))
         known = len(GENRES) if of == "item" else 4
 
         def of_users(users):
-            sums = exposure(world, users, of, weight, k)
+            sums = exposure(world, users, of, discount, k)
             whole = sum(sums.values())
             if not whole:
                 return None
@@ -396,29 +396,36 @@ OF_USERS = [
         "tail(head=0.5)",
     ),
     *("tail(count=true)", "unseen", "unseen(divide_by=k)", "new", "popularity_lift", "filled"),
-    *("epc", "efd", "epc(weight=none)", "efd(weight=0.7)", "epc(weight=clipped)", "serendipity"),
+    *(
+        "epc",
+        "efd",
+        "epc(discount=none)",
+        "efd(discount=0.7)",
+        "epc(discount=clipped)",
+        "serendipity",
+    ),
     *("ild(of=genre)", "ild(of=genre,distance=hamming)", "ild(of=vector)"),
     *("ild(of=vector,distance=euclidean2)", "categories(of=genre)"),
     "categories(of=genre,divide_by=values)",
     *(f"miscalibration(of=genre,distance={d})" for d in ("kl", "hellinger", "js", "tv")),
-    *("miscalibration(of=genre,weight=log)", "awrf(of=genre)", "awrf(of=genre,target=uniform)"),
-    *("awrf(of=genre,target=history)", "awrf(of=genre,target=truth,weight=0.8)"),
+    *("miscalibration(of=genre,discount=log2)", "awrf(of=genre)", "awrf(of=genre,target=uniform)"),
+    *("awrf(of=genre,target=history)", "awrf(of=genre,target=truth,discount=0.8)"),
     *(f"disparity(of=genre,over=user,target=candidates,distance={d})" for d in ("tv", "cv")),
     *("disparity(of=item,over=user)", "awrf(of=item)", "awrf(of=item,target=history)"),
-    *("entropy(of=genre,over=user)", "entropy(over=user,weight=log)"),
+    *("entropy(of=genre,over=user)", "entropy(over=user,discount=log2)"),
     *("entropy(over=user,normalize=true)", "entropy(of=shown,over=user,normalize=true)"),
     *("ee_disparity", "ee_relevance", "ee_loss", "ee_loss(p=0.8)"),
 ]
 OF_ALL = [
     *("coverage", "coverage(count=true)", "coverage(of=genre)", "gini", "gini(of=shown)"),
-    *("coverage(of=shown,count=true)", "gini(of=shown,weight=hit)", "disparity(of=item)"),
-    *("entropy(of=shown,normalize=true)", "entropy(of=shown,weight=hit,normalize=true)"),
+    *("coverage(of=shown,count=true)", "gini(of=shown,discount=hit)", "disparity(of=item)"),
+    *("entropy(of=shown,normalize=true)", "entropy(of=shown,discount=hit,normalize=true)"),
     *("awrf(of=item,over=all)", "disparity(of=item,target=history)"),
-    *("gini(divide_by=n1)", "gini(of=genre,weight=log)", "gini(weight=0.85)", "entropy"),
-    *("entropy(of=genre,normalize=true)", "entropy(weight=clipped,base=3)", "personalization"),
+    *("gini(divide_by=n1)", "gini(of=genre,discount=log2)", "gini(discount=0.85)", "entropy"),
+    *("entropy(of=genre,normalize=true)", "entropy(discount=clipped,base=3)", "personalization"),
     *(f"disparity(of=genre,distance={d})" for d in ("tv", "kl", "js", "hellinger", "ratio", "cv")),
     *(f"disparity(of=genre,target={t})" for t in ("uniform", "history", "truth", "candidates")),
-    *("disparity(of=genre,target=truth,weight=hit)", "awrf(of=genre,over=all)"),
+    *("disparity(of=genre,target=truth,discount=hit)", "awrf(of=genre,over=all)"),
 ]
 
 

@@ -13,7 +13,7 @@ EXAMPLES = {
     "geometric": "geometric(metric=ap)",
     "mcc": "mcc(collection=100)@10",
     "interpolated_precision": "interpolated_precision(recall=0.5)",
-    "corrected": "corrected(catalogue=100, sampled=9)@10",
+    "corrected": "corrected(collection=100, sampled=9)@10",
     "lauc": "lauc(collection=100)@10",
 }
 

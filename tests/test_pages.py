@@ -183,11 +183,11 @@ OF_THEIR_OWN = {
         "spark.from_lists",
     ],
     "in_ties": ["register_column", "register_metric"],  # a flag, and a function
-    "interval": ["at_k", "plot.at_k"],  # computed, and drawn
+    "interval": ["at_k", "plot.at_k", "table"],  # computed, drawn, and written
     "items": ["lists"],  # only its text is shown
     "k": [
         "shares plot.lorenz plot.shares",  # None is the whole list
-        "at_k",
+        "at_k plot.at_k plot.precision_recall",
         "from_scores",
         "health",
         "rbo",

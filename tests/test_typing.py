@@ -143,7 +143,7 @@ def refused(df: pl.DataFrame) -> None:
     rf.diagnose(df, 10)  # type: ignore[call-arg]
     rf.parts.sums(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.parts.combine([df], duplicates="first")  # type: ignore[arg-type]
-    rf.as_dict(df, names="snake")  # type: ignore[arg-type]
+    rf.as_dict(df, names="plain")  # type: ignore[arg-type]
     rf.as_dict(df, undefined=0.0)  # type: ignore[arg-type]
     df.pipe(rf.evaluate, 10)  # type: ignore[arg-type]
     # which is why the docs advise a call: mypy binds a pipe's keywords to no parameter of ours

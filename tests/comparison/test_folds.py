@@ -114,17 +114,17 @@ def test_charts_of_many_systems_read_by_as_compare_does():
 def test_charts_draw_a_single_system_without_by():
     pytest.importorskip("altair")
     alone = RUN.filter(system="pop").drop("system")
-    assert alone.rank.plot.at_k("rr", ks=[1, 2], truth=TRUTH).data["system"].unique().item() == ""
+    assert alone.rank.plot.at_k("rr", k=[1, 2], truth=TRUTH).data["system"].unique().item() == ""
     assert alone.rank.plot.users("rr", truth=TRUTH).data["users"].sum() == 3
-    curve, _ = alone.rank.plot.precision_recall(ks=[1], truth=TRUTH).hconcat
+    curve, _ = alone.rank.plot.precision_recall(k=[1], truth=TRUTH).hconcat
     assert set(curve.data["system"]) == {""}
     assert alone.rank.plot.trade_off("rr", "map", truth=TRUTH).data.height == 1
     items = pl.DataFrame({"item": ["a", "b"]})
     assert set(alone.rank.plot.lorenz(items=items).data["system"]) == {""}
     assert set(alone.rank.plot.shares(items=items, of="item").data["system"]) == {""}
-    drawn = MODELS.rank.plot.at_k("rr", ks=[1], truth=TRUTH).data
+    drawn = MODELS.rank.plot.at_k("rr", k=[1], truth=TRUTH).data
     assert drawn["system"].to_list() == ["knn", "pop"]
-    swapped = MODELS.rank.plot.at_k("rr", ks=[1], truth=TRUTH, by=["day", "model"]).data
+    swapped = MODELS.rank.plot.at_k("rr", k=[1], truth=TRUTH, by=["day", "model"]).data
     assert set(swapped["system"]) == {"knn", "pop"}
     assert set(swapped["panel"]) == {"rr@k · 1", "rr@k · 2"}
     with pytest.raises(ValueError, match="a heatmap needs segments: name their columns in by="):

@@ -365,14 +365,14 @@ def test_rare_losses_are_not_hidden_by_noise(users, margin, kind):
     }[kind]
     if kind == "floor":
         values = values.filter(model="new")
-    limits = {"value": (0, 2) if kind == "floor" else (0.0, 1.01)}
+    value_range = {"value": (0, 2) if kind == "floor" else (0.0, 1.01)}
     passed = gate(
         values,
         "value",
         by=["model", "run"],
         undecided="fail",
         higher_is_better={"value": True},
-        limits=limits,
+        value_range=value_range,
         **options,
     )["passed"]
     assert passed.mean() <= 0.025 + 2 * (0.025 * 0.975 / 300) ** 0.5
@@ -391,7 +391,7 @@ def test_what_is_too_rare_to_be_seen_is_said():
             margin=0.01,
             undecided="fail",
             higher_is_better={"value": True},
-            limits={"value": (0, 1)},
+            value_range={"value": (0, 1)},
         )
         assert got["passed"].item() is passed
         if not passed:
@@ -458,7 +458,7 @@ def test_the_bootstrap_of_fewer_users_names_itself():
     options = {"baseline": "old", "margin": 0.2, "undecided": "fail", "test": "bootstrap"}
     options |= {"higher_is_better": {"v": True}, "resamples": 200}
     few = "the bootstrap needs 50 users, not 40"
-    row = gate(table, "v", **options, limits={"v": (0, 1)}).row(0, named=True)
+    row = gate(table, "v", **options, value_range={"v": (0, 1)}).row(0, named=True)
     assert row["why"].startswith("not worse: 0 of 40 users lose")
     assert row["why"].endswith(f"; {few}: take test='t'")
     why = gate(table, "v", **options)["why"].item()
@@ -483,7 +483,7 @@ def test_users_without_a_value_are_left_out_of_a_gate():
     old = pl.DataFrame({"model": "old", "user": range(500), "v": 1.0})
     lost = pl.when(pl.col("user") >= 30).then("v").alias("v")
     table = pl.concat([old, old.with_columns(lost, model=pl.lit("new"))])
-    options = {"limits": {"v": (0, 1)}, "higher_is_better": {"v": True}, "undecided": "fail"}
+    options = {"value_range": {"v": (0, 1)}, "higher_is_better": {"v": True}, "undecided": "fail"}
     row = gate(table, "v", baseline="old", margin=0.05, **options).row(0, named=True)
     assert (row["passed"], row["users"], row["num_left_out"]) == (True, 470, 30)
     note = "30 of 500 users are left out: they have"

@@ -331,7 +331,7 @@ def test_a_perfect_score_has_an_interval_by_default():
     assert found.select("ci_low", "ci_high").row(0) == ends
     curve = rf.at_k(rows, "hit", k=[1], truth=truth)
     assert curve.select("ci_low", "ci_high").row(0) == ends
-    cells = rf.table(rows, "hit@1", truth=truth, by="model", intervals=True).frame
+    cells = rf.table(rows, "hit@1", truth=truth, by="model", interval=True).frame
     assert cells.select("ci_low", "ci_high").row(0) == ends
 
 

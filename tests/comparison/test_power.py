@@ -16,9 +16,7 @@ from rankframe._comparison import power_statistics, statistics
 RUN = pl.DataFrame({"user": [1, 2, 3, 4] * 2, "item": [7] * 8, "rank": [2, 2, 4, 1, 1, 2, 3, 1]})
 RUN = RUN.with_columns(model=pl.Series(["old"] * 4 + ["new"] * 4))
 TRUTH = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7] * 4})
-PAIRS = (
-    """metric model baseline users baseline_mean note deviation target detectable needed""".split()
-)
+PAIRS = """metric model baseline users baseline_mean note std target detectable needed""".split()
 
 
 def asked(*systems, **options):
@@ -48,7 +46,7 @@ def test_users_of_pairs_are_those_of_gpower(effect, confidence, power, needed):
     change = spread(30, 1 / effect)
     options = {"difference": 1, "confidence": confidence, "power": power}
     row = asked(np.zeros(30), change, **options).row(0, named=True)
-    assert row["deviation"] == pytest.approx(1 / effect, abs=1e-12)
+    assert row["std"] == pytest.approx(1 / effect, abs=1e-12)
     assert (row["users"], row["target"], row["needed"]) == (30, 1.0, needed)
 
 
@@ -63,7 +61,7 @@ def test_detectable_is_that_of_statsmodels(users, confidence, power):
     old, new = sample(users, users)
     row = asked(old, new, **options).row(0, named=True)
     deviation = (new - old).std(ddof=1)
-    assert row["deviation"] == pytest.approx(deviation, rel=1e-12)
+    assert row["std"] == pytest.approx(deviation, rel=1e-12)
     assert row["baseline_mean"] == pytest.approx(old.mean(), rel=1e-12)
     found = sm.TTestPower().power(row["detectable"] / deviation, users, 1 - confidence)
     assert found == pytest.approx(power, abs=1e-6)
@@ -122,7 +120,7 @@ def test_so_many_users_suffice_where_the_difference_is_detectable(share):
     plain = asked(*values, **options)["detectable"][0]
     row = asked(*values, difference=share * plain, **options).row(0, named=True)
     assert (row["needed"] <= 50) == (share > 1)
-    goal, effect = power_statistics.Design(0.9, 0.9), row["target"] / row["deviation"]
+    goal, effect = power_statistics.Design(0.9, 0.9), row["target"] / row["std"]
     distances = [
         power_statistics.power_of(effect * sqrt(users), users, goal)
         for users in (row["needed"] - 1, row["needed"])
@@ -233,7 +231,7 @@ def test_what_is_undefined_is_null_and_the_note_says_why(systems, note):
     row = asked(*systems, difference=0.1).row(0, named=True)
     assert (row["detectable"], row["needed"], row["target"]) == (None, None, 0.1)
     assert row["note"].startswith(note)
-    assert (row["deviation"] is None) == (row["users"] < 2)
+    assert (row["std"] is None) == (row["users"] < 2)
 
 
 def test_a_share_of_nothing_and_a_difference_too_small():

@@ -242,7 +242,7 @@ def test_a_copy_passes_where_undecided_passes_else_it_needs_users_who_could_diff
     ones = np.ones(400)
     frames = {users: np.ones(users) for users in (200, 219, 220, 400)}
     for users, values in frames.items():
-        row = gated(values, values, margin="2%", limits={"x": (0, 1)})
+        row = gated(values, values, margin="2%", value_range={"x": (0, 1)})
         assert row["passed"] is (1 - 0.0125 ** (1 / users) < 0.02)
     assert gated(ones, ones, margin="2%", undecided="pass")["passed"] is True
     lost = ones - 0.5
@@ -265,7 +265,7 @@ def test_a_hit_system_that_is_worse_by_exactly_the_share_seldom_passes():
         baseline="old",
         margin="5%",
         higher_is_better={"x": True},
-        limits={"x": (0, 1)},
+        value_range={"x": (0, 1)},
     )
     passed = decided["passed"].mean()
     assert passed <= 0.025

@@ -279,18 +279,18 @@ def test_the_curve_has_every_pair_least_level_first():
     square = (VALUE**2).alias("square")
     both = ["model", "country"]
     got = table.rank.discriminative_power(square, VALUE, by=both, test="t", curve=True)
-    names = ["country", "metric", "place", "model", "baseline", "difference", "asl"]
+    names = ["country", "metric", "place", "model", "baseline", "difference", "p_value"]
     assert got.columns == names
     assert got["place"].to_list() == [1, 2, 3, 4, 5, 6] * 4
     assert got["metric"].to_list() == (["square"] * 6 + ["value"] * 6) * 2
     pairs = table.rank.compare(square, VALUE, by=both, correction=None)
     for (country, metric), part in got.group_by("country", "metric"):
         own = pairs.filter(country=country, metric=metric).sort("p_value")
-        assert part["asl"].to_list() == own["p_value"].to_list()
+        assert part["p_value"].to_list() == own["p_value"].to_list()
         assert part["model"].to_list() == own["model"].to_list()
     shares = table.rank.discriminative_power(square, VALUE, by=both, test="t")
     counted = got.group_by("country", "metric", maintain_order=True).agg(
-        separated=(pl.col("asl") < 0.05).sum().cast(pl.Int64)
+        separated=(pl.col("p_value") < 0.05).sum().cast(pl.Int64)
     )
     assert_frame_equal(shares.select("country", "metric", "separated"), counted)
 
@@ -300,7 +300,7 @@ def test_pairs_without_a_p_value_are_not_separated():
     got = rf.discriminative_power(judged(old, old + 1, new), VALUE, test="t").row(0, named=True)
     assert (got["pairs"], got["note"]) == (3, "1 without a p-value")
     curve = rf.discriminative_power(judged(old, old + 1, new), VALUE, test="t", curve=True)
-    assert curve["asl"][2] is None
+    assert curve["p_value"][2] is None
     assert curve["place"].to_list() == [1, 2, 3]
 
 

@@ -179,9 +179,9 @@ def test_discriminative_power_is_of_logarithms_too(test):
     options = {"truth": TRUTH, "test": test, "resamples": 300, "curve": True}
     logs = run.rank.discriminative_power(mine, **options)
     got = run.rank.discriminative_power("gmap", **options)
-    assert got["asl"].to_list() == [close(x) for x in logs["asl"]]
+    assert got["p_value"].to_list() == [close(x) for x in logs["p_value"]]
     plain = run.rank.discriminative_power("map", **options)
-    assert got["asl"].to_list() != [close(x) for x in plain["asl"]]
+    assert got["p_value"].to_list() != [close(x) for x in plain["p_value"]]
     pairs = run.rank.compare("gmap", truth=TRUTH)
     key = ["model", "baseline"]
     both = got.join(pairs, on=key, suffix=" compared")
@@ -232,7 +232,7 @@ def test_charts_and_at_k_take_them():
     names = ["mean", "ci_low", "ci_high"]
     assert got.select(names).equals(summary.select(names))
     pytest.importorskip("altair")
-    chart = RUN.rank.plot.at_k("gmap", ks=[3, 5], truth=TRUTH)
+    chart = RUN.rank.plot.at_k("gmap", k=[3, 5], truth=TRUTH)
     gmap = got.filter(metric="gmap")
     assert chart.data.select(names).equals(gmap.select(names))
     drawn = RUN.rank.plot.compare("gmap@5", truth=TRUTH).data

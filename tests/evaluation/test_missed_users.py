@@ -311,8 +311,8 @@ def test_subtitles_of_charts_name_them(name):
         "compare": (["rr"], {"baseline": "old"}),
         "change": ([1], {"baseline": "old"}),
         "users": (["rr"], {}),
-        "at_k": (["recall"], {"ks": [1, 2]}),
-        "precision_recall": ([], {"ks": [1, 2]}),
+        "at_k": (["recall"], {"k": [1, 2]}),
+        "precision_recall": ([], {"k": [1, 2]}),
     }
     arguments, options = calls[name]
     draw = getattr(run.rank.plot, name)

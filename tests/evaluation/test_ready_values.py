@@ -202,16 +202,14 @@ def test_a_value_outside_the_limits_is_an_error_with_its_row(kind):
     def summary(table, name="rmse", **limits):
         return rf.summarize(table, name, by="model", **limits).lazy().collect()
 
-    assert len(summary(values, limits={"rmse": (1, 5)})) == 2
-    text = (
-        r"column 'rmse': a value outside 1 to 4.*limits=\{'rmse'.*row: model='m1', user=1, rmse=5"
-    )
+    assert len(summary(values, value_range={"rmse": (1, 5)})) == 2
+    text = r"'rmse': a value outside 1 to 4.*value_range=\{'rmse'.*model='m1', user=1, rmse=5"
     with pytest.raises(rf.RankingDataError, match=text):
-        summary(values, limits={"rmse": (1, 4)})
+        summary(values, value_range={"rmse": (1, 4)})
     named = values.rename({"rmse": "ndcg@10"})
     with pytest.raises(rf.RankingDataError, match="column 'ndcg@10': a value outside 0 to 1, the"):
         summary(named, "ndcg@10")
-    assert len(summary(named, "ndcg@10", limits={"ndcg@10": (0, 100)})) == 2
+    assert len(summary(named, "ndcg@10", value_range={"ndcg@10": (0, 100)})) == 2
     dust = named.with_columns(pl.col("ndcg@10").clip(upper_bound=1 + 1e-12))
     assert len(summary(dust, "ndcg@10")) == 2
     assert len(summary(values.rename({"rmse": "num_hits"}), "num_hits")) == 2  # no greatest value
@@ -252,7 +250,7 @@ def test_a_registered_metric_outside_its_range_is_an_error_of_statistics(kind):
 
 
 @pytest.mark.parametrize(
-    "option", [{"higher_is_better": {"rmse": True}}, {"limits": {"rmse": (0, 9)}}]
+    "option", [{"higher_is_better": {"rmse": True}}, {"value_range": {"rmse": (0, 9)}}]
 )
 def test_a_typo_in_a_column_is_that_of_the_column(option):
     with pytest.raises(
@@ -263,17 +261,20 @@ def test_a_typo_in_a_column_is_that_of_the_column(option):
 
 def test_directions_and_limits_that_cannot_be_read_are_reported():
     wrong = [
-        ({"limits": {"rsme": (0, 1)}}, "limits names 'rsme'; the columns are 'rmse'"),
-        ({"limits": {"rmse": (1, 0)}}, r"limits of 'rmse' must be two numbers.*not \(1, 0\)"),
-        ({"limits": {"rmse": (0, NAN)}}, "limits of 'rmse' must be two numbers"),
-        ({"limits": (0, 1)}, r"limits must be a mapping such as .*, not \(0, 1\)"),
+        ({"value_range": {"rsme": (0, 1)}}, "value_range names 'rsme'; the columns are 'rmse'"),
+        (
+            {"value_range": {"rmse": (1, 0)}},
+            r"value_range of 'rmse' must be two numbers.*not \(1, 0\)",
+        ),
+        ({"value_range": {"rmse": (0, NAN)}}, "value_range of 'rmse' must be two numbers"),
+        ({"value_range": (0, 1)}, r"value_range must be a mapping such as .*, not \(0, 1\)"),
         ({"higher_is_better": {"rmse": 1}}, "must be True, False or None, not 1"),
         ({"higher_is_better": True}, "higher_is_better must be a mapping such as"),
     ]
     for options, text in wrong:
         with pytest.raises((TypeError, ValueError), match=text):
             rf.compare(GOOD, "rmse", **options)
-    for option in ({"limits": {"rr": (0, 1)}}, {"higher_is_better": {"rr": True}}):
+    for option in ({"value_range": {"rr": (0, 1)}}, {"higher_is_better": {"rr": True}}):
         with pytest.raises(ValueError, match="is of a table of values.*rf.register_metric"):
             rf.compare(RUN, "rr", truth=TRUTH, **option)
 

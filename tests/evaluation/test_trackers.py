@@ -126,8 +126,8 @@ def test_two_labels_of_one_name_raise():
 def test_what_is_not_a_frame_of_means():
     with pytest.raises(rf.RankingDataError, match="no column 'users'"):
         rf.as_dict(rf.per_user(A, "rr", truth=TRUTH))
-    with pytest.raises(ValueError, match="names must be one of 'plain', 'label', not 'snake'"):
-        rf.as_dict(rf.evaluate(A, "rr", truth=TRUTH), names="snake")
+    with pytest.raises(ValueError, match="names must be one of 'snake', 'label', not 'plain'"):
+        rf.as_dict(rf.evaluate(A, "rr", truth=TRUTH), names="plain")
     time = pl.duration(minutes=pl.col("minutes").filter("relevant").max()).alias("time")
     with pytest.raises(rf.RankingDataError, match="column 'time': it is Duration"):
         rf.as_dict(rf.evaluate(A, time, truth=TRUTH))

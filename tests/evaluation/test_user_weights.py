@@ -382,7 +382,7 @@ def test_charts_are_weighted():
     run = pl.concat([RUN.with_columns(model=pl.lit(m)) for m in "ab"])
     expected = RUN.rank.evaluate("ndcg@2", truth=TRUTH, weights="impressions")["ndcg@2"].item()
     options = {"truth": TRUTH, "weights": "impressions"}
-    chart = run.rank.plot.at_k("ndcg", ks=[2], **options)
+    chart = run.rank.plot.at_k("ndcg", k=[2], **options)
     assert chart.data["mean"].to_list() == pytest.approx([expected] * 2)
     assert "Mean weighted by impressions over 4 users" in chart.to_json(format="vega-lite")
     cells = run.rank.plot.heatmap("ndcg@2", **options).data

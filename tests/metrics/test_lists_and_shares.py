@@ -223,7 +223,7 @@ _MIXED = [f"{label.replace(',', ', ')}@{next(_CUTS)}" for label in (*OF_USERS, *
 _MORE = [
     *("entropy(of=shown)@3", "disparity(of=shown)@1", "disparity(of=shown, target=uniform)@3"),
     *("categories(of=genre)@3", "categories(of=genre, divide_by=values)@1"),
-    *("gini(of=shown, weight=hit)@1", "coverage(of=shown, count=true)@5", "awrf(of=shown)@2"),
+    *("gini(of=shown, discount=hit)@1", "coverage(of=shown, count=true)@5", "awrf(of=shown)@2"),
     *("precision(divide_by=returned)@3", "disparity(of=item, over=user, target=truth)@2"),
 ]
 
@@ -347,13 +347,13 @@ def test_what_is_shown_counts_with_and_without_a_hit():
     run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abca"], "rank": [1, 2, 1, 2]})
     truth = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
     items = pl.DataFrame({"item": [*"ab"]})
-    labels = ["gini(of=shown, weight=hit)", "entropy(of=shown, normalize=true)"]
+    labels = ["gini(of=shown, discount=hit)", "entropy(of=shown, normalize=true)"]
     labels += ["disparity(of=shown, target=uniform)", "disparity(of=shown)"]
     alone = rf.evaluate(run, *labels[:3], truth=truth).row(0)[1:]
     assert alone == pytest.approx((2 / 3, 1.5 / math.log2(3), 1 / 6))
     # c is shown, but the catalogue lacks it, so that its target is 0
     assert rf.evaluate(run, *labels, truth=truth, items=items).row(0)[1:] == (*alone, 0.25)
-    shares = rf.shares(run, of="shown", weight="hit", truth=truth, target="uniform")
+    shares = rf.shares(run, of="shown", discount="hit", truth=truth, target="uniform")
     assert shares["exposure"].to_list() == [2.0, 0.0, 0.0]
     assert shares["target"].to_list() == pytest.approx([1 / 3] * 3)
     each = rf.shares(run, of="shown", over="user", items=items)
@@ -615,12 +615,12 @@ def test_numbers_of_all_lists_are_nobodys():
         lambda: rf.coverage_at(0),
         lambda: rf.tail_at(3, head=1.0),
         lambda: rf.miscalibration_at(3, alpha=0),
-        lambda: rf.gini_at(3, weight=1.5),
+        lambda: rf.gini_at(3, discount=1.5),
         lambda: rf.gini_at(3, of="a;b"),
         lambda: rf.ee_loss_at(p=1.0),
         lambda: rf.entropy_at(base=1),
         lambda: rf.awrf_at(target="x"),
-        lambda: rf.corrected_at(catalogue=1, sampled=1),
+        lambda: rf.corrected_at(collection=1, sampled=1),
         lambda: rf.metric("coverage(count=yes)@3"),
     ],
 )
@@ -815,7 +815,7 @@ def test_corrected_metrics_are_nearly_unbiased():
     exact, corrected, sampled = [], [], []
     for rank in range(1, n + 1):
         run = pl.DataFrame({"user": 1, "item": range(m + 1), "rank": range(1, m + 2)})
-        label = f"corrected(catalogue={n}, sampled={m}, gamma=0.0)@5"
+        label = f"corrected(collection={n}, sampled={m}, gamma=0.0)@5"
         chance = (rank - 1) / (n - 1)
         pmf = [math.comb(m, j) * chance**j * (1 - chance) ** (m - j) for j in range(m + 1)]
         if rank == 1:
@@ -970,6 +970,6 @@ def test_shares_that_may_split_a_block_of_ties_are_refused():
     items = pl.DataFrame({"item": ["a", "b", "c"]})
     whole = rf.shares(tied, of="item", items=items, target=None)
     assert whole["exposure"].to_list() == [1.0, 1.0, 0.0]
-    for options in ({"k": 1}, {"weight": "log"}):
+    for options in ({"k": 1}, {"discount": "log2"}):
         with pytest.raises(ValueError, match="shares has no exact expectation under ties"):
             rf.shares(tied, of="item", items=items, target=None, **options)

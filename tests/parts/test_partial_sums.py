@@ -91,7 +91,7 @@ def test_a_part_that_shares_no_user_with_its_truth():
 
 #: metrics that need tables or columns of their own
 SPECIAL = [
-    "corrected(catalogue=30, sampled=20)@3",
+    "corrected(collection=30, sampled=20)@3",
     "snips_recall(propensity=p)@3",
     "snips_dcg(propensity=p)",
     "snips_recall(power=2)@3",

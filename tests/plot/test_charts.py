@@ -90,7 +90,7 @@ def charts():
     plot = RUN.rank.plot
     alone = RUN.filter(pl.col("model") == "a").drop("model").rank.plot
     yield "at_k", lambda: plot.at_k("ndcg", truth=TRUTH)
-    yield "at_k of metrics", lambda: plot.at_k("ndcg", "recall", "map", ks=[1, 5, 10], truth=TRUTH)
+    yield "at_k of metrics", lambda: plot.at_k("ndcg", "recall", "map", k=[1, 5, 10], truth=TRUTH)
     yield "at_k of segments", lambda: plot.at_k("rr", truth=PLACED, by=BOTH, interval=False)
     yield "at_k alone", lambda: alone.at_k("precision(divide_by=returned)", truth=TRUTH, by=())
     yield "at_k together", lambda: plot.at_k("precision", "recall", truth=TRUTH, together=True)
@@ -98,7 +98,7 @@ def charts():
     yield "at_k together alone", lambda: alone.at_k("precision", "recall", **pair)
     many = MANY.rank.plot
     yield "at_k of many", lambda: many.at_k("ndcg", truth=TRUTH)
-    yield "at_k of many and metrics", lambda: many.at_k("ndcg", "rr", ks=[1, 5, 9], truth=TRUTH)
+    yield "at_k of many and metrics", lambda: many.at_k("ndcg", "rr", k=[1, 5, 9], truth=TRUTH)
     yield "precision_recall of many", lambda: many.precision_recall(truth=TRUTH)
     yield "users of many", lambda: many.users("ndcg@10", truth=TRUTH)
     most = pl.concat([MANY, RUN.with_columns(pl.format("more {}", "model").alias("model"))])
@@ -107,7 +107,7 @@ def charts():
         "compare of many with one",
         lambda: most.rank.plot.compare("rr", truth=TRUTH, baseline="more a"),
     )
-    yield "at_k of one k", lambda: alone.at_k("hit", ks=[3], truth=TRUTH, by=())
+    yield "at_k of one k", lambda: alone.at_k("hit", k=[3], truth=TRUTH, by=())
     yield "precision_recall", lambda: plot.precision_recall(truth=TRUTH)
     yield "precision_recall of segments", lambda: plot.precision_recall(truth=PLACED, by=BOTH)
     yield "precision_recall alone", lambda: alone.precision_recall(truth=TRUTH, by=())
@@ -127,12 +127,12 @@ def charts():
     yield "heatmap", lambda: plot.heatmap("ndcg@10", "num_hits", "gmap", truth=TRUTH)
     yield "heatmap of segments", lambda: plot.heatmap("ndcg@10", "rr", truth=PLACED, by=BOTH)
     yield "shares", lambda: plot.shares(of="genre", k=10, items=ITEMS)
-    yield "shares of many", lambda: plot.shares(of="maker", k=10, items=ITEMS, weight="log")
+    yield "shares of many", lambda: plot.shares(of="maker", k=10, items=ITEMS, discount="log2")
     truthful = {"truth": PLACED, "target": "truth", "by": BOTH}
     yield "shares of segments", lambda: plot.shares(of="genre", k=10, items=ITEMS, **truthful)
     yield (
         "shares alone",
-        lambda: alone.shares(of="genre", items=ITEMS, target=None, weight=0.5, by=()),
+        lambda: alone.shares(of="genre", items=ITEMS, target=None, discount=0.5, by=()),
     )
     yield "trade_off", lambda: plot.trade_off("ndcg@10", "gini@10", truth=TRUTH, items=ITEMS)
     yield "trade_off of many", lambda: many.trade_off("rr", "coverage@3", truth=TRUTH, items=ITEMS)
@@ -144,7 +144,7 @@ def charts():
     yield "lorenz", lambda: plot.lorenz(k=3, items=ITEMS)
     yield "lorenz of many", lambda: many.lorenz(k=3, of="genre", items=ITEMS)
     yield "lorenz of segments", lambda: plot.lorenz(k=3, items=ITEMS, truth=PLACED, by=BOTH)
-    yield "lorenz alone", lambda: alone.lorenz(of="shown", items=ITEMS, weight="log", by=())
+    yield "lorenz alone", lambda: alone.lorenz(of="shown", items=ITEMS, discount="log2", by=())
     yield "critical_difference", lambda: plot.critical_difference("ndcg@10", truth=TRUTH)
     yield "critical_difference of many", lambda: many.critical_difference("e@10", truth=TRUTH)
     yield (
@@ -220,7 +220,7 @@ def test_at_k_draws_what_evaluate_returns():
 
 
 def test_at_k_draws_the_intervals_of_summarize():
-    chart = RUN.rank.plot.at_k("rr", ks=[3, 7], truth=PLACED, by=BOTH)
+    chart = RUN.rank.plot.at_k("rr", k=[3, 7], truth=PLACED, by=BOTH)
     row = chart.data.filter(panel="rr@k · FR", system="c", k=7)
     summary = rf.summarize(RUN, "rr@7", truth=PLACED, by=BOTH).filter(model="c", country="FR")
     names = ["users", "mean", "ci_low", "ci_high"]
@@ -228,7 +228,7 @@ def test_at_k_draws_the_intervals_of_summarize():
 
 
 def test_at_k_draws_metrics_of_all_lists():
-    chart = rf.plot.at_k(RUN, "coverage", ks=[2, 5], items=ITEMS)
+    chart = rf.plot.at_k(RUN, "coverage", k=[2, 5], items=ITEMS)
     expected = RUN.rank.evaluate("coverage@2", "coverage@5", items=ITEMS, by="model")
     got = chart.data.pivot("k", index="system", values="mean")
     assert got.rows() == expected.drop("users").rows()
@@ -565,7 +565,7 @@ def test_shares_by_hand():
 @pytest.mark.parametrize("target", ["uniform", "history", "truth", "candidates", None])
 def test_shares_draws_what_shares_returns(target):
     history = TRUTH.select("user", "item")
-    options = {"of": "genre", "k": 5, "weight": "log", "items": ITEMS, "history": history}
+    options = {"of": "genre", "k": 5, "discount": "log2", "items": ITEMS, "history": history}
     options |= {"target": target, "truth": TRUTH}
     chart = rf.plot.shares(RUN, **options)
     found = rf.shares(RUN, by="model", **options)
@@ -586,13 +586,13 @@ def test_of_many_values_those_furthest_from_their_target_are_drawn():
     chart = chart_of("shares of many")
     data = chart.data
     assert data["value"].n_unique() == 10
-    found = rf.shares(RUN, of="maker", k=10, items=ITEMS, weight="log", by="model")
+    found = rf.shares(RUN, of="maker", k=10, items=ITEMS, discount="log2", by="model")
     found = found.with_columns(far=(pl.col("share") - pl.col("target")).abs())
     far = found.group_by("maker").agg(pl.col("far").max()).sort("far", descending=True)
     assert set(far["maker"].head(10)) == set(data["value"])
     most = math.ceil(far["far"][10] * 1000) / 10
     assert chart.title.subtitle == [
-        "40 users; weight of a rank: 1/log2(rank + 1)",
+        "40 users; discount of a rank: 1/log2(rank + 1)",
         f"10 of 27 values: the others differ by at most {most} points",
         "target: the share in the catalogue",
     ]
@@ -729,12 +729,12 @@ def test_lorenz_by_hand():
     ]
 
 
-@pytest.mark.parametrize("weight", ["none", "log", "clipped", "hit", 0.8])
+@pytest.mark.parametrize("discount", ["none", "log2", "clipped", "hit", 0.8])
 @pytest.mark.parametrize("of", ["item", "shown", "genre"])
-def test_twice_the_area_above_a_lorenz_curve_is_gini(of, weight):
+def test_twice_the_area_above_a_lorenz_curve_is_gini(of, discount):
     options = {"items": ITEMS, "truth": TRUTH, "by": "model"}
-    data = rf.plot.lorenz(RUN, k=10, of=of, weight=weight, **options).data
-    expected = RUN.rank.evaluate(rf.gini_at(10, of=of, weight=weight).alias("gini"), **options)
+    data = rf.plot.lorenz(RUN, k=10, of=of, discount=discount, **options).data
+    expected = RUN.rank.evaluate(rf.gini_at(10, of=of, discount=discount).alias("gini"), **options)
     for (system,), curve in data.group_by("system"):
         (value,) = expected.filter(model=system)["gini"]
         assert curve["gini"].to_list() == pytest.approx([value] * len(curve), abs=1e-12)
@@ -840,7 +840,7 @@ def test_of_many_segments_those_with_most_users_are_drawn():
 
 def test_systems_keep_the_order_of_their_type():
     run = RUN.with_columns(pl.col("model").replace_strict({"b": 10, "a": 9, "c": 100}))
-    spec = run.rank.plot.at_k("rr", ks=[1], truth=TRUTH).to_dict()
+    spec = run.rank.plot.at_k("rr", k=[1], truth=TRUTH).to_dict()
     assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["9", "10", "100"]
     assert rf.plot.users(run, "rr", truth=TRUTH).data["system"].unique(
         maintain_order=True
@@ -849,8 +849,8 @@ def test_systems_keep_the_order_of_their_type():
 
 @pytest.mark.parametrize("name", ["k:[x].system", "k", "system", "panel", "name"])
 def test_the_column_may_be_called_anything(name):
-    chart = RUN.rename({"model": name}).rank.plot.at_k("rr", ks=[1], truth=TRUTH, by=name)
-    expected = RUN.rank.plot.at_k("rr", ks=[1], truth=TRUTH)
+    chart = RUN.rename({"model": name}).rank.plot.at_k("rr", k=[1], truth=TRUTH, by=name)
+    expected = RUN.rank.plot.at_k("rr", k=[1], truth=TRUTH)
     assert_frame_equal(chart.data, expected.data)
     legend = RUN.rename({"model": name}).rank.plot.precision_recall(truth=TRUTH, by=name)
     assert name in vl_convert.vegalite_to_svg(legend.to_json())
@@ -860,7 +860,7 @@ def test_the_column_may_be_called_anything(name):
 def test_a_column_called_as_one_of_summarize_is_refused(name):
     renamed = RUN.rename({"model": name})
     with pytest.raises(rf.RankingDataError, match=f"column '{name}': .* rename it"):
-        renamed.rank.plot.at_k("rr", ks=[1], truth=TRUTH, by=name)
+        renamed.rank.plot.at_k("rr", k=[1], truth=TRUTH, by=name)
 
 
 @pytest.mark.parametrize("kind", ["lazy", "pandas"])
@@ -884,7 +884,7 @@ def test_every_kind_of_frame_is_drawn_the_same(kind):
     items = ITEMS.lazy() if kind == "lazy" else ITEMS.to_pandas()
     for name, options in {
         "shares": {"of": "maker", "target": "truth"},
-        "lorenz": {"k": 4, "weight": "hit"},
+        "lorenz": {"k": 4, "discount": "hit"},
     }.items():
         got = getattr(plot, name)(**options, items=items, truth=truth)
         expected = getattr(eager, name)(**options, items=ITEMS, truth=TRUTH)
@@ -907,7 +907,7 @@ def test_a_judged_table_is_drawn_without_a_truth():
 
 def test_nothing_is_shown(capfd, monkeypatch):
     monkeypatch.setattr(alt.TopLevelMixin, "show", lambda *_: pytest.fail("shown"))
-    RUN.rank.plot.at_k("rr", ks=[1], truth=TRUTH)
+    RUN.rank.plot.at_k("rr", k=[1], truth=TRUTH)
     assert capfd.readouterr() == ("", "")
 
 
@@ -935,8 +935,8 @@ WRONG = {
         "r_precision takes no cut-off @k",
     ),
     "no metric": (lambda: PLOT.at_k(truth=TRUTH), ValueError, "ask for at least one metric"),
-    "no cut-off": (lambda: PLOT.at_k("rr", ks=[], truth=TRUTH), ValueError, "ks has no cut-off"),
-    "cut-off 0": (lambda: PLOT.precision_recall(ks=[0], truth=TRUTH), ValueError, "k must be"),
+    "no cut-off": (lambda: PLOT.at_k("rr", k=[], truth=TRUTH), ValueError, "k has no cut-off"),
+    "cut-off 0": (lambda: PLOT.precision_recall(k=[0], truth=TRUTH), ValueError, "k must be"),
     "interval": (
         lambda: PLOT.at_k("rr", interval="yes", truth=TRUTH),
         (TypeError, ValueError),
@@ -972,7 +972,7 @@ WRONG = {
         "no column 'model' for by; it has 'user', 'item', 'rank'; by=() treats all rows",
     ),
     "too many points": (
-        lambda: PLOT.at_k("rr", ks=range(1, 1400), truth=TRUTH),
+        lambda: PLOT.at_k("rr", k=range(1, 1400), truth=TRUTH),
         ValueError,
         "4,197 points are too many for one chart: choose fewer cut-offs",
     ),
@@ -987,12 +987,12 @@ WRONG = {
         "genre",
     ),
     "nothing exposed": (
-        lambda: PLOT.shares(of="genre", items=ITEMS, weight="hit", truth=MISSED),
+        lambda: PLOT.shares(of="genre", items=ITEMS, discount="hit", truth=MISSED),
         rf.RankingDataError,
         "no list exposes a value of 'genre': no share to draw",
     ),
     "nothing exposed of items": (
-        lambda: PLOT.lorenz(items=ITEMS, weight="hit", truth=MISSED),
+        lambda: PLOT.lorenz(items=ITEMS, discount="hit", truth=MISSED),
         rf.RankingDataError,
         "no list exposes a value of 'item': no share to draw",
     ),
@@ -1003,9 +1003,9 @@ WRONG = {
         "target must be one of 'catalogue'",
     ),
     "such a weight": (
-        lambda: PLOT.lorenz(items=ITEMS, weight="heavy"),
+        lambda: PLOT.lorenz(items=ITEMS, discount="heavy"),
         ValueError,
-        "weight",
+        "discount",
     ),
     "too many panels": (
         lambda: MANY.rank.plot.shares(of="genre", items=ITEMS, truth=PLACED, by=BOTH),
@@ -1115,7 +1115,7 @@ def test_slips_are_reported_in_a_sentence():
             with pytest.raises(TypeError, match=f"unknown argument '{name}'; charts accept "):
                 draw(RUN, metric, truth=TRUTH, **{name: value})
     with pytest.raises(TypeError, match=r"the cut-offs themselves, such as range\(1, 11\)"):
-        rf.plot.at_k(RUN, "ndcg", ks=10, truth=TRUTH)
+        rf.plot.at_k(RUN, "ndcg", k=10, truth=TRUTH)
     nothing = TRUTH.with_columns(relevance=0)
     for call in (
         lambda: rf.plot.at_k(RUN, "ndcg", truth=nothing),
@@ -1166,7 +1166,7 @@ def test_control_characters_of_systems_and_segments_are_escaped(hidden, escaped)
     ("ks", "said"), [([10], "10"), ([1, 10, 100], "1, 10, 100"), (range(1, 21), "1 to 20")]
 )
 def test_cut_offs_are_named(ks, said):
-    chart = rf.plot.at_k(RUN, "ndcg", ks=ks, truth=TRUTH)
+    chart = rf.plot.at_k(RUN, "ndcg", k=ks, truth=TRUTH)
     leads = ": c leads at every k" * (len(ks) > 1)
     assert chart.title.text == f"ndcg@k at k = {said}{leads}"
     mark = chart.to_dict()["layer"][0]["mark"]
@@ -1345,7 +1345,7 @@ def test_of_many_systems_the_best_three_are_colored_and_named():
 
 
 def test_where_less_is_better_the_least_are_the_best():
-    chart = MANY.rank.plot.at_k("e", ks=[10], truth=TRUTH)
+    chart = MANY.rank.plot.at_k("e", k=[10], truth=TRUTH)
     means = MANY.rank.evaluate("e@10", truth=TRUTH, by="model").sort("e@10")
     named = chart.data.drop_nulls("name").sort("mean")
     assert set(named["name"]) == set(means["model"].head(3))
@@ -1693,7 +1693,7 @@ def test_no_axis_exceeds_the_range_of_a_metric():
     )
     items = TRUTH.select("item").unique()
     with_worse = pl.concat([perfect, perfect.with_columns(pl.col("rank") + 1, model=pl.lit("b"))])
-    drawn = with_worse.rank.plot.at_k("recall", ks=[5, 30], truth=TRUTH).to_dict()
+    drawn = with_worse.rank.plot.at_k("recall", k=[5, 30], truth=TRUTH).to_dict()
     assert drawn["layer"][1]["encoding"]["y"]["scale"]["domain"][1] == 1
     chart = with_worse.rank.plot.trade_off("rr", "coverage@30", truth=TRUTH, items=items)
     assert set(chart.data["y"]) == {1}

@@ -433,7 +433,7 @@ def test_intervals_are_those_of_summarize():
     truth = TRUTH.with_columns(pl.col("user").alias("w") + 1)
     for options in ({}, {"weights": "w"}, {"confidence": 0.8}):
         made = rf.table(
-            lists(), "rr", "hit@1", truth=truth, intervals=True, baseline="old", **options
+            lists(), "rr", "hit@1", truth=truth, interval=True, baseline="old", **options
         )
         expected = rf.summarize(lists(), "rr", "hit@1", truth=truth, by="model", **options)
         names = ["model", "metric", "mean", "ci_low", "ci_high"]
@@ -466,7 +466,7 @@ def test_latex_compiles(tmp_path, hostile):
     tables = [
         hostile.as_latex(caption="A & B_1", label="tab:a"),
         rf.table(
-            lists(odd), "rr", "mean_hit_rank@9", truth=TRUTH, baseline=odd[2], intervals=True
+            lists(odd), "rr", "mean_hit_rank@9", truth=TRUTH, baseline=odd[2], interval=True
         ).as_latex(),
         rf.table(lists(), (pl.col("rank").min() * -0.5).alias("a–b ≥ −1"), truth=TRUTH).as_latex(),
     ]

@@ -174,11 +174,11 @@ def test_it_takes_lazy_frames_and_pandas():
 def test_the_chart_draws_it():
     pytest.importorskip("altair")
     expected = rf.at_k(RUN, "ndcg", k=[1, 3], truth=TRUTH, by="model")
-    data = RUN.rank.plot.at_k("ndcg", ks=[1, 3], truth=TRUTH).data
+    data = RUN.rank.plot.at_k("ndcg", k=[1, 3], truth=TRUTH).data
     same = ["k", "users", "mean", "ci_low", "ci_high"]
     assert data.select(same).equals(expected.select(same))
     assert data["panel"].unique().to_list() == ["ndcg@k"]
-    bare = RUN.rank.plot.at_k("ndcg", ks=[1, 3], truth=TRUTH, interval=False)
+    bare = RUN.rank.plot.at_k("ndcg", k=[1, 3], truth=TRUTH, interval=False)
     assert bare.data["ci_low"].null_count() == 4
 
 

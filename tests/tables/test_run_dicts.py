@@ -231,7 +231,7 @@ def test_by_gains_the_column(by):
 @pytest.mark.parametrize(
     "chart",
     [
-        lambda f, **by: rf.plot.at_k(f, "recall", ks=[1, 2], truth=TRUTH, **by),
+        lambda f, **by: rf.plot.at_k(f, "recall", k=[1, 2], truth=TRUTH, **by),
         lambda f, **by: rf.plot.users(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.compare(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.critical_difference(f, "rr", truth=TRUTH, **by),
@@ -240,7 +240,7 @@ def test_by_gains_the_column(by):
         lambda f, **by: rf.plot.trade_off(f, "rr", "recall@1", truth=TRUTH, **by),
         lambda f, **by: rf.plot.shares(f, of="genre", items=ITEMS, **by),
         lambda f, **by: rf.plot.lorenz(f, items=ITEMS, **by),
-        lambda f, **by: rf.plot.precision_recall(f, ks=[1, 2], truth=TRUTH, **by).hconcat[0],
+        lambda f, **by: rf.plot.precision_recall(f, k=[1, 2], truth=TRUTH, **by).hconcat[0],
     ],
 )
 def test_a_chart_takes_a_dict(chart):

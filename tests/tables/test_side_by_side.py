@@ -52,7 +52,7 @@ def test_lists_are_those_of_plain_python(old, new, grades, k):
         orient="row",
     )
     got = rf.lists(run, 1, k, truth=truth, baseline="old")
-    assert got.columns == ["rank", "old", "old_grade", "new", "grade", "moved"]
+    assert got.columns == ["rank", "old", "old_grade", "new", "new_grade", "moved"]
     assert got.rows() == side_by_side(old, new, grades, k)
     assert rf.lists(rf.with_rank(run, by="model"), 1, k, truth=truth, baseline="old").equals(got)
 
@@ -113,7 +113,7 @@ def test_a_user_of_one_system_has_nulls_in_the_other():
 def test_text_of_the_catalogue_rides_along():
     items = pl.DataFrame({"item": [*"abc"], "title": [*"ABC"], "year": 2026, "tags": [[""]] * 3})
     got = rf.lists(RUNS, 1, 2, truth=TRUTH, baseline="old", items=items)
-    assert got.columns[1:7] == ["old", "old_title", "old_grade", "new", "new_title", "grade"]
+    assert got.columns[1:7] == ["old", "old_title", "old_grade", "new", "new_title", "new_grade"]
     assert got["old_title"].to_list() == ["A", "B"]
     assert rf.lists(OLD, 1, 1, items=items).rows() == [(1, "a", "A")]
     with pytest.raises(rf.RankingDataError, match="duplicate"):
@@ -167,7 +167,7 @@ def test_no_system_cannot_be_named():
         rf.lists(OLD, 1, baseline="old")
 
 
-@pytest.mark.parametrize("name", ["rank", "grade", "moved", "old_grade"])
+@pytest.mark.parametrize("name", ["rank", "moved", "old_grade"])
 def test_a_system_named_like_a_column_that_is_made_raises(name):
     with pytest.raises(rf.RankingDataError, match=f"system '.*': lists makes two columns '{name}'"):
         rf.lists({"old": OLD, name: NEW}, 1, truth=TRUTH, baseline="old")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from rankframe._command import text_tables
 from rankframe._request import labels, parameters, registry, share_names
 from rankframe._request.labels import Alias, Entry, Mean
-from rankframe._request.parameters import AnyGain, Gain, MetricName, Weight
+from rankframe._request.parameters import AnyGain, Gain, MetricName, PlaceDiscount
 from rankframe.presets import PRESETS, Preset
 
 _INTRODUCTION = """\
@@ -134,7 +134,6 @@ _SAMPLES: Mapping[str, object] = {
     "k": 10,
     "recall": 0.5,
     "collection": 1000,
-    "catalogue": 1000,
     "sampled": 100,
 }
 
@@ -169,8 +168,8 @@ def _choices(parameter: inspect.Parameter) -> tuple[object, ...]:
         return ("exponential", "binary", *falling)
     if annotation is bool:
         return (True,)
-    if annotation == Weight:
-        return ("log", "hit")
+    if annotation == PlaceDiscount:
+        return ("log2", "hit")
     kinds = [annotation, *get_args(annotation)]  # a choice, or none
     return next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
 

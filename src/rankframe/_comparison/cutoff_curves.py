@@ -27,7 +27,7 @@ def at_k(
     frame: FrameT | Mapping[str, FrameT],
     /,
     *names: str,
-    k: Iterable[int],
+    k: Iterable[int] = range(1, 21),
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
     interval: bool = True,
@@ -88,7 +88,7 @@ def at_k(
     └────────┴─────┴───────┴──────┘
     """
     frame, by, options = run_dicts.as_frame(frame, by, options)
-    labels = labels_at(names, cutoffs("k", k))
+    labels = labels_at(names, cutoffs(k))
 
     def describe(values: Values) -> pl.LazyFrame:
         schema = summaries.result_schema("at_k", values, _MADE)
@@ -116,19 +116,19 @@ def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFra
     return summary.select(*values.by, "metric", counted, *missed, "mean", "ci_low", "ci_high")
 
 
-def cutoffs(name: str, ks: Iterable[int]) -> list[int]:
-    """Read cut-offs, in order and without duplicates; ``name`` is the keyword."""
+def cutoffs(ks: Iterable[int]) -> list[int]:
+    """Read cut-offs, in order and without duplicates."""
     value = cast("object", ks)
     if isinstance(value, int):
         such_as = f"range(1, {value + 1}) or [{value}]"
-        msg = f"{name} takes the cut-offs themselves, such as {such_as}, not {value}"
+        msg = f"k takes the cut-offs themselves, such as {such_as}, not {value}"
         raise TypeError(msg)
     if isinstance(value, str) or not isinstance(value, Iterable):
-        msg = f"{name} takes the cut-offs themselves, such as [5, 10], not {ks!r}"
+        msg = f"k takes the cut-offs themselves, such as [5, 10], not {ks!r}"
         raise TypeError(msg)
     read = sorted({keywords.whole_number("k", k) for k in ks})
     if not read:
-        msg = f"{name} has no cut-off: name one, for example {name}=range(1, 21)"
+        msg = "k has no cut-off: name one, for example k=range(1, 21)"
         raise ValueError(msg)
     return read
 

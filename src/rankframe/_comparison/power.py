@@ -28,7 +28,7 @@ _MADE = {
     "users": pl.Int64,
     "baseline_mean": pl.Float64,
     "note": pl.String,
-    **dict.fromkeys(("deviation", "target", "detectable"), pl.Float64),
+    **dict.fromkeys(("std", "target", "detectable"), pl.Float64),
     "needed": pl.Int64,
 }
 
@@ -91,7 +91,7 @@ def power(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (for whom both values are defined),
-        ``baseline_mean``, ``note``, which explains why a number is null, ``deviation`` (σ),
+        ``baseline_mean``, ``note``, which explains why a number is null, ``std`` (σ),
         ``target`` (the difference to detect, on the scale of the metric), ``detectable`` (the
         smallest true difference that these users detect with this power) and ``needed`` (the least
         number of users that detect the target with it).
@@ -119,15 +119,15 @@ def power(
     >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
     >>> planned = rf.power(run, "rr", truth=truth, baseline="old", difference=0.1)
-    >>> planned.select("users", "deviation", "detectable", "target", "needed")
+    >>> planned.select("users", "std", "detectable", "target", "needed")
     shape: (1, 5)
-    ┌───────┬───────────┬────────────┬────────┬────────┐
-    │ users ┆ deviation ┆ detectable ┆ target ┆ needed │
-    │ ---   ┆ ---       ┆ ---        ┆ ---    ┆ ---    │
-    │ i64   ┆ f64       ┆ f64        ┆ f64    ┆ i64    │
-    ╞═══════╪═══════════╪════════════╪════════╪════════╡
-    │ 3     ┆ 0.267879  ┆ 0.874369   ┆ 0.1    ┆ 59     │
-    └───────┴───────────┴────────────┴────────┴────────┘
+    ┌───────┬──────────┬────────────┬────────┬────────┐
+    │ users ┆ std      ┆ detectable ┆ target ┆ needed │
+    │ ---   ┆ ---      ┆ ---        ┆ ---    ┆ ---    │
+    │ i64   ┆ f64      ┆ f64        ┆ f64    ┆ i64    │
+    ╞═══════╪══════════╪════════════╪════════╪════════╡
+    │ 3     ┆ 0.267879 ┆ 0.874369   ┆ 0.1    ┆ 59     │
+    └───────┴──────────┴────────────┴────────┴────────┘
     """
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="power")
     if options.get("weights") is not None:
@@ -231,7 +231,7 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
         "users": users,
         "baseline_mean": mean,
         "note": "; ".join(filter(None, (note, *notes))) or None,
-        "deviation": deviation,
+        "std": deviation,
         "target": target if isfinite(target) else None,
         "detectable": power_statistics.detectable(spread.deviation, spread.number, design),
         "needed": needed,

@@ -34,7 +34,7 @@ _POWER = {
     "share": pl.Float64,
     "note": pl.String,
 }
-_CURVE = ("metric", "place", "baseline", "difference", "asl")
+_CURVE = ("metric", "place", "baseline", "difference", "p_value")
 
 
 @adapters.takes_any_frame
@@ -191,7 +191,7 @@ def discriminative_power(
     confidence
         A pair is separated if p is below 1 − confidence.
     curve
-        Return the curve instead: the achieved significance level (ASL) of every pair, least first.
+        Return the curve instead: the p-value of every pair, least first.
     resamples
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
@@ -206,8 +206,8 @@ def discriminative_power(
         One row per segment and metric: segments…, ``metric``, ``pairs``, ``separated``, ``share`` =
         separated / pairs, and ``note``, which reports how many pairs have no p-value; these are not
         separated. With ``curve=True``, one row per pair: segments…, ``metric``, ``place`` (1 = the
-        least ASL), the system (in a column named as in ``by``), ``baseline``, ``difference`` and
-        ``asl``.
+        least p), the system (in a column named as in ``by``), ``baseline``, ``difference`` and
+        ``p_value``.
 
     Notes
     -----
@@ -392,5 +392,5 @@ def _curve(compared: pl.LazyFrame, keys: Sequence[str], model: str) -> pl.LazyFr
         *keys,
         (pl.int_range(pl.len(), dtype=pl.Int64) + 1).over(keys).alias("place"),
         *(model, "baseline", "difference"),
-        pl.col("p_adjusted").alias("asl"),
+        pl.col("p_adjusted").alias("p_value"),
     )

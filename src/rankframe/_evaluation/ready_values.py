@@ -48,7 +48,7 @@ def ask(
     choices = names if {*names} <= {*has} else [*names, *has]  # a column that is absent comes first
     own = {
         option: _of_columns(option, getattr(settings, option), choices)
-        for option in ("higher_is_better", "limits")
+        for option in ("higher_is_better", "value_range")
     }
     columns = [_column(name, **own) for name in names]
     groups = keywords.group_names(by)
@@ -171,11 +171,11 @@ def _of_columns(option: str, values: object, names: Sequence[str]) -> Mapping[st
     return of_names
 
 
-_EXAMPLES = {"higher_is_better": "{'revenue': True}", "limits": "{'revenue': (0, 500)}"}
+_EXAMPLES = {"higher_is_better": "{'revenue': True}", "value_range": "{'revenue': (0, 500)}"}
 
 
 def _column(
-    name: str, higher_is_better: Mapping[str, Any], limits: Mapping[str, Any]
+    name: str, higher_is_better: Mapping[str, Any], value_range: Mapping[str, Any]
 ) -> RequestedMetric:
     """Make a metric of a column, with the direction and range that are declared of its name."""
     traits = labels.traits_of_name(name)
@@ -185,8 +185,8 @@ def _column(
             msg = f"higher_is_better of {name!r} must be True, False or None, not {direction!r}"
             raise TypeError(msg)
         traits = traits._replace(higher_is_better=direction)
-    if name in limits:
-        least, greatest = _pair(name, limits[name])
+    if name in value_range:
+        least, greatest = _pair(name, value_range[name])
         traits = traits._replace(least=least, greatest=greatest)
     reads = frozenset([name])
     return RequestedMetric(
@@ -202,15 +202,16 @@ def _of_type(metric: RequestedMetric, dtype: pl.DataType | None) -> RequestedMet
     return metric._replace(own_traits=traits._replace(least=0.0, greatest=1.0))
 
 
-def _pair(name: str, limits: object) -> tuple[float, float]:
+def _pair(name: str, value_range: object) -> tuple[float, float]:
     """Read the least and the greatest value of a column."""
-    if isinstance(limits, tuple | list):
-        ends = cast("Sequence[object]", limits)
+    if isinstance(value_range, tuple | list):
+        ends = cast("Sequence[object]", value_range)
         numbers = [float(end) for end in ends if keywords.is_number(end)]
         if len(numbers) == len(ends) == 2 and numbers[0] < numbers[1]:
             return numbers[0], numbers[1]
     msg = (
-        f"limits of {name!r} must be two numbers, the least first, such as (0, 500), not {limits!r}"
+        f"value_range of {name!r} must be two numbers, the least first, such as (0, 500), not "
+        f"{value_range!r}"
     )
     raise ValueError(msg)
 
@@ -308,10 +309,11 @@ def _rules(schema: pl.Schema, columns: Sequence[str], keys: Sequence[str]) -> It
 
 
 def _range_rules(requested: Sequence[RequestedMetric]) -> Iterator[Rule]:
-    """Yield the rule of each column that has limits, which rounding may exceed."""
+    """Yield the rule of each column that has a range, which rounding may exceed."""
     for metric in requested:
         if (outside := ranges.outside(metric)) is not None:
-            cure = f"correct it, or declare another range, limits={{{metric.name!r}: (…, …)}}"
+            range_ = f"value_range={{{metric.name!r}: (…, …)}}"
+            cure = f"correct it, or declare another range, {range_}"
             text = f"a value outside {ranges.span(metric)}, the range of {metric.name!r}: {cure}"
             yield Rule(TABLE, metric.name, text, outside)
 

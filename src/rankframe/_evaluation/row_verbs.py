@@ -125,7 +125,7 @@ def shares(
     of: str | None = None,
     over: Over = "all",
     k: int | None = None,
-    weight: str | float = "none",
+    discount: str | float = "none",
     target: Target | None = "catalogue",
     truth: Frame | None = None,
     items: Frame | None = None,
@@ -150,8 +150,8 @@ def shares(
         ``"all"`` lists of a group together, or each ``"user"``'s.
     k
         Cut-off; None means the whole list.
-    weight
-        The weight of a position: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+    discount
+        The discount of a position: ``"none"`` = 1, ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     target
         What a share should be: the share in the ``"catalogue"``, ``"uniform"``, the share in the
@@ -209,7 +209,7 @@ def shares(
     settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
     keywords.check_choice("over", over, get_args(Over))
     keywords.check_choice("target", target, (*get_args(Target), None))
-    text = parameters.as_text(parameters.check_weight("weight", weight))
+    text = parameters.as_text(parameters.check_place_discount("discount", discount))
     cut = None if k is None else keywords.whole_number("k", k)
     kind = Kind(of or "", over)
     share_columns = share_names.share_columns(kind, text, cut, target)

@@ -13,7 +13,7 @@ from rankframe._request.types import Frame
 from rankframe._tables import adapters
 from rankframe.errors import RankingDataError
 
-Names: TypeAlias = Literal["plain", "label"]
+Names: TypeAlias = Literal["snake", "label"]
 Undefined: TypeAlias = Literal["nan", "omit"]
 
 _TABLE = "table of means"
@@ -21,7 +21,7 @@ _TABLE = "table of means"
 
 @adapters.takes_any_frame
 def as_dict(
-    frame: Frame, /, names: Names = "plain", undefined: Undefined = "nan"
+    frame: Frame, /, names: Names = "snake", undefined: Undefined = "nan"
 ) -> dict[str, float]:
     """
     Return the frame of ``evaluate`` as a flat dict of numbers, for experiment trackers.
@@ -31,7 +31,7 @@ def as_dict(
     frame
         What ``evaluate``, ``rf.parts.combine`` or ``Meter.compute`` returned.
     names
-        ``"plain"``: names that every tracker takes, such as ``ndcg_at_10``. ``@`` becomes ``_at_``,
+        ``"snake"``: names that every tracker takes, such as ``ndcg_at_10``. ``@`` becomes ``_at_``,
         every other character except letters (a–z, A–Z) and digits becomes ``_``, and a name that
         begins with a digit gets a leading ``_``. ``"label"`` keeps labels.
     undefined
@@ -88,7 +88,7 @@ def as_dict(
             if number is None and undefined == "omit":
                 continue
             label = "_".join([*groups, column])
-            name = _plain(label) if names == "plain" else label
+            name = _plain(label) if names == "snake" else label
             if name in numbers:
                 cure = "rename one, or leave one out"
                 if (

@@ -54,7 +54,7 @@ def table(
     by: str | Sequence[str] = (),
     baseline: object = None,
     digits: int = 3,
-    intervals: bool = False,
+    interval: bool = False,
     test: Test = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
@@ -85,7 +85,7 @@ def table(
         bold is the best mean, and SciPy is not needed.
     digits
         Decimal places of the means.
-    intervals
+    interval
         Add to each mean its interval, as chosen by ``summarize``.
     test
         ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
@@ -124,7 +124,7 @@ def table(
         effective number with ``weights``, the number of clusters with ``cluster``, the systems
         without a list for at least 5% of the users, and other notes of ``compare``, with a * at
         their cells. ``.frame`` (polars) has one row per system and metric: segments…, the system,
-        ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null without ``intervals``),
+        ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null without ``interval``),
         ``p_adjusted``, ``higher_is_better`` (null for a metric without a direction), ``best``,
         ``better`` and ``worse``, which are true for means marked † and ‡, and ``note``.
 
@@ -153,14 +153,14 @@ def table(
         paired=paired,
     )
     digits = keywords.whole_number("digits", digits, least=0)
-    keywords.check_flag("intervals", intervals)
+    keywords.check_flag("interval", interval)
     runs: list[object] = [*frame] if isinstance(frame, Mapping) else []
     compares = None if baseline is None else "table"
     frame, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     values = evaluation.user_values(question)
     summaries.result_schema("table", values, _SCHEMA)
-    if baseline is not None or intervals or values.weights is not None:
+    if baseline is not None or interval or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
     tested = None
     if baseline is not None:
@@ -176,7 +176,7 @@ def table(
             seed=seed,
             verb="table",
         )
-        if intervals
+        if interval
         else summaries.description_of(values)
     )
     systems = runs or _systems(frame, values.by)

@@ -108,7 +108,7 @@ class StatisticsOptions(Options, total=False):
     """Of a table of values: whether higher values of a column are better, such as ``{"revenue":
     True}``. A column that is called like a metric, such as ``ndcg@10``, has the direction of that.
     """
-    limits: Mapping[str, tuple[float, float]] | None
+    value_range: Mapping[str, tuple[float, float]] | None
     """Of a table of values: the least and the greatest value of a column, such as ``{"revenue": (0,
     500)}``. A column that is called like a metric has the range of that, and a Boolean one 0 to 1.
     """
@@ -143,7 +143,7 @@ class Settings:
     history: Frame | None = None
     exclude: Frame | None = None
     higher_is_better: Mapping[str, bool | None] | None = None
-    limits: Mapping[str, tuple[float, float]] | None = None
+    value_range: Mapping[str, tuple[float, float]] | None = None
     columns: Columns = field(default_factory=Columns)
 
     @property

@@ -611,7 +611,7 @@ def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any])
     for layer in (*(defaults.get(name, {}) for name in names), options):
         # either is the discount: that of a label replaces that of a preset
         for name, other in (("base", "discount"), ("discount", "base")):
-            if name in layer and not entry.registered:
+            if name in layer and entry.label in ("dcg", "ndcg"):
                 filled.pop(other, None)
         filled.update(layer)
     return filled

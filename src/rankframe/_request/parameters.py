@@ -17,8 +17,8 @@ ColumnName: TypeAlias = Annotated[str, "the name of a column"]
 OptionalColumn: TypeAlias = Annotated[str | None, "the name of a column"]
 #: A metric's label without its cut-off, in the label of a mean over users.
 MetricName: TypeAlias = Annotated[str, "the label of a metric, without its cut-off"]
-Weight: TypeAlias = Annotated[
-    Literal["none", "log", "clipped", "hit"] | float, "or a number p between 0 and 1"
+PlaceDiscount: TypeAlias = Annotated[
+    Literal["none", "log2", "clipped", "hit"] | float, "or a number p between 0 and 1"
 ]
 
 
@@ -89,13 +89,13 @@ def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
     return by_grade
 
 
-def check_weight(name: str, value: object) -> str | float:
+def check_place_discount(name: str, value: object) -> str | float:
     if keywords.is_number(value) and 0 < value < 1:
         return float(value)
-    return keywords.check_choice(name, value, _WEIGHTS, " or a number between 0 and 1")
+    return keywords.check_choice(name, value, _PLACE_DISCOUNTS, " or a number between 0 and 1")
 
 
-_WEIGHTS = ("none", "log", "clipped", "hit")
+_PLACE_DISCOUNTS = ("none", "log2", "clipped", "hit")
 
 
 def _read_flag(text: str) -> bool:
@@ -172,8 +172,8 @@ def _read_levels(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split(";")))
 
 
-def _read_weight(text: str) -> str | float:
-    return text if text in _WEIGHTS else float(text)
+def _read_place_discount(text: str) -> str | float:
+    return text if text in _PLACE_DISCOUNTS else float(text)
 
 
 def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
@@ -194,5 +194,5 @@ _TYPES: Mapping[Any, ParameterType] = {
     ColumnName: ParameterType(_check_column),
     OptionalColumn: ParameterType(_or_none(_check_column)),
     MetricName: ParameterType(_check_metric_name),
-    Weight: ParameterType(check_weight, _read_weight),
+    PlaceDiscount: ParameterType(check_place_discount, _read_place_discount),
 }

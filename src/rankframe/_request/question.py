@@ -88,7 +88,7 @@ def ask(
     totals: Totals | None = None,
 ) -> Question:
     """Read the metrics and groups of a call; with ``per_user`` each metric has a value per user."""
-    for option in ("higher_is_better", "limits"):
+    for option in ("higher_is_better", "value_range"):
         if getattr(settings, option) is not None:
             msg = (
                 f"{option}= is of a table of values, without items and without truth=: a metric "

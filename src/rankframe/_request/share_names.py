@@ -1,4 +1,4 @@
-"""The names of the columns of shares: exposure(genre;all;log;10) and alike, read and written."""
+"""The names of the columns of shares: exposure(genre;all;log2;10) and alike, read and written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rankframe._request.labels import RequestedMetric
 Over: TypeAlias = Literal["all", "user"]
 Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
 #: the weight of a rank, in addition to numbers p: p^(rank − 1)
-WEIGHTS = ("none", "log", "clipped", "hit", "norm", "inverse")
+WEIGHTS = ("none", "log2", "clipped", "hit", "norm", "inverse")
 
 
 class Kind(NamedTuple):

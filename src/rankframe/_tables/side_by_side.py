@@ -78,7 +78,7 @@ def lists(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per rank, up to k or the end of the longer list: groups…, ``rank`` (Int64), the
         baseline's items in a column with its name, ``<baseline>_grade``, the system's items in a
-        column with its name, ``grade`` of these, and ``moved`` (Int64): how many ranks the system's
+        column with its name, ``<system>_grade``, and ``moved`` (Int64): how many ranks the system's
         item stands higher than in the whole list of the baseline, negative if lower, null if it is
         not there. A grade is null if the item is unjudged; without a truth there are no grades.
         Each column of text follows its items as ``<system>_<column>``. One list has ``rank``, its
@@ -107,15 +107,15 @@ def lists(
     >>> truth = pl.DataFrame({"user": 1, "item": ["c", "d"], "relevance": [2, 1]})
     >>> rf.lists({"old": old, "new": new}, 1, 3, truth=truth, baseline="old")
     shape: (3, 6)
-    ┌──────┬─────┬───────────┬─────┬───────┬───────┐
-    │ rank ┆ old ┆ old_grade ┆ new ┆ grade ┆ moved │
-    │ ---  ┆ --- ┆ ---       ┆ --- ┆ ---   ┆ ---   │
-    │ i64  ┆ str ┆ i64       ┆ str ┆ i64   ┆ i64   │
-    ╞══════╪═════╪═══════════╪═════╪═══════╪═══════╡
-    │ 1    ┆ a   ┆ null      ┆ c   ┆ 2     ┆ 2     │
-    │ 2    ┆ b   ┆ null      ┆ a   ┆ null  ┆ -1    │
-    │ 3    ┆ c   ┆ 2         ┆ d   ┆ 1     ┆ null  │
-    └──────┴─────┴───────────┴─────┴───────┴───────┘
+    ┌──────┬─────┬───────────┬─────┬───────────┬───────┐
+    │ rank ┆ old ┆ old_grade ┆ new ┆ new_grade ┆ moved │
+    │ ---  ┆ --- ┆ ---       ┆ --- ┆ ---       ┆ ---   │
+    │ i64  ┆ str ┆ i64       ┆ str ┆ i64       ┆ i64   │
+    ╞══════╪═════╪═══════════╪═════╪═══════════╪═══════╡
+    │ 1    ┆ a   ┆ null      ┆ c   ┆ 2         ┆ 2     │
+    │ 2    ┆ b   ┆ null      ┆ a   ┆ null      ┆ -1    │
+    │ 3    ┆ c   ┆ 2         ┆ d   ┆ 1         ┆ null  │
+    └──────┴─────┴───────────┴─────┴───────────┴───────┘
     """
     k = keywords.whole_number("k", k)
     frame, groups, columns = run_dicts.as_frame(frame, by, columns)
@@ -174,7 +174,10 @@ def _sides(run: Table, baseline: object) -> list[_Side]:
     if len(systems) == 1:
         return [_Side(systems[0], str(systems[0]), "grade")]
     first, second = reversed(systems) if baseline == systems[1] else systems
-    return [_Side(first, str(first), f"{first}_grade"), _Side(second, str(second), "grade")]
+    return [
+        _Side(first, str(first), f"{first}_grade"),
+        _Side(second, str(second), f"{second}_grade"),
+    ]
 
 
 def _texts(tables: Tables) -> list[str]:
@@ -188,7 +191,7 @@ def _texts(tables: Tables) -> list[str]:
 
 def _check_names(run: Table, sides: Sequence[_Side], texts: Sequence[str]) -> None:
     """Check that no two columns of the result have one name."""
-    own = [*run.segments, "rank", "grade", *(["moved"] if len(sides) > 1 else [])]
+    own = [*run.segments, "rank", "moved" if len(sides) > 1 else "grade"]
     for side in sides:
         names = [side.items, *(f"{side.items}_{name}" for name in texts)]
         names += [side.grade] if side.grade != "grade" else []

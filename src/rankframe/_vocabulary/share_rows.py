@@ -33,10 +33,10 @@ _column = partial(
 _column(
     "exposure",
     "Σ of the weights of the ranks at which the value is listed, 0 if it is not listed: "
-    "exposure(genre;all;log;10)",
+    "exposure(genre;all;log2;10)",
     parameter=share_names.exposure,
 )
-_column("share", "Exposure / Σ exposure: share(genre;all;log;10)", parameter=share_names.exposure)
+_column("share", "Exposure / Σ exposure: share(genre;all;log2;10)", parameter=share_names.exposure)
 _column(
     "target",
     "The share that the value should have: target(genre;all;catalogue)",
@@ -275,7 +275,7 @@ def _sum_of(share: ShareName, part: pl.Expr, *, single: bool) -> pl.Expr:
 def _weight(share: ShareName) -> pl.Expr:
     if share.weight in ("norm", "inverse"):  # 1/√n and 1/n, n = length of the list
         return 1 / pl.col(_length(share)).pow(0.5 if share.weight == "norm" else 1)
-    return _building_blocks.weight_of_place(share.weight)
+    return _building_blocks.discount_of_place(share.weight)
 
 
 def _down_to(k: int | None) -> pl.Expr:

@@ -405,17 +405,17 @@ def mean_of_list(value: pl.Expr, k: int | None, divide_by: str = "returned") -> 
     return pl.when(items > 0).then(sum_of_list(value, k) / items)
 
 
-def weight_of_place(weight: str | float) -> pl.Expr:
-    """Weight of a place in the list."""
-    if weight == "none":
+def discount_of_place(discount: str | float) -> pl.Expr:
+    """Discount of a place in the list."""
+    if discount == "none":
         return pl.lit(1.0) + 0 * rank
-    if weight == "log":
+    if discount == "log2":
         return 1 / (rank + 1).log(2)
-    if weight == "clipped":
+    if discount == "clipped":
         return 1 / pl.max_horizontal(rank, 2).log(2)
-    if weight == "hit":
+    if discount == "hit":
         return relevant.cast(pl.Float64)
-    return pl.lit(float(weight)).pow(rank - 1)
+    return pl.lit(float(discount)).pow(rank - 1)
 
 
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:

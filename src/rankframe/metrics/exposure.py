@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._request import keywords
 from rankframe._request.gain_functions import divided
 from rankframe._request.labels import labelled
-from rankframe._request.parameters import ColumnName, OptionalColumn, Weight, as_text
+from rankframe._request.parameters import ColumnName, OptionalColumn, PlaceDiscount, as_text
 from rankframe._request.share_names import Over, Target
 
 __all__ = [
@@ -81,7 +81,7 @@ def gini_at(
     k: int | None = None,
     *,
     of: ColumnName = "item",
-    weight: Weight = "none",
+    discount: PlaceDiscount = "none",
     divide_by: Literal["n", "n1"] = "n",
 ) -> pl.Expr:
     """
@@ -94,8 +94,8 @@ def gini_at(
     of
         ``"item"``; ``"shown"``: only items that are in some list, regardless of the catalogue; or
         a column of ``items=``: an item with several values is split equally among them.
-    weight
-        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+    discount
+        The discount of a place: ``"none"`` = 1, ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     divide_by
         ``"n"``, the number of values, or ``"n1"`` = n − 1, so that 1 can be reached.
@@ -117,7 +117,7 @@ def gini_at(
     >>> round(run.rank.evaluate(rf.gini_at(2), items=items).item(0, "gini@2"), 4)
     0.5833
     """
-    x = _exposure(k, of, "all", weight)
+    x = _exposure(k, of, "all", discount)
     x = x.filter(_is_shown(k, of, "all")) if of == "shown" else x
     n = x.len().cast(pl.Int64)
     place = 2 * x.rank("average") - n - 1  # equal exposures have the same mean place, in any order
@@ -131,7 +131,7 @@ def entropy_at(
     *,
     of: ColumnName = "item",
     over: Over = "all",
-    weight: Weight = "none",
+    discount: PlaceDiscount = "none",
     base: float = 2,
     normalize: bool = False,
 ) -> pl.Expr:
@@ -147,8 +147,8 @@ def entropy_at(
         a column of ``items=``: an item with several values is split equally among them.
     over
         ``"all"`` lists together, or the list of each ``"user"``.
-    weight
-        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+    discount
+        The discount of a place: ``"none"`` = 1, ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     base
         The base of the logarithm; > 1.
@@ -176,7 +176,7 @@ def entropy_at(
     if not base > 1:
         msg = f"entropy_at: base must be a number > 1, not {base!r}"
         raise ValueError(msg)
-    share = _share(k, of, over, weight)
+    share = _share(k, of, over, discount)
     value = pl.when(share > 0).then(share * (1 / share).log(base)).sum()
     if normalize:
         shown = _is_shown(k, of, over).sum() if of == "shown" else pl.col(f"values({of})").first()
@@ -236,7 +236,7 @@ def disparity_at(
     of: OptionalColumn = None,
     target: Target = "catalogue",
     distance: Distance = "tv",
-    weight: Weight = "none",
+    discount: PlaceDiscount = "none",
     over: Over = "all",
     alpha: float = 0.01,
 ) -> pl.Expr:
@@ -261,8 +261,8 @@ def disparity_at(
         α·target)); ``"js"``, the Jensen–Shannon divergence in bits; ``"hellinger"`` =
         √(½ Σ (√share − √target)²). Two others read share / target where the target is > 0:
         ``"ratio"`` = least / greatest, and ``"cv"`` = standard deviation / mean.
-    weight
-        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+    discount
+        The discount of a place: ``"none"`` = 1, ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     over
         ``"all"`` lists together, or the list of each ``"user"``.
@@ -278,7 +278,7 @@ def disparity_at(
     Notes
     -----
     Reads ``items=``. Elliot's RSP is ``"cv"`` with target ``"candidates"``; PopRSP is the same with
-    head and tail as the values of ``of=``; REO and PopREO use ``weight="hit"`` and target
+    head and tail as the values of ``of=``; REO and PopREO use ``discount="hit"`` and target
     ``"truth"``.
 
     Examples
@@ -289,7 +289,7 @@ def disparity_at(
     0.4583
     """
     keywords.check_fraction("disparity_at: alpha", alpha)
-    return _apart(_share(k, of, over, weight), _target(k, of, over, target), distance, alpha)
+    return _apart(_share(k, of, over, discount), _target(k, of, over, target), distance, alpha)
 
 
 @labelled(
@@ -303,7 +303,7 @@ def miscalibration_at(
     *,
     of: OptionalColumn = None,
     distance: Literal["kl", "hellinger", "js", "tv"] = "kl",
-    weight: Weight = "none",
+    discount: PlaceDiscount = "none",
     alpha: float = 0.01,
 ) -> pl.Expr:
     """
@@ -321,8 +321,8 @@ def miscalibration_at(
         ``"kl"`` = Σ profile·log2(profile / ((1 − α)·list + α·profile)), in bits; ``"hellinger"`` =
         √(½ Σ (√profile − √list)²); ``"js"``, the Jensen–Shannon divergence in bits; or ``"tv"`` =
         ½ Σ |profile − list|.
-    weight
-        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+    discount
+        The discount of a place: ``"none"`` = 1, ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     alpha
         α, the part of the profile that is mixed into the list for ``"kl"``, between 0 and 1.
@@ -347,7 +347,7 @@ def miscalibration_at(
     0.125
     """
     keywords.check_fraction("miscalibration_at: alpha", alpha)
-    share, target = _share(k, of, "user", weight), _target(k, of, "user", "history")
+    share, target = _share(k, of, "user", discount), _target(k, of, "user", "history")
     return _apart(share, target, distance, alpha)
 
 
@@ -357,7 +357,7 @@ def awrf_at(
     *,
     of: OptionalColumn = None,
     target: Target = "catalogue",
-    weight: Weight = "clipped",
+    discount: PlaceDiscount = "clipped",
     over: Over = "user",
 ) -> pl.Expr:
     """
@@ -374,8 +374,8 @@ def awrf_at(
     target
         The target share: ``"catalogue"``, ``"uniform"``, ``"history"``, ``"truth"`` or
         ``"candidates"``, as in ``disparity``.
-    weight
-        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+    discount
+        The discount of a place: ``"none"`` = 1, ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     over
         ``"all"`` lists together, or the list of each ``"user"``.
@@ -398,7 +398,7 @@ def awrf_at(
     >>> round(run.rank.evaluate(rf.awrf_at(2), items=items).item(0, "awrf@2"), 4)
     0.7925
     """
-    apart = _apart(_share(k, of, over, weight), _target(k, of, over, target), "js", 0.01)
+    apart = _apart(_share(k, of, over, discount), _target(k, of, over, target), "js", 0.01)
     return 1 - log(2) * apart
 
 
@@ -554,12 +554,12 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
 # ------------------------------------------------------------------ building blocks
 
 
-def _exposure(k: int | None, of: str | None, over: str, weight: str | float) -> pl.Expr:
-    return pl.col(f"exposure({of or ''};{over};{as_text(weight)};{k or ''})")
+def _exposure(k: int | None, of: str | None, over: str, discount: str | float) -> pl.Expr:
+    return pl.col(f"exposure({of or ''};{over};{as_text(discount)};{k or ''})")
 
 
-def _share(k: int | None, of: str | None, over: str, weight: str | float) -> pl.Expr:
-    return pl.col(f"share({of or ''};{over};{as_text(weight)};{k or ''})")
+def _share(k: int | None, of: str | None, over: str, discount: str | float) -> pl.Expr:
+    return pl.col(f"share({of or ''};{over};{as_text(discount)};{k or ''})")
 
 
 def _is_shown(k: int | None, of: str | None, over: str) -> pl.Expr:

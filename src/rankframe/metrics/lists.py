@@ -12,15 +12,15 @@ import polars as pl
 from rankframe._request import keywords
 from rankframe._request.gain_functions import divided
 from rankframe._request.labels import labelled
-from rankframe._request.parameters import OptionalColumn, Weight
+from rankframe._request.parameters import OptionalColumn, PlaceDiscount
 from rankframe.metrics._building_blocks import (
+    discount_of_place,
     in_list,
     length_within,
     mean_of_list,
     rank,
     relevant,
     sum_of_list,
-    weight_of_place,
 )
 
 __all__ = [
@@ -392,10 +392,13 @@ def filled_at(k: int) -> pl.Expr:
     in_words="Do we show items that are both wanted and little known?",
 )
 def relevant_novelty_at(
-    k: int | None = None, *, measure: Literal["epc", "efd"] = "epc", weight: Weight = "log"
+    k: int | None = None,
+    *,
+    measure: Literal["epc", "efd"] = "epc",
+    discount: PlaceDiscount = "log2",
 ) -> pl.Expr:
     """
-    Relevant novelty: Σ weight·relevant·novelty / Σ weight over the list down to k.
+    Relevant novelty: Σ discount·relevant·novelty / Σ discount over the list down to k.
 
     Parameters
     ----------
@@ -404,9 +407,9 @@ def relevant_novelty_at(
     measure
         ``"epc"``, expected popularity complement: the novelty is 1 − popularity / users; or
         ``"efd"``, expected free discovery: −log2(popularity / rows).
-    weight
-        The weight of a place: ``"log"`` = 1/log2(rank + 1), ``"clipped"`` = 1/log2(max(rank, 2)),
-        ``"none"`` = 1, or a number p: p^(rank − 1).
+    discount
+        The discount of a place: ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
+        1/log2(max(rank, 2)), ``"none"`` = 1, or a number p: p^(rank − 1).
 
     Returns
     -------
@@ -429,8 +432,8 @@ def relevant_novelty_at(
     """
     epc = 1 - _popularity / _users
     novelty = epc if measure == "epc" else _bits(_rows, _interactions)
-    worth = pl.when(in_list(k)).then(weight_of_place(weight)).sum()
-    novelty_of_hits = weight_of_place(weight) * relevant.cast(pl.Float64) * novelty
+    worth = pl.when(in_list(k)).then(discount_of_place(discount)).sum()
+    novelty_of_hits = discount_of_place(discount) * relevant.cast(pl.Float64) * novelty
     return pl.when(worth > 0).then(pl.when(in_list(k)).then(novelty_of_hits).sum() / worth)
 
 

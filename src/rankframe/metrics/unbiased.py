@@ -110,7 +110,7 @@ def snips_dcg_at(
 def corrected_at(
     k: int | None = None,
     *,
-    catalogue: int,
+    collection: int,
     sampled: int,
     metric: Literal["ndcg", "recall", "rr"] = "ndcg",
     gamma: float = 0.1,
@@ -122,7 +122,7 @@ def corrected_at(
     ----------
     k
         Cut-off of the metric in the whole catalogue; None means all of it.
-    catalogue
+    collection
         n, the number of items that a full evaluation would rank, > 1.
     sampled
         m, the number of sampled irrelevant items that each relevant item is ranked among.
@@ -135,13 +135,13 @@ def corrected_at(
     Returns
     -------
     Expr
-        Float64, named ``corrected(catalogue=…, sampled=…)@k``; may be < 0 or > 1. Null for a user
+        Float64, named ``corrected(collection=…, sampled=…)@k``; may be < 0 or > 1. Null for a user
         without a relevant item.
 
     Raises
     ------
     ValueError
-        If ``catalogue`` is not greater than ``sampled``.
+        If ``collection`` is not greater than ``sampled``.
 
     Notes
     -----
@@ -154,17 +154,17 @@ def corrected_at(
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
     >>> truth = pl.DataFrame({"user": [1], "item": ["a"]})
-    >>> recall = rf.corrected_at(2, catalogue=10, sampled=2, metric="recall")
+    >>> recall = rf.corrected_at(2, collection=10, sampled=2, metric="recall")
     >>> round(run.rank.evaluate(recall, truth=truth).item(0, 1), 4)
     0.8417
     """
-    if gamma > 1 or not sampled < catalogue:
+    if gamma > 1 or not sampled < collection:
         msg = (
-            f"corrected_at: γ must be from 0 to 1 and catalogue > sampled, not {gamma}, "
-            f"{catalogue} and {sampled}"
+            f"corrected_at: γ must be from 0 to 1 and collection > sampled, not {gamma}, "
+            f"{collection} and {sampled}"
         )
         raise ValueError(msg)
-    values = _estimate(metric, k, catalogue, sampled, gamma)
+    values = _estimate(metric, k, collection, sampled, gamma)
     places = list(range(1, sampled + 2))
     # NaN below rank m + 1, which no list should reach: the call then raises
     at = rank.replace_strict(places, values, default=nan, return_dtype=pl.Float64)

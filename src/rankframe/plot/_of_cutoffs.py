@@ -24,7 +24,7 @@ def at_k(
     frame: Frame | Mapping[str, Frame],
     /,
     *names: str,
-    ks: Iterable[int] = range(1, 21),
+    k: Iterable[int] = range(1, 21),
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
     interval: bool = True,
@@ -42,7 +42,7 @@ def at_k(
         these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
     *names
         Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``, ``"gmap"``.
-    ks
+    k
         The cut-offs.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
@@ -75,13 +75,13 @@ def at_k(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
-    >>> chart = rf.plot.at_k(run, "recall", ks=[1, 2], truth=truth, by=())
+    >>> chart = rf.plot.at_k(run, "recall", k=[1, 2], truth=truth, by=())
     >>> chart.data["mean"].to_list()
     [0.5, 1.0]
     """
     call = _tables.read_call(frame, truth, by, options)
     keywords.check_flag("together", together)
-    labels = cutoff_curves.labels_at(names, cutoff_curves.cutoffs("ks", ks))
+    labels = cutoff_curves.labels_at(names, cutoff_curves.cutoffs(k))
     values = call.values(labels["label"].to_list())
     means = cutoff_curves.means_of(values, interval=interval, confidence=confidence).collect()
     from rankframe.plot import _cutoff_pictures
@@ -97,7 +97,7 @@ def precision_recall(
     frame: Frame | Mapping[str, Frame],
     /,
     *,
-    ks: Iterable[int] = range(1, 21),
+    k: Iterable[int] = range(1, 21),
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
     **options: Unpack[Options],
@@ -110,7 +110,7 @@ def precision_recall(
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
         these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
-    ks
+    k
         The cut-offs.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
@@ -132,12 +132,12 @@ def precision_recall(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
-    >>> curve, path = rf.plot.precision_recall(run, ks=[1, 2], truth=truth, by=()).hconcat
+    >>> curve, path = rf.plot.precision_recall(run, k=[1, 2], truth=truth, by=()).hconcat
     >>> path.data.select("k", "recall", "precision").rows()
     [(1, 0.5, 0.5), (2, 1.0, 0.5)]
     """
     call = _tables.read_call(frame, truth, by, options)
-    cutoffs = cutoff_curves.cutoffs("ks", ks)
+    cutoffs = cutoff_curves.cutoffs(k)
     metrics: list[Metric] = [*_tables.INTERPOLATED]
     metrics += [core.recall_at(k).alias(f"recall@{k}") for k in cutoffs]
     metrics += [core.precision_at(k).alias(f"precision@{k}") for k in cutoffs]

@@ -29,7 +29,7 @@ def shares(
     *,
     of: str | None = None,
     k: int | None = None,
-    weight: str | float = "none",
+    discount: str | float = "none",
     target: Target | None = "catalogue",
     truth: Frame | None = None,
     items: Frame | None = None,
@@ -52,8 +52,8 @@ def shares(
         left out where ``items`` has one column of lists.
     k
         Cut-off; None means the whole list.
-    weight
-        The weight of a position: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+    discount
+        The discount of a position: ``"none"`` = 1, ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     target
         What a share should be: the share in the ``"catalogue"``, ``"uniform"``, the share in the
@@ -106,9 +106,9 @@ def shares(
     """
     call = _read_call(run, truth, by, columns)
     tables = {"items": items, "history": history, "exclude": exclude}
-    options = {"of": of, "k": k, "weight": weight, "target": target, **tables}
+    options = {"of": of, "k": k, "discount": discount, "target": target, **tables}
     exposures = call.compute(row_verbs.shares, **options)
-    lists, counted = _tables.lists_to(k), _tables.counted_lists(call, exclude, weight)
+    lists, counted = _tables.lists_to(k), _tables.counted_lists(call, exclude, discount)
     from rankframe.plot import _exposure_pictures
 
     return _exposure_pictures.shares(
@@ -191,7 +191,7 @@ def lorenz(
     *,
     of: str = "item",
     k: int | None = None,
-    weight: str | float = "none",
+    discount: str | float = "none",
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
@@ -212,8 +212,8 @@ def lorenz(
         in equal parts for each; ``"item"``; or ``"shown"``, the items that are shown at all.
     k
         Cut-off; None means the whole list.
-    weight
-        The weight of a position: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+    discount
+        The discount of a position: ``"none"`` = 1, ``"log2"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
@@ -264,12 +264,12 @@ def lorenz(
     call = _read_call(run, truth, by, columns)
     tables = {"items": items, "history": history, "exclude": exclude}
     options = {"of": of, "k": k, "target": None, **tables}
-    exposures = call.compute(row_verbs.shares, weight=weight, **options)
+    exposures = call.compute(row_verbs.shares, discount=discount, **options)
     if of == "shown":  # at rank ≤ k, with a hit or without, as gini counts them
-        shown = call.compute(row_verbs.shares, weight="none", **options)
+        shown = call.compute(row_verbs.shares, discount="none", **options)
         keys = exposures.columns[: len(call.groups) + 1]
         exposures = exposures.join(shown.filter(pl.col("exposure") > 0), on=keys, how="semi")
-    lists, counted = _tables.lists_to(k), _tables.counted_lists(call, exclude, weight)
+    lists, counted = _tables.lists_to(k), _tables.counted_lists(call, exclude, discount)
     from rankframe.plot import _exposure_pictures
 
     return _exposure_pictures.lorenz(exposures, call.groups, of=of, lists=lists, counted=counted)

@@ -33,8 +33,8 @@ _NAME_HEIGHT = 1.35 * 13 / 300  # of a name with room, as a share of a panel
 _NAME = 20  # characters of a name beside its line
 _DUST = 1e-12  # a difference that comes from rounding alone
 _MOST_RANKED = 40  # systems whose names fit beside one axis
-_WEIGHTS: dict[str | float, str] = {
-    "log": "1/log2(rank + 1)",
+_DISCOUNTS: dict[str | float, str] = {
+    "log2": "1/log2(rank + 1)",
     "clipped": "1/log2(max(rank, 2))",
     "hit": "1 if relevant",
     "norm": "1/√n, n items in the list",
@@ -606,8 +606,8 @@ def lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(curves).with_columns(marked=is_new & (pl.col("exposure") < 1))
 
 
-def counted_lists(call: Call, exclude: Frame | None, weight: str | float) -> str:
-    """Write how many users have a list, and the weight of its ranks."""
+def counted_lists(call: Call, exclude: Frame | None, discount: str | float) -> str:
+    """Write how many users have a list, and the discount of its ranks."""
     columns: Any = call.options
     ids = column_roles.with_ids(columns, call.groups, {"run": call.frame, "truth": call.truth})
     user = pl.col(ids.get("user", "user")).n_unique().alias("__rankframe_users")
@@ -616,9 +616,9 @@ def counted_lists(call: Call, exclude: Frame | None, weight: str | float) -> str
     ).filter("listed")
     counts = rows.group_by(call.groups).agg(user) if call.groups else rows.select(user)
     text = user_count(counts.collect()["__rankframe_users"])
-    if weight == "none":
+    if discount == "none":
         return text
-    return f"{text}; weight of a rank: {_WEIGHTS.get(weight, f'{weight}^(rank − 1)')}"
+    return f"{text}; discount of a rank: {_DISCOUNTS.get(discount, f'{discount}^(rank − 1)')}"
 
 
 def lists_to(k: int | None) -> str:
