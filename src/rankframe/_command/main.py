@@ -641,8 +641,8 @@ def _sql(arguments: argparse.Namespace) -> None:
     if not arguments.metrics:
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
-    own = ("preset", "users", "undefined", "relevant_at", "depth", "judged_only")
-    call |= {name: getattr(arguments, name) for name in (*own, "per_user", "names", "exclude")}
+    more = ("preset", "users", "undefined", "relevant_at", "depth", "judged_only")
+    call |= {name: getattr(arguments, name) for name in (*more, "per_user", "names", "exclude")}
     text_tables.print_data(query.sql(*labels_, **call))
 
 

@@ -203,7 +203,7 @@ def read_preset(preset: Any) -> Preset:
         return {}
     is_own = isinstance(preset, Mapping)
     names = [*(Preset.__annotations__ if is_own else PRESETS)]
-    values = cast("list[Any]", [*preset] if is_own else [preset])
+    values: list[Any] = [*preset] if is_own else [preset]
     if unknown := [value for value in values if value not in names]:
         from difflib import get_close_matches  # importing it takes 0.7 ms
 
