@@ -42,10 +42,10 @@ baseline = "live"
 systems = ["live", "next", "old"]
 out = "gate.csv"
 [[gates]]
-metric = "ndcg@10"
+metrics = "ndcg@10"
 margin = 0.2
 [[gates]]
-metric = "recall@10"
+metrics = "recall@10"
 at_least = 0.05
 """
 USER, ITEM, SCORE, NEXT = pl.col("user"), pl.col("item"), pl.col("score"), pl.col("model") == "next"

@@ -60,12 +60,12 @@ GATES = """
 baseline = "old"
 out = "decided.json"
 report = "page.html"
-[[gates]]
-metric = "mrr"
-margin = 0.1
 undecided = "pass"
 [[gates]]
-metric = "hit@3"
+metrics = "mrr"
+margin = 0.1
+[[gates]]
+metrics = "hit@3"
 at_least = {at_least}
 """
 
@@ -76,14 +76,15 @@ def test_gates_decide_the_exit_code_and_the_report_is_written(folder, capsys, at
         frame = pl.read_parquet(folder / "new.parquet").with_columns(rank=pl.lit(9))
         frame.write_parquet(folder / "new.parquet")
     text = COMMON + GATES.format(at_least=at_least)
-    compared, report = lines(folder, text, capsys)
-    gates = ["--fail-if-worse=mrr:0.1", f"--fail-below=hit@3:{at_least}"]
-    assert [word for word in compared if word in gates] == gates
+    decided, report = lines(folder, text, capsys)
+    gates = ["--margin=mrr:0.1", f"--at-least=hit@3:{at_least}"]
+    assert [word for word in decided if word in gates] == gates
+    assert decided[1] == "gate"
     assert report[1] == "report"
     assert main(["run", written(folder, text)]) == code
     assert (folder / "page.html").stat().st_size > 1000
     decided = json.loads((folder / "decided.json").read_text())
-    assert {row["metric"] for row in decided} == {"mrr", "ndcg@10", "hit@3"}
+    assert {row["metric"] for row in decided} == {"mrr", "hit@3"}
 
 
 @pytest.mark.parametrize(
@@ -91,8 +92,8 @@ def test_gates_decide_the_exit_code_and_the_report_is_written(folder, capsys, at
 )
 def test_a_floor_of_the_interval_fails_what_is_undecided(folder, capsys, bound, code):
     """As in Python: the means of 6 users have wide intervals."""
-    gate = f'[[gates]]\nmetric = "mrr"\n{bound}\ninterval = true\n'
-    assert main(["run", written(folder, COMMON + gate + 'undecided = "pass"\n')]) == 0
+    gate = f'interval = true\n[[gates]]\nmetrics = "mrr"\n{bound}\n'
+    assert main(["run", written(folder, COMMON + 'undecided = "pass"\n' + gate)]) == 0
     path = written(folder, COMMON + gate)
     capsys.readouterr()
     assert main(["run", path]) == code
@@ -139,11 +140,11 @@ def test_outputs_are_checked_before_anything_is_written(folder, capsys, monkeypa
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[[gates]]\nmetric = 'mrrr'\nat_least = 0.1", "unknown metric 'mrrr'"),
-        ("[[gates]]\nmetric = 'mrr'\nat_least = 2", "is 2.0, which no mean reaches"),
+        ("[[gates]]\nmetrics = 'mrrr'\nat_least = 0.1", "unknown metric 'mrrr'"),
+        ("[[gates]]\nmetrics = 'mrr'\nat_least = 2", "is 2.0, which no mean reaches"),
         (
-            "baseline = 'old'\n[[gates]]\nmetric = 'mrr'",
-            "gates[0].margin: missing: name the accepted loss",
+            "baseline = 'old'\n[[gates]]\nmetrics = 'mrr'",
+            "metric 'mrr' has no margin, and without one",
         ),
     ],
 )
@@ -183,11 +184,12 @@ def test_an_unknown_key_has_a_short_message(folder, capsys):
     assert len(said) < 200
 
 
-def test_a_baseline_of_gates_is_that_of_the_call(folder, capsys):
-    gate = '[[gates]]\nmetric = "mrr"\nmargin = 0.05\nbaseline = "old"\n'
-    (line,) = lines(folder, COMMON + gate, capsys)
-    start = line.index("--fail-unless-not-worse=mrr:0.05")
-    assert line[start + 1] == "--baseline=old"
+def test_a_gate_without_metrics_and_bounds_has_those_of_the_file(folder, capsys):
+    (line,) = lines(folder, COMMON + 'margin = "1%"\n[[gates]]\n', capsys)
+    assert line[5:9] == [
+        *("--metric=ndcg@10", "--margin=ndcg@10:1%"),
+        *("--metric=mrr", "--margin=mrr:1%"),
+    ]
 
 
 def test_keys_are_called_as_in_python(folder, capsys):
@@ -221,7 +223,7 @@ def test_a_value_is_no_option_and_no_stream(folder, capsys, monkeypatch):
 WRONG = {
     "usr = 'x'": "usr: unknown key: did you mean user?",
     "plugins = ['x']": "plugins: unknown key: the keys are ",
-    "confidence = 0.99": "confidence: nothing here reads it: it needs baseline or gates",
+    "confidence = 0.99": "confidence: nothing here reads it: it needs baseline without gates, or gates",
     "title = 'Tonight'": "title: nothing here reads it: it needs report",
     "baseline = 'old'\nper_user = true": "per_user: nothing here reads it: it needs no baseline",
     "depth = 'ten'": "depth: 'ten' is not an integer",
@@ -232,22 +234,17 @@ WRONG = {
     "by = ['model', 3]": "by[1]: 3 is not a text",
     "history = 'past.csv'": "history: ",
     "baseline = 'old'\nmargin = 'some'": "margin: 'some' is not a number, or a share such as '1%'",
-    "[[gates]]\nmetric = 'mrr'\nat_least = '0.5'": "gates[0].at_least: '0.5' is not a number",
-    "[[gates]]\nmetric = 'mrr'\nat_least = nan": "gates[0].at_least: nan is not a number",
+    "[[gates]]\nmetrics = 'mrr'\nat_least = '0.5'": "gates[0].at_least: '0.5' is not a number",
+    "[[gates]]\nmetrics = 'mrr'\nat_least = nan": "gates[0].at_least: nan is not a number",
     "provenance = 'labels.csv'": "provenance must end in one of .json",
     "gates = 3": "gates: 3 is not a table",
-    "[[gates]]\nmetric = 'mrr'\nat_least = 0\n[[gates]]\nmetric = 'mrr'\nat_leats = 1": (
+    "[[gates]]\nmetrics = 'mrr'\nat_least = 0\n[[gates]]\nmetrics = 'mrr'\nat_leats = 1": (
         "gates[1].at_leats: unknown key: did you mean at_least?"
     ),
-    "[[gates]]\nmargin = 0.1": "gates[0].metric: missing",
-    "baseline = 'old'\n[[gates]]\nmetric = 'mrr'\nundecided = 'fail'": (
-        "gates[0].margin: missing: name the accepted loss, such as margin = '1%', or add undecided "
-        "= 'pass' to fail only what is shown to be worse"
+    "[[gates]]\nmetrics = 'mrr'\nundecided = 'pass'": (
+        "gates[0].undecided: it is of all gates: write it above [[gates]]"
     ),
-    "[[gates]]\nmetric = 'mrr'\nmargin = [1]": "gates[0].margin: [1] is not a number, or",
-    "baseline = 'old'\n[[gates]]\nmetric = 'mrr'\nbaseline = 'new'": (
-        "gates[0].baseline: 'new', but baseline is 'old'"
-    ),
+    "[[gates]]\nmetrics = 'mrr'\nmargin = [1]": "gates[0].margin: [1] is not a number, or",
     "out = 'labels.csv'": "is one of the inputs",
     "depth = = 3": "(at line 7",
 }

@@ -358,7 +358,7 @@ def test_one_table_of_several_systems_is_compared(folder, capsys, system, names)
     assert (row[system], row["baseline"]) == names[::-1]
     assert row["difference"] == pytest.approx(-1 / 6)
     assert main(command.split()) == 0
-    gated = f"compare runs truth.parquet --fail-if-worse map --most-missed 1 {by}"
+    gated = f"gate runs truth.parquet -m map --undecided pass --most-missed 1 {by}"
     capsys.readouterr()
     text = said_by(capsys, gated)
     assert text == "runs: one table of several systems: a gate needs --baseline SYSTEM"
@@ -590,8 +590,9 @@ def test_a_gate_without_an_interval_is_bad_input(folder, capsys):
     run.write_csv("a.csv")
     run.write_csv("b.csv")
     pl.DataFrame({"user": [1], "item": ["a"], "relevance": [0]}).write_csv("t.csv")
-    for option in ("--fail-if-worse", "--fail-unless-not-worse"):
-        assert main(["compare", "a.csv", "b.csv", "t.csv", option, "ndcg@10:0.01"]) == 2
+    for undecided in ("pass", "fail"):
+        command = f"gate a.csv b.csv t.csv -m ndcg@10 --margin 0.01 --undecided {undecided}"
+        assert main(command.split()) == 2
         err = capsys.readouterr().err
         assert err.count("\n") == 1
         assert "cannot be judged: no list has a relevant item" in err
@@ -600,7 +601,7 @@ def test_a_gate_without_an_interval_is_bad_input(folder, capsys):
     ranks = users.select("user", "item", rank=pl.int_range(20) % 3 + 1)
     ranks.write_csv("a.csv")
     ranks.with_columns(pl.col("rank") * 2).write_csv("b.csv")
-    command = "compare a.csv b.csv t.csv --fail-if-worse rr"
+    command = "gate a.csv b.csv t.csv -m rr --undecided pass"
     assert main(command.split()) == 1  # worse
     assert (
         main(f"{command} --by c".split()) == 2

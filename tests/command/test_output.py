@@ -61,7 +61,7 @@ MANY = " ".join(f"-m {label}" for label in ("ndcg@5,10,20", "map", "recall@5,10,
         f"compare old.csv new.csv {LONG} truth.csv {MANY}",
         f"compare old.csv new.csv {LONG} truth.csv -m map -m ndcg@10 --by country --total",
         f"compare {LONG} old.csv truth.csv -m rbp(p=0.8) --margin 0.1 --by country --baseline old",
-        f"compare old.csv {LONG} truth.csv --fail-if-worse map --by country --total",
+        f"gate old.csv {LONG} truth.csv -m map --undecided pass --by country --total",
         f"compare {LONG} old.csv truth.csv -m hit@1 --test mcnemar",
         f"compare {LONG} old.csv truth.csv -m map -m gmap --test friedman",
         "metrics",
@@ -180,7 +180,9 @@ def test_out_minus_is_csv_on_standard_output(folder, capsys):
 
 
 def test_json_is_printed_and_out_written(folder, capsys):
-    command = "compare old.csv new.csv truth.csv --fail-if-worse map:0.5 --json --out gate.json"
+    command = (
+        "gate old.csv new.csv truth.csv -m map --margin 0.5 --undecided pass --json --out gate.json"
+    )
     rows = json.loads(printed(capsys, command))
     assert [row["model"] for row in rows] == ["new"]
     assert json.loads((folder / "gate.json").read_text()) == rows
@@ -538,7 +540,9 @@ def test_metrics_by_default_are_those_of_a_report(folder, capsys):
     made = rf.report({"old": run(0), "new": run(3)}, truth=TRUTH, baseline="old").tables
     assert [row["p_adjusted"] for row in rows] == made["comparison"]["p_adjusted"].to_list()
     gated = json.loads(
-        printed(capsys, "compare old.csv new.csv truth.csv --fail-if-worse map:0.9 --json")
+        printed(
+            capsys, "gate old.csv new.csv truth.csv -m map --margin 0.9 --undecided pass --json"
+        )
     )
     assert [row["metric"] for row in gated] == ["map"]
     assert main(["evaluate", "old.csv"]) == 2

@@ -284,8 +284,8 @@ def test_the_command_takes_a_share(tmp_path, capsys):
         run.write_csv(tmp_path / f"{name}.csv")
     pl.DataFrame({"user": range(60), "item": 7}).write_csv(tmp_path / "truth.csv")
     files = [str(tmp_path / f"{name}.csv") for name in ("old", "new", "truth")]
-    assert main(["compare", *files, "-m", "rr", "--fail-if-worse", "rr:1%"]) == 1
+    gate = ["gate", *files, "-m", "rr", "--undecided", "pass", "--margin"]
+    assert main([*gate, "1%"]) == 1
     assert "worse: interval below -1%" in capsys.readouterr().err
-    assert main(["compare", *files, "-m", "rr", "--fail-if-worse", "rr:95%", "--margin", "5%"]) == 0
-    with pytest.raises(SystemExit):
-        main(["compare", *files, "--fail-if-worse", "rr:-1%"])
+    assert main([*gate, "rr:95%"]) == 0
+    assert main([*gate, "-1%"]) == 2

@@ -11,23 +11,22 @@ from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple, cast
 
 from rankframe._command import inputs, options
 from rankframe._command.inputs import Input
-from rankframe._comparison.trials import Undecided
 from rankframe._request import keywords
 
 _OWN = ("run", "truth", "metrics", "gates", "report")
-_GATE = ("metric", "baseline", "margin", "at_least", "at_most", "interval", "undecided")
-#: The option of each floor.
-_FLOORS = {"at_least": "--fail-below", "at_most": "--fail-above"}
+_GATE = ("metrics", "margin", "at_least", "at_most")
+_OF_ALL_GATES = ("baseline", "interval", "undecided", "most_missed", "systems")
 #: Options of a command that keys replace, or that are for a person who looks at a terminal.
-_NO_KEYS = ("help", "metrics", "json", "wide", "form", "queries", "interval", "undecided")
+_NO_KEYS = ("help", "metrics", "json", "wide", "form", "queries", "at_least", "at_most")
 #: The keys that add each command.
 _ADDED_BY = {
-    "evaluate": "no baseline and gates",
-    "compare": "baseline or gates",
+    "evaluate": "no baseline and no gates",
+    "compare": "baseline without gates",
+    "gate": "gates",
     "report": "report",
 }
 _MOST_NAMES = 8  # of keys in an error
@@ -46,6 +45,12 @@ class Key(NamedTuple):
     def text(self) -> str:
         """A text, or a number as a command line has it."""
         self.check(isinstance(self.value, str) or self.is_number, "a text or a number")
+        return str(self.value)
+
+    @property
+    def number(self) -> str:
+        """A number."""
+        self.check(self.is_number, "a number")
         return str(self.value)
 
     @property
@@ -123,18 +128,19 @@ def command_lines(path: Path) -> list[list[str]]:
     except (ValueError, OSError) as error:  # also bytes that are no text
         msg = f"{path}: {getattr(error, 'strerror', None) or error}"
         raise ValueError(msg) from None
-    command = "compare" if "gates" in values or "baseline" in values else "evaluate"
+    command = "gate" if "gates" in values else "compare" if "baseline" in values else "evaluate"
     commands = [command, *(["report"] if "report" in values else [])]
     actions = {command: _actions(command) for command in _ADDED_BY}
     names = dict.fromkeys([*_OWN, *(name for of_one in actions.values() for name in of_one)])
     keys = Key("", values, path.parent).table(names)
     used = {*_OWN, *(name for command in commands for name in actions[command])}
+    used |= {"margin"} if command == "gate" else set()
     if unused := [name for name in keys if name not in used]:
-        needs = next(_ADDED_BY[name] for name in actions if unused[0] in actions[name])
+        needs = ", or ".join(_ADDED_BY[name] for name in actions if unused[0] in actions[name])
         msg = f"{unused[0]}: nothing here reads it: it needs {needs}"
         raise ValueError(msg)
     for name in ("run", "truth"):
-        if name not in keys and (name == "run" or command == "compare" or "report" in keys):
+        if name not in keys and (name == "run" or command != "evaluate" or "report" in keys):
             msg = f"{name}: missing: name its file, as in {name} = '{name}.parquet'"
             raise ValueError(msg)
     for name in ("run", "metrics", "gates"):
@@ -143,11 +149,10 @@ def command_lines(path: Path) -> list[list[str]]:
             raise ValueError(msg)
     tables = [*_runs(keys["run"])] + ([keys["truth"].input] if "truth" in keys else [])
     labels = keys["metrics"].items if "metrics" in keys else []
-    shared = [*tables, *(f"--metric={key.text}" for key in labels)]
     lines: list[list[str]] = []
     for name in commands:
-        line = [name, *shared]
-        line += _gates(keys) if name == "compare" else []
+        line = [name, *tables]
+        line += _gates(keys) if name == "gate" else (f"--metric={key.text}" for key in labels)
         for option, action in actions[name].items():
             line += _words(action, keys[option]) if option in keys else []
         lines.append(line)
@@ -159,12 +164,11 @@ def command_lines(path: Path) -> list[list[str]]:
 def _actions(command: str) -> dict[str, argparse.Action]:
     """Return the options of a command that have a key, by their names in Python."""
     parser = options.parser_of_command(command)
-    left_out = (*_NO_KEYS, *_OWN, *(["out"] if command == "report" else []))
+    left_out = (*_NO_KEYS, *_OWN, {"report": "out", "gate": "margin"}.get(command))
     return {
         action.dest: action
         for action in parser._actions  # argparse has no public list
         if action.option_strings and action.dest not in left_out
-        if not action.dest.startswith("fail_")  # gates have these
     }
 
 
@@ -211,52 +215,21 @@ def _runs(key: Key) -> Iterator[str]:
 
 
 def _gates(keys: Mapping[str, Key]) -> Iterator[str]:
-    """Write the gates, whose baseline is that of the call."""
-    baseline = keys.get("baseline")
-    tested: dict[tuple[bool, object], Key] = {}  # how floors are tested, and the first gate of each
-    for gate in keys["gates"].items if "gates" in keys else []:
+    """Write what the metrics of each gate must keep; the file has metrics and a margin for all."""
+    for gate in keys["gates"].items:
+        if shared := [name for name in _OF_ALL_GATES if name in gate.table()]:
+            msg = f"{gate.path}.{shared[0]}: it is of all gates: write it above [[gates]]"
+            raise ValueError(msg)
         own = gate.table(_GATE)
-        if "metric" not in own:
-            msg = f"{gate.path}.metric: missing: name a metric, such as 'ndcg@10'"
+        labels = own.get("metrics", keys.get("metrics"))
+        if labels is None:
+            msg = f"{gate.path}.metrics: missing: name a metric, such as 'ndcg@10'"
             raise ValueError(msg)
-        label, floors = own["metric"].text, [name for name in _FLOORS if name in own]
-        undecided = own.get("undecided")
-        if undecided is not None:
-            choices = get_args(Undecided)
-            undecided.check(undecided.value in choices, f"one of {', '.join(choices)}")
-        interval = "interval" in own and own["interval"].flag
-        compares = not floors or "margin" in own or "baseline" in own
-        if undecided is not None and not (interval or compares):
-            msg = f"{undecided.path}: a floor compares the mean: add interval = true, or drop it"
-            raise ValueError(msg)
-        for name in floors:
-            own[name].check(own[name].is_number, "a number")
-            yield f"{_FLOORS[name]}={label}:{own[name].text}"
-        if floors:
-            tested.setdefault((interval, undecided.value if undecided and interval else None), gate)
-        passes = undecided is not None and undecided.value == "pass"
-        if compares:
-            margin = own["margin"].size if "margin" in own else "0"
-            option = "--fail-if-worse" if passes else "--fail-unless-not-worse"
-            yield f"{option}={label}:{margin}"
-        other = own.get("baseline")
-        if other is not None and baseline is None:
-            yield f"--baseline={other.text}"
-        baseline = baseline or other
-        if other is not None and baseline is not None and other.text != baseline.text:
-            msg = f"{other.path}: {other.text!r}, but {baseline.path} is {baseline.text!r}: "
-            msg += "the gates of one file have one baseline"
-            raise ValueError(msg)
-        if compares and "margin" not in own and not passes:
-            msg = f"{gate.path}.margin: missing: name the accepted loss, such as margin = "
-            msg += "'1%', or add undecided = 'pass' to fail only what is shown to be worse"
-            raise ValueError(msg)
-    if len(tested) > 1:
-        first, second, *_ = tested.values()
-        msg = (
-            f"{second.path}: interval and undecided are not as in {first.path}: the floors of one "
-        )
-        msg += "file have one of each"
-        raise ValueError(msg)
-    for interval, choice in tested:
-        yield from ["--interval"] * interval + [f"--undecided={choice}"] * (choice is not None)
+        bounds = {name: key for name, key in own.items() if name != "metrics"}
+        if not bounds and "margin" in keys:
+            bounds = {"margin": keys["margin"]}
+        for label in labels.items:
+            yield f"--metric={label.text}"
+            for name, key in bounds.items():
+                value = key.size if name == "margin" else key.number
+                yield f"--{name.replace('_', '-')}={label.text}:{value}"

@@ -19,15 +19,15 @@ import polars as pl
 from rankframe._command import config_file, files, inputs, options, reference, text_tables, trec
 from rankframe._command.files import Tables
 from rankframe._command.inputs import Input
-from rankframe._command.options import Gate, Run
-from rankframe._comparison import floors, gate, pair_tests, sentences, trials
+from rankframe._command.options import Run
+from rankframe._comparison import floors, gate, pair_tests, sentences
 from rankframe._comparison.comparison import compare
-from rankframe._comparison.floors import Floor
-from rankframe._comparison.trials import Rule, Trial, Undecided
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
 from rankframe._report import facts, report
 from rankframe._request import labels, progress
 from rankframe._request.keywords import Columns
+from rankframe._request.labels import RequestedMetric
 from rankframe._tables import health, run_dicts, side_tables, verbs
 from rankframe._warehouse import checking, query
 from rankframe.errors import RankingWarning
@@ -102,7 +102,8 @@ _KEYWORDS = (
     *("user", "item", "rank", "score", "relevance", "subtopic", "model", "by", "weights", "users"),
     *("undefined", "depth", "relevant_at", "judged_only", "bounds", "scenarios"),
     *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
-    *("preset", "baseline", *side_tables.INPUT_MEANINGS),
+    *("preset", "interval", "undecided", "at_least", "at_most", "most_missed", "systems"),
+    *("baseline", *side_tables.INPUT_MEANINGS),
 )
 #: A keyword with True, a text, a number or nothing, but neither an example of a row such as user=7
 #: nor a folder such as depth=7/.
@@ -113,18 +114,10 @@ _KEYWORD = re.compile(
 _OWN = "--run-user, --run-item, --truth-user and --truth-item"
 #: Patterns of advice for Python, and what the command has instead.
 _ADVICE = (
-    (
-        r"pass the accepted loss, such as margin=\"1%\", or undecided=\"pass\" to fail.*",
-        "name it after a colon, such as :1%, or take --fail-if-worse",
-    ),
-    (r"^undecided='fail': ", "--fail-unless-not-worse: "),
-    (r"(pass |or )undecided='pass'", r"\1--fail-if-worse"),
-    (r"undecided='pass' without", "--undecided pass without"),
-    (r"^systems= (.*), or pass a dict of runs", r"--system \1, or pass several runs"),
-    (r"with interval=True", "with --interval"),
+    (r"^systems= (.*), or pass a dict of runs", r"--systems \1, or pass several runs"),
     (r"correction=None", "--correction none"),
-    (r"\bat_least of", "--fail-below of"),
-    (r"\bat_most of", "--fail-above of"),
+    (r"\bat_least of", "--at-least of"),
+    (r"\bat_most of", "--at-most of"),
     (
         r"(names must be the same in both tables.*): rename one",
         rf"\1: name the columns of each file by {_OWN}",
@@ -393,79 +386,86 @@ def _health(arguments: argparse.Namespace) -> None:
 # ------------------------------------------------------------------ compare
 
 
-def _compare(arguments: argparse.Namespace) -> int:
-    rules, floored = _rules(arguments), _floors(arguments)
-    named = dict.fromkeys((*rules, *(floor.metric for floor in floored)))
-    arguments.metrics += [name for name in named if name not in arguments.metrics]
+def _compare(arguments: argparse.Namespace) -> None:
     if not arguments.metrics:  # nobody asked for the tests of the others
         arguments.primary = arguments.primary or facts.default_metrics(_K)[0]
     metric_labels = _comparable(_metric_labels(arguments))
-    columns, conventions = _read_options(arguments)
     test = options.test_options(arguments)
     with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
-        tables = files.read_files(arguments, columns)
-        conventions.update(tables.beside)
-        compares = bool(rules or not floored or len(tables.runs) > 1)
-        runs, by, columns = _one_run(tables, arguments)
-        if compares and columns.get("model") is None:
-            msg = (
-                f"compare needs two or more runs before the truth, not only {arguments.runs[0]}; "
-                "one table of several systems names them in a column 'model', or that of --model"
-            )
-            raise ValueError(msg)
-        baseline = _baseline(tables, runs, by, arguments, gated=bool(rules))
-        trial = Trial(baseline, **test, total=arguments.total, rules=rules)
-        choices: Any = {**conventions, **columns}
-        if rules or floored:
-            frame = gate.compare_and_decide(
-                runs,
-                metric_labels,
-                tables.truth,
-                by,
-                choices,
-                trial,
-                floored,
-                compares=compares,
-                presence=gate.Presence(arguments.most_missed, arguments.systems or None),
-            )
-        else:
-            shared = {"truth": tables.truth, "by": by, "total": arguments.total}
-            frame = compare(runs, *metric_labels, **shared, baseline=baseline, **test, **choices)
-        result = frame.collect()
-        of_call = {"truth": tables.truth, "by": by, **choices}
-        digits = _provenance(arguments, runs, metric_labels, of_call, per_metric=True)
+        tables, runs, call = _systems(arguments)
+        baseline = _baseline(tables, runs, call["by"], arguments, gated=False)
+        own: Any = {"baseline": baseline, "total": arguments.total, **test}
+        result = compare(runs, *metric_labels, **own, **call).collect()
+        digits = _provenance(arguments, runs, metric_labels, call, per_metric=True)
     if not _delivered(result, arguments, digits):
-        _show(result, arguments, by, trial)
-    return _outcome(result, arguments, by) if rules or floored else 0
+        how = f"{arguments.confidence * 100:.10g}% intervals, "
+        how += sentences.tested_in_words(Trial(baseline, **test, total=arguments.total), result)
+        by = call["by"]
+        text_tables.show_comparison(result, by[1:], by[0], how, wide=arguments.wide)
 
 
-def _show(
-    result: pl.DataFrame, arguments: argparse.Namespace, by: Sequence[str], trial: Trial
-) -> None:
-    """Print a comparison without the rows of floors, or these if nothing is compared."""
-    if "baseline" not in result.columns:
-        ends = [] if arguments.interval else ["ci_low", "ci_high"]
-        text_tables.show(result.drop("note", "why", *ends), wide=arguments.wide)
-        return
-    compared = result.filter(pl.col("baseline").is_not_null()).drop(floors.OPTIONS, strict=False)
-    if not trial.rules:  # no comparison is gated
-        compared = compared.drop("margin", "passed", "why", strict=False)
-    how = f"{arguments.confidence * 100:.10g}% intervals, "
-    how += sentences.tested_in_words(trial, compared)
-    text_tables.show_comparison(compared, by[1:], by[0], how, wide=arguments.wide)
-    floored = result.filter(pl.any_horizontal(pl.col("^at_(least|most)$").is_not_null()))
-    if len(floored):
-        bounds = [name for name in floors.OPTIONS if floored[name].count()]
-        names = [*by[1:], "metric", by[0], "users", "mean", *bounds]
-        names += [*(["ci_low", "ci_high"] if arguments.interval else []), "passed"]
-        text_tables.show(floored.select(names), wide=arguments.wide)
+def _systems(
+    arguments: argparse.Namespace, *, compares: bool = True
+) -> tuple[Tables, pl.LazyFrame, dict[str, Any]]:
+    """Read the files of one system or more, and the keywords that describe them."""
+    columns, conventions = _read_options(arguments)
+    tables = files.read_files(arguments, columns)
+    runs, by, columns = _one_run(tables, arguments)
+    if compares and columns.get("model") is None:
+        msg = (
+            f"two or more runs come before the truth, not only {arguments.runs[0]}; one table of "
+            "several systems names them in a column 'model', or that of --model"
+        )
+        raise ValueError(msg)
+    return (
+        tables,
+        runs,
+        {"truth": tables.truth, "by": by, **conventions, **tables.beside, **columns},
+    )
 
 
-def _outcome(result: pl.DataFrame, arguments: argparse.Namespace, by: Sequence[str]) -> int:
+# ------------------------------------------------------------------ gate
+
+
+def _gate(arguments: argparse.Namespace) -> int:
+    requested, bounds, compares = _gated(arguments)
+    names = [metric.name for metric in requested]
+    own = ("interval", "most_missed", "total")
+    test = {name: getattr(arguments, name) for name in own} | options.test_options(arguments)
+    with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
+        tables, runs, call = _systems(arguments, compares=compares)
+        test["baseline"] = _baseline(tables, runs, call["by"], arguments, gated=compares)
+        test |= {"systems": arguments.systems or None, "undecided": arguments.undecided or "fail"}
+        result = gate.gate(runs, *names, **call, **test | {"margin": 0.0} | bounds).collect()
+        digits = _provenance(arguments, runs, names, call, per_metric=True)
+    if not _delivered(result, arguments, digits):
+        text_tables.show(result.drop("note", "why"), wide=arguments.wide)
+    return _outcome(result, call["by"])
+
+
+def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[str, Any], bool]:
+    """Read the metrics of a gate, what they must keep, and whether systems are compared."""
+    bounds = options.bounds_of(arguments)
+    named = [label for bound in bounds.values() if isinstance(bound, dict) for label in bound]
+    names = options.names_of(_comparable(trec.spelled_out(arguments.metrics, arguments.preset)))
+    if not (names := list(dict.fromkeys([*names, *named]))):
+        msg = "the following arguments are required: -m/--metric"
+        raise ValueError(msg)
+    requested = labels.parse_metrics(names, per_user=False)
+    if any(map(trec.is_set, arguments.metrics)):
+        directions = pair_tests.directions_of(requested)
+        without = [name for name, better in directions.items() if better is None]
+        _print_skipped(without, "gated, as neither direction is better")
+        requested = [metric for metric in requested if metric.name not in without]
+    compares = arguments.baseline is not None or "margin" in bounds or not bounds
+    return requested, bounds, compares
+
+
+def _outcome(result: pl.DataFrame, by: Sequence[str]) -> int:
     """Print why each gate passes or fails, and return the exit code."""
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
-        text_tables.print_error(_why(row, arguments, by))
+        text_tables.print_error(_why(row, by))
     if gated["why"].str.contains("^(no interval|cannot be judged)").any():
         return 2
     return int(not gated["passed"].all())
@@ -506,65 +506,13 @@ def _print_skipped(names: Sequence[str], why: str) -> None:
         text_tables.print_error(f"rankframe: not {why}: {', '.join(names)}")
 
 
-def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
-    """Read --fail-if-worse and --fail-unless-not-worse."""
-    rules: dict[str, Rule] = {}
-    passing: list[tuple[Gate, Undecided]] = [(own, "pass") for own in arguments.fail_if_worse]
-    failing: list[tuple[Gate, Undecided]]
-    failing = [(own, "fail") for own in arguments.fail_unless_not_worse]
-    for (label, margin), undecided in (*passing, *failing):
-        requested = labels.parse_metrics(_comparable(trec.spelled_out([label])), per_user=False)
-        if trec.is_set(label):
-            directions = pair_tests.directions_of(requested)
-            without = [name for name, better in directions.items() if better is None]
-            _print_skipped(without, "gated, as neither direction is better")
-            requested = [metric for metric in requested if metric.name not in without]
-        names = [metric.name for metric in requested]
-        if twice := [name for name in names if name in rules]:
-            msg = (
-                f"{twice[0]!r} has two gates: name it once, in --fail-if-worse or in "
-                "--fail-unless-not-worse"
-            )
-            raise ValueError(msg)
-        margins = dict.fromkeys(names, margin)
-        rules |= gate.rules_of(requested, margins, undecided)
-    return rules
-
-
-def _floors(arguments: argparse.Namespace) -> list[Floor]:
-    """Read --fail-below and --fail-above."""
-    floored: list[Floor] = []
-    if arguments.undecided is not None and not arguments.interval:
-        msg = "--undecided without --interval: it is for floors whose interval decides"
-        raise ValueError(msg)
-    if arguments.interval and not (arguments.fail_below or arguments.fail_above):
-        msg = "--interval without a floor: name one in --fail-below or --fail-above"
-        raise ValueError(msg)
-    how = {"interval": arguments.interval, "fails_undecided": arguments.undecided != "pass"}
-    for option, conditions in (
-        ("at_least", arguments.fail_below),
-        ("at_most", arguments.fail_above),
-    ):
-        for label, amount in conditions:
-            names = _comparable(trec.spelled_out([label]))
-            requested = labels.parse_metrics(names, per_user=False)
-            amounts = {metric.name: amount for metric in requested}
-            floored += floors.floors_of(requested, amounts, option, **how)
-    return floored
-
-
-def _why(row: Mapping[str, Any], arguments: argparse.Namespace, by: Sequence[str]) -> str:
+def _why(row: Mapping[str, Any], by: Sequence[str]) -> str:
     """Explain in one line why a gate passes or fails."""
     margin = row.get("margin")
     text = str(row["metric"]) + "".join(f" of {row[name]}" for name in by[:1])
     text += "" if margin is None else f" against {row['baseline']}"
     text += "".join(f", {name} {row[name]}" for name in by[1:] if row[name] is not None)
-    numbers: list[str] = []
-    if margin is not None:
-        numbers = [f"margin {margin:g}"]
-        other = trials.bound_of(arguments.margin)
-        if other is not None and not other.relative and other.size != margin:
-            numbers[0] += f" of the gate, not --margin {other}"
+    numbers = [] if margin is None else [f"margin {margin:g}"]
     number = "mean" if margin is None else "difference"
     if row.get(number) is not None:
         numbers.append(f"{number} {row[number]:.4f}")
@@ -844,11 +792,16 @@ def _check_lines(lines: Sequence[Sequence[str]]) -> None:
         call = options.parser_of(_COMMANDS).parse_args(line)
         if "files" in call:
             _split_files(call)
-        if line[0] == "compare":
-            _rules(call)
-            _floors(call)
-        metrics = [name for name in _metric_labels(call) if name != trec.RUN_ID]
-        labels.parse_metrics(metrics, per_user=False)
+        if line[0] == "gate":
+            requested, bounds, compares = _gated(call)
+            amounts = {name: bounds.get(name) for name in floors.OPTIONS}
+            undecided = call.undecided or "fail"
+            how = {"interval": call.interval, "fails_undecided": undecided == "fail"}
+            margin = bounds.get("margin", 0.0)
+            gate.rules_and_floors(requested, margin, amounts, how, undecided, compares=compares)
+        else:
+            names = [name for name in _metric_labels(call) if name != trec.RUN_ID]
+            labels.parse_metrics(names, per_user=False)
         names = {"out": "report" if line[0] == "report" else "out", "provenance": "provenance"}
         _check_out(call, names)
         for option, name in names.items():
@@ -870,6 +823,7 @@ _COMMANDS: Mapping[str, Run] = {
     "check": _check,
     "health": _health,
     "compare": _compare,
+    "gate": _gate,
     "report": _report,
     "sql": _sql,
     "run": _run,

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
+from typing import Any, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs, trec
 from rankframe._command.inputs import Input
-from rankframe._comparison import trials
-from rankframe._comparison.trials import Correction, Size, Test, Trial, Undecided
+from rankframe._comparison.trials import Correction, Test, Trial, Undecided
 from rankframe._request import keywords, labels
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
@@ -24,6 +23,7 @@ Option: TypeAlias = tuple[str | Sequence[str] | None, str]
 #: The function of a command; it returns the exit code, or None for 0.
 Run: TypeAlias = Callable[[argparse.Namespace], int | None]
 _AddOptions: TypeAlias = Callable[[argparse.ArgumentParser], None]
+_DEFAULT = "default, with a truth: nDCG, recall and precision at 10, map and mrr"
 _FILES = (
     "Files are Parquet, CSV, TSV, Arrow IPC, JSON Lines, or TREC run and qrels text; the format is "
     "detected by content. BEIR's TSV and qrels with three fields are read, too. Text files may be "
@@ -41,13 +41,6 @@ class _Group(Protocol):
     def add_argument(self, *names: Any, **options: Any) -> Any: ...
 
     def add_mutually_exclusive_group(self) -> Any: ...
-
-
-class Gate(NamedTuple):
-    """A metric, and the accepted loss or the bound of its mean."""
-
-    label: str
-    amount: Size
 
 
 def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
@@ -233,49 +226,57 @@ def _add_health(ask: argparse.ArgumentParser) -> None:
 def _add_compare(pairs: argparse.ArgumentParser) -> None:
     _add_runs(pairs)
     rows = pairs.add_argument_group("systems and segments")
-    baseline = "compare only with this system (default: all pairs; with a gate, the first run)"
+    baseline = "compare only with this system (default: all pairs)"
     _add(rows, {"--baseline": ("SYSTEM", baseline)})
     _add_by(rows)
     _add(rows, {"--total": (None, "add the test over all segments")})
     _add_test(pairs)
-    gate = pairs.add_argument_group(
-        "gate",
-        "The exit code is 1 if a system fails, and 2 if a gate has no interval, such as without "
-        "users; one line on standard error explains why. The margin is the accepted loss, or a "
-        "share of the baseline such as 1% (default: 0).",
-    )
-    gates = {
-        "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin",
-        "--fail-unless-not-worse": "fail unless a loss of the margin, > 0, is excluded",
-        "--fail-below": "fail if a system's mean is below X, which may be the only run",
-        "--fail-above": "fail if a system's mean is above X",
-    }
-    for option, text in gates.items():
-        value = "LABEL[:MARGIN]" if option.endswith("worse") else "LABEL:X"
-        _add_repeated(gate, option, value, f"{text}; repeat for more")
-    missed = "fail a system without a list for more than this share of users (default: 0.05)"
-    _add(gate, {"--most-missed": ("X", missed)}, default=0.05)
-    system = "fail if this system did not come; repeat for more"
-    _add_repeated(gate, "--system", "SYSTEM", system, dest="systems")
-    undecided = "fail (default) unless the whole interval is within X, or pass unless it is beyond"
-    _add(
-        gate,
-        {
-            "--interval": (None, "compare the interval of the mean with X, not the mean"),
-            "--undecided": (get_args(Undecided), f"with --interval, {undecided}"),
-        },
-    )
     _add(_add_conventions(pairs), _JUDGED_ONLY)
     _add_provenance(_add_output(pairs))
     _add_files(pairs)
 
 
-def _add_runs(pairs: argparse.ArgumentParser) -> None:
+def _add_gate(ask: argparse.ArgumentParser) -> None:
+    _add_runs(ask, "by default those with a bound of their own")
+    bounds = ask.add_argument_group("what must hold", "Each is of all metrics, or of LABEL alone.")
+    for option, text in _BOUNDS.items():
+        _add_repeated(bounds, option, "[LABEL:]X", f"{text}; repeat for more labels")
+    _add(bounds, _DECISION)
+    missed = "fail a system without a list for more than this share of users (default: 0.05)"
+    _add(bounds, {"--most-missed": ("X", missed)}, default=0.05)
+    _add_repeated(bounds, "--systems", "SYSTEM", "fail if it did not come; repeat for more")
+    rows = ask.add_argument_group("systems and segments")
+    baseline = "compare with this system (default: the first run, unless there are floors alone)"
+    _add(rows, {"--baseline": ("SYSTEM", baseline)})
+    _add_by(rows)
+    _add(rows, {"--total": (None, "add the decision over all segments")})
+    _add_test(ask, [name for name in _TEST if name not in ("margin", "primary")])
+    _add(_add_conventions(ask), _JUDGED_ONLY)
+    _add_provenance(_add_output(ask))
+    _add_files(ask)
+
+
+#: What a metric must keep, each a number of all metrics or of one.
+_BOUNDS = {
+    "--margin": "the accepted loss, or a share of the baseline such as 1%%",
+    "--at-least": "fail a mean below X, of every system; one run is enough",
+    "--at-most": "fail a mean above X",
+}
+_DECISION: Mapping[str, Option] = {
+    "--interval": (None, "compare the interval of a mean with X, not the mean"),
+    "--undecided": (
+        get_args(Undecided),
+        "fail (default) unless the interval is within the margin, or pass unless it is beyond",
+    ),
+}
+
+
+def _add_runs(pairs: argparse.ArgumentParser, default: str = _DEFAULT) -> None:
     pairs.add_argument(
         "runs", metavar="RUN", type=inputs.run_of, nargs="+", help="files of the runs"
     )
     pairs.add_argument("truth", metavar="TRUTH", type=Input, help="file of the truth")
-    _add_metric(pairs)
+    _add_metric(pairs, default)
 
 
 _TEST: Mapping[str, Option] = {
@@ -290,14 +291,15 @@ _TEST: Mapping[str, Option] = {
 }
 
 
-def _add_test(pairs: argparse.ArgumentParser) -> None:
-    defaults = {name: Trial._field_defaults[name] for name in _TEST}
+def _add_test(pairs: argparse.ArgumentParser, names: Sequence[str] = tuple(_TEST)) -> None:
+    defaults = {name: Trial._field_defaults[name] for name in names}
     shown = {
         f"--{name}": (
             value,
             text if (default := defaults[name]) is None else f"{text} (default: {default})",
         )
         for name, (value, text) in _TEST.items()
+        if name in names
     }
     _add(pairs.add_argument_group("test"), shown)
     pairs.set_defaults(**defaults)
@@ -305,8 +307,32 @@ def _add_test(pairs: argparse.ArgumentParser) -> None:
 
 def test_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of a test, as functions take them."""
-    values = {name: getattr(arguments, name) for name in _TEST}
+    values = {name: getattr(arguments, name) for name in _TEST if name in arguments}
     return values | ({"correction": None} if arguments.correction == "none" else {})
+
+
+def names_of(metrics: Sequence[str]) -> list[str]:
+    """Read labels, of which one may be of several metrics."""
+    names = trec.spelled_out(metrics)
+    return [metric.name for metric in labels.parse_metrics(names, per_user=False)] if names else []
+
+
+def bounds_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the margin and floors of a gate, as the function takes them."""
+    bounds: dict[str, Any] = {}
+    for option in _BOUNDS:
+        name = option[2:].replace("-", "_")
+        amounts = [
+            (label, amount)
+            for text, amount in getattr(arguments, name)
+            for label in ([""] if text is None else names_of([text]))
+        ]
+        if len(amounts) > len(dict(amounts)) or (len(amounts) > 1 and "" in dict(amounts)):
+            msg = f"{option} has two values for one metric: name each label once, as in LABEL:0.01"
+            raise ValueError(msg)
+        if amounts:
+            bounds[name] = amounts[0][1] if amounts[0][0] == "" else dict(amounts)
+    return bounds
 
 
 def _add_report(pairs: argparse.ArgumentParser) -> None:
@@ -380,12 +406,17 @@ _COMPARE = (
     "after its file without the suffix. A single run with a column model, or that of --by, is one "
     "table of several systems. "
 )
+_GATE = (
+    "Decide whether systems pass: by the difference from a baseline, or by floors of their means. "
+    "The exit code is 0 if all pass, 1 if a system fails, and 2 if something cannot be judged, "
+    "such as no users; one line on standard error explains each decision. Each run is a system, "
+    "named by NAME=FILE, or after its file without the suffix. "
+)
 _RUN = (
-    "Run what a TOML file describes: evaluate, or compare if it has baseline or gates, and write a "
-    "report. Its keys are options as Python has them, such as relevant_at; run is a file, a list, "
-    "or a table of names and files; each of [[gates]] has metric, and margin, undecided, "
-    "at_least or "
-    "at_most. Relative paths start at the folder of the file. "
+    "Run what a TOML file describes: evaluate, gate if it has gates, or compare if it has a "
+    "baseline, and write a report. Its keys are options as Python has them, such as relevant_at; "
+    "run is a file, a list, or a table of names and files; each of [[gates]] has metrics, and "
+    "margin, at_least or at_most. Relative paths start at the folder of the file. "
 )
 _REPORT = (
     "Write one HTML file that needs no network, and print its verdict. Each run is a system, named "
@@ -424,6 +455,12 @@ _COMMANDS: dict[str, tuple[str, _AddOptions, str | None, str | None]] = {
         "RUN [RUN ...] TRUTH [-m LABEL ...] [options]",
         _COMPARE + _FILES,
     ),
+    "gate": (
+        "decide whether systems pass, by the exit code",
+        _add_gate,
+        "RUN [RUN ...] TRUTH -m LABEL [--margin 1%%] [--at-least X] [options]",
+        _GATE + _FILES,
+    ),
     "sql": (
         "write evaluate as SQL for a warehouse",
         _add_sql,
@@ -444,7 +481,6 @@ _COMMANDS: dict[str, tuple[str, _AddOptions, str | None, str | None]] = {
 _VERBS = {
     "per-user": "evaluate --per-user",
     "summarize": "compare",
-    "gate": "compare --fail-unless-not-worse",
     "provenance": "evaluate --provenance",
 }
 
@@ -480,25 +516,10 @@ def _finite(text: str) -> float:
 _AMOUNT = re.compile(r"(?P<label>.+):(?P<amount>[^:()@]*)")
 
 
-def _gate(text: str) -> Gate:
-    """Read ``ndcg@10:0.01`` or ``ndcg@10:1%``; a colon inside parentheses belongs to the label."""
+def _bound(text: str) -> tuple[str | None, float | str]:
+    """Read ``0.01``, ``1%`` or ``ndcg@10:1%``; a colon inside parentheses is of the label."""
     match = _AMOUNT.fullmatch(text)
-    if match is None:
-        return Gate(text, 0.0)
-    margin = _size(match["amount"])
-    if (bound := trials.bound_of(margin)) is None or bound.size < 0:
-        msg = f"{text!r}: the margin must be ≥ 0"
-        raise argparse.ArgumentTypeError(msg)
-    return Gate(match["label"], margin)
-
-
-def _floor(text: str) -> Gate:
-    """Read ``recall@3:0.9``."""
-    match = _AMOUNT.fullmatch(text)
-    if match is None:
-        msg = f"{text!r}: name the bound after a colon, as in recall@3:0.9"
-        raise argparse.ArgumentTypeError(msg)
-    return Gate(match["label"], _finite(match["amount"]))
+    return (None, _size(text)) if match is None else (match["label"], _size(match["amount"]))
 
 
 def _size(text: str) -> float | str:
@@ -514,8 +535,7 @@ _TYPES: Mapping[str, Callable[[str], Any]] = {
     "LABEL": _label,
     "NAME,...": _names,
     "FILE": Input,
-    "LABEL[:MARGIN]": _gate,
-    "LABEL:X": _floor,
+    "[LABEL:]X": _bound,
 }
 
 
@@ -534,11 +554,9 @@ def _add_repeated(group: _Group, names: str, value: str, text: str, **more: Any)
     _add(group, {names: (value, text)}, action="append", default=[], **more)
 
 
-def _add_metric(ask: argparse.ArgumentParser) -> None:
-    metrics = (
-        "metrics such as ndcg@10 map P_10 P.5,10, or a set of trec_eval: official, set or "
-        "all_trec (default, with a truth: nDCG, recall and precision at 10, map and mrr)"
-    )
+def _add_metric(ask: argparse.ArgumentParser, default: str = _DEFAULT) -> None:
+    metrics = "metrics such as ndcg@10 map P_10 P.5,10, or a set of trec_eval: official, set or "
+    metrics += f"all_trec ({default})"
     _add_repeated(ask, "-m --metric", "LABEL", metrics, dest="metrics")
 
 

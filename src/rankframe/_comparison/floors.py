@@ -66,8 +66,8 @@ def floors_of(
     amounts: Mapping[str, float],
     option: str,
     *,
-    interval: bool = False,
-    fails_undecided: bool = False,
+    interval: bool,
+    fails_undecided: bool,
 ) -> list[Floor]:
     """Read the bounds of ``at_least=`` or ``at_most=``."""
     floors: list[Floor] = []

@@ -224,7 +224,7 @@ def gate(
         paired=paired,
     )
     keywords.check_flag("interval", interval)
-    presence = Presence(most_missed, systems)
+    presence = _Presence(most_missed, systems)
     _check_presence(presence)
     keywords.check_choice("undecided", undecided, get_args(Undecided))
     compares = None if baseline is None else "gate"
@@ -270,29 +270,14 @@ def _decisions(
     amounts: Mapping[str, Any],
     how: Mapping[str, bool],
     undecided: Undecided,
-    presence: Presence,
+    presence: _Presence,
 ) -> pl.LazyFrame:
     """Decide by the margin and the floors of each metric."""
     lists = [] if values.of_lists is None else values.of_lists.requested
-    requested = [*values.requested, *lists]
-    names = [metric.name for metric in requested]
-    floored: list[Floor] = []
-    for option in floors.OPTIONS:
-        of_option = comparison.per_metric(option, amounts[option], names)
-        floored += floors.floors_of(requested, of_option, option, **how)
-    with_floor = {floor.metric for floor in floored}
-    margins = comparison.per_metric("margin", margin, names)
-    gated = [] if trial.baseline is None else requested
-    if isinstance(margin, Mapping):
-        gated = [m for m in gated if m.name in margins or m.name not in with_floor]
-    rules = rules_of(gated, margins, undecided)
-    for name in names:
-        if name not in rules and name not in with_floor:
-            msg = (
-                f"metric {name!r}: it has no floor: name it in at_least= or at_most=, or pass "
-                "baseline= to compare systems"
-            )
-            raise ValueError(msg)
+    compares = trial.baseline is not None
+    rules, floored = rules_and_floors(
+        [*values.requested, *lists], margin, amounts, how, undecided, compares=compares
+    )
     of_rules = ["margin", "difference"] if rules else []
     of_floors = [name for name in floors.OPTIONS if amounts[name] is not None]
     columns = ["baseline"] * bool(rules) + ["users", "num_left_out", *of_rules]
@@ -301,37 +286,44 @@ def _decisions(
     gated = [m for m in values.requested if m.name in rules]
     compared = values._replace(requested=gated) if rules else None
     trial = trial._replace(rules=rules)
-    decided = decisions_of(compared, values, trial, floored, presence=presence)
+    decided = _decisions_of(compared, values, trial, floored, presence=presence)
     if undecided == "fail":  # the rule of the margin decides
         decided = decided.with_columns(pl.col("note").str.replace(_OF_EXACT, "").replace("", None))
     return decided.select(*values.by[1:], "metric", *values.by[:1], *columns, *_DECIDED)
 
 
-def compare_and_decide(
-    frame: FrameT,
-    metrics: Sequence[Metric],
-    truth: Frame | None,
-    by: Sequence[str],
-    options: StatisticsOptions,
-    trial: Trial,
-    floored: Sequence[Floor],
+def rules_and_floors(
+    requested: Sequence[RequestedMetric],
+    margin: Margin,
+    amounts: Mapping[str, Any],
+    how: Mapping[str, bool],
+    undecided: Undecided,
     *,
     compares: bool,
-    presence: Presence,
-) -> FrameT:
-    """Compare systems on all metrics, unless told not to, and decide by rules and floors."""
-    question = comparison.ask_systems(
-        frame, metrics, truth, by, options, trial, count_missed=True, count_hits=True
-    )
+) -> tuple[dict[str, Rule], list[Floor]]:
+    """Read what each metric must keep: a margin, if systems are compared, or floors."""
+    names = [metric.name for metric in requested]
+    floored: list[Floor] = []
+    for option in floors.OPTIONS:
+        of_option = comparison.per_metric(option, amounts[option], names)
+        floored += floors.floors_of(requested, of_option, option, **how)
+    with_floor = {floor.metric for floor in floored}
+    margins = comparison.per_metric("margin", margin, names)
+    gated = requested if compares else []
+    if isinstance(margin, Mapping):
+        gated = [m for m in gated if m.name in margins or m.name not in with_floor]
+    rules = _rules_of(gated, margins, undecided)
+    for name in names:
+        if name not in rules and name not in with_floor:
+            msg = (
+                f"metric {name!r}: it has no floor: name it in at_least= or at_most=, or pass "
+                "baseline= to compare systems"
+            )
+            raise ValueError(msg)
+    return rules, floored
 
-    def describe(values: Values) -> pl.LazyFrame:
-        compared = values if compares else None
-        return decisions_of(compared, values, trial, floored, "compare", presence=presence)
 
-    return summaries.described(frame, question, describe)
-
-
-def rules_of(
+def _rules_of(
     requested: Sequence[RequestedMetric], margins: Mapping[str, Size], undecided: Undecided
 ) -> dict[str, Rule]:
     """Read the rule of each metric; one that is not in ``margins`` has the margin 0."""
@@ -381,26 +373,25 @@ def _check_margin(metric: RequestedMetric, margin: float) -> None:
         raise ValueError(msg)
 
 
-def decisions_of(
+def _decisions_of(
     compared: Values | None,
     values: Values,
     trial: Trial,
     floored: Sequence[Floor],
-    verb: str = "gate",
     *,
-    presence: Presence,
+    presence: _Presence,
 ) -> pl.LazyFrame:
-    """Add decisions to a comparison, and rows of floors; a metric without a rule has no gate."""
+    """Add decisions to a comparison, and rows of floors."""
     _check_test(trial)
     if floored:
         _check_floors(trial, compares=compared is not None, interval=floored[0].interval)
     added: dict[str, Any] = ({"margin": pl.Float64} if compared else {}) | _DECIDED
-    summaries.result_schema(verb, values, dict(added))
+    summaries.result_schema("gate", values, dict(added))
     parts: list[pl.LazyFrame] = []
     if compared is not None:
-        parts.append(comparison.comparison_of(compared, trial, verb))
+        parts.append(comparison.comparison_of(compared, trial, "gate"))
     if floored:
-        parts.append(floors.means_of(values, trial, floored, verb))
+        parts.append(floors.means_of(values, trial, floored, "gate"))
     both = pl.concat(parts, how="diagonal")
     types = both.collect_schema()
     schema: dict[str, Any] = {n: types[n] for n in types if n not in losses.COLUMNS}
@@ -418,14 +409,14 @@ def decisions_of(
     return pl.concat([decided, facts], how="diagonal").map_batches(check, schema=schema | added)
 
 
-class Presence(NamedTuple):
+class _Presence(NamedTuple):
     """What must be there before a gate passes: lists of most users, and systems."""
 
     most_missed: float | None = 0.05
     systems: Sequence[object] | None = None
 
 
-def _check_presence(presence: Presence) -> None:
+def _check_presence(presence: _Presence) -> None:
     share, systems = presence
     if share is not None and not (keywords.is_number(share) and 0 <= share <= 1):
         msg = f"most_missed must be a share of the users from 0 to 1, or None, not {share!r}"
@@ -464,7 +455,7 @@ def _lists_of_groups(values: Values, *, total: bool) -> pl.LazyFrame:
 
 
 def _with_presence(
-    table: pl.DataFrame, *, values: Values, presence: Presence, metrics: Sequence[str]
+    table: pl.DataFrame, *, values: Values, presence: _Presence, metrics: Sequence[str]
 ) -> pl.DataFrame:
     """Fail what passes without lists that can be judged, and systems that did not come."""
     lists = table.filter(pl.col(_USERS).is_not_null())
