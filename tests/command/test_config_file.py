@@ -223,7 +223,7 @@ def test_a_value_is_no_option_and_no_stream(folder, capsys, monkeypatch):
 WRONG = {
     "usr = 'x'": "usr: unknown key: did you mean user?",
     "plugins = ['x']": "plugins: unknown key: the keys are ",
-    "confidence = 0.99": "confidence: nothing here reads it: it needs baseline without gates, or gates",
+    "confidence = 0.99": "confidence: nothing here reads it: it needs baseline without gates, or",
     "title = 'Tonight'": "title: nothing here reads it: it needs report",
     "baseline = 'old'\nper_user = true": "per_user: nothing here reads it: it needs no baseline",
     "depth = 'ten'": "depth: 'ten' is not an integer",

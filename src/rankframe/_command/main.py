@@ -439,8 +439,20 @@ def _gate(arguments: argparse.Namespace) -> int:
         result = gate.gate(runs, *names, **call, **test | {"margin": 0.0} | bounds).collect()
         digits = _provenance(arguments, runs, names, call, per_metric=True)
     if not _delivered(result, arguments, digits):
-        text_tables.show(result.drop("note", "why"), wide=arguments.wide)
+        _show_decisions(result, wide=arguments.wide)
     return _outcome(result, call["by"])
+
+
+def _show_decisions(result: pl.DataFrame, *, wide: bool) -> None:
+    """Print the decisions by a margin, and those by floors; the lines below say the rest."""
+    names = result.columns
+    compared = pl.col("baseline").is_not_null() if "baseline" in names else pl.lit(value=False)
+    for rows in (result.filter(compared), result.filter(~compared)):
+        empty = [name for name in rows.columns if rows[name].null_count() == rows.height]
+        more = [] if wide else ["baseline", "num_left_out", "ci_low", "ci_high"]
+        if rows.height:
+            shown = rows.drop("note", "why", *more, *empty, strict=False)
+            text_tables.show(shown, wide=wide)
 
 
 def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[str, Any], bool]:
