@@ -190,7 +190,9 @@ def test_options_of_a_metric_and_of_per_user_go_together():
     assert got.rows() == [(1, 0.5)]
     assert got.columns == ["uid", "precision(divide_by=returned)@5"]
     assert run.rank.f_at(5, 2, truth=truth, user="uid").columns == ["uid", "f(beta=2)@5"]
-    with pytest.raises(TypeError, match="unknown argument 'devide_by'"):
+    with pytest.raises(
+        TypeError, match="precision_at has no keyword 'devide_by'; the nearest is 'divide_by'"
+    ):
         run.rank.precision_at(5, devide_by="returned", truth=truth)
 
 

@@ -177,8 +177,16 @@ def test_lists_may_be_arrays():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: rf.from_dict({}, relevance="r"), TypeError, "unknown argument 'relevance'"),
-        (lambda: rf.from_dict({}, usr="u"), TypeError, "unknown argument 'usr'"),
+        (
+            lambda: rf.from_dict({}, relevance="r"),
+            TypeError,
+            "from_dict has no keyword 'relevance'",
+        ),
+        (
+            lambda: rf.from_dict({}, usr="u"),
+            TypeError,
+            "from_dict has no keyword 'usr'; the nearest is 'user'",
+        ),
         (
             lambda: rf.from_dict({"a": "x"}),
             TypeError,
@@ -190,7 +198,11 @@ def test_lists_may_be_arrays():
             ValueError,
             "each needs one type that polars supports",
         ),
-        (lambda: RUN.rank.from_lists(foo="x"), TypeError, "unknown argument 'foo'"),
+        (
+            lambda: RUN.rank.from_lists(foo="x"),
+            TypeError,
+            "from_lists has no keyword 'foo'; it takes",
+        ),
         (lambda: RUN.rank.from_lists(score="no"), ValueError, "no column 'no' for score"),
         (lambda: RUN.rank.with_rank(descending="no"), TypeError, "must be True or False"),
         (lambda: RUN.rank.evaluate("map", TRUTH), TypeError, "pass the truth as truth="),

@@ -11,7 +11,7 @@ from typing import Any, Generic
 import polars as pl
 
 from rankframe._evaluation import evaluation
-from rankframe._request import keywords, labels, registration
+from rankframe._request import keywords, labels, registration, wrong_keywords
 from rankframe._request.types import Frame, FrameT
 
 #: The verbs, and the module of each, which is imported when the verb is first used.
@@ -178,6 +178,7 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
+        wrong_keywords.check(method, options)
         mine = {name: options.pop(name) for name in own if name in options}
         defaults = keywords.read_preset(options.get("preset")).get("defaults")
         metric = labels.call_with_defaults(function, args, mine, defaults)

@@ -91,7 +91,7 @@ class RankFrame(Generic[FrameT]):
         *,
         truth: str | None = ...,
         by: str | Sequence[str] = ...,
-        **columns: Unpack[Columns],
+        **columns: Unpack[rankframe._request.keywords.ListColumns],
     ) -> FrameT: ...
     def check(
         self,

@@ -253,9 +253,16 @@ def test_a_misspelled_command_has_a_nearest_one(capsys, typed, said):
     [
         (
             "report run.csv truth.csv -o x.html --baselines c",
-            "; the nearest of report is --baseline",
+            "report has no --baselines; the nearest is --baseline (see rankframe report --help)",
         ),
-        ("health run.csv --k 3", "; the nearest of health is -k"),
+        (
+            "evaluate run.csv truth.csv --segment c",
+            "evaluate has no --segment: here it is --by (see",
+        ),
+        ("evaluate run.csv truth.csv --relevent-at 4", "; the nearest is --relevant-at (see"),
+        ("evaluate run.csv --qrels truth.csv", "here it is TRUTH, the last file (see"),
+        ("evaluate run.csv truth.csv --k 10", "has no --k: write the cut-off in the label"),
+        ("health run.csv --k 3", "health has no --k: here it is -k"),
         (
             "evaluate run.csv truth.csv -m rr seedd1.csv",
             "seedd1.csv: no such file, and no metric",

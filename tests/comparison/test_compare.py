@@ -664,7 +664,7 @@ def test_bad_data():
     lazy = judged([1.0], [2.0]).lazy().rank.compare("rr", baseline="m9")
     with pytest.raises(ValueError, match="baseline must be one of"):
         lazy.collect()
-    with pytest.raises(TypeError, match="unknown argument 'basline'"):
+    with pytest.raises(TypeError, match="has no keyword 'basline'; the nearest is 'baseline'"):
         compared([1.0], [2.0], basline="m0")
 
 
@@ -1043,7 +1043,7 @@ def test_diagnose_needs_a_baseline():
 @pytest.mark.parametrize("option", ["bounds", "scenarios"])
 @pytest.mark.parametrize("verb", [rf.summarize, rf.compare])
 def test_statistics_do_not_take_bounds(verb, option):
-    with pytest.raises(TypeError, match=f"unknown argument '{option}'"):
+    with pytest.raises(TypeError, match=f"has no keyword '{option}'"):
         verb(RUN, "rr", truth=TRUTH, by="model", **{option: True})
 
 

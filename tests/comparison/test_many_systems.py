@@ -532,7 +532,7 @@ def test_bad_calls_say_what_is_wrong():
             verb(BOOK, "gmap")
         with pytest.raises(rf.RankingDataError, match=f"column 'users': {name} makes a column of"):
             verb(BOOK.rename({"model": "users"}), VALUE, model="users")
-        with pytest.raises(TypeError, match="unknown argument 'usr'"):
+        with pytest.raises(TypeError, match="has no keyword 'usr'; the nearest is 'user'"):
             verb(BOOK, VALUE, usr="uid")
         with pytest.raises(
             rf.RankingDataError, match="as large as 1e\\+200 has no finite variance"
@@ -562,7 +562,7 @@ def test_a_missing_extra_says_what_to_install(monkeypatch):
 def test_verbs_of_independent_users_take_no_clusters():
     run = pl.DataFrame({"model": ["a", "b"], "user": 1, "item": 7, "rank": [1, 2], "shop": 1})
     truth = pl.DataFrame({"user": [1], "item": [7]})
-    with pytest.raises(TypeError, match="anova has no cluster=, since it takes users for"):
+    with pytest.raises(TypeError, match="anova has no keyword 'cluster': summarize and compare take it"):
         rf.anova(run, "rr", truth=truth, cluster="shop")
     with pytest.raises(ValueError, match="method='mcb' takes users for independent: with cluster="):
         rf.best_systems(run, "rr", truth=truth, cluster="shop", method="mcb")

@@ -278,7 +278,9 @@ def test_bad_data():
         RUN.rank.power("gmap", truth=TRUTH)
     with pytest.raises(ValueError, match="one number for all users"):
         RUN.rank.power("coverage@1", truth=TRUTH, items=TRUTH.select("item").unique())
-    with pytest.raises(TypeError, match="unknown argument 'basline'"):
+    with pytest.raises(
+        TypeError, match="power has no keyword 'basline'; the nearest is 'baseline'"
+    ):
         asked([1.0], [2.0], basline="m0")
 
 

@@ -702,7 +702,7 @@ def test_any_kind_of_frame_makes_the_same_report(report, tmp_path):
         ({"by": "land"}, rf.RankingDataError, "truth: no column 'land' for by="),
         ({"k": 0}, ValueError, "k must be an integer ≥ 1, not 0"),
         ({"primary": "mrr"}, ValueError, "primary names 'mrr'"),
-        ({"tset": "t"}, TypeError, "unknown argument 'tset'"),
+        ({"tset": "t"}, TypeError, "report has no keyword 'tset'; the nearest is 'test'"),
     ],
 )
 def test_what_cannot_be_reported_is_an_error(asked, error, text):

@@ -210,7 +210,7 @@ assert got["mean"].to_list()[:2] == [0.0, 1.0], got
         (["ndcg"], {"interval": 1}, TypeError, "interval must be True or False, not 1"),
         (["ndcg"], {"confidence": 2}, ValueError, "confidence must be a number between 0 and 1"),
         (["ndcg"], {"by": ["model", "k"]}, rf.RankingDataError, "column 'k': at_k makes a column"),
-        (["ndcg"], {"bounds": True}, TypeError, "unknown argument 'bounds'"),
+        (["ndcg"], {"bounds": True}, TypeError, "at_k has no keyword 'bounds'"),
     ],
 )
 def test_bad_calls_are_reported(names, options, error, message):

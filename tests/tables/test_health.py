@@ -410,7 +410,7 @@ def test_many_grades_have_no_row_each():
 def test_what_is_not_data_raises():
     with pytest.raises(ValueError, match="k must be an integer ≥ 1, not 0"):
         rf.health(RUN, k=0)
-    with pytest.raises(TypeError, match="unknown argument 'usr'"):
+    with pytest.raises(TypeError, match="health has no keyword 'usr'; the nearest is 'user'"):
         rf.health(RUN, usr="x")
     with pytest.raises(TypeError, match="the run must be a polars DataFrame"):
         rf.health([1])

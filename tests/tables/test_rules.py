@@ -771,7 +771,7 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         ({"depth": 2.5}, ValueError, "depth must be an integer ≥ 1, not 2.5"),
         ({"by": pl.col("user")}, TypeError, "by must be the name of a column, or a list of names"),
         ({"by": [1]}, TypeError, "by must be the name of a column, or a list of names, not [1]"),
-        ({"usr": "uid"}, TypeError, "unknown argument 'usr'; the column roles are model, user"),
+        ({"usr": "uid"}, TypeError, "evaluate has no keyword 'usr'; the nearest is 'user'"),
     ],
 )
 def test_bad_options_are_reported_at_the_call(options, error, message):

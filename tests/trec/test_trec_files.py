@@ -697,7 +697,7 @@ def test_a_line_of_another_shape_is_reported_by_its_number(tmp_path, read, text,
         ),
         ({"user": "x", "item": "x"}, ValueError, "two roles name the same column, 'x'"),
         ({"user": "item"}, ValueError, "two roles name the same column, 'item'"),
-        ({"relevance": "x"}, TypeError, "unknown argument 'relevance'; the column roles are user"),
+        ({"relevance": "x"}, TypeError, "scan_run has no keyword 'relevance'; it takes 'source'"),
         ({"user": 3}, TypeError, "user= must be the name of a column, not 3"),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias, get_args
 from rankframe._command import files, inputs, trec
 from rankframe._command.inputs import Input
 from rankframe._comparison.trials import Correction, Test, Trial, Undecided
-from rankframe._request import keywords, labels
+from rankframe._request import keywords, labels, wrong_keywords
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
 from rankframe._warehouse.dialects import DialectName
@@ -122,9 +122,8 @@ class _Parser(argparse.ArgumentParser):
         """Print the message in one line; name what is nearest to a misspelled command or option."""
         if match := re.match(r"unrecognized arguments: (--[\w-]+)", message):
             name = next(word for word in self._words if word in _COMMANDS)
-            taken = parser_of_command(name)._option_string_actions  # pyright: ignore
-            near = get_close_matches(match[1], taken, n=1, cutoff=0.75)
-            message += f"; the nearest of {name} is {near[0]}" if near else ""
+            message = _wrong_option(name, match[1])
+            self.prog = f"rankframe {name}"
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose", message):
             near = get_close_matches(match[1], _COMMANDS, n=1)
             near = [_VERBS[verb]] if (verb := match[1].replace("_", "-")) in _VERBS else near
@@ -132,6 +131,19 @@ class _Parser(argparse.ArgumentParser):
             message = f"unknown command {match[1]!r}; the commands are {commands}"
             message += f"; the nearest is {near[0]!r}" if near else ""
         self.exit(2, f"rankframe: error: {message} (see {self.prog} --help)\n")
+
+
+def _wrong_option(command: str, typed: str) -> str:
+    """Answer a wrong option as Python answers a wrong keyword."""
+    taken = {"LABEL": ""}
+    for action in parser_of_command(command)._actions:  # pyright: ignore
+        if action.option_strings:
+            longest = max(action.option_strings, key=len)
+            taken[longest.strip("-").replace("-", "_")] = longest
+        elif "TRUTH" in str(action.metavar):
+            taken["truth"] = "TRUTH, the last file"
+    word = typed.strip("-").replace("-", "_")
+    return wrong_keywords.answer(command, word, taken, taken.__getitem__, typed)
 
 
 def _add_no_options(_: argparse.ArgumentParser) -> None:

@@ -368,7 +368,6 @@ def compare(
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
-@adapters.takes_any_frame
 def compare_values(frame: FrameT, /, *columns: str, **options: Any) -> FrameT:
     """Compare systems by a table of values, the former name of this call; see :func:`compare`."""
     return compare(frame, *columns, **options)

@@ -126,7 +126,6 @@ def harm(
         raise ValueError(msg)
     summaries.check_trial(trial)
     summaries.check_unweighted("harm", options)
-    summaries.check_independent("harm", options)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     return summaries.described(frame, question, partial(plan_of, trial=trial, more_than=more_than))
 

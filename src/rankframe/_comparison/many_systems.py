@@ -406,7 +406,6 @@ def _ask(
 ) -> Question:
     summaries.check_packages()
     summaries.check_unweighted(verb, options)
-    summaries.check_independent(verb, options)
     trial = Trial(cluster=cluster)
     return comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
 

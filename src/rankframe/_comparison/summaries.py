@@ -199,7 +199,6 @@ def described(
     return adapters.to_caller_type(description, like=frame, beside=question.beside)
 
 
-@adapters.takes_any_frame
 def summarize_values(frame: FrameT, /, *columns: str, **options: Any) -> FrameT:
     """Summarize a table of values, the former name of this call; see :func:`summarize`."""
     return summarize(frame, *columns, **options)
@@ -795,16 +794,6 @@ def check_made(verb: str, by: Sequence[str], columns: Collection[str]) -> None:
         if name in columns:
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
-
-
-def check_independent(verb: str, options: Options) -> None:
-    """Check that a verb that takes users for independent has no clusters."""
-    if "cluster" in options:
-        msg = (
-            f"{verb} has no cluster=, since it takes users for independent: compare and summarize "
-            "take it"
-        )
-        raise TypeError(msg)
 
 
 def check_unweighted(verb: str, options: Options) -> None:

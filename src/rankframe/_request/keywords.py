@@ -45,6 +45,33 @@ class Columns(TypedDict, total=False):
     """The subtopic of a judgment, for metrics of diversity."""
 
 
+class ListColumns(TypedDict, total=False):
+    """The columns of a table of lists, or of a dict."""
+
+    model: str | None
+    user: str
+    item: str
+    score: str
+
+
+class RunColumns(TypedDict, total=False):
+    """The columns of a run in a file of TREC."""
+
+    user: str
+    item: str
+    rank: str
+    score: str
+
+
+class TruthColumns(TypedDict, total=False):
+    """The columns of a truth in a file of TREC."""
+
+    user: str
+    item: str
+    relevance: str
+    subtopic: str
+
+
 class Options(Columns, total=False):
     """The keywords of ``evaluate`` that verbs built on it pass on, with those of ``Columns``."""
 
@@ -217,31 +244,15 @@ def read_preset(preset: Any) -> Preset:
 
 def read_options(options: Mapping[str, Any], **more: Any) -> Settings:
     """Read the keywords that a verb passes on; ``more`` are options that it has by itself."""
-    if alien := _ELSEWHERE.keys() & {*options}:
-        msg = f"unknown argument {min(alien)!r}; {_ELSEWHERE[min(alien)]}"
-        raise TypeError(msg)
     own = StatisticsOptions.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
     own_options = {name: value for name, value in options.items() if name in own}
     return Settings(**own_options, **more, columns=cast("Columns", columns))
 
 
-#: Keywords of some verbs only, and what users of the others may do.
-_ELSEWHERE = {
-    **dict.fromkeys(("bounds", "scenarios"), "per_user and evaluate take it"),
-    "baseline": "compare, gate, harm, power and diagnose take it",
-    "paired": "compare, gate, report, table and plot.compare take it; this verb has no form for "
-    "groups of different users",
-    "total": "evaluate, summarize, compare and gate take it: here, leave the segments out of by=",
-}
-
-
-def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -> None:
-    """Check that keywords name roles, and values columns."""
+def check_columns(columns: Mapping[str, object]) -> None:
+    """Check that roles are names of columns."""
     for role, name in columns.items():
-        if role not in roles:
-            msg = f"unknown argument {role!r}; the column roles are {', '.join(roles)}"
-            raise TypeError(msg)
         if not isinstance(name, str) and (role, name) != ("model", None):
             msg = f"{role}= must be the name of a column, not {name!r}"
             raise TypeError(msg)

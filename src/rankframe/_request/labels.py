@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast
 import polars as pl
 
 from rankframe import errors
-from rankframe._request import keywords, parameters, registry
+from rankframe._request import keywords, parameters, registry, wrong_keywords
 from rankframe.presets import Defaults
 
 Metric: TypeAlias = str | pl.Expr
@@ -226,6 +226,7 @@ def labelled_mean(
     return decorate
 
 
+@wrong_keywords.checked
 def metric(label: str) -> pl.Expr:
     """
     Give the expression behind a label.
@@ -935,6 +936,7 @@ def _checked(
 ) -> dict[str, Any]:
     """Bind the arguments, defaults included, and check each against its annotation."""
     name = function.__name__
+    wrong_keywords.check(function, kwargs)
     signature = signature_of(function)
     try:
         bound = signature.bind(*args, **kwargs)

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec
 
 import polars as pl
 
-from rankframe._request import labels, parameters
+from rankframe._request import labels, parameters, wrong_keywords
 from rankframe._request.keywords import StatisticsOptions
 
 P = ParamSpec("P")
@@ -15,6 +15,7 @@ P = ParamSpec("P")
 _METHODS: set[str] = set()  # names in the namespace that are not metrics
 
 
+@wrong_keywords.checked
 def register_metric(
     label: str,
     *,

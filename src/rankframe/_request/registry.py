@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-from rankframe._request import keywords, parameters
+from rankframe._request import keywords, parameters, wrong_keywords
 
 #: The rows that a metric reduces. Each of the first three contains the one before; shares are those
 #: of an attribute's values in the lists.
@@ -211,6 +211,7 @@ def is_given(column: Column, inputs: Collection[str]) -> bool:
     return not column.source or any(name in inputs for name in column.source.split(" or "))
 
 
+@wrong_keywords.checked
 def register_column(
     name: str,
     meaning: str,

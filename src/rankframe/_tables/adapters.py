@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, cast
 import polars as pl
 
 from rankframe import errors
-from rankframe._request import progress
+from rankframe._request import progress, wrong_keywords
 from rankframe._request.types import Frame, FrameT, Types
 from rankframe.errors import RankingDataError
 
@@ -34,6 +34,7 @@ PolarsT = TypeVar("PolarsT", bound="pl.DataFrame | pl.LazyFrame")
 def takes_any_frame(verb: VerbT) -> VerbT:
     """Let a verb take all frames that export Arrow: each is read once, at the start of the call."""
 
+    @wrong_keywords.checked
     @functools.wraps(verb)
     def call(*args: Any, **options: Any) -> Any:
         with errors.one_call():

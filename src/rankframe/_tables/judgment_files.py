@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import polars as pl
 
+from rankframe._request import wrong_keywords
 from rankframe._tables import adapters, column_roles
 from rankframe.errors import RankingDataError
 
@@ -27,6 +28,7 @@ IN_WORDS = (
 )
 
 
+@wrong_keywords.checked
 def read_judgments(path: str | Path) -> pl.DataFrame:
     """
     Read judgments from a JSON file, in one of three shapes.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import polars as pl
 
-from rankframe._request import keywords
+from rankframe._request import keywords, wrong_keywords
 from rankframe._request.types import Frame
 from rankframe._tables import adapters
 
@@ -143,6 +143,7 @@ def from_scores(
     )
 
 
+@wrong_keywords.checked
 def from_matrix(
     matrix: Matrix | SparseMatrix,
     /,

@@ -8,8 +8,8 @@ from typing import Any, Unpack, cast, get_args
 
 import polars as pl
 
-from rankframe._request import keywords
-from rankframe._request.keywords import Columns, Settings
+from rankframe._request import keywords, wrong_keywords
+from rankframe._request.keywords import Columns, ListColumns, Settings
 from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import (
@@ -205,7 +205,7 @@ def from_lists(
     *,
     truth: str | None = None,
     by: str | Sequence[str] = (),
-    **columns: Unpack[Columns],
+    **columns: Unpack[ListColumns],
 ) -> FrameT:
     """
     Make a long run from one row per user with a list of items in order.
@@ -261,13 +261,13 @@ def from_lists(
     >>> rf.from_lists(answers, user="question", item="found", truth="expected").rows()
     [('q', 'a', 1, None), ('q', 'b', 2, 1), ('q', 'c', None, 1)]
     """
-    keywords.check_columns(columns, ("model", "user", "item", "score"))
+    keywords.check_columns(columns)
     keywords.check_name("truth", truth)
     if isinstance(frame, Mapping):
         columns["model"] = model = run_dicts.model_of_dict(columns)
         frame = run_dicts.from_runs(frame, model=model)
     checks = truth is not None or "model" in columns or bool(by)
-    columns = column_roles.with_ids(columns, (), {"frame of lists": frame})
+    columns = column_roles.with_ids(cast("Columns", columns), (), {"frame of lists": frame})
     lazy = adapters.to_lazy(frame, "frame of lists")
     schema = lazy.collect_schema()
     groups, columns = run_dicts.with_model(schema, by, columns)
@@ -342,9 +342,10 @@ def from_lists(
     return adapters.to_caller_type(long, like=frame)
 
 
+@wrong_keywords.checked
 def from_dict(
     scores: Mapping[Any, Mapping[Any, float]] | Mapping[Any, Collection[Any]],
-    **columns: Unpack[Columns],
+    **columns: Unpack[ListColumns],
 ) -> pl.DataFrame:
     """
     Make a long table from ``{user: {item: score}}``, the format of pytrec_eval and ranx.
@@ -369,7 +370,7 @@ def from_dict(
     >>> rf.from_dict({"q1": ["d2", "d1"]}).rows()
     [('q1', 'd2', 1), ('q1', 'd1', 2)]
     """
-    keywords.check_columns(columns, ("model", "user", "item", "score"))
+    keywords.check_columns(columns)
     names = [str(columns.get(role, role)) for role in ("user", "item", "score")]
     if len(set(names)) < len(names):
         msg = f"from_dict: user, item and score need three different names, not {names}"
@@ -395,7 +396,11 @@ _SHAPES: tuple[tuple[type[Any], ...], ...] = ((Mapping,), (list, tuple), (set, f
 
 
 def _of_collections(
-    mapping: Mapping[Any, Collection[Any]], names: Sequence[str], columns: Columns, *, ordered: bool
+    mapping: Mapping[Any, Collection[Any]],
+    names: Sequence[str],
+    columns: ListColumns,
+    *,
+    ordered: bool,
 ) -> pl.DataFrame:
     """Make a run of lists, or a truth of sets, in which items are sorted if they can be."""
     if "score" in columns:

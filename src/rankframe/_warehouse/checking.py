@@ -7,7 +7,7 @@ from typing import Unpack
 
 import polars as pl
 
-from rankframe._request import keywords, labels, parameters
+from rankframe._request import keywords, labels, parameters, wrong_keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import Metric
 from rankframe._tables import readers, rules, run_dicts
@@ -21,6 +21,7 @@ from rankframe._warehouse.steps import Steps
 from rankframe._warehouse.tables import TableName, TableSchema
 
 
+@wrong_keywords.checked
 def sql_check(
     *metrics: Metric,
     run: TableName = "run",

@@ -10,7 +10,7 @@ from typing import Any, Literal, Unpack
 import polars as pl
 
 from rankframe._evaluation import refusals, user_choice
-from rankframe._request import keywords, labels, registry
+from rankframe._request import keywords, labels, registry, wrong_keywords
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question, ask
@@ -27,6 +27,7 @@ from rankframe._warehouse.tables import Sources, TableName, TableSchema
 from rankframe.presets import Preset, PresetName, Users
 
 
+@wrong_keywords.checked
 def sql(
     *metrics: Metric,
     run: TableName = "run",

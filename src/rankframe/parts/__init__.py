@@ -21,7 +21,7 @@ import polars as pl
 
 from rankframe._evaluation import evaluation, refusals, user_columns
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords
+from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import Totals, ask
@@ -112,6 +112,7 @@ def facts(
 def merge(parts: Iterable[Facts]) -> Facts: ...
 @overload
 def merge(parts: Iterable[FrameT], *, duplicates: Duplicates = "error") -> FrameT: ...
+@wrong_keywords.checked
 def merge(parts: Iterable[Any], *, duplicates: Duplicates = "error") -> Any:
     """
     Merge facts of parts into facts of the whole, or sums of parts into sums of them together.

@@ -125,9 +125,6 @@ class Meter(Generic[MeterFrameT]):
         count_users: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        if "total" in options:
-            msg = "unknown argument 'total'; compute takes it: meter.compute(total=True)"
-            raise TypeError(msg)
         settings = keywords.read_options(
             options, bounds=bounds, scenarios=scenarios, count_users=count_users
         )

@@ -90,7 +90,7 @@ def trend(
     >>> chart.data.select("at", "mean").rows()
     [('2026-11-01', 0.5), ('2026-11-02', 0.4)]
     """
-    _tables.check_call({})
+    _tables.check_call()
     keywords.check_confidence(confidence)
     if floor is not None and not (keywords.is_number(floor) and isfinite(floor)):
         msg = f"floor must be a finite number, not {floor!r}"

@@ -259,7 +259,7 @@ def agreement(
     >>> drawn.select("metric", "other", pl.col("kendall_tau").round(3)).rows()
     [('rr', 'ap', 0.333), ('ap', 'rr', 0.333)]
     """
-    _tables.check_call({})
+    _tables.check_call()
     keywords.check_choice("coefficient", coefficient, ["kendall_tau", "tau_ap"])
     lazy = adapters.to_lazy(means, "means")
     groups = [model, *(name for name in keywords.group_names(by) if name != model)]

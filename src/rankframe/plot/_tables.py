@@ -14,7 +14,7 @@ from rankframe._comparison.trials import Bound
 from rankframe._evaluation import evaluation, ready_values, row_verbs
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns, Options, Settings, StatisticsOptions
+from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.types import Frame
@@ -93,19 +93,15 @@ def read_call(
     options: Options,
     compares: str | None = None,
 ) -> Call:
-    check_call(options)
+    check_call()
     table, groups, options = run_dicts.as_frame(frame, by, options, compares=compares)
     kind = "judged table" if truth is None else "run"
     table = readers.with_items(table, truth, groups, options)
     return Call(adapters.to_lazy(table, kind), truth, groups, options)
 
 
-def check_call(options: Mapping[str, object]) -> None:
-    """Check that Altair is installed, and that charts accept the keywords."""
-    for name in options:
-        if name not in (accepted := StatisticsOptions.__annotations__):
-            msg = f"unknown argument {name!r}; charts accept {', '.join(accepted)}"
-            raise TypeError(msg)
+def check_call() -> None:
+    """Check that Altair is installed."""
     if find_spec("altair") is None:
         msg = "charts need altair: pip install 'rankframe[plot]'"
         raise ImportError(msg)

@@ -36,8 +36,8 @@ from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, refusals
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords
-from rankframe._request.keywords import Columns, Options, Settings
+from rankframe._request import keywords, wrong_keywords
+from rankframe._request.keywords import Columns, ListColumns, Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._tables import (
@@ -66,6 +66,7 @@ __all__ += ["with_rank"]
 _NO_TABLE = pl.LazyFrame()  # of a question whose tables are Spark's
 
 
+@wrong_keywords.checked
 def judge(
     run: DataFrame | Mapping[str, DataFrame],
     /,
@@ -142,6 +143,7 @@ def judge(
     return _shuffle.computed(sides, compute, partitions)
 
 
+@wrong_keywords.checked
 def with_rank(
     run: DataFrame | Mapping[str, DataFrame],
     /,
@@ -235,7 +237,8 @@ def with_rank(
     return _shuffle.computed(sides, compute, partitions)
 
 
-def from_lists(frame: DataFrame, /, **columns: Unpack[Columns]) -> DataFrame:
+@wrong_keywords.checked
+def from_lists(frame: DataFrame, /, **columns: Unpack[ListColumns]) -> DataFrame:
     """
     Make a long run from one row per user with an array of items in order.
 
@@ -296,6 +299,7 @@ def _exploded(
         yield from _types.to_arrow(long).cast(arrow).to_batches()
 
 
+@wrong_keywords.checked
 def per_user(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
@@ -383,6 +387,7 @@ def per_user(
     return _shuffle.computed(sides, compute, partitions, needs, joined)
 
 
+@wrong_keywords.checked
 def evaluate(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
@@ -477,6 +482,7 @@ def evaluate(
     return _shuffle.to_spark(frame.sparkSession, means)
 
 
+@wrong_keywords.checked
 def summarize(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
@@ -563,6 +569,7 @@ def summarize(
     return _described(frame, truth, question, partitions, describe=describe)
 
 
+@wrong_keywords.checked
 def compare(
     frame: DataFrame | Mapping[str, DataFrame],
     /,

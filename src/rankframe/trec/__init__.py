@@ -17,8 +17,8 @@ from typing import Unpack, cast
 
 import polars as pl
 
-from rankframe._request import keywords
-from rankframe._request.keywords import Columns
+from rankframe._request import keywords, wrong_keywords
+from rankframe._request.keywords import Columns, RunColumns, TruthColumns
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, readers, rules, verbs
 from rankframe._tables.rank_order import Ties
@@ -28,8 +28,9 @@ from rankframe.trec import _formats, _lines
 from rankframe.trec._lines import Source, Target
 
 
+@wrong_keywords.checked
 def scan_run(
-    source: Source, *, fields: Sequence[str] | None = None, **columns: Unpack[Columns]
+    source: Source, *, fields: Sequence[str] | None = None, **columns: Unpack[RunColumns]
 ) -> pl.LazyFrame:
     """
     Scan a TREC run file, plain or compressed with gzip or zstd.
@@ -103,12 +104,13 @@ def scan_run(
     return _lines.scan_text(source, "run", fields=fields, columns=cast("dict[str, str]", columns))
 
 
+@wrong_keywords.checked
 def scan_qrels(
     source: Source,
     *,
     subtopics: bool = False,
     fields: Sequence[str] | None = None,
-    **columns: Unpack[Columns],
+    **columns: Unpack[TruthColumns],
 ) -> pl.LazyFrame:
     r"""
     Scan a file of TREC qrels or of BEIR, plain or compressed with gzip or zstd.
@@ -181,19 +183,21 @@ def scan_qrels(
     return _lines.scan_text(source, "truth", subtopics=subtopics, fields=fields, columns=roles)
 
 
+@wrong_keywords.checked
 def read_run(
-    source: Source, *, fields: Sequence[str] | None = None, **columns: Unpack[Columns]
+    source: Source, *, fields: Sequence[str] | None = None, **columns: Unpack[RunColumns]
 ) -> pl.DataFrame:
     """Read a TREC run file, pipe or binary file object; see :func:`scan_run`."""
     return scan_run(source, fields=fields, **columns).collect()
 
 
+@wrong_keywords.checked
 def read_qrels(
     source: Source,
     *,
     subtopics: bool = False,
     fields: Sequence[str] | None = None,
-    **columns: Unpack[Columns],
+    **columns: Unpack[TruthColumns],
 ) -> pl.DataFrame:
     """Read a file, pipe or binary file object of TREC qrels or of BEIR; see :func:`scan_qrels`."""
     return scan_qrels(source, subtopics=subtopics, fields=fields, **columns).collect()

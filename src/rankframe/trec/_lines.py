@@ -20,6 +20,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from rankframe._request import keywords
+from rankframe._request.keywords import RunColumns, TruthColumns
 from rankframe._tables import adapters
 from rankframe.errors import RankingDataError
 from rankframe.trec import _formats
@@ -41,10 +42,6 @@ _TYPES: dict[str, pl.DataType] = {
     "rank": pl.Int64(),
     "score": pl.Float64(),
     "relevance": pl.Int64(),
-}
-_ROLES = {
-    "run": ("user", "item", "rank", "score"),
-    "truth": ("user", "item", "relevance", "subtopic"),
 }
 
 #: Polars 1 turns any error of a source into a ComputeError.
@@ -103,7 +100,7 @@ def scan_text(
     play the roles. ``separator`` is the text between fields: None means white space; if it is
     empty, it is detected from the first line.
     """
-    keywords.check_columns(columns, _ROLES[kind])
+    keywords.check_columns(columns)
     needed = [columns.get(role, role) for role in dict.fromkeys(("user", "item", *columns))]
     if twice := [name for name in needed if needed.count(name) > 1]:
         msg = f"two roles name the same column, {twice[0]!r}"
@@ -193,7 +190,8 @@ def _separator(name: str, lines: Sequence[Line], fields: Sequence[str]) -> str |
 
 def _roles(kind: Kind, columns: Mapping[str, str]) -> dict[str, str]:
     """Return the role of each column that may play one."""
-    unnamed = {role: role for role in _ROLES[kind] if role not in columns}
+    own = RunColumns if kind == "run" else TruthColumns
+    unnamed = {role: role for role in own.__annotations__ if role not in columns}
     return unnamed | {name: role for role, name in columns.items()}
 
 

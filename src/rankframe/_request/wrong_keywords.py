@@ -1,0 +1,113 @@
+"""The answer to a wrong keyword: the call's own word for it, or the nearest that it takes."""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeVar, cast
+
+from rankframe._request import keywords
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+#: What others call our keywords. Those in capitals are no keywords: what comes by position.
+WORDS = {
+    "METRICS": "metrics metric measures measure",
+    "k": "k ks n cutoff cut_off cutoffs top_k topk",
+    "TABLE": "run runs df data frame y_pred reco recommendations predictions",
+    "truth": "qrels ground_truth y_true labels actual judgments targets test_set interactions",
+    "by": "on group_by groupby group groups segment segments",
+    "model": "system systems run_id run_name experiment",
+    "relevant_at": "threshold rel relevance_level relevance_threshold min_rel",
+    "relevance": "rel grade grades rating ratings label relevance_col rating_col",
+    "user": "query query_id qid user_id user_col col_user",
+    "item": "document doc doc_id docid item_id item_col col_item",
+    "score": "scores y_score prediction prediction_col col_prediction",
+    "baseline": "control reference base",
+    "margin": "tolerance delta equivalence",
+    "confidence": "alpha level confidence_level",
+    "correction": "p_adjust adjust",
+    "resamples": "n_resamples n_boot n_permutations permutations",
+    "seed": "random_state random_seed rng",
+    "items": "catalog catalogue",
+    "history": "prev_interactions",
+    "exclude": "filter seen train",
+    "preset": "convention conventions",
+    "undefined": "zero_division",
+}
+#: Where it is not enough to name the keyword; of a cut-off, where the call takes labels.
+_HOW = {
+    "METRICS": "metrics come by position, as in {call}(…, 'ndcg@10')",
+    "LABEL": "write the cut-off in the label, as in 'ndcg@10'",
+    "TABLE": "the table comes first, by position",
+    "confidence": "{own} is 1 − alpha",
+}
+#: Words that lead out of a call: to other verbs, or nowhere.
+_ELSEWHERE = {
+    "baseline": "verbs that compare take it, such as compare, gate, harm and power",
+    "paired": "compare, gate, report, table and plot.compare take it; this one has no form for "
+    "groups of different users",
+    "cluster": "summarize and compare take it; this verb has no form for clusters of users",
+    "total": "evaluate, summarize, compare, gate and the method compute of a Meter take it",
+    "seed": "the same call has the same result each time",
+    "n_jobs": "Polars takes all threads, or those of the variable POLARS_MAX_THREADS",
+}
+
+
+def checked(function: FunctionT) -> FunctionT:
+    """Let a function answer a wrong keyword."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        check(function, options)
+        return function(*args, **options)
+
+    return cast("FunctionT", call)
+
+
+def check(function: Callable[..., Any], options: Iterable[str]) -> None:
+    """Raise TypeError at the first keyword that a function does not take."""
+    taken = taken_by(function)
+    for name in options:
+        if name not in taken:
+            call = function.__qualname__.rpartition("<locals>.")[2].removeprefix("RankFrame.")
+            call = call.removesuffix(".__init__")
+            raise TypeError(answer(call, name, taken))
+
+
+@functools.cache
+def taken_by(function: Callable[..., Any]) -> Collection[str]:
+    """Return all keywords of a function; words in capitals stand for what comes by position."""
+    taken: list[str] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind == parameter.VAR_KEYWORD:
+            name = re.findall(r"\w+", str(parameter.annotation))[-1]
+            taken += getattr(keywords, name).__annotations__
+        elif parameter.kind == parameter.VAR_POSITIONAL:
+            taken += ["METRICS", "LABEL"] if name == "metrics" else ["METRICS"]
+        elif name != "self":
+            taken.append("TABLE" if parameter.kind == parameter.POSITIONAL_ONLY else name)
+    return dict.fromkeys(taken)
+
+
+def answer(
+    call: str,
+    name: str,
+    taken: Collection[str],
+    write: Callable[[str], str] = repr,
+    typed: str = "",
+) -> str:
+    """Name what the call takes instead: by meaning, else by spelling, else all that it takes."""
+    from difflib import get_close_matches
+
+    begin = f"{call} has no {typed or f'keyword {name!r}'}"
+    same = [own for own, others in WORDS.items() if name in (own, *others.split())]
+    same += ["LABEL"] if "k" in same else []
+    if found := [own for own in same if own in taken]:
+        how = _HOW.get(found[0], "here it is {own}").format(call=call, own=write(found[0]))
+        return f"{begin}: {how}"
+    if found := [word for word in (name, *same) if word in _ELSEWHERE]:
+        return f"{begin}: {_ELSEWHERE[found[0]]}"
+    if found := get_close_matches(name, own := [*filter(str.islower, taken)], n=1):
+        return f"{begin}; the nearest is {write(found[0])}"
+    return f"{begin}; it takes {', '.join(map(write, own))}"
