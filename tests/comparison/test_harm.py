@@ -148,8 +148,8 @@ def test_wrong_calls_are_reported():
         ({"more_than": {"x": 0.1}}, "more_than names 'x'; the metrics are 'v'"),
         ({"baseline": None}, "harm without a baseline"),
         ({"weights": "w"}, "harm has no weighted form"),
-        ({"cluster": "shop"}, "harm has no cluster="),
-        ({"total": True}, "'total'; evaluate, summarize, compare and gate take it: here, leave"),
+        ({"cluster": "shop"}, "harm has no keyword 'cluster': summarize"),
+        ({"total": True}, "'total': evaluate, summarize, compare, gate and"),
         ({"paired": False}, "'paired'; compare, gate, report, table and plot.compare take it"),
         ({"confidence": 95}, "confidence must be a number between 0 and 1"),
     ):

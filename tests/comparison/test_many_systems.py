@@ -562,7 +562,9 @@ def test_a_missing_extra_says_what_to_install(monkeypatch):
 def test_verbs_of_independent_users_take_no_clusters():
     run = pl.DataFrame({"model": ["a", "b"], "user": 1, "item": 7, "rank": [1, 2], "shop": 1})
     truth = pl.DataFrame({"user": [1], "item": [7]})
-    with pytest.raises(TypeError, match="anova has no keyword 'cluster': summarize and compare take it"):
+    with pytest.raises(
+        TypeError, match="anova has no keyword 'cluster': summarize and compare take it"
+    ):
         rf.anova(run, "rr", truth=truth, cluster="shop")
     with pytest.raises(ValueError, match="method='mcb' takes users for independent: with cluster="):
         rf.best_systems(run, "rr", truth=truth, cluster="shop", method="mcb")

@@ -103,11 +103,13 @@ def answer(
     begin = f"{call} has no {typed or f'keyword {name!r}'}"
     same = [own for own, others in WORDS.items() if name in (own, *others.split())]
     same += ["LABEL"] if "k" in same else []
-    if found := [own for own in same if own in taken]:
-        how = _HOW.get(found[0], "here it is {own}").format(call=call, own=write(found[0]))
+    if match := [own for own in same if own in taken]:
+        how = _HOW.get(match[0], "here it is {own}").format(call=call, own=write(match[0]))
         return f"{begin}: {how}"
-    if found := [word for word in (name, *same) if word in _ELSEWHERE]:
-        return f"{begin}: {_ELSEWHERE[found[0]]}"
-    if found := get_close_matches(name, own := [*filter(str.islower, taken)], n=1):
-        return f"{begin}; the nearest is {write(found[0])}"
+    if match := [word for word in (name, *same) if word in _ELSEWHERE]:
+        return f"{begin}: {_ELSEWHERE[match[0]]}"
+    own = [word for word in taken if word.islower()]
+    swapped = [word for word in own if sorted(word) == sorted(name)]
+    if match := get_close_matches(name, swapped or own, n=1, cutoff=0 if swapped else 0.6):
+        return f"{begin}; the nearest is {write(match[0])}"
     return f"{begin}; it takes {', '.join(map(write, own))}"
