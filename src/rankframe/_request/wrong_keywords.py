@@ -112,4 +112,4 @@ def answer(
     swapped = [word for word in own if sorted(word) == sorted(name)]
     if match := get_close_matches(name, swapped or own, n=1, cutoff=0 if swapped else 0.6):
         return f"{begin}; the nearest is {write(match[0])}"
-    return f"{begin}; it takes {', '.join(map(write, own))}"
+    return begin if typed else f"{begin}; it takes {', '.join(map(write, own))}"
