@@ -71,7 +71,8 @@ def warn(message: str) -> None:
         return
     names = frame.f_globals
     registry = names.setdefault("__warningregistry__", {})
-    place = frame.f_code.co_filename, frame.f_lineno, names.get("__name__"), registry
+    module = names.get("__name__", "<unknown>")  # of None, Python warns of nothing
+    place = frame.f_code.co_filename, frame.f_lineno, module, registry
     warnings.warn_explicit(message, RankingWarning, *place)
 
 

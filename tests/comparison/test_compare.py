@@ -75,7 +75,7 @@ def test_an_undefined_metric_is_not_a_pair():
         ("m2", "m1", 2, 2.0, 3.5),
     ]
     (row,) = rf.summarize(judged([1.0, None, 3.0]), VALUE).rows(named=True)
-    assert (row["users"], row["undefined"], row["mean"]) == (3, 1, 2.0)
+    assert (row["users"], row["undefined"], row["mean"]) == (2, 1, 2.0)
     (row,) = rf.summarize(judged([1.0, None, 3.0]), VALUE, undefined=0.0).rows(named=True)
     assert (row["users"], row["undefined"], row["mean"]) == (3, 0, pytest.approx(4 / 3))
 

@@ -1,6 +1,8 @@
 """Ratings: what is relevant at ``relevant_at``, and how many users each mean is made of."""
 
 import random
+import re
+import warnings
 
 import polars as pl
 import pytest
@@ -59,10 +61,6 @@ def test_users_is_the_number_behind_the_mean():
 # ------------------------------------------------------------------ how many users
 
 
-def counts(summary):
-    return (summary["users"] - summary["undefined"]).to_list()
-
-
 def test_users_are_counted_where_they_differ():
     labels = ["precision@5", "dcg@5", "ndcg@5", "auc", "num_hits"]
     got = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", count_users=True, **FROM_2)
@@ -79,13 +77,62 @@ def test_users_are_counted_where_they_differ():
     assert (got["dcg@5_users"] == got["ndcg@5_users"]).all()
 
 
+def test_a_mean_over_fewer_users_is_warned_of_once():
+    labels = ["mean_hit_rank", "precision@5", "num_hits", "auc"]
+    counted = RUN.rank.evaluate(*labels, truth=TRUTH, count_users=True)
+    kept_plan = [{"undefined": 0}, {"count_users": True}, {}, {}]
+    for options in kept_plan:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            got = RUN.rank.evaluate(*labels, truth=TRUTH, **options)
+        if options:
+            assert caught == []
+            continue
+        assert got.equals(counted.select(got.columns))
+        fewest = {name: counted.sort(f"{name}_users").row(0, named=True) for name in labels}
+        first, second = (
+            f"'{name}' is over {row[f'{name}_users']} of {row['users']} users "
+            f"(model={row['model']!r})"
+            for name, row in fewest.items()
+            if name in ("mean_hit_rank", "auc")
+        )
+        assert [(each.filename, str(each.message)) for each in caught] == [
+            (
+                __file__,
+                f"means leave out users without a value: {first}, {second}: count_users=True adds "
+                "these numbers, and undefined=0 counts the others as 0",
+            )
+        ]
+
+
+def test_who_is_not_warned():
+    run = pl.DataFrame({"user": [1], "item": [8], "rank": [1]})
+    truth = pl.DataFrame({"user": [1, 2], "item": [7, 8]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        A.lazy().rank.evaluate("mean_hit_rank", truth=TRUTH).collect()
+        A.rank.summarize("mean_hit_rank", truth=TRUTH)
+        no_mean = run.rank.evaluate("mean_hit_rank", truth=truth)
+    assert no_mean["mean_hit_rank"].item() is None
+
+
+def test_names_of_counts_are_free_without_count_users():
+    ap_users = pl.col("relevance").max().alias("mean_hit_rank_users")
+    text = "over 1 of 2 users (day=1): count"
+    run = pl.DataFrame({"user": [1, 2], "item": [7, 8], "rank": [1, 1], "day": [1, 1]})
+    truth = pl.DataFrame({"user": [1, 2], "item": [7, 9]})
+    with pytest.warns(rf.RankingWarning, match=re.escape(text)):
+        got = run.rank.evaluate("mean_hit_rank", ap_users, truth=truth, by="day")
+    assert got.columns == ["day", "users", "mean_hit_rank", "mean_hit_rank_users"]
+
+
 def test_they_are_those_of_summarize():
     pytest.importorskip("scipy")
     labels = ["ndcg@5", "auc", "gmap"]
     got = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", count_users=True, relevant_at=2)
     summary = RUN.rank.summarize(*labels, truth=TRUTH, by="model", relevant_at=2)
     for label in labels:
-        assert got[f"{label}_users"].to_list() == counts(summary.filter(metric=label))
+        assert got[f"{label}_users"].to_list() == summary.filter(metric=label)["users"].to_list()
 
 
 def test_gains_of_lower_grades_go_with_their_rows():

@@ -111,9 +111,8 @@ def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFra
         if interval
         else summaries.description_of(values)
     )
-    counted = pl.col("users") - pl.col("undefined").fill_null(0)  # null: a number of all lists
-    missed = pl.col("users").alias("selected"), pl.col("num_missed")
-    return summary.select(*values.by, "metric", counted, *missed, "mean", "ci_low", "ci_high")
+    missed = summaries.SELECTED.alias("selected"), pl.col("num_missed")
+    return summary.select(*values.by, "metric", "users", *missed, "mean", "ci_low", "ci_high")
 
 
 def cutoffs(ks: Iterable[int]) -> list[int]:

@@ -149,11 +149,11 @@ def _row(
 ) -> dict[str, Any]:
     notes = [] if sampled is None else sampled.notes
     if sampled is None and group["num_missed"]:
-        notes = sentences.notes_of_missed(group["num_missed"], group["users"])
+        selected = group["users"] + group["undefined"]
+        notes = sentences.notes_of_missed(group["num_missed"], selected)
     return {
         **group,
         "num_left_out": group["undefined"],
-        "users": group["users"] - group["undefined"],
         **_amounts(floor),
         "note": "; ".join([*notes, *_notes_of_undefined(group)]) or None,
         **({} if sampled is None else _tested(sampled.sample, limits, floor, trial, epsilon)),
@@ -162,10 +162,10 @@ def _row(
 
 def _notes_of_undefined(group: Mapping[str, Any]) -> list[str]:
     """Write how many users have no value, if they are many, but not all."""
-    users, undefined = group["users"], group["undefined"]
-    if not sentences.WORTH_A_NOTE * users <= undefined < users or not undefined:
+    selected, undefined = group["users"] + group["undefined"], group["undefined"]
+    if not sentences.WORTH_A_NOTE * selected <= undefined < selected or not undefined:
         return []
-    return [f"{undefined:,} of {users:,} users are left out: they have no value"]
+    return [f"{undefined:,} of {selected:,} users are left out: they have no value"]
 
 
 def _amounts(floor: Floor) -> dict[str, float | None]:

@@ -46,6 +46,8 @@ _SUMMARY = {
     **dict.fromkeys(("min", "p10", "median", "max", "std", "ci_low", "ci_high"), pl.Float64),
     "note": pl.String,
 }
+#: Who counts, of rows of a summary: a metric of all lists leaves out no user.
+SELECTED = pl.col("users") + pl.col("undefined").fill_null(0)
 #: Columns of a row of totals: one vote per group.
 _VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float64}
 _ORDER = "__rankframe_order"
@@ -107,12 +109,12 @@ def summarize(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per group and metric: by…, ``metric``, ``users`` (the number that ``users=``
-        selects), ``undefined`` (the number of those whose value is null; the other columns leave
-        them out), ``mean``, ``num_missed`` (how many of ``users`` have no list, so that most
-        metrics are 0 for them), ``min``, ``p10`` (a tenth of the values are lower), ``median``,
-        ``max``, with ``total`` its columns, ``std``, ``ci_low``, ``ci_high`` and ``note``, which
-        explains why a number is null, and reports how many users have no list if they are at least
+        One row per group and metric: by…, ``metric``, ``users`` (the number behind the mean),
+        ``undefined`` (the number of those who count, by ``users=``, and have no value), ``mean``,
+        ``num_missed`` (how many of both have no list, so that most metrics are 0 for them),
+        ``min``, ``p10`` (a tenth of the values are lower), ``median``, ``max``, with ``total`` its
+        columns, ``std``, ``ci_low``, ``ci_high`` and ``note``, which explains why a number is null,
+        and reports how many users have no list if they are at least
         5%. Counts such as ``num_hits`` are averaged. Intervals end at the metric's range, and
         ``note`` says that one was cut.
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
@@ -601,7 +603,7 @@ def _votes(summary: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.Expr]:
     value = pl.col(metric.name).cast(pl.Float64)
-    users = pl.col(user).count().cast(pl.Int64)
+    users = value.count().cast(pl.Int64)
     over_users = group_means.by_weight if weighted else pl.Expr.mean
     if metric.per_user:
         mean = over_users(value)
@@ -610,7 +612,7 @@ def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.E
     return [
         pl.lit(metric.name).alias("metric"),
         users.alias("users"),
-        (users - value.count()).alias("undefined"),
+        (pl.col(user).count() - users).alias("undefined"),
         mean.alias("mean"),
         (_deviation(value) if weighted else value.std()).alias("std"),
         value.min().alias("min"),

@@ -300,6 +300,9 @@ def evaluate(
     takes a few milliseconds before it reads a row, so stack many small tables, with a column for
     ``by``, and evaluate them in one call instead of a loop.
 
+    A call that is not lazy warns of means over fewer than ``users``, unless it counts the users of
+    each.
+
     With ``users="both"``, each system has a mean over its own users; with ``"served"``, all systems
     have means over the same users. If the run has one batch of users and the truth has all users,
     pass ``"both"``: otherwise the users of other batches count as misses.
@@ -347,7 +350,8 @@ def evaluate(
         columns=columns,
     )
     question = ask(frame, metrics, truth, by, settings)
-    return _result(question, frame, partial(_mean_rows, total=total), total)
+    watches = not (count_users or isinstance(frame, pl.LazyFrame))
+    return _result(question, frame, partial(_mean_rows, total=total, watches=watches), total)
 
 
 def _result(
@@ -375,8 +379,10 @@ def _user_rows(question: Question) -> pl.LazyFrame:
     return values.checks.guarded(values.rows, values.types).sort(values.keys)
 
 
-def _mean_rows(question: Question, *, total: bool) -> pl.LazyFrame:
-    return group_means.checked_means(plan_means(question, total=total), total=total)
+def _mean_rows(question: Question, *, total: bool, watches: bool) -> pl.LazyFrame:
+    values = plan_means(question, total=total)
+    values = group_means.watched(values, question) if watches else values
+    return group_means.checked_means(values, total=total)
 
 
 def plan_values(question: Question) -> Values:

@@ -7,22 +7,37 @@ from functools import lru_cache, partial
 
 import polars as pl
 
+from rankframe import errors
 from rankframe._evaluation import reduction, sums, user_choice, user_columns
-from rankframe._evaluation.values import Values, users_of
+from rankframe._evaluation.values import SEEN, Values, users_of
 from rankframe._request import labels
-from rankframe._request.labels import Aggregate
+from rankframe._request.labels import Aggregate, RequestedMetric
 from rankframe._request.question import Question
-from rankframe._tables import guards
+from rankframe._tables import adapters, guards, rules
 from rankframe.errors import RankingDataError
+
+_MOST_NAMES = 3  # of metrics, in a warning
+_METRIC = f"{labels.INNER}metric"
 
 
 def with_counts(values: Values, question: Question) -> Values:
     """Count the users of each requested metric; metrics of all lists have none."""
-    names = {metric.name for metric in question.requested}
-    counted = [metric for metric in values.requested if metric.name in names]
+    counted = _asked_for(values, question)
     counts = [metric._replace(name=users_of(metric.name)) for metric in counted]
     labels.check_names([*values.requested, *counts], [*values.by, "users"])
     return values._replace(counted=frozenset(metric.name for metric in counted))
+
+
+def watched(values: Values, question: Question) -> Values:
+    """Let a call warn of means over fewer users than count; a sum over users is none."""
+    means = [m for m in _asked_for(values, question) if m.over_users.aggregate != "sum"]
+    return values._replace(watched=[metric.name for metric in means])
+
+
+def _asked_for(values: Values, question: Question) -> list[RequestedMetric]:
+    """Return the metrics that the caller named: bounds add more."""
+    names = {metric.name for metric in question.requested}
+    return [metric for metric in values.requested if metric.name in names]
 
 
 def means_of_groups(
@@ -52,9 +67,46 @@ def checked_means(values: Values, *, total: bool) -> pl.LazyFrame:
     checks = values.checks.with_more((), partial(raise_infinite_mean, result, values.by))
     if len(values.checks.of_users) == 1 and types is not None and not values.by:
         means = [mean for mean, _ in _means(values).values()]
-        return _in_one_pass(values, means, types, checks.raise_violation)
-    checked = checks.guarded(result, types)
-    return checked.sort(values.by, nulls_last=True) if values.by else checked
+        checked = _in_one_pass(values, means, types, checks.raise_violation)
+    else:
+        checked = checks.guarded(result, types)
+    checked = checked.sort(values.by, nulls_last=True) if values.by else checked
+    if not values.watched:
+        return checked
+    schema = {**(checked.collect_schema() if types is None else types)}
+    del schema[SEEN]
+    return adapters.in_one_step(checked, partial(_without_seen, by=values.by), schema)
+
+
+def _without_seen(means: pl.DataFrame, *, by: Sequence[str]) -> pl.DataFrame:
+    """Drop the numbers of users behind the means, and warn where they are smaller than ``users``.
+
+    A mean over no user is null, which needs no warning.
+    """
+    numbers = means.select(*by, "users", pl.col(SEEN).struct.unnest())
+    names = numbers.columns[len(by) + 1 :]
+    numbers = numbers.unpivot(names, index=[*by, "users"], variable_name=_METRIC, value_name=SEEN)
+    fewer = numbers.filter(pl.col(SEEN) > 0, pl.col(SEEN) < pl.col("users"))
+    if not fewer.is_empty():
+        fewer = fewer.sort(pl.col(SEEN) / pl.col("users"), maintain_order=True)
+        fewer = fewer.unique(_METRIC, keep="first", maintain_order=True)
+        errors.warn(_of_fewer(fewer, by))
+    return means.drop(SEEN)
+
+
+def _of_fewer(fewer: pl.DataFrame, by: Sequence[str]) -> str:
+    """Write which means are over fewer users than count: per metric the group with the fewest."""
+    texts: list[str] = []
+    for place in range(min(len(fewer), _MOST_NAMES)):
+        row = fewer[place]
+        *_, users, name, seen = row.row(0)
+        where = f" ({rules.format_row(row.select(by))})" if by else ""
+        texts.append(f"{name!r} is over {seen:,} of {users:,} users{where}")
+    more = f", and {len(fewer) - len(texts):,} more" if len(fewer) > len(texts) else ""
+    return (
+        f"means leave out users without a value: {', '.join(texts)}{more}: count_users=True adds "
+        "these numbers, and undefined=0 counts the others as 0"
+    )
 
 
 def checked_sums(
@@ -111,6 +163,9 @@ def _means(values: Values) -> dict[str, tuple[pl.Expr, pl.DataType]]:
         )
         if metric.name in values.counted:
             columns[users_of(metric.name)] = counted_users(metric.name), pl.Int64()
+    if values.watched:
+        seen = pl.struct(pl.col(name).count().cast(pl.Int64) for name in values.watched)
+        columns[SEEN] = seen.alias(SEEN), pl.Struct(dict.fromkeys(values.watched, pl.Int64()))
     return columns
 
 

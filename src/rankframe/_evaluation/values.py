@@ -19,6 +19,8 @@ _OF_RECALL = frozenset(
     "recall all r_precision f1 e(beta=1) average_recall snips_recall subtopic_recall "
     "interpolated_precision eleven_point_precision".split()
 )
+#: The numbers of users behind the means of a call that warns if they are smaller than ``users``.
+SEEN = f"{labels.INNER}seen"
 BEYOND = "no relevant item is known beyond the lists"
 
 
@@ -79,6 +81,7 @@ class Values(NamedTuple):
     weights: str | None = None  # the column of the users' weights
     cluster: str | None = None  # the column of clusters: users who depend on each other
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
+    watched: Sequence[str] = ()  # those of which a mean over fewer users is warned of
 
     def note_of_recall(self, metric: RequestedMetric) -> str | None:
         """Say that a share of all relevant items is of those that the lists of the table have."""
@@ -106,7 +109,7 @@ class Values(NamedTuple):
         columns: list[str] = []
         for name in self.names:
             columns += [name, users_of(name)] if name in self.counted else [name]
-        return columns
+        return [*columns, SEEN] if self.watched else columns
 
     @property
     def keys(self) -> list[str]:

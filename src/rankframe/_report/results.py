@@ -184,7 +184,7 @@ def table(
     result = _marked(means, tested, values, digits, leaders)
     missed = sentences.missed_lines(
         means.select(
-            *sentences.system_and_segment(means, values.by), pl.col("users"), pl.col("num_missed")
+            *sentences.system_and_segment(means, values.by), summaries.SELECTED, "num_missed"
         )
     )
     dependent = _of_dependent(values, tested=tested is not None)

@@ -795,7 +795,7 @@ def _noted(numbers: Numbers) -> list[str]:
 
 def _undefined(numbers: Numbers) -> list[str]:
     undefined = numbers.means.filter(
-        pl.col("undefined") >= facts.MATTERS * pl.col("users"), pl.col("undefined") > 0
+        pl.col("undefined") >= facts.MATTERS * summaries.SELECTED, pl.col("undefined") > 0
     )
     most = undefined.group_by("metric", maintain_order=True).agg(pl.col("undefined").max())
     return [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import polars.selectors as cs
 
-from rankframe._comparison import sentences
+from rankframe._comparison import sentences, summaries
 from rankframe._evaluation import provenance
 from rankframe._request import keywords, labels
 from rankframe._request.types import Frame
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _TABLE = "log"
 _MOST_TIMES = 250  # of a line
-_OPTIONAL = ("std", "ci_low", "ci_high", "missed", "num_missed")
+_OPTIONAL = ("std", "ci_low", "ci_high", "missed", "num_missed", "undefined")
 
 
 @adapters.takes_any_frame
@@ -158,7 +158,8 @@ def over_time(
     none = pl.lit(None, pl.Float64)
     has, missed = {*rows.columns}, none
     if "missed" in has or "num_missed" in has:
-        missed = pl.col("missed") if "missed" in has else pl.col("num_missed") / pl.col("users")
+        selected = summaries.SELECTED if "undefined" in has else pl.col("users")
+        missed = pl.col("missed") if "missed" in has else pl.col("num_missed") / selected
     margin = none
     if "ci_low" not in has and "std" in has:
         margin = _tables.margins(rows, confidence)

@@ -75,8 +75,8 @@ class Call(NamedTuple):
         groups, options = self.groups, self.options
         if self.truth is not None or ready_values.has_lists(names, groups, options, metrics):
             return self.compute(evaluation.evaluate, *metrics)
-        means = summaries.description_of(self.values(metrics)).collect()
-        return means.pivot("metric", index=[*self.groups, "users"], values="mean")
+        means = summaries.description_of(self.values(metrics)).with_columns(summaries.SELECTED)
+        return means.collect().pivot("metric", index=[*self.groups, "users"], values="mean")
 
     def _question(
         self, metrics: Sequence[Metric], settings: Settings, *, per_user: bool = False
