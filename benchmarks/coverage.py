@@ -138,7 +138,7 @@ def harmed(rng: np.random.Generator, runs: int, users: int, column: str) -> Bits
     found: list[Bits] = []
     for seed, part in enumerate(simulation.parts(of_systems)):
         frame = simulation.frame_of({"value": part})
-        table = rf.harm(
+        table = rf.stats.harm(
             frame,
             "value",
             by=["model", "run"],

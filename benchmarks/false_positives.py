@@ -211,7 +211,7 @@ def _distant(drawn: Array, test: str) -> Bits:
 def anova(rng: np.random.Generator, runs: int, draw: Draw, users: int) -> Bits:
     """Ask whether any systems differ."""
     frame = simulation.frame_of({"value": draw(rng, users, runs)})
-    found = rf.anova(frame, "value", by=["model", "run"]).filter(source="system")
+    found = rf.stats.anova(frame, "value", by=["model", "run"]).filter(source="system")
     return simulation.least(found, "p_value", runs) <= LEVEL
 
 
@@ -222,7 +222,7 @@ def left_out(rng: np.random.Generator, runs: int, draw: Draw, users: int, **opti
     for seed, part in enumerate(simulation.parts(drawn)):
         frame = simulation.frame_of({"value": part})
         options |= {"resamples": RESAMPLES, "seed": seed, "higher_is_better": {"value": True}}
-        best = rf.best_systems(frame, "value", by=["model", "run"], **options)
+        best = rf.stats.best_systems(frame, "value", by=["model", "run"], **options)
         ordered = best.sort("model", "run")["may_be_best"].to_numpy()
         found.append(~ordered.astype(bool).reshape(len(part), -1))
     return np.concatenate(found, axis=1)
@@ -255,7 +255,7 @@ def segments(
             for model, values in (("old", np.zeros_like(change)), ("new", change))
         ]
     )
-    found = rf.compare_segments(
+    found = rf.stats.compare_segments(
         frame, *names, by=["model", "segment"], baseline="old", correction=None, resamples=RESAMPLES
     )
     whole = found.filter(pl.col("segment").is_null())

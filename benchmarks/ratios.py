@@ -23,7 +23,7 @@ from benchmarks.data import Ids, files
 from benchmarks.suites import FIVE, GRID
 from benchmarks.timing import alternate, seconds
 
-EXPRESSIONS = [rf.metric(label) for label in FIVE]
+EXPRESSIONS = [rf.metrics.of_label(label) for label in FIVE]
 
 Call = Callable[[], object]
 
@@ -105,7 +105,7 @@ def on_a(tables: Tables) -> Iterator[Comparison]:
     )
 
     def compose(rows: pl.LazyFrame) -> pl.LazyFrame:
-        return rf.relevant(rows).group_by("user").agg(EXPRESSIONS)
+        return rf.metrics.relevant(rows).group_by("user").agg(EXPRESSIONS)
 
     street = rf.judge(tables.run.lazy(), tables.truth)
     yield Comparison(

@@ -85,7 +85,7 @@ def write_days(lake: Path, rated: pl.DataFrame, first: date, number: int) -> Non
         lists = {"popular": popularity(past, users), "recent": popularity(past, users, 20, recent)}
         grade = (pl.col("rating") - 3).clip(0).cast(pl.Int32)
         tables = {
-            "run": rf.from_runs(lists),
+            "run": rf.runs.stack(lists),
             "truth": today.select("user", "item", relevance=grade),
         }
         for name, table in tables.items():

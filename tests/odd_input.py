@@ -1165,27 +1165,27 @@ def doors() -> list[Refusal]:
         ),
         Refusal(
             "ndcg_at(3, discount=[1, 0.5])",
-            lambda: rf.ndcg_at(3, discount=[1, 0.5]),
+            lambda: rf.metrics.ndcg_at(3, discount=[1, 0.5]),
             "discount has 2 weights, and k is 3: give at least k weights, of ranks 1 to k",
         ),
         Refusal(
             "ndcg_at(2, discount='rank', base=2)",
-            lambda: rf.ndcg_at(2, discount="rank", base=2),
+            lambda: rf.metrics.ndcg_at(2, discount="rank", base=2),
             "base=2.0 and discount='rank' are two discounts: leave out one",
         ),
         Refusal(
             "dcg_at(2, discount=[0.5, 1])",
-            lambda: rf.dcg_at(2, discount=[0.5, 1]),
+            lambda: rf.metrics.dcg_at(2, discount=[0.5, 1]),
             "dcg_at: discount must be weights ≥ 0 that do not rise, the first > 0, not [0.5, 1]",
         ),
         Refusal(
             "the label context_recall@5",
-            lambda: rf.metric("context_recall@5"),
+            lambda: rf.metrics.of_label("context_recall@5"),
             "metric 'context_recall@5' is the share of the relevant items that are retrieved: use 'recall@5'",
         ),
         Refusal(
             "the label cosine_ndcg@10",
-            lambda: rf.metric("cosine_ndcg@10"),
+            lambda: rf.metrics.of_label("cosine_ndcg@10"),
             "metric 'cosine_ndcg@10' has the name of a similarity, which the scores have already: use 'ndcg@10'",
         ),
         Refusal(

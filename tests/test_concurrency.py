@@ -179,7 +179,7 @@ CALLS = {
         undefined=0.0,
     ),
     "bounds": lambda run, truth: rf.per_user(run, "recall@10", truth=truth, bounds=True),
-    "judge": lambda run, truth: rf.relevant(rf.judge(run, truth)),
+    "judge": lambda run, truth: rf.metrics.relevant(rf.judge(run, truth)),
     "with_rank": lambda run, truth: rf.with_rank(run, ties="expected"),
     "check": lambda run, truth: rf.check(run, truth=truth),
 }
@@ -194,7 +194,7 @@ def test_inputs_are_never_changed(kind, call):
     before = fingerprint(run), fingerprint(truth)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", rf.RankingWarning)  # some lists have one score
+        warnings.simplefilter("ignore", rf.errors.RankingWarning)  # some lists have one score
         result = CALLS[call](run, truth)
         if isinstance(result, pl.LazyFrame):
             result.collect()

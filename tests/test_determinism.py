@@ -252,7 +252,7 @@ def test_a_geometric_mean_of_zeros_is_zero():
     run = pl.DataFrame({"user": [1, 2], "item": [7, 7], "rank": [1, 1]})
     truth = pl.DataFrame({"user": [1, 2], "item": [8, 8]})
     labels = ["gmap", *(f"gmap(epsilon={n / 1000})" for n in range(1, 60))]
-    with pytest.warns(rf.RankingWarning, match="no item of the run is in the truth"):
+    with pytest.warns(rf.errors.RankingWarning, match="no item of the run is in the truth"):
         means = run.rank.evaluate(*labels, truth=truth).drop("users").row(0)
     assert min(means) >= 0
     assert max(means) == pytest.approx(0, abs=1e-15)

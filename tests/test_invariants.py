@@ -289,7 +289,7 @@ def test_a_user_of_the_composed_way_may_group_by_columns_that_ride_along():
     rows = A.rank.judge(TRUTH).rank.relevant()
     got = (
         rows.group_by("user", "genre")
-        .agg(rf.recall_at(3), rf.precision_at(3))
+        .agg(rf.metrics.recall_at(3), rf.metrics.precision_at(3))
         .sort("user", "genre")
     )
     keys = got.select("user", "genre")

@@ -3,6 +3,7 @@
 import gc
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 import warnings
@@ -12,37 +13,72 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._namespace import RankFrame, RankPlot
+from rankframe._namespace import RankFrame
 from rankframe._request.labels import METRICS
+from rankframe._rooms import ROOMS, VERBS
 
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
-VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "health", "per_user", "evaluate"]
-VERBS += [
-    "lists",
-    "at_k",
-    "summarize",
-    "compare",
-    "compare_segments",
-    "diagnose",
-    "power",
-    "summarize_values",
-    "compare_values",
-    "overlap",
-    "rbo",
-    "fuse",
-    "listed",
-    "shares",
-    "anova",
-    "best_systems",
-    "letters",
-    "agreement",
-    "discriminative_power",
-    "provenance",
-    "report",
-    "table",
-    "gate",
-    "harm",
-]
+FRONT = """
+evaluate per_user summarize compare gate report table check health judge with_rank from_dict
+from_lists from_matrix from_scores as_dict provenance sql sql_check Meter register_metric
+RankingDataError metrics parts plot presets runs stats
+"""
+#: What TAB shows at each door, but for the metrics.
+DOORS = {
+    "rankframe": FRONT,
+    "rankframe.metrics": "of_label listed register_column relevant",
+    "rankframe.stats": "at_k compare_segments exposure harm power who_gained anova best_systems "
+    "discriminative_power letters metric_agreement",
+    "rankframe.runs": "stack fuse overlap rbo side_by_side",
+    "rankframe.plot": "at_k compare critical_difference exposure heatmap lorenz metric_agreement "
+    "per_user precision_recall trade_off trend who_gained",
+    "rankframe.parts": "combine facts merge sums values",
+    "rankframe.presets": "PRESETS Preset PresetName",
+    "rankframe.errors": "RankingDataError RankingWarning",
+    "rankframe.trec": "read_judgments read_qrels read_run scan_qrels scan_run write_qrels "
+    "write_run",
+    "rankframe.typing": "AnyGain Frame Gain Metric Names Options Preset PresetName RankFrame "
+    "Report ResultsTable Signed StatisticsOptions Users",
+}
+#: What TAB shows at a frame.
+ON_FRAMES = """
+evaluate per_user summarize compare gate report table check health judge with_rank from_lists
+provenance precision_at recall_at hit_at average_precision reciprocal_rank ndcg_at plot runs stats
+"""
+
+
+@pytest.mark.parametrize("module", DOORS)
+def test_a_door_shows_these_names(module):
+    door = importlib.import_module(module)
+    metrics = {*METRICS} if module == "rankframe.metrics" else set()
+    own = {name for name in metrics if METRICS[name].__module__.startswith("rankframe.")}
+    assert {*dir(door)} == {*door.__all__} == {*DOORS[module].split()} | own
+    assert all(getattr(door, name) is not None for name in dir(door))
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'evaluat'"):
+        door.evaluat  # noqa: B018
+
+
+def test_a_frame_shows_these_names():
+    rank = pl.DataFrame(TABLE).rank
+    assert {*dir(rank)} == {*ON_FRAMES.split()}
+    for name in ("plot", "stats", "runs"):
+        room = getattr(rank, name)
+        assert {*dir(room)} == {*DOORS[f"rankframe.{name}"].split()} - {"stack"}
+        assert {*dir(room)} <= {*re.findall(r"\w+", repr(room))}
+        with pytest.raises(AttributeError, match=f"rankframe.{name} has no function 'evaluate'"):
+            room.evaluate  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name",
+    "agreement anova at_k best_systems change compare_segments compare_values diagnose fuse harm "
+    "from_runs letters listed lists metric ndcg_at overlap pl power precision_at rbo "
+    "read_judgments register_column relevant shares summarize_values users Names Options RankFrame "
+    "Report ResultsTable RankingWarning RANX TREC_EVAL".split(),
+)
+def test_names_that_left_are_gone(name):
+    with pytest.raises(AttributeError):
+        getattr(rf, name)
 
 
 @pytest.fixture
@@ -118,23 +154,21 @@ def test_changes_in_place_are_seen_in_pandas():
     assert frame.ranking.evaluate("ap")["ap"].item() == pytest.approx((1 + 1 + 1 / 9) / 3)
 
 
-def test_every_function_and_metric_is_a_method():
+def test_every_verb_and_metric_is_a_method():
     named = {name for name in vars(RankFrame) if not name.startswith("_")}
-    assert named == {*VERBS, *METRICS, "plot"}
-    own = dir(pl.DataFrame(TABLE).rank)
-    assert {*VERBS, *METRICS} <= set(own)
+    assert named == {*VERBS, *METRICS, *ROOMS, "relevant", "listed"}
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_signature_of_a_verb_is_that_of_its_function(verb):
-    function, method = getattr(rf, verb), getattr(RankFrame, verb)
+@pytest.mark.parametrize(
+    ("room", "verb"),
+    [*(("", verb) for verb in VERBS), *((room, verb) for room in ROOMS for verb in ROOMS[room])],
+)
+def test_the_signature_of_a_verb_is_that_of_its_function(room, verb):
+    home = getattr(rf, room) if room else rf
+    rank = pl.DataFrame(TABLE).rank
+    function, method = getattr(home, verb), getattr(getattr(rank, room) if room else rank, verb)
     _, *expected = inspect.signature(function).parameters.values()
-    _, *got = inspect.signature(method).parameters.values()
-    assert got == expected
-    assert (
-        inspect.signature(getattr(pl.DataFrame(TABLE).rank, verb)).parameters.keys()
-        == {parameter.name: None for parameter in expected}.keys()
-    )
+    assert [*inspect.signature(method).parameters.values()] == expected
     assert inspect.getdoc(method) == inspect.getdoc(function)
 
 
@@ -144,33 +178,13 @@ def test_the_types_of_methods_are_those_of_functions():
     assert STUB.read_text() == stub(), "run python -m tests.stub"
 
 
-def test_every_chart_is_a_method_signed_as_its_function():
-    charts = ["at_k", "precision_recall", "users", "compare", "change", "heatmap"]
-    charts += ["shares", "trade_off", "lorenz", "critical_difference", "agreement", "trend"]
-    made_here = {
-        name
-        for name, value in vars(rf.plot).items()
-        if inspect.isfunction(value)
-        and value.__module__.startswith("rankframe.plot")
-        and name[0] != "_"
-    }
-    assert made_here == set(charts)
-    assert {name for name in vars(RankPlot) if not name.startswith("_")} == set(charts)
-    for name in charts:
-        function, method = getattr(rf.plot, name), getattr(RankPlot, name)
-        _, *expected = inspect.signature(function).parameters.values()
-        _, *got = inspect.signature(method).parameters.values()
-        assert got == expected
-        assert inspect.getdoc(method) == inspect.getdoc(function)
-
-
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_signature_of_a_metric_is_its_own_and_that_of_per_user(metric):
-    own = list(inspect.signature(getattr(rf, metric)).parameters.values())
+    own = list(inspect.signature(getattr(rf.metrics, metric)).parameters.values())
     shared = list(inspect.signature(rf.per_user).parameters.values())[2:]
     _, *got = inspect.signature(getattr(RankFrame, metric)).parameters.values()
     assert sorted(map(str, got)) == sorted(map(str, [*own, *shared]))
-    first, _, rest = inspect.getdoc(getattr(rf, metric)).partition("\n")
+    first, _, rest = inspect.getdoc(getattr(rf.metrics, metric)).partition("\n")
     documented = inspect.getdoc(getattr(RankFrame, metric))
     assert documented.startswith(f"{first}\n\nAs a method it returns the frame of ``per_user``")
     assert documented.endswith(rest)

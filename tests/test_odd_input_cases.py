@@ -56,7 +56,7 @@ def test_odd_input(case, kind):
     expected = case.gives
     if kind == "pandas" and case.in_pandas is not None:
         expected = case.in_pandas
-    said = pytest.warns(rf.RankingWarning, match="no item of the run is in the truth")
+    said = pytest.warns(rf.errors.RankingWarning, match="no item of the run is in the truth")
     with said if case.remark == odd_input.NOTHING_MET else nullcontext():
         assert_gives(expected, lambda: means(run, truth, case.metrics, case.options, kind))
 

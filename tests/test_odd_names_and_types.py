@@ -207,11 +207,11 @@ def test_lists_may_be_arrays():
         (lambda: RUN.rank.with_rank(descending="no"), TypeError, "must be True or False"),
         (lambda: RUN.rank.evaluate("map", TRUTH), TypeError, "pass the truth as truth="),
         (
-            lambda: rf.metric("ndcg(gain=linear,gain=linear)"),
+            lambda: rf.metrics.of_label("ndcg(gain=linear,gain=linear)"),
             ValueError,
             "duplicate parameter 'gain'",
         ),
-        (lambda: rf.metric("cg(gain=1:1;1:5)"), ValueError, "gain cannot be read from"),
+        (lambda: rf.metrics.of_label("cg(gain=1:1;1:5)"), ValueError, "gain cannot be read from"),
         (
             lambda: RUN.rank.evaluate(pl.col("rank").name.keep(), truth=TRUTH),
             ValueError,
@@ -238,16 +238,16 @@ def test_a_slip_is_reported(call, error, message):
 )
 def test_what_is_offered_can_be_read(slip, offered):
     with pytest.raises(ValueError, match="the nearest are") as error:
-        rf.metric(slip)
+        rf.metrics.of_label(slip)
     names = str(error.value).partition("the nearest are ")[2].split(" or ")
     assert offered in names
     for name in names:
-        rf.metric(name.strip("'"))
+        rf.metrics.of_label(name.strip("'"))
 
 
 def test_function_names_are_labels():
-    assert rf.metric("average_precision@5").meta.eq(
-        rf.average_precision(5).alias("average_precision@5")
+    assert rf.metrics.of_label("average_precision@5").meta.eq(
+        rf.metrics.average_precision(5).alias("average_precision@5")
     )
     assert RUN.rank.evaluate("precision_at@2", "hit_at@1", truth=TRUTH).width == 3
 
@@ -255,16 +255,16 @@ def test_function_names_are_labels():
 def test_gain_mappings_may_be_long():
     grades = list(range(1, 2001))
     judged = pl.DataFrame({"user": 1, "item": grades, "rank": grades, "relevance": grades})
-    got = judged.rank.evaluate(rf.cg_at(gain={grade: 2 * grade for grade in grades}))
+    got = judged.rank.evaluate(rf.metrics.cg_at(gain={grade: 2 * grade for grade in grades}))
     assert got.item(0, 1) == 2 * sum(grades)
     with pytest.raises(rf.RankingDataError, match="not a finite number"):
-        judged.rank.evaluate(rf.cg_at(gain={grade: grade for grade in grades[1:]}))
+        judged.rank.evaluate(rf.metrics.cg_at(gain={grade: grade for grade in grades[1:]}))
 
 
 def test_gain_mappings_know_float32_grades():
     truth = TRUTH.with_columns(relevance=pl.Series([0.1, 0.7, 0.1, 0.7], dtype=pl.Float32))
     gain = {0.1: 1, 0.7: 2}
-    assert RUN.rank.evaluate(rf.cg_at(gain=gain), truth=truth).row(0) == (3, 1.0)
+    assert RUN.rank.evaluate(rf.metrics.cg_at(gain=gain), truth=truth).row(0) == (3, 1.0)
 
 
 # ------------------------------------------------------------------ pandas
@@ -327,7 +327,7 @@ def test_a_preset_reaches_the_methods():
 def test_items_and_subtopics_do_not_mix_in_one_metric():
     run = pl.DataFrame({"user": [1] * 3, "item": list("abc"), "rank": [1, 2, 3]})
     truth = pl.DataFrame({"user": [1] * 3, "item": list("aab"), "subtopic": list("xyx")})
-    mixed = (rf.alpha_ndcg_at(2) + rf.average_precision()).alias("sum")
+    mixed = (rf.metrics.alpha_ndcg_at(2) + rf.metrics.average_precision()).alias("sum")
     with pytest.raises(ValueError, match="reads both columns of items and"):
         run.rank.per_user(mixed, truth=truth)
 
@@ -364,7 +364,7 @@ def test_parameters_in_names_of_columns_are_checked(column):
 
 def test_set_f_takes_a_square():
     with pytest.raises(ValueError, match="the square of β"):
-        rf.metric("set_F.-1")
+        rf.metrics.of_label("set_F.-1")
 
 
 def test_subtopics_of_qrels(tmp_path):
@@ -420,9 +420,18 @@ def test_from_dict_takes_whole_numbers_among_others():
             rf.from_dict(slip)
 
 
-@pytest.mark.parametrize("make", [rf.err_at, rf.nerr_at, rf.insq_at, rf.inst_at, rf.ndcg_at])
+@pytest.mark.parametrize(
+    "make",
+    [
+        rf.metrics.err_at,
+        rf.metrics.nerr_at,
+        rf.metrics.insq_at,
+        rf.metrics.inst_at,
+        rf.metrics.ndcg_at,
+    ],
+)
 def test_no_grade_of_zero_is_the_highest(make):
-    option = "base" if make is rf.ndcg_at else "max_grade"
+    option = "base" if make is rf.metrics.ndcg_at else "max_grade"
     for zero in (0, 0.0, False):
         with pytest.raises(ValueError, match=f"{option} must be a number > 0, not {zero}"):
             make(**{option: zero})

@@ -49,27 +49,23 @@ def test_no_page_is_long():
 
 def test_every_public_name_is_on_a_page():
     text = "".join(page.read_text() for page in pages.PAGES)
-    for name in rf.__all__:
-        if name not in ("RankFrame", "metric", "compare_values", "summarize_values"):
-            assert re.search(rf"\b{name}\b", text), name
+    rooms = (rf, rf.stats, rf.runs, rf.plot, rf.parts)
+    for name in itertools.chain.from_iterable(room.__all__ for room in rooms):
+        assert re.search(rf"\b{name}\b", text), name
 
 
 def public():
     """Functions, and methods of the classes whose methods have their own documentation."""
-    modules = [rf, parts, plot, trec]
+    modules = [rf, rf.metrics, rf.stats, rf.runs, parts, plot, trec]
     if find_spec("pyspark"):
         modules.append(importlib.import_module("rankframe.spark"))
     for module in modules:
         for name in dir(module):
             thing = getattr(module, name)
-            where = getattr(thing, "__module__", "") or ""
-            own = (
-                module is rf or where == module.__name__ or where.startswith("rankframe.plot._of_")
-            )
-            if inspect.isfunction(thing) and own and name[0] != "_":
+            if inspect.isfunction(thing):
                 yield f"{module.__name__}.{name}", thing
     yield "rankframe.Meter", rf.Meter
-    for kind in (rf.Meter, rf.Report, rf.ResultsTable):
+    for kind in (rf.Meter, typing.Report, typing.ResultsTable):
         for name, method in vars(kind).items():
             if inspect.isfunction(method) and name[0] != "_":
                 yield f"rankframe.{kind.__name__}.{name}", method
@@ -119,8 +115,9 @@ def test_each_parameter_is_documented_by_its_own_name(name):
 
 #: What takes a table of values, too.
 OF_VALUES = (
-    "anova best_systems compare compare_segments discriminative_power gate harm power summarize "
-    "plot.compare plot.critical_difference plot.heatmap plot.trade_off plot.users"
+    "compare gate summarize stats.anova stats.best_systems stats.compare_segments "
+    "stats.discriminative_power stats.harm stats.power "
+    "plot.compare plot.critical_difference plot.heatmap plot.trade_off plot.per_user"
 )
 #: Functions whose parameter differs from that of the same name elsewhere: each text is a group of
 #: functions with one wording of their own.
@@ -136,44 +133,44 @@ OF_THEIR_OWN = {
     "**options": ["parts.sums parts.values", "parts.facts", OF_VALUES],  # of a part, of the whole
     "*metrics": [
         "sql_check",
-        "agreement plot.agreement",
-        "gate harm",
-        "listed",
-        "relevant",
+        "stats.metric_agreement plot.metric_agreement",
+        "gate stats.harm",
+        "metrics.listed",
+        "metrics.relevant",
         "report",
     ],
     "baseline": [
-        "diagnose gate harm plot.change",  # it is required
-        "lists",
+        "stats.who_gained gate stats.harm plot.who_gained",  # it is required
+        "runs.side_by_side",
         "report",
         "table",
     ],
-    "bins": ["plot.users"],  # of a histogram
+    "bins": ["plot.per_user"],  # of a histogram
     "by": [
         "from_lists",  # the key of a list
         "report",
-        "lists",
-        "fuse",
-        "overlap rbo",
+        "runs.side_by_side",
+        "runs.fuse",
+        "runs.overlap runs.rbo",
         "health",
         "judge",
         "plot.heatmap",
     ],
     "confidence": [
         "plot.trend",  # where there are no intervals
-        "best_systems",  # of all intervals, or of tests
-        "discriminative_power",
-        "letters",
-        "power",
+        "stats.best_systems",  # of all intervals, or of tests
+        "stats.discriminative_power",
+        "stats.letters",
+        "stats.power",
         "plot.critical_difference",
     ],
-    "correction": ["compare_segments"],  # other numbers of tests
+    "correction": ["stats.compare_segments"],  # other numbers of tests
     "descending": ["from_scores"],  # what marks a cell without a score
     "duplicates": ["parts.merge"],  # facts, too
     "exclude": ["sql", "from_scores", "with_rank", "spark.judge", "spark.with_rank"],
     "frame": [
         "parts.sums parts.values Meter.update",  # a part
-        "check lists",  # the truth is another matter, or none
+        "check runs.side_by_side",  # the truth is another matter, or none
         "health",
         "parts.facts",
         OF_VALUES,
@@ -182,34 +179,38 @@ OF_THEIR_OWN = {
         "from_lists",  # lists
         "spark.from_lists",
     ],
-    "in_ties": ["register_column", "register_metric"],  # a flag, and a function
-    "interval": ["at_k", "plot.at_k", "table"],  # computed, drawn, and written
-    "items": ["lists"],  # only its text is shown
+    "in_ties": ["metrics.register_column", "register_metric"],  # a flag, and a function
+    "interval": ["stats.at_k", "plot.at_k", "table"],  # computed, drawn, and written
+    "items": ["runs.side_by_side"],  # only its text is shown
     "k": [
-        "shares plot.lorenz plot.shares",  # None is the whole list
-        "at_k plot.at_k plot.precision_recall",
+        "stats.exposure plot.lorenz plot.exposure",  # None is the whole list
+        "stats.at_k plot.at_k plot.precision_recall",
         "from_scores",
         "health",
-        "rbo",
+        "runs.rbo",
         "report",
     ],
-    "label": ["metric", "register_metric"],
+    "label": ["metrics.of_label", "register_metric"],
     "margin": ["gate"],  # an accepted loss, 0 included
-    "method": ["best_systems", "fuse"],  # other choices
+    "method": ["stats.best_systems", "runs.fuse"],  # other choices
     "metric": ["plot.trend"],  # of a log
     "time": ["plot.trend"],  # of a log
     "names": ["sql"],  # of columns, and of a tracker
     "of": ["plot.lorenz"],  # it has a default
-    "other": ["agreement plot.agreement", "overlap rbo", "Meter.merge"],
+    "other": [
+        "stats.metric_agreement plot.metric_agreement",
+        "runs.overlap runs.rbo",
+        "Meter.merge",
+    ],
     "part": ["parts.sums", "parts.values"],
     "partitions": ["spark.judge spark.per_user spark.with_rank"],  # not fewer for a small truth
     "parts": ["parts.combine", "parts.merge"],
     "preset": ["judge with_rank spark.judge spark.with_rank"],
-    "path": ["Report.save", "read_judgments"],
+    "path": ["Report.save", "trec.read_judgments"],
     "run": ["sql sql_check", "with_rank spark.with_rank", "trec.write_run"],  # names; scores
-    "runs": ["from_runs", "fuse"],
+    "runs": ["runs.stack", "runs.fuse"],
     "scores": ["from_dict", "from_scores"],
-    "test": ["discriminative_power", "gate"],
+    "test": ["stats.discriminative_power", "gate"],
     "ties": ["with_rank", "spark.with_rank"],  # rows have no order in Spark
     "total": [
         "compare spark.compare",  # a comparison, a summary, a decision
@@ -223,14 +224,14 @@ OF_THEIR_OWN = {
         "parts.facts",
         "check",
         "judge",
-        "listed",
+        "metrics.listed",
         "trec.write_qrels",
         "from_lists",  # a column
     ],
     "undefined": ["as_dict"],  # of means
-    "user": ["from_matrix from_scores", "lists"],  # a name to give, and an id
+    "user": ["from_matrix from_scores", "runs.side_by_side"],  # a name to give, and an id
     "user_ids": ["from_matrix", "from_scores"],  # batches
-    "weights": ["fuse"],  # of systems
+    "weights": ["runs.fuse"],  # of systems
 }
 
 
@@ -249,7 +250,7 @@ def wordings():
     found = {}
     for name, function in PUBLIC.items():
         short = name.removeprefix("rankframe.")
-        if short not in METRICS:
+        if short.removeprefix("metrics.") not in METRICS:
             for parameter, text in texts(function) or []:
                 found.setdefault(parameter, {}).setdefault(text, set()).add(short)
     for key, text in keys(typing.Options):
@@ -271,7 +272,7 @@ def test_a_parameter_has_one_wording(parameter):
 
 
 def test_each_keyword_of_options_is_documented():
-    kinds = (typing.Columns, typing.Options, typing.StatisticsOptions)
+    kinds = (typing.Names, typing.Options, typing.StatisticsOptions)
     for parent, kind in zip((None, *kinds), kinds, strict=False):
         inherited = {} if parent is None else parent.__annotations__
         own = [key for key in kind.__annotations__ if key not in inherited]

@@ -81,7 +81,7 @@ def queries(metrics, **options):
     composed = run.rank.judge(TRUTH, by=by or ()).rank.relevant(
         by=by or (), relevant_at=relevant_at
     )
-    exprs = [rf.metric(m) if isinstance(m, str) else m for m in metrics]
+    exprs = [rf.metrics.of_label(m) if isinstance(m, str) else m for m in metrics]
     return {
         "per_user": run.rank.per_user(*metrics, truth=TRUTH, **options),
         "evaluate": run.rank.evaluate(*metrics, truth=TRUTH, **options),
@@ -362,7 +362,7 @@ def test_many_metrics_of_a_run_without_a_hit_take_no_more_passes_than_two(releva
         [f"{name}@{k}" for name in ("ndcg", "recall") for k in range(1, 9)],
     ):
         passes.clear()
-        with pytest.warns(rf.RankingWarning, match="no item of the run is in the truth"):
+        with pytest.warns(rf.errors.RankingWarning, match="no item of the run is in the truth"):
             run.rank.evaluate(*metrics, truth=truth)
         numbers.append(len(passes))
     assert numbers[0] > 1
@@ -377,7 +377,7 @@ def test_many_systems_without_a_hit_take_no_more_passes_than_few(passes):
         run = pl.DataFrame({"user": users}).with_columns(model=pl.col("user") % systems, rank=1)
         run = run.with_columns(item=pl.when(pl.col("model") == 1).then(-1).otherwise("user"))
         passes.clear()
-        with pytest.warns(rf.RankingWarning, match="model 1: run, column 'item'") as warned:
+        with pytest.warns(rf.errors.RankingWarning, match="model 1: run, column 'item'") as warned:
             run.rank.evaluate("rr", truth=truth, by="model", users="both")
         assert len(warned) == 1
         numbers.append(len(passes))
@@ -483,7 +483,7 @@ def test_a_doubt_about_users_and_items_reads_their_columns_alone(options):
     """A model without a hit proves nothing: who is in which group, and which items, is read."""
     run = models(a=LISTS, b=NO_HITS) if options else NO_HITS
     proved = reads_of(models(a=LISTS, b=LISTS) if options else LISTS, LIKES, **options)
-    with pytest.warns(rf.RankingWarning, match="no item of the run is in the truth"):
+    with pytest.warns(rf.errors.RankingWarning, match="no item of the run is in the truth"):
         doubtful = reads_of(run, LIKES, **options)
     for table, reads in proved.items():
         more = doubtful[table][:]

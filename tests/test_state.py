@@ -92,7 +92,7 @@ BOUNDS = {"bounds": st.booleans(), "scenarios": st.booleans()}
 metrics = st.lists(st.sampled_from([*LABELS, *SPECIAL_MEANS]), min_size=1, max_size=4)
 
 
-OF_SYSTEMS = ("compare", "diagnose", "power", "anova", "best_systems", "discriminative_power")
+OF_SYSTEMS = ("compare", "who_gained", "power", "anova", "best_systems", "discriminative_power")
 
 
 @st.composite
@@ -122,7 +122,9 @@ def over(verb, more):
         options = some(data.draw, {**OPTIONS, **more})
         frame = run if two else judged
         given_truth = {"truth": truth} if two else {}
-        return getattr(rf, verb)(frame, *asked, by=by, **given_truth, **options)
+        return getattr(rf if verb in dir(rf) else rf.stats, verb)(
+            frame, *asked, by=by, **given_truth, **options
+        )
 
     return call
 
@@ -167,11 +169,11 @@ VERBS = {
     "anova": over("anova", {}),
     "best_systems": over("best_systems", BEST),
     "discriminative_power": over("discriminative_power", DISCRIMINATIVE),
-    "diagnose": lambda run, truth, judged, asked, by, two, data: rf.diagnose(
+    "who_gained": lambda run, truth, judged, asked, by, two, data: rf.stats.who_gained(
         run, data.draw(st.sampled_from([1, 3, 0])), truth=truth, baseline="a"
     ),
     "judge": lambda run, truth, judged, asked, by, two, data: rf.judge(run, truth, by=by),
-    "relevant": lambda run, truth, judged, asked, by, two, data: rf.relevant(
+    "relevant": lambda run, truth, judged, asked, by, two, data: rf.metrics.relevant(
         judged, *(asked if two else ()), by=by
     ),
     "check": lambda run, truth, judged, asked, by, two, data: (
@@ -180,7 +182,7 @@ VERBS = {
     "health": lambda run, truth, judged, asked, by, two, data: (
         rf.health(run, truth=truth, by=by) if two else rf.health(judged, by=by)
     ),
-    "lists": lambda run, truth, judged, asked, by, two, data: rf.lists(
+    "side_by_side": lambda run, truth, judged, asked, by, two, data: rf.runs.side_by_side(
         run if two else judged,
         data.draw(st.sampled_from([1, 2, "1"])),
         truth=truth if two else None,
@@ -195,7 +197,9 @@ VERBS = {
     "expected": lambda run, truth, judged, asked, by, two, data: rf.per_user(
         rf.with_rank(run, by=by, ties="expected"), *asked, truth=truth, by=by
     ),
-    "rbo": lambda run, truth, judged, asked, by, two, data: rf.rbo(run, judged_run(judged), by=by),
+    "rbo": lambda run, truth, judged, asked, by, two, data: rf.runs.rbo(
+        run, judged_run(judged), by=by
+    ),
 }
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, assert_type
 import polars as pl
 
 import rankframe as rf
+from rankframe.typing import Names, Options, RankFrame, ResultsTable
 
 if TYPE_CHECKING:
     import altair as alt
@@ -16,12 +17,12 @@ TABLE = {"user": [1, 1], "item": [1, 2], "rank": [1, 2], "relevance": [0, 1]}
 def test_the_kind_of_frame_is_kept() -> None:
     df = pl.DataFrame(TABLE)
     lf = df.lazy()
-    assert_type(rf.evaluate(df, "ap", rf.ndcg_at(10)), pl.DataFrame)
+    assert_type(rf.evaluate(df, "ap", rf.metrics.ndcg_at(10)), pl.DataFrame)
     assert_type(rf.evaluate(lf, "ap", truth=None), pl.LazyFrame)
-    assert_type(df.pipe(rf.evaluate, "ap", rf.ndcg_at(10)), pl.DataFrame)
-    assert_type(lf.pipe(rf.relevant), pl.LazyFrame)
+    assert_type(df.pipe(rf.evaluate, "ap", rf.metrics.ndcg_at(10)), pl.DataFrame)
+    assert_type(lf.pipe(rf.metrics.relevant), pl.LazyFrame)
     assert_type(rf.evaluate(df, "ap", preset="trec_eval"), pl.DataFrame)
-    assert_type(rf.ndcg_at(10, gain={1: 1.0}), pl.Expr)
+    assert_type(rf.metrics.ndcg_at(10, gain={1: 1.0}), pl.Expr)
     assert_type(rf.summarize(df, "ap", users="judged", user="user"), pl.DataFrame)
 
 
@@ -35,48 +36,48 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
         rf.compare(df, "ap", baseline="old", test="tukey", preset="trec_eval"), pl.DataFrame
     )
     assert_type(rf.compare(df, "ap", margin={"ap": 0.01}), pl.DataFrame)
-    assert_type(rf.power(lf, "ap", difference="1%", users="both"), pl.LazyFrame)
+    assert_type(rf.stats.power(lf, "ap", difference="1%", users="both"), pl.LazyFrame)
     assert_type(lf.pipe(rf.compare, "ap"), pl.LazyFrame)
     assert_type(rf.compare(lf, "ap", by=["model", "day"], correction=None), pl.LazyFrame)
-    assert_type(rf.compare_segments(df, "ap", by=["model", "day"], cluster="c"), pl.DataFrame)
-    assert_type(rf.diagnose(lf, 10, baseline="old", users="both"), pl.LazyFrame)
-    assert_type(rf.anova(df, "ap", truth=df, users="both"), pl.DataFrame)
-    assert_type(rf.best_systems(lf, "ap", method="bootstrap", seed=1), pl.LazyFrame)
-    assert_type(rf.best_systems({"a": df, "b": df}, "ap", truth=df), pl.DataFrame)
-    assert_type(rf.letters(rf.compare(df, "ap", test="max_t")), pl.DataFrame)
-    assert_type(rf.agreement(lf, "ap", other=df), pl.LazyFrame)
+    assert_type(rf.stats.compare_segments(df, "ap", by=["model", "day"], cluster="c"), pl.DataFrame)
+    assert_type(rf.stats.who_gained(lf, 10, baseline="old", users="both"), pl.LazyFrame)
+    assert_type(rf.stats.anova(df, "ap", truth=df, users="both"), pl.DataFrame)
+    assert_type(rf.stats.best_systems(lf, "ap", method="bootstrap", seed=1), pl.LazyFrame)
+    assert_type(rf.stats.best_systems({"a": df, "b": df}, "ap", truth=df), pl.DataFrame)
+    assert_type(rf.stats.letters(rf.compare(df, "ap", test="max_t")), pl.DataFrame)
+    assert_type(rf.stats.metric_agreement(lf, "ap", other=df), pl.LazyFrame)
     assert_type(
         rf.gate(lf, "ap", baseline="old", margin={"ap": 0.01}, undecided="pass"), pl.LazyFrame
     )
-    assert_type(rf.table({"a": lf}, "ap", truth=df, baseline="a", digits=2), rf.ResultsTable)
-    assert_type(rf.discriminative_power(df, "ap", curve=True), pl.DataFrame)
+    assert_type(rf.table({"a": lf}, "ap", truth=df, baseline="a", digits=2), ResultsTable)
+    assert_type(rf.stats.discriminative_power(df, "ap", curve=True), pl.DataFrame)
 
 
 def dicts_of_runs(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
-    assert_type(rf.from_runs({"a": df, "b": df}), pl.DataFrame)
+    assert_type(rf.runs.stack({"a": df, "b": df}), pl.DataFrame)
     assert_type(rf.evaluate({"a": df}, "ap", truth=df), pl.DataFrame)
     assert_type(rf.compare({"a": lf, "b": lf}, "ap", truth=df), pl.LazyFrame)
     assert_type(rf.with_rank({"a": lf}, exclude=df, close_gaps=True), pl.LazyFrame)
 
 
-NAMES: rf.Names = dict(user="uid", item="sku")  # noqa: C408  (as the guide writes it)
-OPTIONS: rf.Options = {"users": "judged", "undefined": 0.0, "user": "uid"}
+NAMES: Names = dict(user="uid", item="sku")  # noqa: C408  (as the guide writes it)
+OPTIONS: Options = {"users": "judged", "undefined": 0.0, "user": "uid"}
 
 
 def namespaces(df: pl.DataFrame, lf: pl.LazyFrame, pdf: "pd.DataFrame") -> None:
-    assert_type(rf.RankFrame(df).evaluate("ap", truth=lf, **NAMES), pl.DataFrame)
-    assert_type(rf.RankFrame(lf).evaluate("ap", preset="lightgbm"), pl.LazyFrame)
-    assert_type(rf.RankFrame(pdf).compare("ap", baseline="old", **OPTIONS), "pd.DataFrame")
-    assert_type(rf.RankFrame(df).ndcg_at(10, gain="exponential", truth=df), pl.DataFrame)
-    assert_type(rf.RankFrame(lf).recall_at(10, users="both", **NAMES), pl.LazyFrame)
-    assert_type(rf.RankFrame(df).table("ap"), rf.ResultsTable)
-    assert_type(rf.RankFrame(df).report("ap").verdict, str)
-    assert_type(rf.RankFrame(df).lists(1, by="model"), pl.DataFrame)
-    assert_type(rf.RankFrame(df).from_lists(user="q", truth="expected"), pl.DataFrame)
-    assert_type(rf.RankFrame(df).registered_elsewhere(10), Any)
-    rf.RankFrame(df).ndcg_at("10")  # type: ignore[arg-type]
-    rf.RankFrame(df).ndcg_at(10, trut=df)  # type: ignore[call-arg]
-    rf.RankFrame(df).evaluate("ap", usr="uid")  # type: ignore[call-arg]
+    assert_type(RankFrame(df).evaluate("ap", truth=lf, **NAMES), pl.DataFrame)
+    assert_type(RankFrame(lf).evaluate("ap", preset="lightgbm"), pl.LazyFrame)
+    assert_type(RankFrame(pdf).compare("ap", baseline="old", **OPTIONS), "pd.DataFrame")
+    assert_type(RankFrame(df).ndcg_at(10, gain="exponential", truth=df), pl.DataFrame)
+    assert_type(RankFrame(lf).recall_at(10, users="both", **NAMES), pl.LazyFrame)
+    assert_type(RankFrame(df).table("ap"), ResultsTable)
+    assert_type(RankFrame(df).report("ap").verdict, str)
+    assert_type(RankFrame(df).runs.side_by_side(1, by="model"), pl.DataFrame)
+    assert_type(RankFrame(df).from_lists(user="q", truth="expected"), pl.DataFrame)
+    assert_type(RankFrame(df).registered_elsewhere(10), Any)
+    RankFrame(df).ndcg_at("10")  # type: ignore[arg-type]
+    RankFrame(df).ndcg_at(10, trut=df)  # type: ignore[call-arg]
+    RankFrame(df).evaluate("ap", usr="uid")  # type: ignore[call-arg]
     assert_type(rf.evaluate(df, "ap", **NAMES), pl.DataFrame)
     df.rank.evaluate("ap")  # type: ignore[attr-defined]
 
@@ -87,7 +88,7 @@ def parts(df: pl.DataFrame, lf: pl.LazyFrame, pdf: "pd.DataFrame") -> None:
     assert_type(rf.parts.merge([df, df]), pl.DataFrame)
     assert_type(rf.parts.combine([pdf, pdf], total=True), "pd.DataFrame")
     assert_type(rf.parts.combine(lf), pl.LazyFrame)
-    assert_type(rf.parts.values(df, rf.ndcg_at(10), cluster="c"), pl.DataFrame)
+    assert_type(rf.parts.values(df, rf.metrics.ndcg_at(10), cluster="c"), pl.DataFrame)
     assert_type(rf.parts.combine([lf], duplicates="last"), pl.LazyFrame)
     assert_type(rf.parts.merge([pdf, pdf], duplicates="last"), "pd.DataFrame")
     assert_type(rf.parts.values(lf, "ap", part="2026-11-01"), pl.LazyFrame)
@@ -110,20 +111,20 @@ def pandas_frames(pdf: "pd.DataFrame", df: pl.DataFrame) -> None:
 
 
 def charts(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
-    assert_type(rf.plot.users(df, "ap"), alt.FacetChart)
-    assert_type(rf.plot.change(lf, 10, baseline="old"), alt.FacetChart)
+    assert_type(rf.plot.per_user(df, "ap"), alt.FacetChart)
+    assert_type(rf.plot.who_gained(lf, 10, baseline="old"), alt.FacetChart)
     assert_type(rf.plot.precision_recall({"a": df}, truth=df), alt.HConcatChart)
     # one panel or several, which the data decide
     assert_type(rf.plot.at_k(df, "ndcg", together=True), alt.LayerChart | alt.FacetChart)
     assert_type(rf.plot.compare(df, "ap", baseline="old"), alt.LayerChart | alt.FacetChart)
     assert_type(rf.plot.heatmap(df, "ap"), alt.LayerChart | alt.FacetChart)
-    assert_type(rf.plot.shares(df, of="genre"), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.exposure(df, of="genre"), alt.LayerChart | alt.FacetChart)
     assert_type(rf.plot.trade_off(df, "ap", "rr"), alt.LayerChart | alt.FacetChart)
     assert_type(rf.plot.lorenz(df), alt.LayerChart | alt.FacetChart)
     assert_type(rf.plot.critical_difference(df, "ap"), alt.LayerChart | alt.FacetChart)
-    assert_type(rf.plot.agreement(df), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.metric_agreement(df), alt.LayerChart | alt.FacetChart)
     rf.plot.at_k(df, "ndcg").properties(width=300, title="nDCG").save("ndcg.svg")
-    assert_type(rf.plot.users(df, "ap").properties(title="AP"), alt.FacetChart)
+    assert_type(rf.plot.per_user(df, "ap").properties(title="AP"), alt.FacetChart)
     rf.plot.precision_recall(df).properties(title="both").save("both.png")
 
 
@@ -132,15 +133,15 @@ def refused(df: pl.DataFrame) -> None:
     rf.evaluate(df, "ap", users="everyone")  # type: ignore[arg-type]
     rf.evaluate(df, 10)  # type: ignore[arg-type]
     rf.evaluate(df, "ap", usr="uid")  # type: ignore[call-arg]
-    rf.precision_at(10, divide_by="n")  # type: ignore[arg-type]
+    rf.metrics.precision_at(10, divide_by="n")  # type: ignore[arg-type]
     rf.evaluate([1], "ap")  # type: ignore[arg-type]
     rf.evaluate({1: df}, "ap")  # type: ignore[dict-item]
     rf.compare(df, "ap", test="anova")  # type: ignore[arg-type]
-    rf.best_systems(df, "ap", method="hsu")  # type: ignore[arg-type]
-    rf.agreement(df, 10)  # type: ignore[arg-type]
+    rf.stats.best_systems(df, "ap", method="hsu")  # type: ignore[arg-type]
+    rf.stats.metric_agreement(df, 10)  # type: ignore[arg-type]
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.compare(df, "ap", margin=b"1%")  # type: ignore[arg-type]
-    rf.diagnose(df, 10)  # type: ignore[call-arg]
+    rf.stats.who_gained(df, 10)  # type: ignore[call-arg]
     rf.parts.sums(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.parts.combine([df], duplicates="first")  # type: ignore[arg-type]
     rf.as_dict(df, names="plain")  # type: ignore[arg-type]

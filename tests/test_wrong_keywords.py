@@ -13,16 +13,14 @@ from rankframe._request.labels import METRICS
 from rankframe._request.wrong_keywords import WORDS, taken_by
 
 FRAME = pl.DataFrame({"user": [1], "item": [2], "rank": [1]})
-ROOMS = [rf, plot, parts, trec]
+ROOMS = [rf, rf.metrics, rf.stats, rf.runs, plot, parts, trec]
 if importlib.util.find_spec("pyspark"):
     ROOMS.append(importlib.import_module("rankframe.spark"))
-LEFT_OUT = ("summarize_values", "compare_values", "plain_errors")
-TREC = ["scan_run", "scan_qrels", "read_run", "read_qrels", "write_run", "write_qrels"]
 CALLS = {
     f"{room.__name__}.{name}": call
     for room in ROOMS
-    for name in getattr(room, "__all__", TREC)
-    if inspect.isroutine(call := getattr(room, name)) and name not in LEFT_OUT
+    for name in room.__all__
+    if inspect.isroutine(call := getattr(room, name)) and name != "plain_errors"
 }
 CALLS |= {f"method {name}": getattr(FRAME.rank, name) for name in METRICS}
 CALLS |= {"Meter": rf.Meter, "Meter.update": rf.Meter("rr").update}

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 import rankframe as rf
+from rankframe.typing import Report
 
 NOTEBOOKS = Path(__file__).parents[1]
 #: The verdict, and the lists of those who gain most: the rest of a page is no picture.
@@ -33,11 +34,11 @@ CHARTS = {
     ),
     "users": (
         "How are the values of users spread?",
-        'rf.plot.users(runs, "ndcg@10", truth=truth)',
+        'rf.plot.per_user(runs, "ndcg@10", truth=truth)',
     ),
     "change": (
         "Who gains, and who loses?",
-        'rf.plot.change(two, 10, truth=truth, baseline="popularity")',
+        'rf.plot.who_gained(two, 10, truth=truth, baseline="popularity")',
     ),
     "heatmap": (
         "Where is each system strong?",
@@ -53,7 +54,7 @@ CHARTS = {
     ),
     "shares": (
         "Which genres are shown?",
-        'rf.plot.shares(two, of="genre", k=10, items=films, target="history", history=past)',
+        'rf.plot.exposure(two, of="genre", k=10, items=films, target="history", history=past)',
     ),
     "precision_recall": (
         "What does each further hit cost?",
@@ -65,7 +66,7 @@ CHARTS = {
     ),
     "agreement": (
         "Do metrics agree on the best system?",
-        'rf.plot.agreement(rf.evaluate(runs, "ndcg@10", "recall@10", "mrr", "map", truth=truth))',
+        'rf.plot.metric_agreement(rf.evaluate(runs, "ndcg@10", "mrr", "map", truth=truth))',
     ),
 }
 
@@ -93,13 +94,13 @@ def tables() -> dict[str, Any]:
         "item-kNN": movielens.item_knn(past, users),
     }
     both = {name: runs[name] for name in ("trending", "item-kNN")}
-    runs["fused"] = rf.fuse(both).filter(pl.col("rank") <= 20).drop("score")
+    runs["fused"] = rf.runs.fuse(both).filter(pl.col("rank") <= 20).drop("score")
     two = {name: runs[name] for name in ("popularity", "trending")}
     past = past.select("user", "item")
     return {"rf": rf, "runs": runs, "two": two, "truth": truth, "films": films, "past": past}
 
 
-def live_report() -> rf.Report:
+def live_report() -> Report:
     """Compare what is popular with what was popular in the last 30 days."""
     names = tables()
     options = {"items": names["films"], "history": names["past"]}

@@ -1,92 +1,52 @@
 """``df.rank``: sugar over the functions, one line each."""
 
 import functools
-import importlib
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from types import MethodType
 from typing import Any, Generic
 
 import polars as pl
 
+from rankframe import _rooms
 from rankframe._evaluation import evaluation
 from rankframe._request import keywords, labels, registration, wrong_keywords
 from rankframe._request.types import Frame, FrameT
 
-#: The verbs, and the module of each, which is imported when the verb is first used.
-VERBS = {
-    "judge": "_tables.verbs",
-    "with_rank": "_tables.verbs",
-    "relevant": "_evaluation.row_verbs",
-    "from_lists": "_tables.verbs",
-    "check": "_evaluation.row_verbs",
-    "health": "_tables.health",
-    "lists": "_tables.side_by_side",
-    "per_user": "_evaluation.evaluation",
-    "evaluate": "_evaluation.evaluation",
-    "at_k": "_comparison.cutoff_curves",
-    "summarize": "_comparison.summaries",
-    "compare": "_comparison.comparison",
-    "compare_segments": "_comparison.segments",
-    "diagnose": "_comparison.diagnosis",
-    "summarize_values": "_comparison.summaries",
-    "compare_values": "_comparison.comparison",
-    "power": "_comparison.power",
-    "overlap": "_evaluation.overlap",
-    "rbo": "_evaluation.overlap",
-    "fuse": "_tables.fusion",
-    "listed": "_evaluation.row_verbs",
-    "shares": "_evaluation.row_verbs",
-    "anova": "_comparison.many_systems",
-    "best_systems": "_comparison.many_systems",
-    "letters": "_comparison.many_systems",
-    "agreement": "_comparison.system_agreement",
-    "discriminative_power": "_comparison.system_agreement",
-    "report": "_report.report",
-    "table": "_report.results",
-    "gate": "_comparison.gate",
-    "provenance": "_evaluation.provenance",
-    "harm": "_comparison.harm",
-}
-CHARTS = {
-    "at_k": "plot._of_cutoffs",
-    "precision_recall": "plot._of_cutoffs",
-    "users": "plot._of_users",
-    "compare": "plot._of_pairs",
-    "change": "plot._of_users",
-    "heatmap": "plot._of_segments",
-    "shares": "plot._of_exposure",
-    "trade_off": "plot._of_exposure",
-    "lorenz": "plot._of_exposure",
-    "critical_difference": "plot._of_pairs",
-    "agreement": "plot._of_pairs",
-    "trend": "plot._of_days",
-}
+#: The metrics that ``dir`` shows, of all that are methods.
+SHOWN = ["precision_at", "recall_at", "hit_at", "average_precision", "reciprocal_rank", "ndcg_at"]
 
 
 class RankFrame(Generic[FrameT]):
     """
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
-    The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``health``,
-    ``lists``, ``per_user``, ``evaluate``, ``at_k``, ``summarize``, ``compare``,
-    ``compare_segments``, ``diagnose``, ``power``, ``summarize_values``, ``compare_values``,
-    ``overlap``, ``rbo``, ``fuse``, ``listed``, ``shares``, ``anova``, ``best_systems``,
-    ``letters``, ``agreement``, ``discriminative_power``, ``table``, ``gate``, ``harm`` and
-    ``report`` take the frame as their first argument. Each metric function, such as
-    ``precision_at``, returns the per-user frame of that one metric, and takes the keywords of
-    ``per_user`` in addition to its own. Type checkers cannot see namespaces: typed code writes
-    ``rf.RankFrame(df).evaluate(…)`` or ``rf.evaluate(df, …)``.
+    The verbs, such as ``evaluate``, take the frame as their first argument, as do the functions of
+    the rooms ``plot``, ``stats`` and ``runs``. Each metric function, such as ``precision_at``,
+    returns the per-user frame of that one metric, and takes the keywords of ``per_user`` in
+    addition to its own. Type checkers cannot see namespaces: typed code writes
+    ``rankframe.typing.RankFrame(df).evaluate(…)`` or ``rf.evaluate(df, …)``.
     """
 
     def __init__(self, frame: FrameT) -> None:
         self.frame = frame
 
     @property
-    def plot(self) -> "RankPlot":
+    def plot(self) -> "RoomOfFrame":
         """Charts of the frame, which need ``rankframe[plot]``."""
-        return RankPlot(self.frame)
+        return RoomOfFrame("plot", self.frame)
+
+    @property
+    def stats(self) -> "RoomOfFrame":
+        """Statistics of the frame, which need ``rankframe[stats]``."""
+        return RoomOfFrame("stats", self.frame)
+
+    @property
+    def runs(self) -> "RoomOfFrame":
+        """The systems of the frame: their lists side by side, overlap and fusion."""
+        return RoomOfFrame("runs", self.frame)
 
     def __getattr__(self, name: str) -> Any:
         """Look up a metric that was registered after the import."""
@@ -94,37 +54,50 @@ class RankFrame(Generic[FrameT]):
         if function is None:
             from difflib import get_close_matches
 
-            close = get_close_matches(name, [*VERBS, *labels.METRICS], n=1)
+            close = get_close_matches(name, [*_rooms.VERBS, *labels.METRICS], n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             msg = f"rankframe has no verb and no metric {name!r}{hint}"
             raise AttributeError(msg)
         return functools.partial(_metric(function), self)
 
     def __dir__(self) -> list[str]:
-        return sorted([*VERBS, "plot", *labels.METRICS])
+        return sorted([*_rooms.VERBS, *_rooms.ROOMS, *SHOWN])
 
     def __repr__(self) -> str:
-        kind = type(self.frame).__name__
-        verbs = textwrap.fill(", ".join(VERBS), 78, subsequent_indent="         ")
-        return (
-            f"rankframe on a {kind}\n"
-            f"  verbs: {verbs}\n"
-            f"  charts: .plot\n"
-            f"  metrics: {len(labels.METRICS)}, such as precision_at, ndcg_at; "
-            "rankframe.metric(label)"
-        )
+        rooms = (_filled(f".{room}", names) for room, names in _rooms.ROOMS.items())
+        lines = [
+            f"rankframe on a {type(self.frame).__name__}",
+            _filled("verbs", _rooms.VERBS),
+            *rooms,
+            f"  metrics: {len(labels.METRICS)}, such as precision_at, ndcg_at; by label: evaluate",
+        ]
+        return "\n".join(lines)
 
 
-class RankPlot:
-    """Charts of a frame: ``df.rank.plot.at_k(…)`` is ``rf.plot.at_k(df, …)``."""
+class RoomOfFrame:
+    """Functions of a room: ``df.rank.stats.power(…)`` is ``rf.stats.power(df, …)``."""
 
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
+    def __init__(self, room: str, frame: Frame) -> None:
+        self._room, self.frame = room, frame
+
+    def __getattr__(self, name: str) -> Any:
+        homes = _rooms.ROOMS.get(vars(self).get("_room", ""), {})
+        if name not in homes:
+            msg = f"rankframe.{vars(self).get('_room')} has no function {name!r}"
+            raise AttributeError(msg)
+        return MethodType(_room_verb(name, homes[name]), self)
+
+    def __dir__(self) -> list[str]:
+        return sorted(_rooms.ROOMS[self._room])
 
     def __repr__(self) -> str:
-        charts = [name for name in dir(self) if not name.startswith("_") and name != "frame"]
-        names = textwrap.fill(", ".join(charts), 78, subsequent_indent="          ")
-        return f"rankframe.plot on a {type(self.frame).__name__}\n  charts: {names}"
+        functions = _filled("functions", _rooms.ROOMS[self._room])
+        return f"rankframe.{self._room} on a {type(self.frame).__name__}\n{functions}"
+
+
+def _filled(title: str, names: Iterable[str]) -> str:
+    start = f"  {title}: "
+    return textwrap.fill(start + ", ".join(names), 78, subsequent_indent=" " * len(start))
 
 
 class _Namespace:
@@ -158,7 +131,7 @@ def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def method(self: RankFrame[Any] | RankPlot, *args: Any, **options: Any) -> Any:
+    def method(self: RankFrame[Any] | RoomOfFrame, *args: Any, **options: Any) -> Any:
         return function(self.frame, *args, **options)
 
     _, *rest = signature.parameters.values()
@@ -223,18 +196,20 @@ def _signed(
     return method
 
 
-def function_of(name: str, module: str) -> Any:
-    """Import the module of a public name when the name is first used."""
-    return getattr(importlib.import_module(f"rankframe.{module}"), name)
+@functools.cache
+def _room_verb(name: str, module: str) -> Callable[..., Any]:
+    return _verb(_rooms.function_of(name, module))
 
 
-def _late_verb(name: str, module: str) -> Callable[..., Any]:
-    return _verb(function_of(name, module))
-
-
-registration.reserve_methods([*VERBS, "plot", "frame"])
-_attach_methods(RankFrame, {n: functools.partial(_late_verb, n, m) for n, m in VERBS.items()})
-_attach_methods(RankPlot, {n: functools.partial(_late_verb, n, m) for n, m in CHARTS.items()})
+registration.reserve_methods([*_rooms.VERBS, *_rooms.ROOMS, "frame"])
+_attach_methods(
+    RankFrame,
+    {name: functools.partial(_room_verb, name, home) for name, home in _rooms.VERBS.items()},
+)
 _attach_methods(
     RankFrame, {name: functools.partial(_metric, f) for name, f in labels.METRICS.items()}
+)
+_attach_methods(
+    RankFrame,
+    {n: functools.partial(_room_verb, n, "_evaluation.row_verbs") for n in ("relevant", "listed")},
 )

@@ -2,6 +2,10 @@
 # ruff: noqa
 from typing import Any, Generic, Unpack
 
+import altair as alt
+
+import altair as alt
+
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -24,11 +28,7 @@ import rankframe.presets
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame, FrameT
 
-VERBS: dict[str, str]
-CHARTS: dict[str, str]
-
 def attach(name: str, owner: type, register: Callable[[str], Callable[[type], type]]) -> None: ...
-def function_of(name: str, module: str) -> Any: ...
 
 class PerUser(Columns, total=False):
     truth: Frame | None
@@ -45,58 +45,183 @@ class PerUser(Columns, total=False):
     history: Frame | None
     exclude: Frame | None
 
-class RankPlot:
-    def __init__(self, frame: Frame) -> None: ...
-    def __getattr__(self, name: str) -> Any: ...
+class RoomOfFrame:
+    def __init__(self, room: str, frame: Frame) -> None: ...
 
-class RankFrame(Generic[FrameT]):
-    frame: FrameT
-    def __init__(self, frame: FrameT) -> None: ...
-    @property
-    def plot(self) -> RankPlot: ...
-    def __getattr__(self, name: str) -> Any: ...
-    def judge(
+class Plot(RoomOfFrame):
+    def at_k(
         self,
         /,
-        truth: Frame,
-        *,
-        exclude: Frame | None = ...,
+        *names: str,
+        k: Iterable[int] = ...,
+        truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
-        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
-        **columns: Unpack[Columns],
-    ) -> FrameT: ...
-    def with_rank(
+        interval: bool = ...,
+        confidence: float = ...,
+        together: bool = ...,
+        **options: Unpack[rankframe._request.keywords.Options],
+    ) -> alt.LayerChart | alt.FacetChart: ...
+    def precision_recall(
         self,
         /,
         *,
+        k: Iterable[int] = ...,
+        truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
-        descending: bool = ...,
-        ties: rankframe._tables.rank_order.Ties = ...,
-        exclude: Frame | None = ...,
-        close_gaps: bool = ...,
-        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
-        **columns: Unpack[Columns],
-    ) -> FrameT: ...
-    def relevant(
+        **options: Unpack[rankframe._request.keywords.Options],
+    ) -> alt.HConcatChart: ...
+    def per_user(
+        self,
+        /,
+        metric: rankframe._request.labels.Metric,
+        *,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        bins: int = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> alt.FacetChart: ...
+    def compare(
         self,
         /,
         *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
-        relevant_at: float | None = ...,
+        baseline: object = ...,
+        test: rankframe._comparison.trials.Test = ...,
+        correction: rankframe._comparison.trials.Correction | None = ...,
+        confidence: float = ...,
+        margin: rankframe._comparison.trials.Margin | None = ...,
+        primary: str | None = ...,
+        resamples: int = ...,
+        seed: int = ...,
+        cluster: str | None = ...,
+        paired: bool = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> alt.LayerChart | alt.FacetChart: ...
+    def who_gained(
+        self,
+        /,
+        k: int,
+        *,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        baseline: object,
+        bins: int = ...,
+        **options: Unpack[rankframe._request.keywords.Options],
+    ) -> alt.FacetChart: ...
+    def heatmap(
+        self,
+        /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> alt.LayerChart | alt.FacetChart: ...
+    def exposure(
+        self,
+        /,
+        *,
+        of: str | None = ...,
+        k: int | None = ...,
+        discount: str | float = ...,
+        target: rankframe._request.share_names.Target | None = ...,
+        truth: Frame | None = ...,
+        items: Frame | None = ...,
+        history: Frame | None = ...,
+        exclude: Frame | None = ...,
+        by: str | Sequence[str] = ...,
         **columns: Unpack[Columns],
-    ) -> FrameT: ...
-    def from_lists(
+    ) -> alt.LayerChart | alt.FacetChart: ...
+    def trade_off(
         self,
         /,
+        x: rankframe._request.labels.Metric,
+        y: rankframe._request.labels.Metric,
         *,
-        truth: str | None = ...,
+        truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
-        **columns: Unpack[rankframe._request.keywords.ListColumns],
-    ) -> FrameT: ...
-    def check(
+        confidence: float = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> alt.LayerChart | alt.FacetChart: ...
+    def lorenz(
         self,
         /,
         *,
+        of: str = ...,
+        k: int | None = ...,
+        discount: str | float = ...,
+        truth: Frame | None = ...,
+        items: Frame | None = ...,
+        history: Frame | None = ...,
+        exclude: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        **columns: Unpack[Columns],
+    ) -> alt.LayerChart | alt.FacetChart: ...
+    def critical_difference(
+        self,
+        /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        confidence: float = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> alt.LayerChart | alt.FacetChart: ...
+    def metric_agreement(
+        self,
+        /,
+        *metrics: str,
+        other: Frame | None = ...,
+        model: str = ...,
+        by: str | Sequence[str] = ...,
+        coefficient: Literal["kendall_tau", "tau_ap"] = ...,
+    ) -> alt.LayerChart | alt.FacetChart: ...
+    def trend(
+        self,
+        metric: str,
+        /,
+        *,
+        time: str = ...,
+        model: str | None = ...,
+        by: str | Sequence[str] = ...,
+        floor: float | None = ...,
+        confidence: float = ...,
+    ) -> alt.LayerChart | alt.VConcatChart: ...
+
+class Stats(RoomOfFrame, Generic[FrameT]):
+    def at_k(
+        self,
+        /,
+        *names: str,
+        k: Iterable[int] = ...,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        interval: bool = ...,
+        confidence: float = ...,
+        **options: Unpack[rankframe._request.keywords.Options],
+    ) -> FrameT: ...
+    def compare_segments(
+        self,
+        /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        baseline: object = ...,
+        correction: rankframe._comparison.trials.Correction | None = ...,
+        confidence: float = ...,
+        resamples: int = ...,
+        seed: int = ...,
+        cluster: str | None = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> FrameT: ...
+    def exposure(
+        self,
+        /,
+        *,
+        of: str | None = ...,
+        over: rankframe._request.share_names.Over = ...,
+        k: int | None = ...,
+        discount: str | float = ...,
+        target: rankframe._request.share_names.Target | None = ...,
         truth: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
@@ -104,19 +229,120 @@ class RankFrame(Generic[FrameT]):
         by: str | Sequence[str] = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
-    def health(
+    def harm(
         self,
         /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        baseline: object,
+        more_than: float | Mapping[str, float] = ...,
+        confidence: float = ...,
+        resamples: int = ...,
+        seed: int = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> FrameT: ...
+    def power(
+        self,
+        /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        baseline: object = ...,
+        power: float = ...,
+        confidence: float = ...,
+        difference: rankframe._comparison.trials.Size
+        | Mapping[str, rankframe._comparison.trials.Size]
+        | None = ...,
+        comparisons: int = ...,
+        cluster: str | None = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> FrameT: ...
+    def who_gained(
+        self,
+        /,
+        k: int,
         *,
         truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
-        k: int = ...,
-        items: Frame | None = ...,
-        history: Frame | None = ...,
-        time: str | None = ...,
+        baseline: object,
+        bins: int = ...,
+        cluster: str | None = ...,
+        **options: Unpack[rankframe._request.keywords.Options],
+    ) -> FrameT: ...
+    def anova(
+        self,
+        /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> FrameT: ...
+    def best_systems(
+        self,
+        /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        method: rankframe._comparison.many_systems.BestMethod = ...,
+        confidence: float = ...,
+        resamples: int = ...,
+        seed: int = ...,
+        cluster: str | None = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> FrameT: ...
+    def discriminative_power(
+        self,
+        /,
+        *metrics: rankframe._request.labels.Metric,
+        truth: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        test: rankframe._comparison.trials.Test = ...,
+        confidence: float = ...,
+        curve: bool = ...,
+        resamples: int = ...,
+        seed: int = ...,
+        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+    ) -> FrameT: ...
+    def letters(
+        self, /, *, model: str = ..., by: str | Sequence[str] = ..., confidence: float = ...
+    ) -> FrameT: ...
+    def metric_agreement(
+        self,
+        /,
+        *metrics: str,
+        other: Frame | None = ...,
+        model: str = ...,
+        by: str | Sequence[str] = ...,
+    ) -> FrameT: ...
+
+class Runs(RoomOfFrame, Generic[FrameT]):
+    def fuse(
+        self,
+        /,
+        method: rankframe._tables.fusion.Method = ...,
+        *,
+        by: str | Sequence[str] = ...,
+        smoothing: float = ...,
+        phi: float = ...,
+        weights: Mapping[object, float] | None = ...,
+        norm: rankframe._tables.fusion.Norm | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
-    def lists(
+    def overlap(
+        self, /, other: Frame, *, k: int, by: str | Sequence[str] = ..., **columns: Unpack[Columns]
+    ) -> FrameT: ...
+    def rbo(
+        self,
+        /,
+        other: Frame,
+        *,
+        p: float = ...,
+        k: int | None = ...,
+        by: str | Sequence[str] = ...,
+        **columns: Unpack[Columns],
+    ) -> FrameT: ...
+    def side_by_side(
         self,
         user: object,
         /,
@@ -128,25 +354,17 @@ class RankFrame(Generic[FrameT]):
         items: Frame | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
-    def per_user(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: Frame | None = ...,
-        by: str | Sequence[str] = ...,
-        users: rankframe.presets.Users | None = ...,
-        undefined: float | None = ...,
-        relevant_at: float | None = ...,
-        judged_only: bool = ...,
-        depth: int | None = ...,
-        bounds: bool = ...,
-        scenarios: bool = ...,
-        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
-        items: Frame | None = ...,
-        history: Frame | None = ...,
-        exclude: Frame | None = ...,
-        **columns: Unpack[Columns],
-    ) -> FrameT: ...
+
+class RankFrame(Generic[FrameT]):
+    frame: FrameT
+    def __init__(self, frame: FrameT) -> None: ...
+    @property
+    def plot(self) -> Plot: ...
+    @property
+    def stats(self) -> Stats[FrameT]: ...
+    @property
+    def runs(self) -> Runs[FrameT]: ...
+    def __getattr__(self, name: str) -> Any: ...
     def evaluate(
         self,
         /,
@@ -169,16 +387,24 @@ class RankFrame(Generic[FrameT]):
         exclude: Frame | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
-    def at_k(
+    def per_user(
         self,
         /,
-        *names: str,
-        k: Iterable[int] = ...,
+        *metrics: rankframe._request.labels.Metric,
         truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
-        interval: bool = ...,
-        confidence: float = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
+        users: rankframe.presets.Users | None = ...,
+        undefined: float | None = ...,
+        relevant_at: float | None = ...,
+        judged_only: bool = ...,
+        depth: int | None = ...,
+        bounds: bool = ...,
+        scenarios: bool = ...,
+        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
+        items: Frame | None = ...,
+        history: Frame | None = ...,
+        exclude: Frame | None = ...,
+        **columns: Unpack[Columns],
     ) -> FrameT: ...
     def summarize(
         self,
@@ -213,145 +439,28 @@ class RankFrame(Generic[FrameT]):
         paired: bool = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
-    def compare_segments(
+    def gate(
         self,
         /,
         *metrics: rankframe._request.labels.Metric,
         truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
         baseline: object = ...,
+        margin: rankframe._comparison.trials.Margin = ...,
+        at_least: float | Mapping[str, float] | None = ...,
+        at_most: float | Mapping[str, float] | None = ...,
+        interval: bool = ...,
+        undecided: rankframe._comparison.trials.Undecided = ...,
+        most_missed: float | None = ...,
+        systems: Sequence[object] | None = ...,
+        total: bool = ...,
+        test: rankframe._comparison.trials.Test = ...,
         correction: rankframe._comparison.trials.Correction | None = ...,
         confidence: float = ...,
         resamples: int = ...,
         seed: int = ...,
         cluster: str | None = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
-    ) -> FrameT: ...
-    def diagnose(
-        self,
-        /,
-        k: int,
-        *,
-        truth: Frame | None = ...,
-        by: str | Sequence[str] = ...,
-        baseline: object,
-        bins: int = ...,
-        cluster: str | None = ...,
-        **options: Unpack[rankframe._request.keywords.Options],
-    ) -> FrameT: ...
-    def summarize_values(self, /, *columns: str, **options: Any) -> FrameT: ...
-    def compare_values(self, /, *columns: str, **options: Any) -> FrameT: ...
-    def power(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: Frame | None = ...,
-        by: str | Sequence[str] = ...,
-        baseline: object = ...,
-        power: float = ...,
-        confidence: float = ...,
-        difference: rankframe._comparison.trials.Size
-        | Mapping[str, rankframe._comparison.trials.Size]
-        | None = ...,
-        comparisons: int = ...,
-        cluster: str | None = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
-    ) -> FrameT: ...
-    def overlap(
-        self, /, other: Frame, *, k: int, by: str | Sequence[str] = ..., **columns: Unpack[Columns]
-    ) -> FrameT: ...
-    def rbo(
-        self,
-        /,
-        other: Frame,
-        *,
-        p: float = ...,
-        k: int | None = ...,
-        by: str | Sequence[str] = ...,
-        **columns: Unpack[Columns],
-    ) -> FrameT: ...
-    def fuse(
-        self,
-        /,
-        method: rankframe._tables.fusion.Method = ...,
-        *,
-        by: str | Sequence[str] = ...,
-        smoothing: float = ...,
-        phi: float = ...,
-        weights: Mapping[object, float] | None = ...,
-        norm: rankframe._tables.fusion.Norm | None = ...,
-        **columns: Unpack[Columns],
-    ) -> FrameT: ...
-    def listed(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: Frame | None = ...,
-        items: Frame | None = ...,
-        history: Frame | None = ...,
-        exclude: Frame | None = ...,
-        by: str | Sequence[str] = ...,
-        **columns: Unpack[Columns],
-    ) -> FrameT: ...
-    def shares(
-        self,
-        /,
-        *,
-        of: str | None = ...,
-        over: rankframe._request.share_names.Over = ...,
-        k: int | None = ...,
-        discount: str | float = ...,
-        target: rankframe._request.share_names.Target | None = ...,
-        truth: Frame | None = ...,
-        items: Frame | None = ...,
-        history: Frame | None = ...,
-        exclude: Frame | None = ...,
-        by: str | Sequence[str] = ...,
-        **columns: Unpack[Columns],
-    ) -> FrameT: ...
-    def anova(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: Frame | None = ...,
-        by: str | Sequence[str] = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
-    ) -> FrameT: ...
-    def best_systems(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: Frame | None = ...,
-        by: str | Sequence[str] = ...,
-        method: rankframe._comparison.many_systems.BestMethod = ...,
-        confidence: float = ...,
-        resamples: int = ...,
-        seed: int = ...,
-        cluster: str | None = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
-    ) -> FrameT: ...
-    def letters(
-        self, /, *, model: str = ..., by: str | Sequence[str] = ..., confidence: float = ...
-    ) -> FrameT: ...
-    def agreement(
-        self,
-        /,
-        *metrics: str,
-        other: Frame | None = ...,
-        model: str = ...,
-        by: str | Sequence[str] = ...,
-    ) -> FrameT: ...
-    def discriminative_power(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: Frame | None = ...,
-        by: str | Sequence[str] = ...,
-        test: rankframe._comparison.trials.Test = ...,
-        confidence: float = ...,
-        curve: bool = ...,
-        resamples: int = ...,
-        seed: int = ...,
+        paired: bool = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def report(
@@ -396,29 +505,58 @@ class RankFrame(Generic[FrameT]):
         paired: bool = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> rankframe._report.results.ResultsTable: ...
-    def gate(
+    def check(
         self,
         /,
-        *metrics: rankframe._request.labels.Metric,
+        *,
+        truth: Frame | None = ...,
+        items: Frame | None = ...,
+        history: Frame | None = ...,
+        exclude: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        **columns: Unpack[Columns],
+    ) -> FrameT: ...
+    def health(
+        self,
+        /,
+        *,
         truth: Frame | None = ...,
         by: str | Sequence[str] = ...,
-        baseline: object = ...,
-        margin: rankframe._comparison.trials.Margin = ...,
-        at_least: float | Mapping[str, float] | None = ...,
-        at_most: float | Mapping[str, float] | None = ...,
-        interval: bool = ...,
-        undecided: rankframe._comparison.trials.Undecided = ...,
-        most_missed: float | None = ...,
-        systems: Sequence[object] | None = ...,
-        total: bool = ...,
-        test: rankframe._comparison.trials.Test = ...,
-        correction: rankframe._comparison.trials.Correction | None = ...,
-        confidence: float = ...,
-        resamples: int = ...,
-        seed: int = ...,
-        cluster: str | None = ...,
-        paired: bool = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
+        k: int = ...,
+        items: Frame | None = ...,
+        history: Frame | None = ...,
+        time: str | None = ...,
+        **columns: Unpack[Columns],
+    ) -> FrameT: ...
+    def judge(
+        self,
+        /,
+        truth: Frame,
+        *,
+        exclude: Frame | None = ...,
+        by: str | Sequence[str] = ...,
+        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
+        **columns: Unpack[Columns],
+    ) -> FrameT: ...
+    def with_rank(
+        self,
+        /,
+        *,
+        by: str | Sequence[str] = ...,
+        descending: bool = ...,
+        ties: rankframe._tables.rank_order.Ties = ...,
+        exclude: Frame | None = ...,
+        close_gaps: bool = ...,
+        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
+        **columns: Unpack[Columns],
+    ) -> FrameT: ...
+    def from_lists(
+        self,
+        /,
+        *,
+        truth: str | None = ...,
+        by: str | Sequence[str] = ...,
+        **columns: Unpack[rankframe._request.keywords.ListColumns],
     ) -> FrameT: ...
     def provenance(
         self,
@@ -433,19 +571,6 @@ class RankFrame(Generic[FrameT]):
         checksums: bool = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> dict[str, Any]: ...
-    def harm(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: Frame | None = ...,
-        by: str | Sequence[str] = ...,
-        baseline: object,
-        more_than: float | Mapping[str, float] = ...,
-        confidence: float = ...,
-        resamples: int = ...,
-        seed: int = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
-    ) -> FrameT: ...
     def precision_at(
         self,
         k: int | None = ...,

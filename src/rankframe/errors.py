@@ -9,6 +9,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
+__all__ = ["RankingDataError", "RankingWarning"]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]
+
+
 _QUOTED = re.compile(r"""(?<!\w)(b?(['"]))((?:\\.|(?!\2).)*)\2""", re.DOTALL)
 _MOST_SHOWN = 200  # characters of a text in quotes
 

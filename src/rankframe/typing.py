@@ -1,31 +1,42 @@
 """Types for code that wraps rankframe: ``from rankframe.typing import Metric, Options``.
 
 ``Options`` are the keywords of ``evaluate``, columns' roles included, for wrappers that hand them
-through: ``def report(run: Frame, **options: Unpack[Options])``. ``StatisticsOptions`` are those and
-the two of a table of values, which ``compare`` and other statistics take.
+through: ``def report(run: Frame, **options: Unpack[Options])``; ``Names`` are the roles alone.
+``StatisticsOptions`` are those of ``Options`` and the two of a table of values, which ``compare``
+and other statistics take. ``RankFrame(df)`` is ``df.rank`` for type checkers, which see no
+namespaces. ``Report`` and ``ResultsTable`` are what ``report`` and ``table`` return.
 """
 
-from rankframe._request.keywords import Columns as Columns
-from rankframe._request.keywords import Options as Options
-from rankframe._request.keywords import StatisticsOptions as StatisticsOptions
-from rankframe._request.labels import Metric as Metric
-from rankframe._request.parameters import AnyGain as AnyGain
-from rankframe._request.parameters import Gain as Gain
-from rankframe._request.parameters import Signed as Signed
-from rankframe._request.types import Frame as Frame
-from rankframe.presets import Preset as Preset
-from rankframe.presets import PresetName as PresetName
-from rankframe.presets import Users as Users
+from typing import TYPE_CHECKING
+
+from rankframe import _rooms
+from rankframe._namespace import RankFrame
+from rankframe._request.keywords import Columns as Names
+from rankframe._request.keywords import Options, StatisticsOptions
+from rankframe._request.labels import Metric
+from rankframe._request.parameters import AnyGain, Gain, Signed
+from rankframe._request.types import Frame
+from rankframe.presets import Preset, PresetName, Users
+
+if TYPE_CHECKING:
+    from rankframe._report.report import Report
+    from rankframe._report.results import ResultsTable
+else:
+    _LATER = {"Report": "_report.report", "ResultsTable": "_report.results"}
+    __getattr__, __dir__ = _rooms.doors(__name__, _LATER)
 
 __all__ = [
     "AnyGain",
-    "Columns",
     "Frame",
     "Gain",
     "Metric",
+    "Names",
     "Options",
     "Preset",
     "PresetName",
+    "RankFrame",
+    "Report",
+    "ResultsTable",
     "Signed",
     "StatisticsOptions",
     "Users",

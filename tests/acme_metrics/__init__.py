@@ -37,7 +37,9 @@ def mean_price_at(
     return pl.col("price").filter(chosen).mean()
 
 
-@rf.register_column("gap_above", "Rank minus the rank of the relevant item above, or minus 0")
+@rf.metrics.register_column(
+    "gap_above", "Rank minus the rank of the relevant item above, or minus 0"
+)
 def gap_above(keys: list[str]) -> pl.Expr:
     """Distance to the hit above."""
     hit = pl.when("relevant").then("rank")
@@ -50,7 +52,7 @@ def _positive(text: str) -> None:
         raise ValueError
 
 
-@rf.register_column(
+@rf.metrics.register_column(
     "page",
     "The page of the item, of ten items each, or as many as the parameter says: page(20)",
     scope="listed",

@@ -229,7 +229,7 @@ def test_a_mismatch_of_long_enums_is_one_line(folder, capsys):
     assert str(error.value) == text
     assert said_by(capsys, "evaluate run.parquet truth.parquet -m map".split()) == f"{text}\n"
     with pytest.raises(rf.RankingDataError) as error:
-        rf.from_runs({"a": run, "b": run.with_columns(pl.col("user").cast(pl.String))})
+        rf.runs.stack({"a": run, "b": run.with_columns(pl.col("user").cast(pl.String))})
     assert "it is an Enum of 2,000 levels (number 1 is 'user 0') in run 'a'" in str(error.value)
 
 

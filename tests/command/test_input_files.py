@@ -318,7 +318,7 @@ def test_gzip_is_unpacked_up_to_a_size(folder, capsys, monkeypatch):
     assert text == f"run.json.gz: {said}"
     assert said_by(capsys, "check truth.parquet run.json.gz") == f"run.json.gz: {said}"
     with pytest.raises(ValueError, match="more than 1 MB"):
-        rf.read_judgments("run.json.gz")
+        rf.trec.read_judgments("run.json.gz")
 
 
 def test_check_needs_a_grade_above_0(folder, capsys):

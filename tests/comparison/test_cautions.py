@@ -108,19 +108,19 @@ def test_what_the_signs_of_two_means_read_stands_beside_what_is_tested():
         orient="row",
     )
     truth = pl.DataFrame({"user": ["A"] * 100 + ["B"] * 20, "item": range(1, 121)})
-    got = rf.diagnose(run, 10, truth=truth, baseline="old").row(-1, named=True)
+    got = rf.stats.who_gained(run, 10, truth=truth, baseline="old").row(-1, named=True)
     assert got["recall_change"] == pytest.approx(0.015)
     assert got["precision_change"] == pytest.approx(-0.05)
     assert got["signs"] == "better for users with few relevant items, worse for users with many"
     assert got["reading"] == "no difference seen"
-    back = rf.diagnose(run, 10, truth=truth, baseline="new")["signs"].to_list()
+    back = rf.stats.who_gained(run, 10, truth=truth, baseline="new")["signs"].to_list()
     assert back == [
         "worse overall",
         "better overall",
         "better for users with many relevant items, worse for users with few",
     ]
     same = run.with_columns(model=pl.col("model") + "2").filter(model="old2")
-    alike = rf.diagnose(pl.concat([run, same]), 10, truth=truth, baseline="old")
+    alike = rf.stats.who_gained(pl.concat([run, same]), 10, truth=truth, baseline="old")
     assert set(alike.filter(model="old2")["signs"]) == {"unchanged"}
 
 
@@ -135,7 +135,7 @@ def test_a_diagnosis_counts_clusters():
             for m, r in ranks.items()
         )
         truth = pl.DataFrame({"user": users, "item": 7, "customer": [u // copies for u in users]})
-        found = rf.diagnose(run, 1, truth=truth, baseline="old", **options)
+        found = rf.stats.who_gained(run, 1, truth=truth, baseline="old", **options)
         return found.filter(pl.col("relevant_low").is_null()).row(0, named=True)
 
     plain = diagnosis(1)

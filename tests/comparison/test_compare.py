@@ -1,4 +1,4 @@
-"""The verbs summarize, compare and diagnose: who is paired, what comes out, and as what."""
+"""The verbs summarize, compare and who_gained: who is paired, what comes out, and as what."""
 
 import os
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from fractions import Fraction
 from functools import partial
 from itertools import product
+from operator import attrgetter
 from types import SimpleNamespace
 
 import numpy as np
@@ -233,7 +234,7 @@ def test_a_segment_without_users_says_so():
         got.filter(day=2).select("users", "mean", "note").rows()
         == [(0, None, "no user has a value")] * 2
     )
-    got = run.rank.diagnose(2, truth=truth.drop("country"), by=by, baseline="old")
+    got = run.rank.stats.who_gained(2, truth=truth.drop("country"), by=by, baseline="old")
     assert got.filter(day=2).drop("model", "day").rows() == [
         (None, None, 0, *[None] * 3, "no user has a value in both", *[None] * 5)
     ]
@@ -255,8 +256,8 @@ def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
         RUN.rank.compare("rr", **both, margin=0.1),
         RUN.rank.compare("rr", **both, test="tukey"),
         RUN.rank.compare("coverage@2", **both, items=TRUTH.select("item").unique()),
-        rf.compare_values(values, "rr", baseline="old"),
-        rf.compare_values(values, "rr", baseline="old", margin={"rr": 0.1}),
+        rf.compare(values, "rr", baseline="old"),
+        rf.compare(values, "rr", baseline="old", margin={"rr": 0.1}),
     ):
         assert (made.columns[:4], made.columns[-4:]) == (first, last)
         assert made.columns[-5] == "note"
@@ -267,12 +268,12 @@ def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
         made = RUN.filter(model="old").rank.summarize("rr", truth=TRUTH, **by)
         assert made.columns[1:5] == ["metric", "users", "undefined", "mean"]
         assert made.columns[-4:] == ["std", "ci_low", "ci_high", "note"]
-    made = RUN.rank.power("rr", **both)
+    made = RUN.rank.stats.power("rr", **both)
     assert made.columns[:4] == ["metric", "model", "baseline", "users"]
     assert made.columns[-2:] == ["detectable", "needed"]
     truth = TRUTH.join(COUNTRIES, on="user")
     by = ["model", "country"]
-    made = RUN.rank.compare_segments("rr", truth=truth, by=by, baseline="old")
+    made = RUN.rank.stats.compare_segments("rr", truth=truth, by=by, baseline="old")
     assert made.columns[:4] == ["country", "metric", "model", "baseline"]
     assert made.columns[-4:] == ["contrast", "ci_low", "ci_high", "p_adjusted"]
 
@@ -343,7 +344,7 @@ def test_left_out_users_are_those_of_one_set_only(seed):
 
     by = ["model", "segment"]
     for option in ({}, {"weights": "weight"}, {"cluster": "cluster"}, {"test": "wilcoxon"}):
-        got = rf.compare_values(table, "value", by=by, **option)
+        got = rf.compare(table, "value", by=by, **option)
         for row in got.iter_rows(named=True):
             names = row["model"], row["baseline"], row["segment"]
             users = expected(*names, "weights" in option)
@@ -352,13 +353,13 @@ def test_left_out_users_are_those_of_one_set_only(seed):
             kinds = users - valueless(names[2]), users & valueless(names[2])
             many = any(len(kind) >= 0.05 * (left_out + row["users"]) for kind in kinds if kind)
             assert many == ("left out" in (row["note"] or ""))
-        parts = rf.compare_values(table, "value", by=by, total=True, **option)
+        parts = rf.compare(table, "value", by=by, total=True, **option)
         for row in parts.filter(pl.col("segment").is_null()).iter_rows(named=True):
             names = row["model"], row["baseline"]
             out = {u for s in "xy" for u in expected(*names, s, "weights" in option)}
             kept = {u for s in "xy" for u in known[names[0], s] & known[names[1], s]}
             assert row["num_left_out"] == len(out - kept)
-    got = rf.compare_values(table, "value", by=by, test="tukey")
+    got = rf.compare(table, "value", by=by, test="tukey")
     for segment, of in got.group_by("segment"):
         some = {user for _, name, user, _ in rows if name == segment[0]}
         lacking = some - set.intersection(*(known[m, segment[0]] for m in "abc"))
@@ -417,40 +418,42 @@ def test_every_door_counts_those_who_are_left_out():
 # ------------------------------------------------------------------ kinds of frames
 
 
-@pytest.mark.parametrize("verb", ["summarize", "compare", "diagnose"])
+@pytest.mark.parametrize("verb", ["summarize", "compare", "stats.who_gained"])
 def test_every_kind_of_frame(verb):
     pandas = pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
-    arguments = [2] if verb == "diagnose" else ["rr", "hit@1"]
+    arguments = [2] if verb == "stats.who_gained" else ["rr", "hit@1"]
     options = {"by": "model"} if verb == "summarize" else {"baseline": "old"}
-    eager = getattr(RUN.rank, verb)(*arguments, truth=TRUTH, **options)
-    columns = {"summarize": ["model", *SUMMARY], "diagnose": ["model", *DIAGNOSIS]}
+    eager = attrgetter(verb)(RUN.rank)(*arguments, truth=TRUTH, **options)
+    columns = {"summarize": ["model", *SUMMARY], "stats.who_gained": ["model", *DIAGNOSIS]}
     assert eager.columns == columns.get(verb, COMPARISON)
-    lazy = getattr(RUN.lazy().rank, verb)(*arguments, truth=TRUTH.lazy(), **options)
+    lazy = attrgetter(verb)(RUN.lazy().rank)(*arguments, truth=TRUTH.lazy(), **options)
     assert isinstance(lazy, pl.LazyFrame)
     assert lazy.collect_schema() == eager.schema
     assert lazy.collect().equals(eager)
     assert lazy.filter(model="new").collect().equals(eager.filter(model="new"))
-    frame = getattr(RUN.to_pandas().ranking, verb)(*arguments, truth=TRUTH.to_pandas(), **options)
+    frame = attrgetter(verb)(RUN.to_pandas().ranking)(
+        *arguments, truth=TRUTH.to_pandas(), **options
+    )
     assert isinstance(frame, pandas.DataFrame)
     assert pl.from_pandas(frame).equals(eager)
 
 
-@pytest.mark.parametrize("verb", ["summarize", "compare", "diagnose"])
+@pytest.mark.parametrize("verb", ["summarize", "compare", "stats.who_gained"])
 def test_a_plan_is_collected_once_and_not_before(verb, monkeypatch):
     collected = []
     collect = pl.LazyFrame.collect
     monkeypatch.setattr(
         pl.LazyFrame, "collect", lambda self, **kw: collected.append(self) or collect(self, **kw)
     )
-    arguments = [2] if verb == "diagnose" else ["rr", "precision@2", "ndcg"]
+    arguments = [2] if verb == "stats.who_gained" else ["rr", "precision@2", "ndcg"]
     options = {"by": "model"} if verb == "summarize" else {"baseline": "old"}
-    result = getattr(RUN.lazy().rank, verb)(*arguments, truth=TRUTH.lazy(), **options)
+    result = attrgetter(verb)(RUN.lazy().rank)(*arguments, truth=TRUTH.lazy(), **options)
     assert collected == []
     result.collect()
     assert len(collected) == 1
-    getattr(RUN.rank, verb)(*arguments, truth=TRUTH.lazy(), **options)
+    attrgetter(verb)(RUN.rank)(*arguments, truth=TRUTH.lazy(), **options)
     assert len(collected) == 2
 
 
@@ -478,7 +481,7 @@ def test_types_of_by_are_kept(verb):
             assert got["note"].item() == plain["note"].item().replace(
                 "new", str(values[1])
             ).replace("old", str(values[0]))
-            bins = rf.diagnose(run, 2, truth=TRUTH, by="model", baseline=values[0])
+            bins = rf.stats.who_gained(run, 2, truth=TRUTH, by="model", baseline=values[0])
             assert bins["model"].unique().to_list() == [values[1]]
 
 
@@ -735,10 +738,10 @@ def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypa
     options = {"test": test, "resamples": FEW}
     if test in ("t", "bootstrap"):
         options |= {"margin": {"a": 0.1}, "primary": "a"}
-    together = rf.compare_values(table, "a", "b", **options)
+    together = rf.compare(table, "a", "b", **options)
     for cells in ("_TESTED_CELLS", "_RESAMPLED_CELLS"):
         monkeypatch.setattr(comparison, cells, 40)  # less than two pairs
-    alone = rf.compare_values(table, "a", "b", **options)
+    alone = rf.compare(table, "a", "b", **options)
     assert_frame_equal(alone, together, check_exact=False, rel_tol=1e-12)
 
 
@@ -755,7 +758,7 @@ def test_one_bar_counts_the_resamples_of_all_pairs_and_margins(monkeypatch):
     monkeypatch.setattr("tqdm.tqdm", Bar)
     monkeypatch.setattr(comparison, "_RESAMPLED_CELLS", 40)
     users = pl.concat(several().with_columns(user=pl.col("user") + 100 * part) for part in range(9))
-    rf.compare_values(users, "a", "b", test="bootstrap", resamples=10, margin={"b": 0.1})
+    rf.compare(users, "a", "b", test="bootstrap", resamples=10, margin={"b": 0.1})
     totals, steps = zip(*done, strict=True)
     # 3 pairs of 2 metrics, and both sides of the margin of one
     assert {*totals} == {sum(steps)} == {10 * (6 + 6)}
@@ -776,7 +779,7 @@ from rankframe._comparison import statistics as st
 st.PATIENCE, st._CELLS = 0, 2**10
 table = pl.DataFrame({"user": [*range(40)] * 2, "x": [i * 37 % 11 / 10 for i in range(80)]})
 table = table.with_columns(model=pl.Series(["a"] * 40 + ["b"] * 40))
-print(rf.compare_values(table, "x", test="bootstrap", resamples=20_000).height)
+print(rf.compare(table, "x", test="bootstrap", resamples=20_000).height)
 """
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # else 0 columns
@@ -815,7 +818,7 @@ def with_hits(sizes, **systems):
 def test_the_worked_example():
     """A: R = 100, hits −2; B: R = 20, hits +1; k = 10."""
     run, truth = with_hits([100, 20], old=[5, 3], new=[3, 4])
-    got = run.rank.diagnose(10, truth=truth, baseline="old")
+    got = run.rank.stats.who_gained(10, truth=truth, baseline="old")
     assert got.columns == ["model", *DIAGNOSIS]
     expected = [
         ("new", 20, 20, 1, 1.0, 0.1, 0.05, "no test: one user", 0.4, 0.2, 1.0, 0.5),
@@ -848,13 +851,13 @@ def test_readings(change, reading):
     old = [5] * 60 + [3] * 60
     new = [5 + change[0]] * 59 + [5, 3] + [3 + change[1]] * 59
     run, truth = with_hits(sizes, old=old, new=new)
-    assert run.rank.diagnose(10, truth=truth, baseline="old")["reading"][-1] == reading
+    assert run.rank.stats.who_gained(10, truth=truth, baseline="old")["reading"][-1] == reading
 
 
 @pytest.mark.parametrize("change", [[1, 1], [-1, 0], [-2, 1], [2, -1]])
 def test_two_users_show_nothing(change):
     run, truth = with_hits([100, 20], old=[5, 3], new=[5 + change[0], 3 + change[1]])
-    readings = run.rank.diagnose(10, truth=truth, baseline="old")["reading"].to_list()
+    readings = run.rank.stats.who_gained(10, truth=truth, baseline="old")["reading"].to_list()
     alike = "no test: every user differs by the same amount"
     assert readings[-1] == (alike if change == [1, 1] else "no difference seen")
     assert readings[0] == ("no test: one user" if change[1] else "unchanged")
@@ -879,7 +882,7 @@ def test_readings_are_those_of_scipys_paired_t(seed):
         len(shown), f"higher {least}, no difference seen in {({*p} - {least}).pop()}"
     )
     run, truth = with_hits(sizes, **hits)
-    assert run.rank.diagnose(10, truth=truth, baseline="old")["reading"][-1] == expected
+    assert run.rank.stats.who_gained(10, truth=truth, baseline="old")["reading"][-1] == expected
 
 
 @pytest.mark.thorough
@@ -889,7 +892,7 @@ def test_a_difference_is_rarely_read_where_there_is_none():
         sizes = rng.integers(1, 40, 20).tolist()
         hits = {m: [int(rng.binomial(min(10, r), 0.4)) for r in sizes] for m in ("old", "new")}
         run, truth = with_hits(sizes, **hits)
-        got = run.rank.diagnose(10, truth=truth, baseline="old", bins=1)
+        got = run.rank.stats.who_gained(10, truth=truth, baseline="old", bins=1)
         wrong += got["reading"][-1] != "no difference seen"
     assert wrong / calls <= 0.05 + 2.58 * (0.05 * 0.95 / calls) ** 0.5
 
@@ -899,7 +902,7 @@ def test_diagnose_adds_up_to_evaluate():
     sizes = rng.integers(1, 40, 50).tolist()
     hits = {m: [int(rng.integers(0, min(10, r) + 1)) for r in sizes] for m in ("a", "b", "c")}
     run, truth = with_hits(sizes, **hits)
-    got = run.rank.diagnose(10, truth=truth, baseline="b", bins=5)
+    got = run.rank.stats.who_gained(10, truth=truth, baseline="b", bins=5)
     whole = got.filter(pl.col("relevant_low").is_null())
     assert whole["model"].to_list() == ["a", "c"]
     names = ["precision", "recall", "attainable_precision", "attainable_recall"]
@@ -930,20 +933,20 @@ def test_diagnose_adds_up_to_evaluate():
 def test_a_change_of_hits_is_counted(k):
     """Two users lose two hits and gain one: exactly −2, 1, and −1/2 as their mean."""
     run, truth = with_hits([20, 100], old=[0, 3], new=[1, 1])
-    got = run.rank.diagnose(k, truth=truth, baseline="old")
+    got = run.rank.stats.who_gained(k, truth=truth, baseline="old")
     assert got["hits_change"].to_list() == [1.0, -2.0, -0.5]
     truth = truth.with_columns(country=pl.lit("x"))
-    got = run.rank.diagnose(k, truth=truth, baseline="old", by=["model", "country"])
+    got = run.rank.stats.who_gained(k, truth=truth, baseline="old", by=["model", "country"])
     assert got["hits_change"].to_list() == [1.0, -2.0, -0.5, -0.5]
     tied = run.rename({"rank": "score"}).with_columns(-pl.col("score"))
     tied = rf.with_rank(tied, by="model", ties="expected")
-    got = rf.diagnose(tied, k, truth=truth.drop("country"), baseline="old")
+    got = rf.stats.who_gained(tied, k, truth=truth.drop("country"), baseline="old")
     assert got["hits_change"].to_list() == pytest.approx([1, -2, -0.5])
 
 
 def test_users_of_equal_r_stay_together():
     run, truth = with_hits([3] * 9 + [4], old=[1] * 10, new=[2] * 10)
-    got = run.rank.diagnose(10, truth=truth, baseline="old")
+    got = run.rank.stats.who_gained(10, truth=truth, baseline="old")
     assert got.select("relevant_low", "relevant_high", "users").rows() == [
         (3, 3, 9),
         (4, 4, 1),
@@ -955,7 +958,7 @@ def test_users_without_a_relevant_item_are_left_out():
     run, truth = with_hits([3, 4], old=[1, 1], new=[2, 1])
     graded = truth.with_columns(relevance=pl.when(pl.col("user") == 0).then(2).otherwise(1))
     for undefined in (None, 0.0):
-        got = run.rank.diagnose(
+        got = run.rank.stats.who_gained(
             10, truth=graded, baseline="old", relevant_at=2, undefined=undefined
         )
         assert got["users"].to_list() == [1, 1]
@@ -969,7 +972,7 @@ def test_bad_diagnoses():
         ({"k": 3, "baseline": "older"}, "baseline must be one of 'new', 'old', not 'older'"),
     ]:
         with pytest.raises(ValueError, match=message):
-            rf.diagnose(run, options.pop("k"), truth=truth, **options)
+            rf.stats.who_gained(run, options.pop("k"), truth=truth, **options)
 
 
 # ------------------------------------------------------------------ what is shared with per_user
@@ -1035,9 +1038,9 @@ def test_values_without_squares_are_reported():
 
 def test_diagnose_needs_a_baseline():
     with pytest.raises(ValueError, match="name it in baseline="):
-        rf.diagnose(RUN, 1, truth=TRUTH, baseline=None)
+        rf.stats.who_gained(RUN, 1, truth=TRUTH, baseline=None)
     with pytest.raises(TypeError, match="name of a system"):
-        rf.diagnose(RUN, 1, truth=TRUTH, baseline=pl.lit("a"))
+        rf.stats.who_gained(RUN, 1, truth=TRUTH, baseline=pl.lit("a"))
 
 
 @pytest.mark.parametrize("option", ["bounds", "scenarios"])
@@ -1066,7 +1069,7 @@ def test_diagnose_returns_the_same_bits_in_each_call_and_order():
     ).with_columns(country=pl.col("user") % 3)
     for by in ("model", ["model", "country"]):
         first, *others = (
-            rf.diagnose(
+            rf.stats.who_gained(
                 run.sample(fraction=1, shuffle=True, seed=seed), 5, truth=truth, by=by, baseline="a"
             )
             for seed in range(5)
@@ -1075,7 +1078,7 @@ def test_diagnose_returns_the_same_bits_in_each_call_and_order():
             assert_frame_equal(other, first, check_exact=True)
 
 
-@pytest.mark.parametrize("primary", [rf.hit_at(1), 3])
+@pytest.mark.parametrize("primary", [rf.metrics.hit_at(1), 3])
 def test_a_primary_metric_is_named(primary):
     with pytest.raises(TypeError, match="primary must be the name of a metric, such as"):
         rf.compare(RUN, "rr", "hit@1", truth=TRUTH, primary=primary)

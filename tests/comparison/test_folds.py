@@ -47,11 +47,11 @@ def test_model_is_the_column_of_this_name_where_there_is_one():
     assert rf.compare(MODELS, "rr", truth=TRUTH).equals(
         rf.compare(MODELS, "rr", truth=TRUTH, by="model")
     )
-    assert rf.diagnose(MODELS, 2, truth=TRUTH, baseline="pop").equals(
-        rf.diagnose(MODELS, 2, truth=TRUTH, by="model", baseline="pop")
+    assert rf.stats.who_gained(MODELS, 2, truth=TRUTH, baseline="pop").equals(
+        rf.stats.who_gained(MODELS, 2, truth=TRUTH, by="model", baseline="pop")
     )
     cure = """none is called 'model': name it, model="system", or pass a dict of runs"""
-    for verb, arguments in ((rf.compare, ["rr"]), (rf.diagnose, [2])):
+    for verb, arguments in ((rf.compare, ["rr"]), (rf.stats.who_gained, [2])):
         for run in (RUN, RUN.lazy()):
             with pytest.raises(ValueError, match=cure):
                 verb(run, *arguments, truth=TRUTH, baseline="pop")
@@ -60,13 +60,15 @@ def test_model_is_the_column_of_this_name_where_there_is_one():
 
 
 OF_MANY = {
-    "anova": lambda f, **by: rf.anova(f, "rr", truth=TRUTH, **by),
-    "best_systems": lambda f, **by: rf.best_systems(f, "rr", truth=TRUTH, **by),
-    "discriminative_power": lambda f, **by: rf.discriminative_power(
+    "anova": lambda f, **by: rf.stats.anova(f, "rr", truth=TRUTH, **by),
+    "best_systems": lambda f, **by: rf.stats.best_systems(f, "rr", truth=TRUTH, **by),
+    "discriminative_power": lambda f, **by: rf.stats.discriminative_power(
         f, "rr", truth=TRUTH, test="t", **by
     ),
-    "letters": lambda f, **by: rf.letters(rf.compare(f, "rr", truth=TRUTH, **by), **by),
-    "agreement": lambda f, **by: rf.agreement(rf.evaluate(f, "rr", "ap", truth=TRUTH, **by), **by),
+    "letters": lambda f, **by: rf.stats.letters(rf.compare(f, "rr", truth=TRUTH, **by), **by),
+    "agreement": lambda f, **by: rf.stats.metric_agreement(
+        rf.evaluate(f, "rr", "ap", truth=TRUTH, **by), **by
+    ),
 }
 
 
@@ -89,12 +91,12 @@ def test_verbs_of_many_systems_need_systems(verb):
 def test_letters_and_agreement_need_systems():
     pairs = rf.compare(RUN, "rr", truth=TRUTH, model="system")
     with pytest.raises(rf.RankingDataError, match="comparison: no column 'model'; letters"):
-        rf.letters(pairs)
-    assert rf.letters(pairs, model="system").columns[:2] == ["metric", "system"]
+        rf.stats.letters(pairs)
+    assert rf.stats.letters(pairs, model="system").columns[:2] == ["metric", "system"]
     means = rf.evaluate(RUN, "rr", "ap", truth=TRUTH, model="system")
-    assert rf.agreement(means, model="system")["systems"].unique().to_list() == [2]
+    assert rf.stats.metric_agreement(means, model="system")["systems"].unique().to_list() == [2]
     with pytest.raises(ValueError, match="agreement takes a frame of evaluate, one row per system"):
-        rf.agreement(means)
+        rf.stats.metric_agreement(means)
 
 
 def test_charts_of_many_systems_read_by_as_compare_does():
@@ -105,7 +107,7 @@ def test_charts_of_many_systems_read_by_as_compare_does():
     expected = draw(run.drop("day"), "rr", by="model", **options).data
     assert draw(run.drop("day"), "rr", **options).data.equals(expected)
     means = rf.evaluate(MODELS, "rr", "ap", truth=TRUTH.drop("day"), by="model")
-    chart = rf.plot.agreement
+    chart = rf.plot.metric_agreement
     assert chart(means).data.equals(chart(means, by="model").data)
     with pytest.raises(ValueError, match="critical_difference needs the column that names"):
         draw(RUN, "rr", **options)
@@ -115,13 +117,13 @@ def test_charts_draw_a_single_system_without_by():
     pytest.importorskip("altair")
     alone = RUN.filter(system="pop").drop("system")
     assert alone.rank.plot.at_k("rr", k=[1, 2], truth=TRUTH).data["system"].unique().item() == ""
-    assert alone.rank.plot.users("rr", truth=TRUTH).data["users"].sum() == 3
+    assert alone.rank.plot.per_user("rr", truth=TRUTH).data["users"].sum() == 3
     curve, _ = alone.rank.plot.precision_recall(k=[1], truth=TRUTH).hconcat
     assert set(curve.data["system"]) == {""}
     assert alone.rank.plot.trade_off("rr", "map", truth=TRUTH).data.height == 1
     items = pl.DataFrame({"item": ["a", "b"]})
     assert set(alone.rank.plot.lorenz(items=items).data["system"]) == {""}
-    assert set(alone.rank.plot.shares(items=items, of="item").data["system"]) == {""}
+    assert set(alone.rank.plot.exposure(items=items, of="item").data["system"]) == {""}
     drawn = MODELS.rank.plot.at_k("rr", k=[1], truth=TRUTH).data
     assert drawn["system"].to_list() == ["knn", "pop"]
     swapped = MODELS.rank.plot.at_k("rr", k=[1], truth=TRUTH, by=["day", "model"]).data
@@ -131,7 +133,7 @@ def test_charts_draw_a_single_system_without_by():
         alone.rank.plot.heatmap("rr", truth=TRUTH)
     for draw in (
         lambda: alone.rank.plot.compare("rr", truth=TRUTH),
-        lambda: alone.rank.plot.change(2, truth=TRUTH, baseline="pop"),
+        lambda: alone.rank.plot.who_gained(2, truth=TRUTH, baseline="pop"),
     ):
         with pytest.raises(ValueError, match="or pass a dict of runs"):
             draw()
@@ -144,8 +146,8 @@ def test_a_column_called_model_has_the_systems_wherever_it_stands(kind):
         got = rf.compare(run, "rr", truth=TRUTH, by=["day", "model"], **options)
         expected = rf.compare(MODELS, "rr", truth=TRUTH, by=["model", "day"], **options)
         assert got.lazy().collect().equals(expected)
-    got = rf.diagnose(run, 2, truth=TRUTH, by=["day", "model"], baseline="pop")
-    expected = rf.diagnose(MODELS, 2, truth=TRUTH, by=["model", "day"], baseline="pop")
+    got = rf.stats.who_gained(run, 2, truth=TRUTH, by=["day", "model"], baseline="pop")
+    expected = rf.stats.who_gained(MODELS, 2, truth=TRUTH, by=["model", "day"], baseline="pop")
     assert got.lazy().collect().equals(expected)
 
 
@@ -161,8 +163,8 @@ def test_model_names_the_systems_and_by_the_segments(kind):
     for by in ("day", ["day", "system"], ["system", "day"]):
         got = rf.compare(run, "rr", truth=truth, model="system", by=by, baseline="pop")
         assert got.lazy().collect().equals(expected.rename({"model": "system"}))
-    got = rf.diagnose(run, 2, truth=truth, model="system", by="day", baseline="pop")
-    expected = rf.diagnose(named, 2, truth=truth, by="day", baseline="pop")
+    got = rf.stats.who_gained(run, 2, truth=truth, model="system", by="day", baseline="pop")
+    expected = rf.stats.who_gained(named, 2, truth=truth, by="day", baseline="pop")
     assert got.lazy().collect().equals(expected.rename({"model": "system"}))
 
 
@@ -285,7 +287,7 @@ def test_totals_are_weighted():
     weights = rng.random(24) + 0.1
     table = folded(old, new, **AGAIN).with_columns(w=pl.Series([*weights, *weights]))
     values = table.select("model", "fold", "user", "value", "w")
-    got = rf.compare_values(values, "value", by=BOTH, total=True, weights="w", baseline="m0")
+    got = rf.compare(values, "value", by=BOTH, total=True, weights="w", baseline="m0")
     change = (new - old).reshape(3, 8)
     w = weights.reshape(3, 8)
     mean = (w * change).sum() / w.sum()
@@ -296,7 +298,7 @@ def test_totals_are_weighted():
     row = got.row(-1, named=True)
     assert row["difference"] == pytest.approx(mean)
     assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(mean) / error, freedom))
-    summary = rf.summarize_values(values, "value", by=BOTH, total=True, weights="w")
+    summary = rf.summarize(values, "value", by=BOTH, total=True, weights="w")
     total = summary.filter(pl.col("fold").is_null(), model="m1").row(0, named=True)
     assert total["mean"] == pytest.approx((weights * new).sum() / weights.sum())
 

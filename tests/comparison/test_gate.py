@@ -1006,7 +1006,7 @@ GATES = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
+@pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("options", GATES)
 def test_nothing_that_is_judged_passes_nothing(options, lazy):
@@ -1017,7 +1017,7 @@ def test_nothing_that_is_judged_passes_nothing(options, lazy):
     assert got["why"].str.contains(APART, literal=True).all()
 
 
-@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
+@pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 def test_lists_of_items_that_are_judged_0_cannot_be_compared_and_miss_a_floor():
     truth = pl.concat(
         [TRUTH.with_columns(relevance=0), TRUTH.with_columns(item=pl.lit("b"), relevance=1)]
@@ -1032,7 +1032,9 @@ def test_lists_of_items_that_are_judged_0_cannot_be_compared_and_miss_a_floor():
 
 def test_one_system_that_meets_nothing_is_named_and_fails_as_usual():
     runs = {"old": RUNS["old"], "chunks": CHUNKS["like"]}
-    with pytest.warns(rf.RankingWarning, match="^model 'chunks': run, column 'item': no item"):
+    with pytest.warns(
+        rf.errors.RankingWarning, match="^model 'chunks': run, column 'item': no item"
+    ):
         got = rf.gate(runs, "rr", truth=TRUTH, baseline="old", margin=0.1)
     assert got["why"].to_list() == ["worse: interval below -0.1"]
 
@@ -1047,13 +1049,13 @@ def test_a_judged_table_of_lists_that_meet_nothing():
     table = pl.DataFrame({"user": [1, 2], "found": [["x#0"], ["y#0"]], "wanted": [["x"], ["y"]]})
     judged = rf.from_lists(table, item="found", truth="wanted")
     judged = judged.rename({"found": "item"}, strict=False)
-    with pytest.warns(rf.RankingWarning, match="no item of the lists is a relevant one"):
+    with pytest.warns(rf.errors.RankingWarning, match="no item of the lists is a relevant one"):
         rf.evaluate(judged, "hit@1")
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "compare", "summarize", "table"])
 def test_numbers_of_lists_that_meet_nothing_come_with_a_warning(verb):
-    with pytest.warns(rf.RankingWarning, match=re.escape(APART)):
+    with pytest.warns(rf.errors.RankingWarning, match=re.escape(APART)):
         getattr(rf, verb)(CHUNKS, "rr", truth=TRUTH)
 
 
@@ -1120,7 +1122,7 @@ def test_a_system_that_did_not_come_fails_by_name(lazy):
         rf.gate(RUNS, "rr", truth=TRUTH, systems="old", at_least=0.1)
 
 
-@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
+@pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 def test_broken_days_of_the_command(folder, capsys):
     """Lists that meet nothing exit with 2; users or systems that are missing with 1."""
     CHUNKS["old"].write_csv("chunks.csv")
@@ -1142,7 +1144,7 @@ def test_broken_days_of_the_command(folder, capsys):
         assert said in capsys.readouterr().err
 
 
-@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
+@pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 def test_run_asks_check_first(folder, capsys):
     CHUNKS["like"].write_csv("chunks.csv")
     text = 'truth = "truth.csv"\nsystems = ["old", "new"]\nmost_missed = 0.5\nbaseline = "old"\n'

@@ -31,7 +31,7 @@ NEW = OLD + RNG.normal(0.02, 0.1, 440)
 def test_the_share_of_users_who_lose_has_the_exact_interval():
     for more_than in (0.0, 0.1, 0.2, 9.0):
         for options, losses in ((UP, OLD - NEW), (DOWN, NEW - OLD)):
-            got = rf.harm(values(OLD, NEW), "v", more_than=more_than, resamples=99, **options)
+            got = rf.stats.harm(values(OLD, NEW), "v", more_than=more_than, resamples=99, **options)
             got = got.row(0, named=True)
             number = int((losses > more_than).sum())
             exact = stats.binomtest(number, 440).proportion_ci(0.95, "exact")
@@ -39,7 +39,7 @@ def test_the_share_of_users_who_lose_has_the_exact_interval():
             assert got["share_low"] == pytest.approx(exact.low, abs=1e-12)
             assert got["share_high"] == pytest.approx(exact.high, abs=1e-12)
     # a loss of the amount does not exceed it, whatever the digits of a difference
-    tenth = rf.harm(values([0.3, 0.7, 0.9], [0.2, 0.6, 0.7]), "v", more_than=0.1, **UP)
+    tenth = rf.stats.harm(values([0.3, 0.7, 0.9], [0.2, 0.6, 0.7]), "v", more_than=0.1, **UP)
     assert tenth["share"].item() == pytest.approx(1 / 3)
 
 
@@ -51,7 +51,7 @@ def worst_mean(sample):
 def test_the_worst_differences_have_the_bootstrap_of_their_mean():
     change = NEW - OLD
     table = values(OLD, NEW)
-    got = rf.harm(table, "v", resamples=2_000, seed=3, **UP).row(0, named=True)
+    got = rf.stats.harm(table, "v", resamples=2_000, seed=3, **UP).row(0, named=True)
     assert got["worst_mean"] == pytest.approx(np.sort(change)[:22].mean())
     expected = stats.bootstrap(
         (np.sort(change),), worst_mean, vectorized=False, n_resamples=2_000, rng=3, method="BCa"
@@ -59,7 +59,9 @@ def test_the_worst_differences_have_the_bootstrap_of_their_mean():
     assert got["worst_low"] == pytest.approx(expected.low, abs=1e-12)
     assert got["worst_high"] == pytest.approx(expected.high, abs=1e-12)
     # the same losses where lower is better: worst are the greatest differences
-    flipped = rf.harm(values(NEW, OLD), "v", resamples=2_000, seed=3, **DOWN).row(0, named=True)
+    flipped = rf.stats.harm(values(NEW, OLD), "v", resamples=2_000, seed=3, **DOWN).row(
+        0, named=True
+    )
     ends = [flipped[name] for name in ("worst_mean", "worst_high", "worst_low")]
     assert ends == [-got[name] for name in ("worst_mean", "worst_low", "worst_high")]
 
@@ -82,7 +84,9 @@ def test_the_worst_differences_have_the_bootstrap_of_their_mean():
     ],
 )
 def test_few_users_have_no_worst_differences(users, nulls, note):
-    got = rf.harm(values(OLD[:users], NEW[:users]), "v", resamples=99, **UP).row(0, named=True)
+    got = rf.stats.harm(values(OLD[:users], NEW[:users]), "v", resamples=99, **UP).row(
+        0, named=True
+    )
     assert [got[f"worst_{name}"] is None for name in ("mean", "low", "high")] == nulls
     assert got["note"] == note
     assert got["share"] is not None
@@ -93,7 +97,7 @@ def test_few_users_have_no_worst_differences(users, nulls, note):
 
 def test_worst_differences_that_are_alike_have_a_point():
     lost = np.where(np.arange(400) < 60, 1.0, 0.0)
-    got = rf.harm(values(lost, np.zeros(400)), "v", resamples=99, **UP).row(0, named=True)
+    got = rf.stats.harm(values(lost, np.zeros(400)), "v", resamples=99, **UP).row(0, named=True)
     assert [got[f"worst_{end}"] for end in ("mean", "low", "high")] == [-1.0] * 3
 
 
@@ -116,7 +120,7 @@ def test_a_row_per_segment_metric_and_system():
     truth = pl.DataFrame({"user": range(40), "item": 7}).with_columns(land=pl.col("user") % 2)
     options = {"truth": truth, "by": ["model", "land"], "baseline": "a"}
     amounts = {"rr": 0.1}
-    got = rf.harm(runs, "rr", "mean_hit_rank", more_than=amounts, **options)
+    got = rf.stats.harm(runs, "rr", "mean_hit_rank", more_than=amounts, **options)
     assert got.columns[:4] == ["land", "metric", "model", "baseline"]
     assert got.columns[4:] == [
         *("users", "note", "more_than", "share", "share_low", "share_high"),
@@ -132,12 +136,12 @@ def test_a_row_per_segment_metric_and_system():
     compared = rf.compare(runs, "rr", "mean_hit_rank", **options)
     # a lower rank is better: a loss is a rise
     losers = pl.when(metric="rr").then("losses").otherwise("wins") / pl.col("users")
-    free = rf.harm(runs, "rr", "mean_hit_rank", **options)
+    free = rf.stats.harm(runs, "rr", "mean_hit_rank", **options)
     assert free["share"].to_list() == compared.select(losers).to_series().to_list()
-    lazy = rf.harm(runs.lazy(), "rr", "mean_hit_rank", more_than=amounts, **options)
+    lazy = rf.stats.harm(runs.lazy(), "rr", "mean_hit_rank", more_than=amounts, **options)
     assert lazy.collect_schema() == got.schema
     assert_frame_equal(lazy.collect(), got)
-    assert runs.rank.harm("rr", "mean_hit_rank", more_than=amounts, **options).equals(got)
+    assert runs.rank.stats.harm("rr", "mean_hit_rank", more_than=amounts, **options).equals(got)
 
 
 def test_wrong_calls_are_reported():
@@ -154,7 +158,7 @@ def test_wrong_calls_are_reported():
         ({"confidence": 95}, "confidence must be a number between 0 and 1"),
     ):
         with pytest.raises((TypeError, ValueError), match=text):
-            rf.harm(table, "v", **UP | options)
+            rf.stats.harm(table, "v", **UP | options)
 
 
 def test_the_report_says_who_is_harmed():

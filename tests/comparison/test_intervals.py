@@ -33,7 +33,7 @@ def summary(values, method, **options):
     weights = options.pop("weighted", None)
     given = {} if weights is None else {"weights": "w"}
     table = users_of(values, weights=weights)
-    got = rf.summarize_values(table, "x", method=method, **given, **options)
+    got = rf.summarize(table, "x", method=method, **given, **options)
     return got.row(0, named=True)
 
 
@@ -148,10 +148,10 @@ def test_a_single_resample_works():
 def test_metrics_share_their_resamples_and_do_not_change_each_other():
     table = users_of(skewed(8, 30)).with_columns(y=pl.col("x") ** 2, z=pl.lit(1.0))
     options = {"method": "studentized", "resamples": FEW, "seed": 5}
-    together = rf.summarize_values(table, "x", "y", "z", **options)
-    alone = pl.concat(rf.summarize_values(table, name, **options) for name in "xyz")
+    together = rf.summarize(table, "x", "y", "z", **options)
+    alone = pl.concat(rf.summarize(table, name, **options) for name in "xyz")
     assert together.equals(alone)
-    other = rf.summarize_values(table, "x", **{**options, "seed": 6})
+    other = rf.summarize(table, "x", **{**options, "seed": 6})
     assert other.item(0, "ci_low") != together.item(0, "ci_low")
 
 
@@ -178,7 +178,7 @@ def test_wilson_takes_hits_of_a_metric_and_booleans():
     expected = stats.binomtest(2, 4).proportion_ci(method="wilson")
     assert (got["ci_low"], got["ci_high"]) == pytest.approx((expected.low, expected.high))
     flags = pl.DataFrame({"user": [1, 2, 3, 4], "x": [True, False, None, True]})
-    got = rf.summarize_values(flags, "x", method="wilson").row(0, named=True)
+    got = rf.summarize(flags, "x", method="wilson").row(0, named=True)
     assert got["ci_high"] == pytest.approx(
         stats.binomtest(2, 3).proportion_ci(method="wilson").high
     )
@@ -231,12 +231,12 @@ def test_wilson_refuses_what_is_not_a_hit():
 
 def test_wilson_of_users_in_several_groups():
     table = pl.DataFrame({"fold": [1, 1, 2, 2], "user": [1, 2, 1, 3], "x": [1.0, 0.0, 0.0, 1.0]})
-    got = rf.summarize_values(table, "x", by="fold", total=True, method="wilson")
+    got = rf.summarize(table, "x", by="fold", total=True, method="wilson")
     assert got["ci_low"].is_null().to_list() == [False, False, True]
     assert "the mean of their values is no hit" in got.item(2, "note")
     apart = table.with_columns(user=pl.Series([1, 2, 3, 4]))
-    alone = rf.summarize_values(apart.drop("fold"), "x", method="wilson")
-    total = rf.summarize_values(apart, "x", by="fold", total=True, method="wilson")
+    alone = rf.summarize(apart.drop("fold"), "x", method="wilson")
+    total = rf.summarize(apart, "x", by="fold", total=True, method="wilson")
     assert total.item(2, "ci_low") == alone.item(0, "ci_low")
 
 
@@ -329,7 +329,7 @@ def test_a_perfect_score_has_an_interval_by_default():
     ends = pytest.approx((low, 1))
     found = rf.summarize(rows, "hit@1", truth=truth)
     assert found.select("ci_low", "ci_high").row(0) == ends
-    curve = rf.at_k(rows, "hit", k=[1], truth=truth)
+    curve = rf.stats.at_k(rows, "hit", k=[1], truth=truth)
     assert curve.select("ci_low", "ci_high").row(0) == ends
     cells = rf.table(rows, "hit@1", truth=truth, by="model", interval=True).frame
     assert cells.select("ci_low", "ci_high").row(0) == ends
@@ -338,7 +338,7 @@ def test_a_perfect_score_has_an_interval_by_default():
 def test_auto_of_equal_values_depends_on_what_they_may_be():
     run = pl.DataFrame({"user": [1, 2, 3], "item": [8] * 3, "rank": [1] * 3})
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3})
-    with pytest.warns(rf.RankingWarning, match="no item of the run is in the truth"):
+    with pytest.warns(rf.errors.RankingWarning, match="no item of the run is in the truth"):
         got = rf.summarize(run, "hit@1", "ndcg@1", "dcg@1", truth=truth, method="auto")
     bound = pytest.approx(stats.binomtest(0, 3).proportion_ci(method="exact").high)
     assert got["ci_low"].to_list() == [0.0, 0.0, None]
@@ -346,7 +346,7 @@ def test_auto_of_equal_values_depends_on_what_they_may_be():
     assert got.item(2, "note") == "every user has the same value"
     assert summary([0.0] * 3, "auto")["ci_high"] is None
     flags = pl.DataFrame({"user": [1, 2, 3], "x": [False] * 3})
-    assert rf.summarize_values(flags, "x", method="auto").item(0, "ci_high") == bound
+    assert rf.summarize(flags, "x", method="auto").item(0, "ci_high") == bound
 
 
 def test_auto_with_weights_takes_no_wilson():
@@ -394,12 +394,12 @@ def test_auto_where_a_geometric_mean_has_no_interval(recwarn):
 def test_auto_of_each_group_and_kind_of_frame():
     table = users_of(skewed(1, 30), [0.0, 1.0] * 15)
     options = {"by": "model", "method": "auto", "resamples": FEW}
-    got = rf.summarize_values(table, "x", **options)
+    got = rf.summarize(table, "x", **options)
     assert got["note"].str.contains("Wilson").to_list() == [False, True]
-    assert rf.summarize_values(table.lazy(), "x", **options).collect().equals(got)
-    pandas = rf.summarize_values(table.to_pandas(), "x", **options)
+    assert rf.summarize(table.lazy(), "x", **options).collect().equals(got)
+    pandas = rf.summarize(table.to_pandas(), "x", **options)
     assert pl.from_pandas(pandas)["ci_low"].to_list() == got["ci_low"].to_list()
-    total = rf.summarize_values(table, "x", total=True, **options)
+    total = rf.summarize(table, "x", total=True, **options)
     assert total.height == 3
     assert total.item(2, "ci_low") is not None
 
@@ -475,7 +475,7 @@ def test_intervals_of_levels_end_at_the_range_of_the_metric():
     run, truth = (table.with_columns(fold=pl.col("user") % 2 + 1) for table in (run, truth))
     total = rf.summarize(run, "hit@1", truth=truth, by="fold", total=True)
     assert total["ci_high"].max() == 1
-    own = rf.hit_at(1).add(0).alias("own")
+    own = rf.metrics.hit_at(1).add(0).alias("own")
     own = rf.summarize(run, own, truth=truth, method="t").row(0, named=True)
     assert own["ci_high"] == pytest.approx(high, abs=1e-12)
 
@@ -490,7 +490,7 @@ def test_intervals_of_differences_end_at_the_width_and_p_values_stay():
         assert (got["ci_high"], got["ci_low"] > -1) == (1, True)
         assert got["note"].endswith("interval cut at the greatest difference of the metric, 1")
     values = rf.per_user(run, "hit@1", truth=truth, by="model").rename({"hit@1": "x"})
-    plain = rf.compare_values(values, "x", baseline="a").row(0, named=True)
+    plain = rf.compare(values, "x", baseline="a").row(0, named=True)
     assert plain["ci_high"] > 1
     assert "interval cut" not in plain["note"]
     cut = rf.compare(run, "hit@1", truth=truth, baseline="a").row(0, named=True)
@@ -537,7 +537,7 @@ def test_the_interval_of_the_bootstrap_is_that_of_plain_python():
     t = np.abs(stats.ttest_1samp(centered[drawn], 0, axis=1).statistic)
     margin = np.sort(t)[::-1][8] * stats.sem(change)
     table = users_of(np.zeros(15), change)
-    got = rf.compare_values(
+    got = rf.compare(
         table, "x", baseline="m0", test="bootstrap", confidence=0.9, resamples=99, seed=4
     ).row(0, named=True)
     ends = (change.mean() - margin, change.mean() + margin)
@@ -546,11 +546,11 @@ def test_the_interval_of_the_bootstrap_is_that_of_plain_python():
 
 def test_a_bootstrap_without_a_bound_has_no_interval_and_says_so():
     table = users_of([0.0] * 20, [0.0] * 19 + [1.0])
-    got = rf.compare_values(table, "x", baseline="m0", test="bootstrap", resamples=FEW)
+    got = rf.compare(table, "x", baseline="m0", test="bootstrap", resamples=FEW)
     assert (got.item(0, "ci_low"), got.item(0, "verdict")) == (None, "undecided")
     assert got.item(0, "note").startswith("no interval: too many resamples have no spread")
     few = users_of(np.zeros(30), skewed(3, 30))
-    got = rf.compare_values(few, "x", baseline="m0", test="bootstrap", resamples=18)
+    got = rf.compare(few, "x", baseline="m0", test="bootstrap", resamples=18)
     assert got.item(0, "p_value") == 1 / 19
     assert got.item(0, "ci_low") is None
 
@@ -560,7 +560,7 @@ def test_margins_by_bootstrap_need_fifty_users():
         table = users_of(np.zeros(users), np.random.default_rng(1).normal(0, 0.1, users))
         table = table.with_columns(customer=pl.col("user") // 2)
         options = {"margin": 0.1, "resamples": FEW, "baseline": "m0", **options}
-        return rf.compare_values(table, "x", **options).row(0, named=True)
+        return rf.compare(table, "x", **options).row(0, named=True)
 
     for test, users, tested in [("bootstrap", 49, 0), ("bootstrap", 50, 1), ("t", 49, 1)]:
         got = margin_of(users, test=test)
@@ -587,9 +587,7 @@ def paired(both, gained, lost, neither):
 def compared(cells, **options):
     old, new = paired(*cells)
     table = users_of(old, new)
-    return rf.compare_values(table, "x", baseline="m0", test="mcnemar", **options).row(
-        0, named=True
-    )
+    return rf.compare(table, "x", baseline="m0", test="mcnemar", **options).row(0, named=True)
 
 
 #: Fagerland, Lydersen and Laake, *Statistics in Medicine* 33, 2014: Bentur's patients.
@@ -642,7 +640,7 @@ def test_paired_hits(cells, confidence):
 @pytest.mark.parametrize("cells", [(5, 6, 1, 3), (3, 2, 2, 3), (0, 9, 0, 1)])
 def test_mcnemar_is_the_exact_randomization_of_hits(cells):
     old, new = paired(*cells)
-    flipped = rf.compare_values(users_of(old, new), "x", baseline="m0", test="randomization")
+    flipped = rf.compare(users_of(old, new), "x", baseline="m0", test="randomization")
     assert compared(cells)["p_value"] == pytest.approx(flipped.item(0, "p_value"), abs=1e-12)
 
 
@@ -662,7 +660,7 @@ def test_hits_that_do_not_differ_have_an_interval():
 
 def test_hits_of_no_shared_user():
     table = users_of([1.0, None], [None, 0.0])
-    got = rf.compare_values(table, "x", test="mcnemar").row(0, named=True)
+    got = rf.compare(table, "x", test="mcnemar").row(0, named=True)
     assert got["note"] == "no user has a value in both: paired=False compares different users"
     assert got["p_value"] is None
     assert got["ci_low"] is None
@@ -689,10 +687,10 @@ def test_mcnemar_refuses_what_is_not_a_hit():
         match=r"metric 'x': a value is neither 0 nor 1, which test='mcnemar' needs: take another "
         r"test\. Offending row: model='?m1'?, user=1, x=0.5",
     ):
-        rf.compare_values(users_of([1.0, 0.0], [1.0, 0.5]), "x", test="mcnemar")
+        rf.compare(users_of([1.0, 0.0], [1.0, 0.5]), "x", test="mcnemar")
     table = users_of([1.0, 0.0], [1.0, 1.0], weights=[1.0, 2.0])
     with pytest.raises(ValueError, match="test='mcnemar' has no weighted form"):
-        rf.compare_values(table, "x", weights="w", test="mcnemar")
+        rf.compare(table, "x", weights="w", test="mcnemar")
     run = pl.DataFrame({"model": ["a", "b"], "user": [1, 1], "item": [7, 7], "rank": [1, 1]})
     truth = pl.DataFrame({"user": [1], "item": [7]})
     with pytest.raises(ValueError, match="'gmap@1': a geometric mean is no hit rate, which test="):
@@ -709,11 +707,11 @@ def test_mcnemar_of_users_in_several_segments():
         }
     )
     options = {"by": ["model", "fold"], "test": "mcnemar", "total": True}
-    got = rf.compare_values(table, "x", **options)
+    got = rf.compare(table, "x", **options)
     assert got["p_value"].is_null().to_list() == [False, False, True]
     assert got.item(2, "note").startswith("no test: users are in several segments")
     apart = table.with_columns(user=pl.Series([1, 2, 3, 4] * 2))
-    got = rf.compare_values(apart, "x", **options)
+    got = rf.compare(apart, "x", **options)
     assert got.item(2, "p_value") == pytest.approx(min(1, 2 * stats.binom.cdf(1, 4, 0.5)))
 
 

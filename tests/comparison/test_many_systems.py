@@ -35,7 +35,7 @@ def nothing(_):
 
 def test_the_analysis_of_variance_of_sakais_book():
     """The digits are those of elinor's documentation, which cites the book."""
-    got = rf.anova(BOOK, VALUE)
+    got = rf.stats.anova(BOOK, VALUE)
     assert got.columns == VARIANCE
     assert got["source"].to_list() == ["system", "user", "residual"]
     assert got["users"].to_list() == [20] * 3
@@ -53,7 +53,7 @@ def test_the_analysis_of_variance_of_sakais_book():
 
 def test_tukeys_effects_in_sakais_book():
     got = compared(*SAKAI, test="tukey")
-    residual = rf.anova(BOOK, VALUE)["mean_square"][2]
+    residual = rf.stats.anova(BOOK, VALUE)["mean_square"][2]
     effects = (-got["difference"] / math.sqrt(residual)).to_list()  # m1 − m0, m2 − m0, m2 − m1
     assert effects == pytest.approx([0.5070, 0.6760, 0.1690], abs=5e-5)
 
@@ -69,7 +69,7 @@ def test_the_analysis_of_variance_is_that_of_statsmodels():
         "person": np.tile([f"u{user}" for user in range(12)], 5),
     }
     table = anova.anova_lm(ols("value ~ system + person", pl.DataFrame(long).to_pandas()).fit())
-    got = rf.anova(judged(*values), VALUE)
+    got = rf.stats.anova(judged(*values), VALUE)
     assert got["freedom"].to_list() == table["df"].to_list()
     for ours, theirs in {"sum_of_squares": "sum_sq", "mean_square": "mean_sq"}.items():
         assert got[ours].to_list() == pytest.approx(table[theirs].to_list(), rel=1e-9)
@@ -91,14 +91,14 @@ def test_the_analysis_of_variance_is_that_of_statsmodels():
     ],
 )
 def test_the_p_of_systems_is_corrected_as_by_greenhouse_and_geisser(values, f, epsilon, p):
-    got = rf.anova(judged(*values), VALUE).row(0, named=True)
+    got = rf.stats.anova(judged(*values), VALUE).row(0, named=True)
     found = [got["f"], got["epsilon"], got["p_value"]]
     assert found == pytest.approx([f, epsilon, p], rel=1e-9)
 
 
 def test_f_of_two_systems_is_the_square_of_t():
     old, new = sample(22, 25)
-    got = rf.anova(judged(old, new), VALUE).row(0, named=True)
+    got = rf.stats.anova(judged(old, new), VALUE).row(0, named=True)
     expected = stats.ttest_rel(new, old)
     assert got["f"] == pytest.approx(expected.statistic**2, rel=1e-9)
     assert got["p_value"] == pytest.approx(expected.pvalue, rel=1e-9)
@@ -168,7 +168,7 @@ def test_the_intervals_are_those_of_minitabs_paint():
 
 def test_the_best_of_sakais_systems_by_hand():
     """Means .345, .27, .245; the standard error of a difference is √(2·.021886/20)."""
-    got = rf.best_systems(BOOK, VALUE, method="mcb")
+    got = rf.stats.best_systems(BOOK, VALUE, method="mcb")
     assert got.columns == BEST
     assert got["model"].to_list() == ["m0", "m1", "m2"]
     assert got["mean"].to_list() == pytest.approx([0.345, 0.27, 0.245])
@@ -186,7 +186,7 @@ def test_the_best_of_sakais_systems_by_hand():
 def test_a_clear_winner_has_an_interval_from_0():
     values = np.random.default_rng(28).normal(0, 1, (4, 50)) + np.array([[0], [3], [0], [1]])
     for method in ("pairs", "mcb", "bootstrap"):
-        got = rf.best_systems(judged(*values), VALUE, method=method, resamples=FEW)
+        got = rf.stats.best_systems(judged(*values), VALUE, method=method, resamples=FEW)
         assert got["model"][0] == "m1"
         assert got["may_be_best"].to_list() == [True, False, False, False]
         assert got["ci_low"][0] == 0
@@ -199,7 +199,7 @@ def test_the_best_is_the_lowest_where_lower_is_better():
     run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
     run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
-    best = rf.best_systems(run, "rr", "e@3", truth=truth)
+    best = rf.stats.best_systems(run, "rr", "e@3", truth=truth)
     (high, low) = best.partition_by("metric")
     assert high["model"][0] == low["model"][0] == "new"
     assert high["difference"].to_list() == pytest.approx([0.194444, -0.194444], abs=1e-6)
@@ -209,7 +209,7 @@ def test_the_best_is_the_lowest_where_lower_is_better():
     assert (low["ci_low"] <= low["difference"]).all()
     assert (low["difference"] <= low["ci_high"]).all()
     with pytest.raises(ValueError, match="'num_rel' has no best system: neither higher nor lower"):
-        rf.best_systems(run, "num_rel", truth=truth)
+        rf.stats.best_systems(run, "num_rel", truth=truth)
 
 
 def test_the_bootstrap_of_the_best_by_loops():
@@ -223,7 +223,7 @@ def test_the_bootstrap_of_the_best_by_loops():
         shift = matrix[drawn].mean(axis=0) - means
         for place in range(3):
             leads[place].append(max(shift[other] - shift[place] for other in {0, 1, 2} - {place}))
-    got = rf.best_systems(judged(*values), VALUE, method="bootstrap", resamples=FEW, seed=4)
+    got = rf.stats.best_systems(judged(*values), VALUE, method="bootstrap", resamples=FEW, seed=4)
     for row in got.rows(named=True):
         place = int(row["model"][1])
         behind = max(means[other] - means[place] for other in {0, 1, 2} - {place})
@@ -296,7 +296,7 @@ def test_no_system_beside_near_copies_is_often_left_out_of_the_best():
 def test_a_system_is_compared_with_each_other_by_its_own_t():
     """Bonferroni's p is that of the best rival; the interval is Edwards and Hsu's, by loops."""
     values = sample(34, 30, systems=4) + np.array([[0], [0.4], [0.9], [1.0]])
-    got = rf.best_systems(judged(*values), VALUE)
+    got = rf.stats.best_systems(judged(*values), VALUE)
     assert got.columns == BEST
     means, may_be_best = values.mean(axis=1), dict(got.select("model", "may_be_best").rows())
     limit = stats.t.isf(0.05 / 3, 29)
@@ -327,14 +327,16 @@ def test_a_system_is_compared_with_each_other_by_its_own_t():
 
 def test_a_copy_of_a_system_is_left_out():
     old, new = sample(35, 30)
-    alone = rf.best_systems(judged(old, new), VALUE, confidence=0.9)
-    got = rf.best_systems(judged(old, new, new), VALUE).sort("model")
+    alone = rf.stats.best_systems(judged(old, new), VALUE, confidence=0.9)
+    got = rf.stats.best_systems(judged(old, new, new), VALUE).sort("model")
     assert set(got["note"]) == {"1 of 3 pairs left out: all users differ alike"}
     assert got["may_be_best"].to_list()[1:] == [True, True]
     assert got["ci_low"].to_list()[1:] == [None, None]  # how far the copies differ has no limit
     p = dict(alone.select("model", "p_value").rows())
     assert got["p_value"][0] == pytest.approx(min(1, 2 * p["m0"]))
-    assert rf.best_systems(judged(old, old + 1, old), VALUE)["note"][0].startswith("the systems")
+    assert rf.stats.best_systems(judged(old, old + 1, old), VALUE)["note"][0].startswith(
+        "the systems"
+    )
 
 
 # ------------------------------------------------------------------ letters
@@ -363,7 +365,7 @@ def test_two_systems_share_a_letter_where_they_do_not_differ(seed):
     names = [f"m{number:02}" for number in range(rng.integers(2, 9))]
     everything = [set(pair) for pair in itertools.combinations(names, 2)]
     different = [pair for pair in everything if rng.random() < 0.5]
-    got = rf.letters(pairs_of(names, different))
+    got = rf.stats.letters(pairs_of(names, different))
     letters = dict(got.select("model", "letters").rows())
     for pair in everything:
         first, second = pair
@@ -381,14 +383,14 @@ def test_two_systems_share_a_letter_where_they_do_not_differ(seed):
 
 def test_letters_begin_with_the_greatest_mean():
     means = {"a": 0.1, "b": 0.4, "c": 0.2}
-    got = rf.letters(pairs_of("abc", [{"a", "b"}, {"b", "c"}], means))
+    got = rf.stats.letters(pairs_of("abc", [{"a", "b"}, {"b", "c"}], means))
     assert got.rows() == [("rr", "b", 0.4, "a"), ("rr", "c", 0.2, "b"), ("rr", "a", 0.1, "b")]
 
 
 def test_letters_after_the_last():
     names = [f"m{number:02}" for number in range(60)]
     everything = [set(pair) for pair in itertools.combinations(names, 2)]
-    got = rf.letters(pairs_of(names, everything))["letters"].to_list()
+    got = rf.stats.letters(pairs_of(names, everything))["letters"].to_list()
     assert got[:2] + got[25:28] + got[51:54] == ["a", "b", "z", "A", "B", "Z", ".a", ".b"]
     assert len(set(got)) == 60
 
@@ -400,41 +402,41 @@ def test_letters_of_a_comparison_in_each_segment():
     both = ["model", "country"]
     square = (VALUE**2).alias("square")
     pairs = table.rank.compare(VALUE, square, by=both, test="tukey", confidence=0.6)
-    got = rf.letters(pairs, by=both, confidence=0.6)
+    got = rf.stats.letters(pairs, by=both, confidence=0.6)
     assert got.columns == ["country", "metric", "model", "mean", "letters"]
     assert got.height == 2 * 2 * 4
     for (country, metric), part in got.group_by("country", "metric"):
         own = pairs.filter(country=country, metric=metric)
-        alone = rf.letters(own.drop("country"), confidence=0.6)
+        alone = rf.stats.letters(own.drop("country"), confidence=0.6)
         assert part.drop("country").rows() == alone.rows()
         means = dict(own.select("model", "mean").rows())
         means |= dict(own.select("baseline", "baseline_mean").rows())
         assert dict(part.select("model", "mean").rows()) == pytest.approx(means)
-    assert_frame_equal(pairs.lazy().rank.letters(by=both, confidence=0.6).collect(), got)
+    assert_frame_equal(pairs.lazy().rank.stats.letters(by=both, confidence=0.6).collect(), got)
     pandas = pytest.importorskip("pandas")
-    as_pandas = rf.letters(pairs.to_pandas(), by=both, confidence=0.6)
+    as_pandas = rf.stats.letters(pairs.to_pandas(), by=both, confidence=0.6)
     assert isinstance(as_pandas, pandas.DataFrame)
     assert_frame_equal(pl.from_pandas(as_pandas), got)
 
 
 def test_a_null_p_separates_nothing():
     pairs = pairs_of("ab", []).with_columns(p_adjusted=pl.lit(None, pl.Float64))
-    assert rf.letters(pairs)["letters"].to_list() == ["a", "a"]
+    assert rf.stats.letters(pairs)["letters"].to_list() == ["a", "a"]
 
 
 def test_what_is_no_comparison_has_no_letters():
     pairs = pairs_of("abc", [])
     with pytest.raises(rf.RankingDataError, match="comparison: no column 'p_adjusted'; letters"):
-        rf.letters(pairs.drop("p_adjusted"))
+        rf.stats.letters(pairs.drop("p_adjusted"))
     with pytest.raises(rf.RankingDataError, match="no pair 'b', 'c': call compare without base"):
-        rf.letters(pairs.head(2))
+        rf.stats.letters(pairs.head(2))
     with pytest.raises(rf.RankingDataError, match="duplicate pair 'b', 'a': name the col"):
-        rf.letters(pl.concat([pairs, pairs]))
+        rf.stats.letters(pl.concat([pairs, pairs]))
     with pytest.raises(rf.RankingDataError, match="comparison: no column 'engine'; letters"):
-        rf.letters(pairs, model="engine")
+        rf.stats.letters(pairs, model="engine")
     with pytest.raises(ValueError, match="confidence must be a number between 0 and 1, not 5"):
-        rf.letters(pairs, confidence=5)
-    assert rf.letters(pairs.clear()).rows() == []
+        rf.stats.letters(pairs, confidence=5)
+    assert rf.stats.letters(pairs.clear()).rows() == []
 
 
 # ------------------------------------------------------------------ every kind of frame and data
@@ -448,9 +450,9 @@ def countries(table):
 
 @pytest.mark.parametrize("verb", ["anova", "best_systems"])
 def test_every_kind_of_frame(verb):
-    function = getattr(rf, verb)
+    function = getattr(rf.stats, verb)
     expected = function(BOOK, VALUE)
-    assert_frame_equal(getattr(BOOK.rank, verb)(VALUE), expected)
+    assert_frame_equal(getattr(BOOK.rank.stats, verb)(VALUE), expected)
     lazy = function(BOOK.lazy(), VALUE)
     assert isinstance(lazy, pl.LazyFrame)
     assert lazy.collect_schema() == expected.schema
@@ -466,11 +468,11 @@ def test_every_kind_of_frame(verb):
 def test_a_segment_is_as_if_alone(verb):
     table, both = countries(BOOK), ["model", "country"]
     square = (VALUE**2).alias("square")
-    got = getattr(rf, verb)(table, VALUE, square, by=both)
+    got = getattr(rf.stats, verb)(table, VALUE, square, by=both)
     assert got["country"].to_list() == ["x"] * 6 + ["y"] * 6
     assert got["metric"].to_list() == (["value"] * 3 + ["square"] * 3) * 2
     for country in "xy":
-        alone = getattr(rf, verb)(table.filter(country=country), VALUE, square)
+        alone = getattr(rf.stats, verb)(table.filter(country=country), VALUE, square)
         assert_frame_equal(got.filter(country=country).drop("country"), alone)
 
 
@@ -479,11 +481,11 @@ def test_types_of_systems_and_segments_are_kept():
     table = countries(BOOK).with_columns(
         pl.col("model").cast(order), pl.col("country").cast(pl.Categorical)
     )
-    got = rf.best_systems(table, VALUE, by=["model", "country"])
+    got = rf.stats.best_systems(table, VALUE, by=["model", "country"])
     assert got.schema["model"] == order
     assert got.schema["country"] == table.schema["country"]
     numbered = BOOK.with_columns(pl.col("model").str.slice(1).cast(pl.Int16))
-    assert rf.best_systems(numbered, VALUE)["model"].to_list() == [0, 1, 2]
+    assert rf.stats.best_systems(numbered, VALUE)["model"].to_list() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -497,11 +499,11 @@ def test_types_of_systems_and_segments_are_kept():
 )
 def test_too_little_to_go_by_is_reported(systems, note):
     table = judged(*systems)
-    variance = rf.anova(table, VALUE)
+    variance = rf.stats.anova(table, VALUE)
     assert variance["note"].str.starts_with(note).all()
     assert variance["f"].null_count() == variance["p_value"].null_count() == 3
     for method in ("pairs", "mcb", "bootstrap"):
-        best = rf.best_systems(table, VALUE, method=method, resamples=FEW)
+        best = rf.stats.best_systems(table, VALUE, method=method, resamples=FEW)
         assert best["note"].str.starts_with(note).all()
         for name in ("ci_low", "ci_high", "p_value", "may_be_best"):
             assert best[name].null_count() == 3
@@ -515,12 +517,12 @@ def test_users_whom_a_system_misses():
     run = pl.DataFrame({"user": [1, 2, 1, 2, 3], "item": 7, "rank": [1, 2, 2, 1, 1]})
     run = run.with_columns(model=pl.Series(["a", "a", "b", "b", "b"]))
     truth = pl.DataFrame({"user": [1, 2, 3], "item": 7})
-    assert rf.anova(run, "rr", truth=truth)["users"].to_list() == [3] * 3
-    assert rf.anova(run, "rr", truth=truth, users="both")["users"].to_list() == [2] * 3
+    assert rf.stats.anova(run, "rr", truth=truth)["users"].to_list() == [3] * 3
+    assert rf.stats.anova(run, "rr", truth=truth, users="both")["users"].to_list() == [2] * 3
 
 
 def test_bad_calls_say_what_is_wrong():
-    for verb in (rf.anova, rf.best_systems):
+    for verb in (rf.stats.anova, rf.stats.best_systems):
         with pytest.raises(rf.RankingDataError, match="only one system, 'm0': a comparison needs"):
             verb(judged([1.0, 2.0]), VALUE)
         name = verb.__name__
@@ -541,19 +543,19 @@ def test_bad_calls_say_what_is_wrong():
     with pytest.raises(
         ValueError, match="method must be one of 'pairs', 'bootstrap', 'mcb', not 'hsu'"
     ):
-        rf.best_systems(BOOK, VALUE, method="hsu")
+        rf.stats.best_systems(BOOK, VALUE, method="hsu")
     with pytest.raises(ValueError, match="resamples must be an integer ≥ 1, not 0"):
-        rf.best_systems(BOOK, VALUE, method="bootstrap", resamples=0)
+        rf.stats.best_systems(BOOK, VALUE, method="bootstrap", resamples=0)
 
 
 def test_a_missing_extra_says_what_to_install(monkeypatch):
     monkeypatch.setattr("rankframe._comparison.summaries.find_spec", lambda name: None)
     means = pl.DataFrame({"model": ["a", "b"], "rr": [0.1, 0.2], "ap": [0.1, 0.3]})
     for call in (
-        lambda: rf.anova(BOOK, VALUE),
-        lambda: rf.best_systems(BOOK, VALUE),
-        lambda: rf.agreement(means),
-        lambda: rf.discriminative_power(BOOK, VALUE),
+        lambda: rf.stats.anova(BOOK, VALUE),
+        lambda: rf.stats.best_systems(BOOK, VALUE),
+        lambda: rf.stats.metric_agreement(means),
+        lambda: rf.stats.discriminative_power(BOOK, VALUE),
     ):
         with pytest.raises(ImportError, match="pip install 'rankframe\\[stats\\]'"):
             call()
@@ -565,36 +567,36 @@ def test_verbs_of_independent_users_take_no_clusters():
     with pytest.raises(
         TypeError, match="anova has no keyword 'cluster': summarize and compare take it"
     ):
-        rf.anova(run, "rr", truth=truth, cluster="shop")
+        rf.stats.anova(run, "rr", truth=truth, cluster="shop")
     with pytest.raises(ValueError, match="method='mcb' takes users for independent: with cluster="):
-        rf.best_systems(run, "rr", truth=truth, cluster="shop", method="mcb")
+        rf.stats.best_systems(run, "rr", truth=truth, cluster="shop", method="mcb")
 
 
 def test_the_best_of_clusters_has_the_errors_of_compare():
     customer = np.arange(40) // 4
     shared = np.random.default_rng(0).gamma(2, 1, (3, 10))[:, customer]
     table = judged(*(sample(36, 40, systems=3) + shared)).with_columns(customer=pl.col("user") // 4)
-    got = rf.best_systems(table, VALUE, cluster="customer")
+    got = rf.stats.best_systems(table, VALUE, cluster="customer")
     assert got["note"].to_list() == ["10 clusters"] * 3
     options = {"cluster": "customer", "baseline": got["model"][0], "correction": None}
     p = rf.compare(table, VALUE, **options).sort("difference")["p_value"]
     assert got["p_value"][2] == pytest.approx(min(1, p[0]), rel=1e-9)  # 2 rivals, half of two sides
-    assert (got["p_value"] > rf.best_systems(table, VALUE)["p_value"])[2]
+    assert (got["p_value"] > rf.stats.best_systems(table, VALUE)["p_value"])[2]
 
 
 def test_frames_of_another_kind_are_named():
     truth = pl.DataFrame({"user": [1], "item": [7]})
     for frame in (truth, truth.with_columns(model=1)):
         with pytest.raises(rf.RankingDataError, match="letters takes a frame of compare"):
-            rf.letters(frame)
+            rf.stats.letters(frame)
     with pytest.raises(ValueError, match="agreement takes a frame of evaluate, one row per system"):
-        rf.agreement(truth)
+        rf.stats.metric_agreement(truth)
 
 
 def test_a_column_is_named_once_in_by():
     run = pl.DataFrame({"model": ["a", "b"], "user": 1, "item": 7, "rank": [1, 2]})
     truth = pl.DataFrame({"user": [1], "item": [7]})
-    for verb in (rf.evaluate, rf.compare, rf.per_user, rf.best_systems):
+    for verb in (rf.evaluate, rf.compare, rf.per_user, rf.stats.best_systems):
         with pytest.raises(ValueError, match="by: column 'model' is named twice"):
             verb(run, "rr", truth=truth, by=["model", "model"])
 

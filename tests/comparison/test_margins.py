@@ -88,7 +88,7 @@ def test_the_direction_is_known_under_ties_and_of_renamed_metrics():
     assert plain["p_not_worse"].null_count() == 0
     got = tied.rank.compare("e@3", truth=TRUTH, margin=label)
     assert got["p_not_worse"].to_list() == pytest.approx(plain["p_not_worse"].to_list())
-    renamed = RUN.rank.compare(rf.e_at(3).alias("mine"), truth=TRUTH, margin={"mine": 0.1})
+    renamed = RUN.rank.compare(rf.metrics.e_at(3).alias("mine"), truth=TRUTH, margin={"mine": 0.1})
     assert renamed["p_not_worse"].to_list() == plain["p_not_worse"].to_list()
 
 

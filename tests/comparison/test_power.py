@@ -20,7 +20,7 @@ PAIRS = """metric model baseline users baseline_mean note std target detectable 
 
 
 def asked(*systems, **options):
-    return rf.power(judged(*systems), VALUE, **options)
+    return rf.stats.power(judged(*systems), VALUE, **options)
 
 
 def spread(users, deviation):
@@ -155,7 +155,7 @@ def test_a_relative_difference_is_of_the_baselines_mean():
 def test_each_metric_may_have_its_difference():
     square = (VALUE**2).alias("square")
     table = judged(*sample(6, 20))
-    got = rf.power(table, VALUE, square, difference={"square": 0.5})
+    got = rf.stats.power(table, VALUE, square, difference={"square": 0.5})
     assert got.select("metric", "target").rows() == [("value", None), ("square", 0.5)]
     assert got["needed"].null_count() == 1
     assert got["note"].null_count() == 2
@@ -165,7 +165,7 @@ def test_compare_has_the_same_detectable_difference():
     values = sample(7, 60, systems=3)
     square = (VALUE**2).alias("square")
     options = {"confidence": 0.9, "comparisons": 6}
-    expected = rf.power(judged(*values), VALUE, square, **options)["detectable"]
+    expected = rf.stats.power(judged(*values), VALUE, square, **options)["detectable"]
     assert expected.null_count() == 0
     for test in ("t", "randomization", "bootstrap"):
         options = {"test": test, "confidence": 0.9, "resamples": 20}
@@ -184,11 +184,11 @@ def test_compare_has_the_same_detectable_difference():
 def test_a_segment_is_planned_as_if_alone():
     table = judged(*sample(4, 30, systems=3)).with_columns(country=pl.col("user") % 2)
     options = {"difference": "1%", "baseline": "m1"}
-    got = rf.power(table, VALUE, by=["model", "country"], **options)
+    got = rf.stats.power(table, VALUE, by=["model", "country"], **options)
     assert got.columns == ["country", *PAIRS]
     assert got.height == 4
     for country in (0, 1):
-        alone = rf.power(table.filter(country=country), VALUE, **options)
+        alone = rf.stats.power(table.filter(country=country), VALUE, **options)
         assert got.filter(country=country).drop("country").equals(alone)
 
 
@@ -198,14 +198,14 @@ def test_every_kind_of_frame():
 
     options = {"baseline": "old", "difference": "1%"}
     before = RUN.clone()
-    eager = RUN.rank.power("rr", "hit@1", truth=TRUTH, **options)
+    eager = RUN.rank.stats.power("rr", "hit@1", truth=TRUTH, **options)
     assert eager.columns == PAIRS
     assert RUN.equals(before)
-    lazy = RUN.lazy().rank.power("rr", "hit@1", truth=TRUTH.lazy(), **options)
+    lazy = RUN.lazy().rank.stats.power("rr", "hit@1", truth=TRUTH.lazy(), **options)
     assert isinstance(lazy, pl.LazyFrame)
     assert lazy.collect_schema() == eager.schema
     assert lazy.collect().equals(eager)
-    frame = RUN.to_pandas().ranking.power("rr", "hit@1", truth=TRUTH.to_pandas(), **options)
+    frame = RUN.to_pandas().ranking.stats.power("rr", "hit@1", truth=TRUTH.to_pandas(), **options)
     assert isinstance(frame, pandas.DataFrame)
     assert_frame_equal(pl.from_pandas(frame), eager, check_dtypes=False)
 
@@ -273,11 +273,11 @@ def test_bad_data():
     with pytest.raises(rf.RankingDataError, match="'model': only one system"):
         asked([1.0, 2.0])
     with pytest.raises(rf.RankingDataError, match="'needed': power makes a column of this name"):
-        judged([1.0], [2.0]).rename({"model": "needed"}).rank.power("rr", model="needed")
+        judged([1.0], [2.0]).rename({"model": "needed"}).rank.stats.power("rr", model="needed")
     with pytest.raises(ValueError, match="'gmap' is a mean over users, not a value per user"):
-        RUN.rank.power("gmap", truth=TRUTH)
+        RUN.rank.stats.power("gmap", truth=TRUTH)
     with pytest.raises(ValueError, match="one number for all users"):
-        RUN.rank.power("coverage@1", truth=TRUTH, items=TRUTH.select("item").unique())
+        RUN.rank.stats.power("coverage@1", truth=TRUTH, items=TRUTH.select("item").unique())
     with pytest.raises(
         TypeError, match="power has no keyword 'basline'; the nearest is 'baseline'"
     ):

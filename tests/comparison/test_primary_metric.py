@@ -44,11 +44,11 @@ def gated(rows, primary="decides"):
 @pytest.mark.parametrize("baseline", [None, "old"])
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization"])
 def test_the_adjusted_p_values_are_those_of_the_definition(test, baseline):
-    got = rf.compare_values(
+    got = rf.compare(
         values(), *METRICS, baseline=baseline, test=test, primary="decides", resamples=500
     )
     assert got["p_adjusted"].to_list() == pytest.approx(gated(got.rows(named=True)), abs=1e-12)
-    plain = rf.compare_values(
+    plain = rf.compare(
         values(), *METRICS, baseline=baseline, test=test, resamples=500, correction=None
     )
     assert got["p_value"].equals(plain["p_value"])
@@ -56,8 +56,8 @@ def test_the_adjusted_p_values_are_those_of_the_definition(test, baseline):
 
 
 def test_the_other_metrics_do_not_touch_the_primary_one():
-    alone = rf.compare_values(values(), "decides")
-    got = rf.compare_values(values(), *METRICS, primary="decides").filter(metric="decides")
+    alone = rf.compare(values(), "decides")
+    got = rf.compare(values(), *METRICS, primary="decides").filter(metric="decides")
     assert got.drop("note").equals(alone.drop("note"))
 
 
@@ -66,15 +66,15 @@ def test_a_difference_that_the_primary_metric_does_not_show_is_no_verdict_of_the
     table = table.with_columns(decides=pl.col("user") * 0.1 + pl.col("user").cast(float).sin())
     flat = pl.when(model="new").then((pl.col("user") % 2 - 0.5) * 0.2).otherwise(0.0)
     table = table.with_columns(pl.col("decides") + flat)
-    free = rf.compare_values(table, *METRICS, baseline="old")
+    free = rf.compare(table, *METRICS, baseline="old")
     assert free.filter(metric="d")["verdict"].item() == "higher"
-    got = rf.compare_values(table, *METRICS, baseline="old", primary="decides")
+    got = rf.compare(table, *METRICS, baseline="old", primary="decides")
     assert got["verdict"].unique().to_list() == ["undecided"]
     assert got["p_adjusted"].min() == got["p_adjusted"][0]
 
 
 def test_notes_say_which_metric_decides():
-    got = rf.compare_values(values(), "decides", "b", baseline="old", primary="decides")
+    got = rf.compare(values(), "decides", "b", baseline="old", primary="decides")
     assert got.filter(model="new")["note"].to_list() == [
         "primary metric: not corrected for the other metrics",
         "secondary metric: p_adjusted is at least that of decides",
@@ -83,7 +83,7 @@ def test_notes_say_which_metric_decides():
 
 def test_a_primary_metric_without_a_p_value_opens_nothing():
     table = values().with_columns(decides=pl.lit(1.0))
-    got = rf.compare_values(table, "decides", "d", baseline="old", primary="decides")
+    got = rf.compare(table, "decides", "d", baseline="old", primary="decides")
     assert got["p_adjusted"].null_count() == got.height
     assert got["verdict"].null_count() == got.height
     assert got.filter(metric="d")["p_value"].null_count() == 0
@@ -96,14 +96,14 @@ def test_a_primary_metric_without_a_p_value_opens_nothing():
 
 def test_a_metric_without_a_p_value_keeps_its_note():
     table = values().with_columns(b=pl.lit(1.0))
-    got = rf.compare_values(table, "decides", "b", baseline="old", primary="decides")
+    got = rf.compare(table, "decides", "b", baseline="old", primary="decides")
     assert got.filter(metric="b")["note"].unique().to_list() == ["no user differs"]
     assert got.filter(metric="b")["p_adjusted"].null_count() == 2
 
 
 def test_each_segment_has_its_own_gate():
     table = values(users=60).with_columns(country=pl.col("user") % 3)
-    got = rf.compare_values(table, *METRICS, by=["model", "country"], total=True, primary="decides")
+    got = rf.compare(table, *METRICS, by=["model", "country"], total=True, primary="decides")
     rows = got.rows(named=True)
     gate = {
         (row["country"], row["model"], row["baseline"]): row["p_adjusted"]
@@ -120,8 +120,8 @@ def test_each_segment_has_its_own_gate():
 
 def test_margins_are_corrected_in_the_same_two_families():
     options = {"baseline": "old", "margin": 0.4}
-    got = rf.compare_values(values(), *METRICS, **options, primary="decides")
-    raw = rf.compare_values(values(), *METRICS, **options, correction=None)
+    got = rf.compare(values(), *METRICS, **options, primary="decides")
+    raw = rf.compare(values(), *METRICS, **options, correction=None)
     for of_primary in (True, False):
         family = (pl.col("metric") == "decides") == of_primary
         expected = holm(raw.filter(family)["p_equivalent"].to_list())
@@ -130,8 +130,8 @@ def test_margins_are_corrected_in_the_same_two_families():
 
 @pytest.mark.parametrize("test", ["tukey", "friedman"])
 def test_tests_of_all_systems_keep_their_own_correction(test):
-    plain = rf.compare_values(values(), *METRICS, test=test)
-    got = rf.compare_values(values(), *METRICS, test=test, primary="decides")
+    plain = rf.compare(values(), *METRICS, test=test)
+    got = rf.compare(values(), *METRICS, test=test, primary="decides")
     gate = {
         (model, baseline): p
         for model, baseline, p in plain.filter(metric="decides")
@@ -179,7 +179,7 @@ def test_false_differences_are_rare_whether_the_gate_is_open_or_not(shift):
             {"model": ["new"] * 15 + ["old"] * 15, "user": [*range(15)] * 2}
             | {name: rng.normal(size=30) for name in names}
         ).with_columns(pl.col("a") + shift * (pl.col("model") == "new"))
-        got = rf.compare_values(table, *names, baseline="old", primary="a")
+        got = rf.compare(table, *names, baseline="old", primary="a")
         null = got.filter(pl.col("metric") != "a") if shift else got
         wrong += (null["p_adjusted"] < 0.05).any()
     assert wrong / calls <= 0.05 + 2.58 * (0.05 * 0.95 / calls) ** 0.5
@@ -187,7 +187,7 @@ def test_false_differences_are_rare_whether_the_gate_is_open_or_not(shift):
 
 def test_the_primary_metric_must_be_compared():
     with pytest.raises(ValueError, match="primary names 'x'; the metrics are 'decides', 'b'"):
-        rf.compare_values(values(), "decides", "b", primary="x")
+        rf.compare(values(), "decides", "b", primary="x")
     run, truth = lists()
     items = pl.DataFrame({"item": range(8)})
     with pytest.raises(ValueError, match="'coverage@3' is one number of all lists: take test="):

@@ -27,7 +27,7 @@ def table_of(old, new, **columns):
 
 
 def compared(old, new, columns=None, **options):
-    frame = rf.compare_values(table_of(old, new, **(columns or {})), "x", baseline="old", **options)
+    frame = rf.compare(table_of(old, new, **(columns or {})), "x", baseline="old", **options)
     return frame.row(0, named=True)
 
 
@@ -188,7 +188,7 @@ def test_a_baseline_whose_mean_is_not_above_0_has_no_percentage():
 def test_margins_of_several_metrics_may_be_of_both_kinds():
     old, new = drawn()
     table = table_of(old, new).with_columns(y=pl.col("x"))
-    frame = rf.compare_values(table, "x", "y", baseline="old", margin={"x": "30%", "y": 0.3})
+    frame = rf.compare(table, "x", "y", baseline="old", margin={"x": "30%", "y": 0.3})
     assert frame["p_equivalent"].null_count() == 0
 
 

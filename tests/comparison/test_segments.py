@@ -59,7 +59,7 @@ def welch_by_hand(groups):
 @pytest.mark.parametrize("seed", range(3))
 def test_f_is_the_one_by_hand_and_that_of_scipy(seed):
     changes = some_changes(seed, sizes=(30, 41, 35, 90))
-    got = table(changes).rank.compare_segments(VALUE, by=BY)
+    got = table(changes).rank.stats.compare_segments(VALUE, by=BY)
     whole = got.filter(pl.col("country").is_null()).row(0, named=True)
     f, p = welch_by_hand(list(changes.values()))
     assert (whole["f"], whole["p_value"]) == pytest.approx((f, p), rel=1e-10)
@@ -75,7 +75,7 @@ def test_f_is_the_one_by_hand_and_that_of_scipy(seed):
 @pytest.mark.parametrize("confidence", [0.95, 0.8])
 def test_contrasts_are_the_t_of_welch_against_the_rest(confidence):
     changes = some_changes(4)
-    got = table(changes).rank.compare_segments(VALUE, by=BY, confidence=confidence)
+    got = table(changes).rank.stats.compare_segments(VALUE, by=BY, confidence=confidence)
     assert got.columns == COLUMNS
     parts = got.drop_nulls("country")
     assert parts["country"].to_list() == list("abcd")
@@ -95,7 +95,7 @@ def test_contrasts_are_the_t_of_welch_against_the_rest(confidence):
 
 def test_the_differences_are_those_of_compare():
     frame = table(some_changes(1))
-    got = frame.rank.compare_segments(VALUE, by=BY)
+    got = frame.rank.stats.compare_segments(VALUE, by=BY)
     expected = frame.rank.compare(VALUE, by=BY, total=True)
     names = ["country", "metric", "model", "baseline", "users"]
     assert got.select(names).equals(expected.select(names))
@@ -104,7 +104,7 @@ def test_the_differences_are_those_of_compare():
 
 def test_of_two_segments_all_tests_are_one():
     changes = some_changes(2, sizes=(30, 44))
-    got = table(changes).rank.compare_segments(VALUE, by=BY)
+    got = table(changes).rank.stats.compare_segments(VALUE, by=BY)
     p = stats.ttest_ind(*changes.values(), equal_var=False).pvalue
     assert got["p_value"].to_list() == pytest.approx([p] * 3)
     assert got["p_adjusted"].to_list() == pytest.approx([p] * 3)
@@ -116,19 +116,19 @@ def test_corrections_are_within_a_metric_and_pair_and_of_f_over_them():
     third = frame.filter(model="m1").with_columns(model=pl.lit("m2"), value=pl.col("value") ** 2)
     frame = pl.concat([frame, third])
     metrics = [VALUE.alias("x"), (VALUE**3).alias("y")]
-    got = frame.rank.compare_segments(*metrics, by=BY, correction="bonferroni")
+    got = frame.rank.stats.compare_segments(*metrics, by=BY, correction="bonferroni")
     assert got.height == 5 * 2 * 3
     parts = got.drop_nulls("country")
     whole = got.filter(pl.col("country").is_null())
     for rows, number in ((whole, 6), (parts, 4)):
         expected = (rows["p_value"] * number).clip(upper_bound=1)
         assert rows["p_adjusted"].to_list() == pytest.approx(expected.to_list())
-    plain = frame.rank.compare_segments(*metrics, by=BY, correction=None)
+    plain = frame.rank.stats.compare_segments(*metrics, by=BY, correction=None)
     assert plain["p_adjusted"].equals(plain["p_value"])
-    one = frame.filter(pl.col("model") != "m2").rank.compare_segments(metrics[1], by=BY)
+    one = frame.filter(pl.col("model") != "m2").rank.stats.compare_segments(metrics[1], by=BY)
     row = got.filter(metric="y", model="m1", country="b").row(0, named=True)
     assert row["p_value"] == one.filter(country="b")["p_value"].item()
-    only = frame.rank.compare_segments(*metrics, by=BY, baseline="m2")
+    only = frame.rank.stats.compare_segments(*metrics, by=BY, baseline="m2")
     assert only["baseline"].unique().to_list() == ["m2"]
 
 
@@ -139,7 +139,7 @@ def test_weights_and_clusters_are_those_of_compare():
         customer=pl.col("country") + (pl.col("user").str.slice(1).cast(pl.Int64) // 2).cast(str),
     )
     for options in ({"weights": "w"}, {"cluster": "customer"}):
-        got = frame.rank.compare_segments(VALUE, by=BY, **options).drop_nulls("country")
+        got = frame.rank.stats.compare_segments(VALUE, by=BY, **options).drop_nulls("country")
         each = frame.rank.compare(VALUE, by=BY, **options)
         assert got["difference"].to_list() == pytest.approx(each["difference"].to_list())
         assert got["note"].equals(each["note"].str.replace("^no exact test[^;]*; ", ""))
@@ -176,7 +176,7 @@ def test_segments_of_the_truth_and_of_several_columns():
     )
     truth = pl.DataFrame({"user": users, "item": 7, "country": ["no", "se"] * 12})
     truth = truth.with_columns(device=pl.col("user") % 3)
-    got = run.rank.compare_segments(
+    got = run.rank.stats.compare_segments(
         "rr", "hit@2", truth=truth, by=["model", "country", "device"], baseline="old"
     )
     assert got.columns == ["country", "device", *COLUMNS[1:]]
@@ -193,7 +193,7 @@ def test_segments_of_the_truth_and_of_several_columns():
 
 def test_what_has_no_test_says_so():
     changes = {"a": [0.1, 0.3, 0.2], "b": [0.4], "c": [0.25] * 4, "d": [0.5, 0.1, 0.2, 0.7]}
-    got = table(changes).rank.compare_segments(VALUE, by=BY)
+    got = table(changes).rank.stats.compare_segments(VALUE, by=BY)
     assert got["note"].to_list() == [
         None,
         "one user",
@@ -206,18 +206,18 @@ def test_what_has_no_test_says_so():
     assert got["p_value"].is_null().to_list() == [False, True, True, False, False]
     assert got["ci_low"].is_null().to_list() == [False, True, True, False, True]
     assert got["f"][-1] == pytest.approx(welch_by_hand([changes["a"], changes["d"]])[0])
-    same = table({"a": [0.25] * 3, "b": [0.25] * 2}).rank.compare_segments(VALUE, by=BY)
+    same = table({"a": [0.25] * 3, "b": [0.25] * 2}).rank.stats.compare_segments(VALUE, by=BY)
     spread = "no spread here and in the other segments"
     no_test = "no test: fewer than two segments have a variance"
     assert same["note"].to_list() == [spread, spread, no_test]
-    few = table({"a": [0.1, 0.4], "b": [0.25]}).rank.compare_segments(VALUE, by=BY)
+    few = table({"a": [0.1, 0.4], "b": [0.25]}).rank.stats.compare_segments(VALUE, by=BY)
     assert few["note"].to_list() == [
         "one observation has a value in the other segments",
         "one user",
         no_test,
     ]
     nobody = table(changes).with_columns(pl.col("value").replace(0.9, None))
-    got = nobody.rank.compare_segments(VALUE, by=BY).filter(country="b").row(0, named=True)
+    got = nobody.rank.stats.compare_segments(VALUE, by=BY).filter(country="b").row(0, named=True)
     assert (got["users"], got["difference"]) == (0, None)
     assert got["note"] == "no user has a value in both"
 
@@ -227,17 +227,17 @@ def test_every_kind_of_frame():
     import rankframe.pandas  # noqa: F401
 
     frame = table(some_changes(7))
-    eager = frame.rank.compare_segments(VALUE, by=BY)
-    lazy = frame.lazy().rank.compare_segments(VALUE, by=BY)
+    eager = frame.rank.stats.compare_segments(VALUE, by=BY)
+    lazy = frame.lazy().rank.stats.compare_segments(VALUE, by=BY)
     assert isinstance(lazy, pl.LazyFrame)
     assert lazy.collect_schema() == eager.schema
     assert lazy.collect().equals(eager)
-    got = frame.to_pandas().ranking.compare_segments(VALUE, by=BY)
+    got = frame.to_pandas().ranking.stats.compare_segments(VALUE, by=BY)
     assert isinstance(got, pandas.DataFrame)
     assert pl.from_pandas(got).equals(eager)
     runs = {m: frame.filter(model=m).drop("model") for m in ("m0", "m1")}
     assert (
-        rf.compare_segments(runs, VALUE, by=BY)
+        rf.stats.compare_segments(runs, VALUE, by=BY)
         .drop("model", "baseline")
         .equals(eager.drop("model", "baseline"))
     )
@@ -248,33 +248,35 @@ def test_bad_segments_are_reported():
     with pytest.raises(
         ValueError, match=r"segments in addition to the systems.*by=\['model', 'country'\]"
     ):
-        frame.rank.compare_segments(VALUE)
+        frame.rank.stats.compare_segments(VALUE)
     with pytest.raises(rf.RankingDataError, match="only one segment, country='a'"):
-        frame.filter(country="a").rank.compare_segments(VALUE, by=BY)
+        frame.filter(country="a").rank.stats.compare_segments(VALUE, by=BY)
     with pytest.raises(rf.RankingDataError, match="only one system"):
-        frame.filter(model="m0").rank.compare_segments(VALUE, by=BY)
+        frame.filter(model="m0").rank.stats.compare_segments(VALUE, by=BY)
     several = pl.concat([frame, frame.filter(user="a3").with_columns(country=pl.lit("z"))])
     with pytest.raises(
         rf.RankingDataError,
         match="column 'user': a user is in several segments.*Offending row: user='a3', country='z'",
     ):
-        several.rank.compare_segments(VALUE, by=BY)
+        several.rank.stats.compare_segments(VALUE, by=BY)
     clusters = frame.with_columns(customer=pl.col("user").str.slice(1))
     with pytest.raises(
         rf.RankingDataError, match="column 'customer': a cluster is in several segments"
     ):
-        clusters.rank.compare_segments(VALUE, by=BY, cluster="customer")
+        clusters.rank.stats.compare_segments(VALUE, by=BY, cluster="customer")
     for options, message in [
         ({"confidence": 2}, "confidence must be a number between 0 and 1"),
         ({"correction": "x"}, "correction must be one of"),
         ({"baseline": "m7"}, "baseline must be one of 'm0', 'm1', not 'm7'"),
     ]:
         with pytest.raises(ValueError, match=message):
-            frame.rank.compare_segments(VALUE, by=BY, **options)
+            frame.rank.stats.compare_segments(VALUE, by=BY, **options)
     with pytest.raises(ValueError, match="gmap"):
-        frame.rank.compare_segments("gmap", by=BY)
+        frame.rank.stats.compare_segments("gmap", by=BY)
     with pytest.raises(rf.RankingDataError, match="compare_segments makes a column of this name"):
-        frame.rename({"country": "contrast"}).rank.compare_segments(VALUE, by=["model", "contrast"])
+        frame.rename({"country": "contrast"}).rank.stats.compare_segments(
+            VALUE, by=["model", "contrast"]
+        )
 
 
 def test_false_positives_are_as_many_as_said():
@@ -311,7 +313,7 @@ def test_few_users_are_permuted_in_all_ways(part):
     assert len(fs) == 70
     expected = np.mean(np.array(fs) >= fs[0] * (1 - 1e-9))
     assert 0.02 < expected < 0.98
-    got = table({"a": values[:4].tolist(), "b": values[4:].tolist()}).rank.compare_segments(
+    got = table({"a": values[:4].tolist(), "b": values[4:].tolist()}).rank.stats.compare_segments(
         VALUE, by=BY
     )
     whole = got.row(-1, named=True)
@@ -319,7 +321,7 @@ def test_few_users_are_permuted_in_all_ways(part):
     assert whole["note"] == "p by all 70 permutations: 2 of 2 segments have fewer than 30 users"
     drawn = [
         table({"a": values[:4].tolist(), "b": values[4:].tolist()})
-        .rank.compare_segments(VALUE, by=BY, resamples=69, seed=seed)
+        .rank.stats.compare_segments(VALUE, by=BY, resamples=69, seed=seed)
         .item(-1, "p_value")
         for seed in range(30)
     ]
@@ -331,12 +333,12 @@ def test_few_users_are_permuted_in_all_ways(part):
 def test_from_thirty_users_per_segment_on_f_has_its_distribution():
     for size, noted in ((29, True), (30, False)):
         changes = some_changes(1, sizes=(size, 60, 40, 50))
-        whole = table(changes).rank.compare_segments(VALUE, by=BY).row(-1, named=True)
+        whole = table(changes).rank.stats.compare_segments(VALUE, by=BY).row(-1, named=True)
         assert (whole["note"] is not None) == noted
         p = welch_by_hand(list(changes.values()))[1]
         assert (whole["p_value"] == pytest.approx(p, rel=1e-9)) != noted
     alone = {**some_changes(1, sizes=(40, 60)), "z": [0.3]}  # one user is never in F
-    whole = table(alone).rank.compare_segments(VALUE, by=BY).row(-1, named=True)
+    whole = table(alone).rank.stats.compare_segments(VALUE, by=BY).row(-1, named=True)
     assert whole["note"] == "F leaves out 1 of 3 segments: no variance"
 
 
@@ -374,7 +376,8 @@ def test_users_are_permuted_with_their_weights_and_clusters_as_a_whole():
     for options in ({"weights": "w"}, {"cluster": "customer"}):
         options["resamples"] = 500
         first, same, other = (
-            frame.rank.compare_segments(VALUE, by=BY, seed=seed, **options) for seed in (1, 1, 2)
+            frame.rank.stats.compare_segments(VALUE, by=BY, seed=seed, **options)
+            for seed in (1, 1, 2)
         )
         assert first.equals(same)
         assert "p by 500 permutations" in first.item(-1, "note")
@@ -414,15 +417,16 @@ def test_skewed_differences_are_permuted(monkeypatch):
     error = np.sqrt(6 * 118 / (121 * 123))  # of the skewness of 120 normal values
     for factor, permutes in ((1.99, False), (2.01, True)):
         frame = table(skewed_changes(factor * error))
-        whole = frame.rank.compare_segments(VALUE, by=BY, resamples=200).row(-1, named=True)
+        whole = frame.rank.stats.compare_segments(VALUE, by=BY, resamples=200).row(-1, named=True)
         assert (whole["note"] is not None) == permutes
     why = f"the differences have skewness {2.01 * error:.2g}"
     assert whole["note"] == f"p by 200 permutations: {why}"
     monkeypatch.setattr(segment_statistics, "MOST_PERMUTED", 120 * 200)
     assert (
-        frame.rank.compare_segments(VALUE, by=BY, resamples=200).item(-1, "note") == whole["note"]
+        frame.rank.stats.compare_segments(VALUE, by=BY, resamples=200).item(-1, "note")
+        == whole["note"]
     )
-    more = frame.rank.compare_segments(VALUE, by=BY, resamples=201).row(-1, named=True)
+    more = frame.rank.stats.compare_segments(VALUE, by=BY, resamples=201).row(-1, named=True)
     cure = "permutations take resamples=200"
     assert more["note"] == f"p by the F distribution, though {why}: {cure}"
     by_hand = welch_by_hand(list(skewed_changes(2.01 * error).values()))
@@ -432,7 +436,7 @@ def test_skewed_differences_are_permuted(monkeypatch):
         name: [k * x for x in v]
         for k, (name, v) in enumerate(skewed_changes(1.99 * error).items(), 1)
     }
-    assert table(spread).rank.compare_segments(VALUE, by=BY).item(-1, "note") is None
+    assert table(spread).rank.stats.compare_segments(VALUE, by=BY).item(-1, "note") is None
 
 
 # ------------------------------------------------------------------ Simpson's reversals
@@ -468,27 +472,27 @@ def test_diagnose_names_a_reversal_of_simpson():
     means = run.rank.evaluate("recall@1", by=["country", "model"], **options)
     assert means.sort("country", "model")["recall@1"].to_list() == [0.8, 0.7, 0.3, 0.2]
     overall = run.rank.evaluate("recall@1", by="model", **options).sort("model")["recall@1"]
-    got = run.rank.diagnose(1, by=BY, baseline="old", **options)
+    got = run.rank.stats.who_gained(1, by=BY, baseline="old", **options)
     whole = got.filter(pl.col("country").is_null()).row(0, named=True)
     assert whole["reading"] == f"better in each country, worse overall{MIX}"
     assert whole["recall_change"] == pytest.approx(overall[0] - overall[1])
     assert whole["hits_change"] == pytest.approx(overall[0] - overall[1])
     assert (whole["users"], whole["relevant_low"]) == (90, None)
-    back = run.rank.diagnose(1, by=BY, baseline="new", **options)
+    back = run.rank.stats.who_gained(1, by=BY, baseline="new", **options)
     assert back["reading"].last() == f"worse in each country, better overall{MIX}"
 
 
 def test_diagnose_names_no_reversal_where_there_is_none():
     run, truth = mixed(reverse=False)
-    got = run.rank.diagnose(1, truth=truth, by=BY, baseline="old")
+    got = run.rank.stats.who_gained(1, truth=truth, by=BY, baseline="old")
     assert got["reading"].last() == "better overall"
     # old has no list in a third country: nobody can say that new is better in each
     run, truth = mixed()
     more = pl.concat([run, lists("new", "fi", 2, 1, 900)])
     truth = more.select("model", "country", "user", item=7).cast({"item": pl.Int64})
-    got = more.rank.diagnose(1, truth=truth, by=BY, baseline="old")
+    got = more.rank.stats.who_gained(1, truth=truth, by=BY, baseline="old")
     assert got["reading"].last() == "worse overall"
-    got = more.rank.diagnose(1, truth=truth, by=BY, baseline="new")
+    got = more.rank.stats.who_gained(1, truth=truth, by=BY, baseline="new")
     assert got["reading"].last() == "better overall"
 
 
@@ -509,7 +513,9 @@ def test_a_reversal_of_one_measure_is_named_with_it():
             run += [
                 {**keys, "item": rank if rank <= hits else -rank, "rank": rank} for rank in (1, 2)
             ]
-    got = pl.DataFrame(run).rank.diagnose(2, truth=pl.DataFrame(truth), by=BY, baseline="old")
+    got = pl.DataFrame(run).rank.stats.who_gained(
+        2, truth=pl.DataFrame(truth), by=BY, baseline="old"
+    )
     whole = got.filter(pl.col("country").is_null()).row(0, named=True)
     assert whole["precision_change"] == pytest.approx(0.2 - 0.4)
     assert whole["recall_change"] == pytest.approx((0.5 + 0.25 + 1 / 9) / 10 - 0.8)
@@ -525,13 +531,13 @@ def test_shared_users_have_no_reversal_and_the_row_of_all_is_that_without_segmen
         for j, m in enumerate(["old", "new"])
     )
     truth = pl.DataFrame({"user": users, "item": 7, "country": ["no", "se", "se"] * 10})
-    got = run.rank.diagnose(2, truth=truth, by=BY, baseline="old")
+    got = run.rank.stats.who_gained(2, truth=truth, by=BY, baseline="old")
     whole = got.filter(pl.col("country").is_null()).drop("country")
-    alone = run.rank.diagnose(2, truth=truth.drop("country"), baseline="old")
+    alone = run.rank.stats.who_gained(2, truth=truth.drop("country"), baseline="old")
     alone = alone.filter(pl.col("relevant_low").is_null())
     assert whole["reading"].equals(alone["reading"])
     for name in ("users", "recall_change", "hits_change", "attainable_recall"):
         assert whole[name].to_list() == pytest.approx(alone[name].to_list())
     pytest.importorskip("altair")
-    chart = run.rank.plot.change(2, truth=truth, by=BY, baseline="old")
+    chart = run.rank.plot.who_gained(2, truth=truth, by=BY, baseline="old")
     assert "null" not in str(chart.to_dict()["title"])

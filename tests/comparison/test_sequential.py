@@ -47,9 +47,7 @@ def users_of(values):
 
 
 def compared(values, **options):
-    found = rf.compare_values(
-        users_of(values), "x", baseline="old", **{"test": "sequential"} | options
-    )
+    found = rf.compare(users_of(values), "x", baseline="old", **{"test": "sequential"} | options)
     return found.row(0, named=True)
 
 
@@ -196,13 +194,13 @@ def test_no_difference_and_no_spread_have_no_test():
 def test_what_it_does_not_take_raises(options, message):
     table = users_of(drawn(1, 30)).with_columns(w=pl.col("user") % 5 + 1)
     with pytest.raises(ValueError, match=message):
-        rf.compare_values(table, "x", test="sequential", **options)
+        rf.compare(table, "x", test="sequential", **options)
 
 
 def test_users_in_different_numbers_of_segments_have_no_test_in_all():
     table = users_of(drawn(1, 60)).with_columns(day=pl.col("user") % 2)
     returned = table.filter(pl.col("user") < 10).with_columns(day=1 - pl.col("day"))
-    found = rf.compare_values(
+    found = rf.compare(
         pl.concat([table, returned]), "x", by=["model", "day"], total=True, test="sequential"
     )
     whole = found.filter(pl.col("day").is_null()).row(0, named=True)

@@ -398,7 +398,7 @@ def test_dividing_all_values_changes_no_p_value(test):
         for seed in range(6):
             frame = counts(seed, users)
             values = [name for name in frame.columns if name not in ("model", "user")]
-            p = rf.compare_values(frame, *values, **options)["p_value"]
+            p = rf.compare(frame, *values, **options)["p_value"]
             assert p.to_list() == pytest.approx([p[0]] * 4, abs=1e-12), (users, seed)
 
 

@@ -27,7 +27,7 @@ def means_of(**columns):
 
 def one(left, right):
     """Judge the order ``left`` by the truth ``right``."""
-    got = rf.agreement(means_of(left=left, right=right))
+    got = rf.stats.metric_agreement(means_of(left=left, right=right))
     return got.row(by_predicate=pl.col("metric") == "left", named=True)
 
 
@@ -110,13 +110,13 @@ def test_rounding_makes_no_order():
 
 def test_every_pair_of_metrics_both_ways():
     means = means_of(rr=[0.1, 0.2, 0.3], ap=[0.3, 0.2, 0.1], hit=[0.1, 0.3, 0.2])
-    got = rf.agreement(means)
+    got = rf.stats.metric_agreement(means)
     assert got.columns == COLUMNS
     assert got.select("metric", "other").rows() == list(
         itertools.permutations(["rr", "ap", "hit"], 2)
     )
     assert got["kendall_tau"].to_list() == pytest.approx([-1, 1 / 3, -1, -1 / 3, 1 / 3, -1 / 3])
-    assert rf.agreement(means, "hit", "rr").select("metric", "other").rows() == [
+    assert rf.stats.metric_agreement(means, "hit", "rr").select("metric", "other").rows() == [
         ("hit", "rr"),
         ("rr", "hit"),
     ]
@@ -124,7 +124,7 @@ def test_every_pair_of_metrics_both_ways():
 
 def test_lower_is_better_turns_the_order():
     names = {"ndcg@10": [0.1, 0.2, 0.3], "e@10": [0.9, 0.8, 0.7], "price": [3.0, 2.0, 1.0]}
-    got = rf.agreement(means_of(**names))
+    got = rf.stats.metric_agreement(means_of(**names))
     taus = {row["metric"]: row["kendall_tau"] for row in got.filter(other="ndcg@10").to_dicts()}
     assert taus == {"e@10": pytest.approx(1), "price": pytest.approx(-1)}
 
@@ -132,13 +132,13 @@ def test_lower_is_better_turns_the_order():
 def test_a_second_frame_is_the_other_judge():
     means = means_of(rr=[0.1, 0.2, 0.3, 0.4], ap=[0.1, 0.2, 0.4, 0.3])
     other = means_of(rr=[0.2, 0.1, 0.3, 0.4], hit=[1.0, 1.0, 0.0, 0.0]).sort("users")
-    got = rf.agreement(means, other=other.reverse())
+    got = rf.stats.metric_agreement(means, other=other.reverse())
     assert got.select("metric", "other").rows() == list(
         itertools.product(["rr", "ap"], ["rr", "hit"])
     )
     expected = stats.kendalltau(means["rr"], other["rr"]).statistic
     assert got["kendall_tau"][0] == pytest.approx(expected)
-    (same,) = rf.agreement(means, "rr", other=other).rows(named=True)
+    (same,) = rf.stats.metric_agreement(means, "rr", other=other).rows(named=True)
     assert (same["metric"], same["other"], same["kendall_tau"]) == (
         "rr",
         "rr",
@@ -156,12 +156,12 @@ def test_a_run_evaluated_and_compared_in_each_segment():
     both = ["model", "country"]
     median = pl.col("value").filter("relevant").first().sqrt().alias("root")
     means = table.rank.evaluate(VALUE, median, by=both)
-    got = means.rank.agreement(by=both)
+    got = means.rank.stats.metric_agreement(by=both)
     assert got.columns == ["country", *COLUMNS]
     assert got["country"].to_list() == ["x", "x", "y", "y"]
     for country in "xy":
         own = means.filter(country=country)
-        alone = rf.agreement(own.drop("country"))
+        alone = rf.stats.metric_agreement(own.drop("country"))
         assert_frame_equal(got.filter(country=country).drop("country"), alone)
         expected = stats.kendalltau(own["value"], own["root"]).statistic
         assert alone["kendall_tau"].to_list() == pytest.approx([expected] * 2)
@@ -169,12 +169,12 @@ def test_a_run_evaluated_and_compared_in_each_segment():
 
 def test_every_kind_of_frame():
     means = means_of(rr=[0.1, 0.2, 0.3], ap=[0.3, 0.2, None])
-    expected = rf.agreement(means)
-    lazy = rf.agreement(means.lazy())
+    expected = rf.stats.metric_agreement(means)
+    lazy = rf.stats.metric_agreement(means.lazy())
     assert lazy.collect_schema() == expected.schema
     assert_frame_equal(lazy.collect(), expected)
     pandas = pytest.importorskip("pandas")
-    got = rf.agreement(means.to_pandas(), other=means)
+    got = rf.stats.metric_agreement(means.to_pandas(), other=means)
     assert isinstance(got, pandas.DataFrame)
     assert got["systems"].tolist() == [3, 2, 2, 2]
 
@@ -205,39 +205,41 @@ def test_bad_frames_say_what_is_wrong():
     with pytest.raises(
         error, match="means: no column 'system'; it has 'model', 'users', 'rr', 'ap'"
     ):
-        rf.agreement(means, model="system")
+        rf.stats.metric_agreement(means, model="system")
     with pytest.raises(error, match="means: no column 'ndcg'; it has"):
-        rf.agreement(means, "ndcg", "rr")
+        rf.stats.metric_agreement(means, "ndcg", "rr")
     with pytest.raises(
         error, match="means, column 'name': String is not numeric: cast it or leave it out"
     ):
-        rf.agreement(means.with_columns(name=pl.lit("x")), "name", "rr")
+        rf.stats.metric_agreement(means.with_columns(name=pl.lit("x")), "name", "rr")
     with pytest.raises(ValueError, match="agreement needs two metrics to compare, not only 'rr'"):
-        rf.agreement(means, "rr")
+        rf.stats.metric_agreement(means, "rr")
     with pytest.raises(TypeError, match="a metric of agreement is the name of a column, not Expr"):
-        rf.agreement(means, rf.reciprocal_rank())
+        rf.stats.metric_agreement(means, rf.metrics.reciprocal_rank())
     with pytest.raises(
         error, match="means, column 'model': duplicate system 'm0': name the columns"
     ):
-        rf.agreement(pl.concat([means, means]))
+        rf.stats.metric_agreement(pl.concat([means, means]))
     with pytest.raises(
         error, match="means, column 'model': null is not a system: leave out the row"
     ):
-        rf.agreement(means.with_columns(model=pl.lit(None, pl.String)))
+        rf.stats.metric_agreement(means.with_columns(model=pl.lit(None, pl.String)))
     with pytest.raises(error, match="means, column 'model': 'm1' is not in other: keep the same"):
-        rf.agreement(means, other=means.head(1))
+        rf.stats.metric_agreement(means, other=means.head(1))
     with pytest.raises(error, match="other, column 'model': 'm1' is not in means: keep the same"):
-        rf.agreement(means.head(1), other=means)
+        rf.stats.metric_agreement(means.head(1), other=means)
     with pytest.raises(error, match="means, column 'ap': NaN found: replace it"):
-        rf.agreement(means.with_columns(ap=pl.lit(float("nan"))))
+        rf.stats.metric_agreement(means.with_columns(ap=pl.lit(float("nan"))))
     with pytest.raises(
         error, match="other, column 'model': Categorical.*, but String in means: cast"
     ):
-        rf.agreement(means, other=means.with_columns(pl.col("model").cast(pl.Categorical)))
+        rf.stats.metric_agreement(
+            means, other=means.with_columns(pl.col("model").cast(pl.Categorical))
+        )
     with pytest.raises(error, match="column 'note': agreement makes a column of this name: rename"):
-        rf.agreement(means.rename({"model": "note"}), model="note")
+        rf.stats.metric_agreement(means.rename({"model": "note"}), model="note")
     with pytest.raises(TypeError, match="the means must be a polars DataFrame or LazyFrame"):
-        rf.agreement([1])
+        rf.stats.metric_agreement([1])
 
 
 # ------------------------------------------------------------------ discriminative power
@@ -250,7 +252,7 @@ def test_power_is_the_share_of_pairs_that_compare_separates(test):
     table = judged(*values)
     square = (VALUE**2).alias("square")
     options = {"test": test, "resamples": FEW, "seed": 3}
-    got = rf.discriminative_power(table, VALUE, square, **options)
+    got = rf.stats.discriminative_power(table, VALUE, square, **options)
     assert got.columns == POWER
     pairs = rf.compare(table, VALUE, square, **options, **uncorrected(test))
     for row in got.rows(named=True):
@@ -264,7 +266,7 @@ def test_power_is_the_share_of_pairs_that_compare_separates(test):
 def test_a_confidence_moves_the_bound():
     table = judged(*sample(6, 30, systems=6))
     shares = [
-        rf.discriminative_power(table, VALUE, test="t", confidence=level)["separated"].item()
+        rf.stats.discriminative_power(table, VALUE, test="t", confidence=level)["separated"].item()
         for level in (0.2, 0.8, 0.999)
     ]
     p = table.rank.compare(VALUE, correction=None)["p_value"]
@@ -278,7 +280,7 @@ def test_the_curve_has_every_pair_least_level_first():
     )
     square = (VALUE**2).alias("square")
     both = ["model", "country"]
-    got = table.rank.discriminative_power(square, VALUE, by=both, test="t", curve=True)
+    got = table.rank.stats.discriminative_power(square, VALUE, by=both, test="t", curve=True)
     names = ["country", "metric", "place", "model", "baseline", "difference", "p_value"]
     assert got.columns == names
     assert got["place"].to_list() == [1, 2, 3, 4, 5, 6] * 4
@@ -288,7 +290,7 @@ def test_the_curve_has_every_pair_least_level_first():
         own = pairs.filter(country=country, metric=metric).sort("p_value")
         assert part["p_value"].to_list() == own["p_value"].to_list()
         assert part["model"].to_list() == own["model"].to_list()
-    shares = table.rank.discriminative_power(square, VALUE, by=both, test="t")
+    shares = table.rank.stats.discriminative_power(square, VALUE, by=both, test="t")
     counted = got.group_by("country", "metric", maintain_order=True).agg(
         separated=(pl.col("p_value") < 0.05).sum().cast(pl.Int64)
     )
@@ -297,31 +299,33 @@ def test_the_curve_has_every_pair_least_level_first():
 
 def test_pairs_without_a_p_value_are_not_separated():
     old, new = sample(8, 20)
-    got = rf.discriminative_power(judged(old, old + 1, new), VALUE, test="t").row(0, named=True)
+    got = rf.stats.discriminative_power(judged(old, old + 1, new), VALUE, test="t").row(
+        0, named=True
+    )
     assert (got["pairs"], got["note"]) == (3, "1 without a p-value")
-    curve = rf.discriminative_power(judged(old, old + 1, new), VALUE, test="t", curve=True)
+    curve = rf.stats.discriminative_power(judged(old, old + 1, new), VALUE, test="t", curve=True)
     assert curve["p_value"][2] is None
     assert curve["place"].to_list() == [1, 2, 3]
 
 
 def test_equal_systems_are_separated_by_chance_only():
     values = np.random.default_rng(9).beta(2, 3, (21, 60))
-    got = rf.discriminative_power(judged(*values), VALUE, test="t").row(0, named=True)
+    got = rf.stats.discriminative_power(judged(*values), VALUE, test="t").row(0, named=True)
     assert got["pairs"] == 210
     assert got["share"] < 0.15
-    jointly = rf.discriminative_power(judged(*values), VALUE, test="max_t", resamples=FEW)
+    jointly = rf.stats.discriminative_power(judged(*values), VALUE, test="max_t", resamples=FEW)
     assert jointly["separated"].item() == 0
 
 
 def test_power_of_every_kind_of_frame():
     table = judged(*sample(10, 20, systems=3))
     for curve in (False, True):
-        expected = rf.discriminative_power(table, VALUE, test="t", curve=curve)
-        lazy = rf.discriminative_power(table.lazy(), VALUE, test="t", curve=curve)
+        expected = rf.stats.discriminative_power(table, VALUE, test="t", curve=curve)
+        lazy = rf.stats.discriminative_power(table.lazy(), VALUE, test="t", curve=curve)
         assert lazy.collect_schema() == expected.schema
         assert_frame_equal(lazy.collect(), expected)
         pandas = pytest.importorskip("pandas")
-        got = rf.discriminative_power(table.to_pandas(), VALUE, test="t", curve=curve)
+        got = rf.stats.discriminative_power(table.to_pandas(), VALUE, test="t", curve=curve)
         assert isinstance(got, pandas.DataFrame)
         assert got.shape == expected.shape
 
@@ -329,15 +333,15 @@ def test_power_of_every_kind_of_frame():
 def test_bad_calls_of_power_say_what_is_wrong():
     table = judged([1.0, 2.0, 4.0], [2.0, 1.0, 1.0])
     with pytest.raises(TypeError, match="curve must be True or False, not 1"):
-        rf.discriminative_power(table, VALUE, curve=1)
+        rf.stats.discriminative_power(table, VALUE, curve=1)
     with pytest.raises(ValueError, match="test must be one of 't', .*, not 'anova'"):
-        rf.discriminative_power(table, VALUE, test="anova")
+        rf.stats.discriminative_power(table, VALUE, test="anova")
     with pytest.raises(ValueError, match="discriminative_power needs the column that names the"):
-        rf.discriminative_power(table.rename({"model": "system"}), VALUE)
+        rf.stats.discriminative_power(table.rename({"model": "system"}), VALUE)
     with pytest.raises(rf.RankingDataError, match="only one system, 'm0': a comparison needs two"):
-        rf.discriminative_power(table.filter(model="m0"), VALUE)
+        rf.stats.discriminative_power(table.filter(model="m0"), VALUE)
     renamed = table.rename({"model": "pairs"})
     with pytest.raises(
         rf.RankingDataError, match="column 'pairs': discriminative_power makes a co"
     ):
-        rf.discriminative_power(renamed, VALUE, model="pairs")
+        rf.stats.discriminative_power(renamed, VALUE, model="pairs")

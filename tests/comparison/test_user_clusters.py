@@ -77,12 +77,12 @@ def test_the_t_of_clusters_is_the_formula_by_hand(weighted):
     assert (got["users"], got["wins"], got["ties"], got["losses"]) == (8, 3, 1, 4)
     assert "4 clusters" in got["note"]
     assert ("as good as 2.4 equal ones" in got["note"]) is weighted
-    ready = values_of(judged).rank.compare_values("value", **options).row(0, named=True)
+    ready = values_of(judged).rank.compare("value", **options).row(0, named=True)
     assert ready == {**got, "num_missed": None, "baseline_num_missed": None}
     mean, low, high, _ = by_hand(NEW, WHOSE, WEIGHTS if weighted else None)
     for summary in (
         judged.rank.summarize(VALUE, by="model", **options),
-        values_of(judged).rank.summarize_values("value", by="model", **options),
+        values_of(judged).rank.summarize("value", by="model", **options),
     ):
         row = summary.row(1, named=True)
         assert [row[name] for name in ("mean", "ci_low", "ci_high")] == pytest.approx(
@@ -228,7 +228,7 @@ def test_every_kind_of_frame():
 
     judged = table(WHOSE, OLD, NEW).rename({"value": "price"})
     values = judged.select("model", "user", "customer", "price")
-    for verb in ("compare_values", "summarize_values"):
+    for verb in ("compare", "summarize"):
         options = {"cluster": "customer", "by": "model"}
         eager = getattr(values.rank, verb)("price", **options)
         lazy = getattr(values.lazy().rank, verb)("price", **options)
@@ -316,9 +316,9 @@ def test_bad_clusters_are_reported():
             with pytest.raises(rf.RankingDataError, match=text):
                 verb(judged.with_columns(change), VALUE, by="model", cluster="customer")
         with pytest.raises(rf.RankingDataError, match=of_values):
-            rf.compare_values(values.with_columns(change), "value", cluster="customer")
+            rf.compare(values.with_columns(change), "value", cluster="customer")
     with pytest.raises(rf.RankingDataError, match="only one cluster"):
-        rf.summarize_values(values.with_columns(one), "value", by="model", cluster="customer")
+        rf.summarize(values.with_columns(one), "value", by="model", cluster="customer")
 
 
 def test_bad_clusters_of_a_truth_are_reported():
@@ -349,9 +349,9 @@ def test_bad_calls_are_reported():
     with pytest.raises(ValueError, match="cluster='user': this column has another role"):
         judged.rank.compare(VALUE, cluster="user")
     with pytest.raises(ValueError, match="cluster='user': this column has another role"):
-        values_of(judged).rank.compare_values("value", cluster="user")
+        values_of(judged).rank.compare("value", cluster="user")
     with pytest.raises(rf.RankingDataError, match="no column 'shop'; it has"):
-        values_of(judged).rank.compare_values("value", cluster="shop")
+        values_of(judged).rank.compare("value", cluster="shop")
     for verb in (judged.rank.compare, judged.rank.summarize):
         with pytest.raises(TypeError, match="cluster must be the name of a column, not 3"):
             verb(VALUE, cluster=3)
@@ -367,8 +367,8 @@ def test_a_user_who_returns_in_another_cluster_is_reported():
     values = values_of(judged).with_columns(day=1)
     both = pl.concat([values, values_of(other).with_columns(day=2)])
     options = {"by": ["model", "day"], "cluster": "customer"}
-    assert both.rank.compare_values("value", **options).height == 2
-    for verb in (rf.compare_values, rf.summarize_values):
+    assert both.rank.compare("value", **options).height == 2
+    for verb in (rf.compare, rf.summarize):
         with pytest.raises(rf.RankingDataError, match="several clusters of one user"):
             verb(both, "value", total=True, **options)
 
@@ -433,13 +433,13 @@ def test_the_studentized_bootstrap_draws_whole_clusters():
     values = rng.exponential(1, 40).round(6).tolist()
     options = {"resamples": FEW, "cluster": "customer", "by": "model"}
     frame = values_of(table(clusters, values))
-    got = frame.rank.summarize_values("value", method="studentized", **options)
+    got = frame.rank.summarize("value", method="studentized", **options)
     expected = studentized_by_hand(values, clusters, FEW, 0)
     assert got.select("ci_low", "ci_high").row(0) == pytest.approx(expected, rel=1e-9)
     number = len(set(clusters))
     assert f"{number} clusters; too few clusters for a sure interval" in got["note"].item()
-    auto = frame.rank.summarize_values("value", method="auto", **options)
-    t = frame.rank.summarize_values("value", method="t", **options)
+    auto = frame.rank.summarize("value", method="auto", **options)
+    t = frame.rank.summarize("value", method="t", **options)
     assert auto.drop("note").equals(t.drop("note"))
     assert f"auto: Student's t, {number} clusters, skewness" in auto["note"].item()
 
@@ -448,17 +448,17 @@ def test_auto_counts_clusters_and_takes_no_wilson():
     hits = [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
     options = {"cluster": "customer", "by": "model"}
     frame = values_of(table(WHOSE, hits))
-    got = frame.rank.summarize_values("value", method="auto", **options)
+    got = frame.rank.summarize("value", method="auto", **options)
     assert "auto: Student's t, fewer than 5 clusters" in got["note"].item()
-    student = frame.rank.summarize_values("value", **options)
+    student = frame.rank.summarize("value", **options)
     assert got.drop("note").equals(student.drop("note"))
     with pytest.raises(ValueError, match="method='wilson' takes users for independent: with clus"):
-        frame.rank.summarize_values("value", method="wilson", **options)
+        frame.rank.summarize("value", method="wilson", **options)
 
 
 def test_auto_gives_no_reason_for_an_interval_that_is_null():
     frame = values_of(table(list("aabb"), [0.0, 1.0, 0.0, 1.0]))
-    got = frame.rank.summarize_values("value", by="model", cluster="customer", method="auto")
+    got = frame.rank.summarize("value", by="model", cluster="customer", method="auto")
     assert got["ci_low"].item() is None
     assert (
         got["note"].item()
@@ -473,12 +473,12 @@ def test_a_plan_counts_clusters():
     rng = np.random.default_rng(3)
     alone = [list(rng.random(30)), list(rng.random(30))]
     options = {"baseline": "m0", "difference": 0.1}
-    plain = table([*range(30)], *alone).rank.power(VALUE, **options).row(0, named=True)
+    plain = table([*range(30)], *alone).rank.stats.power(VALUE, **options).row(0, named=True)
     # four users of one value: only the number of customers tells
     same = table(
         [n // 4 for n in range(120)], *([v for v in of_each for _ in range(4)] for of_each in alone)
     )
-    got = same.rank.power(VALUE, cluster="customer", **options).row(0, named=True)
+    got = same.rank.stats.power(VALUE, cluster="customer", **options).row(0, named=True)
     assert got["users"] == 120
     assert got["detectable"] == pytest.approx(plain["detectable"])
     assert got["needed"] == 4 * plain["needed"]
@@ -486,16 +486,16 @@ def test_a_plan_counts_clusters():
     assert got["note"] == f"30 clusters; design effect {effect:.3g}"
     single = (
         same.with_columns(alone="user")
-        .rank.power(VALUE, cluster="alone", **options)
+        .rank.stats.power(VALUE, cluster="alone", **options)
         .row(0, named=True)
     )
-    free = same.rank.power(VALUE, **options).row(0, named=True)
+    free = same.rank.stats.power(VALUE, **options).row(0, named=True)
     assert {**single, "note": None} == free
     compared = same.rank.compare(VALUE, baseline="m0", cluster="customer")
     assert compared["detectable"].item() == pytest.approx(got["detectable"])
     one = same.with_columns(customer=1)
     with pytest.raises(rf.RankingDataError, match="only one cluster"):
-        one.rank.power(VALUE, cluster="customer", **options)
+        one.rank.stats.power(VALUE, cluster="customer", **options)
 
 
 def test_one_cluster_of_most_users_is_no_evidence():

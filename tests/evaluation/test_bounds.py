@@ -131,7 +131,7 @@ def test_bad_calls_are_reported():
     with pytest.raises(TypeError, match="scenarios must be True or False"):
         A.rank.evaluate("ap", truth=TRUTH, scenarios="no")
     with pytest.raises(ValueError, match="two output columns are called 'p@1_low'"):
-        A.rank.evaluate("p@1", rf.metric("rr").alias("p@1_low"), truth=TRUTH, bounds=True)
+        A.rank.evaluate("p@1", rf.metrics.of_label("rr").alias("p@1_low"), truth=TRUTH, bounds=True)
     with pytest.raises(ValueError, match="judged_only=True drops the unjudged items"):
         A.rank.evaluate("p@1", truth=TRUTH, bounds=True, judged_only=True)
     with pytest.raises(ValueError, match="no bounds are proven with undefined=1"):

@@ -132,7 +132,7 @@ def test_summarize_gives_the_interval_on_the_scale_of_the_metric(label):
 
 @pytest.mark.parametrize("method", ["bootstrap", "studentized"])
 def test_the_bootstrap_is_of_logarithms_too(method):
-    mine = (rf.average_precision() + 1e-5).log().alias("log")
+    mine = (rf.metrics.average_precision() + 1e-5).log().alias("log")
     options = {"truth": TRUTH, "by": "model", "method": method, "resamples": 500, "seed": 3}
     logs = RUN.rank.summarize(mine, **options)
     got = RUN.rank.summarize("gmap", **options)
@@ -148,7 +148,7 @@ def test_the_bootstrap_is_of_logarithms_too(method):
 def test_every_test_is_one_of_logarithms(test):
     third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))
     run = pl.concat([RUN, third])
-    mine = (rf.average_precision() + 1e-5).log().alias("log")
+    mine = (rf.metrics.average_precision() + 1e-5).log().alias("log")
     options = {"truth": TRUTH, "test": test, "resamples": 300}
     logs = run.rank.compare(mine, **options)
     got = run.rank.compare("gmap", **options)
@@ -175,12 +175,12 @@ def test_every_test_is_one_of_logarithms(test):
 def test_discriminative_power_is_of_logarithms_too(test):
     third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))
     run = pl.concat([RUN, third])
-    mine = (rf.average_precision() + 1e-5).log().alias("log")
+    mine = (rf.metrics.average_precision() + 1e-5).log().alias("log")
     options = {"truth": TRUTH, "test": test, "resamples": 300, "curve": True}
-    logs = run.rank.discriminative_power(mine, **options)
-    got = run.rank.discriminative_power("gmap", **options)
+    logs = run.rank.stats.discriminative_power(mine, **options)
+    got = run.rank.stats.discriminative_power("gmap", **options)
     assert got["p_value"].to_list() == [close(x) for x in logs["p_value"]]
-    plain = run.rank.discriminative_power("map", **options)
+    plain = run.rank.stats.discriminative_power("map", **options)
     assert got["p_value"].to_list() != [close(x) for x in plain["p_value"]]
     pairs = run.rank.compare("gmap", truth=TRUTH)
     key = ["model", "baseline"]
@@ -189,7 +189,9 @@ def test_discriminative_power_is_of_logarithms_too(test):
     assert both["difference"].to_list() == [close(x) for x in both["difference compared"]]
 
 
-@pytest.mark.parametrize("verb", [rf.anova, rf.best_systems, rf.plot.critical_difference])
+@pytest.mark.parametrize(
+    "verb", [rf.stats.anova, rf.stats.best_systems, rf.plot.critical_difference]
+)
 def test_what_analyses_variance_takes_values_per_user(verb):
     if verb is rf.plot.critical_difference:
         pytest.importorskip("altair")
@@ -227,7 +229,7 @@ def test_a_value_of_0_has_no_logarithm_without_epsilon():
 
 
 def test_charts_and_at_k_take_them():
-    got = rf.at_k(RUN, "gmap", "map", k=[3, 5], truth=TRUTH, by="model")
+    got = rf.stats.at_k(RUN, "gmap", "map", k=[3, 5], truth=TRUTH, by="model")
     summary = RUN.rank.summarize("gmap@3,5", "map@3,5", truth=TRUTH, by="model")
     names = ["mean", "ci_low", "ci_high"]
     assert got.select(names).equals(summary.select(names))
@@ -248,7 +250,7 @@ def test_it_has_no_value_per_user():
         r"'gmap@5' is a mean over users, not a value per user: use evaluate, summarize, compare or "
         r"at_k; it is the geometric mean of 'ap@5'"
     )
-    for refused in (lambda: judged.rank.per_user("gmap@5"), lambda: rf.metric("gmap@5")):
+    for refused in (lambda: judged.rank.per_user("gmap@5"), lambda: rf.metrics.of_label("gmap@5")):
         with pytest.raises(ValueError, match=text):
             refused()
 

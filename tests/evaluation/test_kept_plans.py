@@ -135,7 +135,7 @@ def test_only_some_are_kept():
 def test_others_are_planned_anew(monkeypatch):
     run, truth = tables(1)
     rf.evaluate(run.lazy(), "rr", truth=truth).collect()
-    rf.evaluate(run, rf.reciprocal_rank(), truth=truth)
+    rf.evaluate(run, rf.metrics.reciprocal_rank(), truth=truth)
     rf.evaluate(run, "coverage@3", truth=truth, items=pl.DataFrame({"item": range(30)}))
     rf.evaluate(run, "gini(of=shown)@3", truth=truth)
     rf.evaluate(run, "map", truth=truth, preset={"defaults": {"map": {"divide_by": "attainable"}}})
@@ -156,7 +156,7 @@ def test_every_metric_has_the_same_values():
 def test_a_registered_column_may_read_what_changes():
     worth = {"hit": 1.0}
 
-    @rf.register_column("kept_worth", "what a hit is worth")
+    @rf.metrics.register_column("kept_worth", "what a hit is worth")
     def kept_worth(_rows):
         return pl.lit(worth["hit"])
 

@@ -60,7 +60,7 @@ def test_a_list_of_which_nothing_is_left_is_missing():
     assert missed(judged_only=True) == 2  # user 3 has an unjudged item alone
     assert missed(exclude=pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})) == 2
     unranked = run.with_columns(rank=pl.when(pl.col("user") != 3).then("rank"))
-    assert unranked.rank.evaluate(rf.num_missed(), truth=truth).item(0, "num_missed") == 2
+    assert unranked.rank.evaluate(rf.metrics.num_missed(), truth=truth).item(0, "num_missed") == 2
 
 
 def test_users_of_other_policies():
@@ -260,7 +260,7 @@ def test_a_column_of_this_name_is_refused():
             verb(run, "rr", truth=TRUTH, model="num_missed")
 
 
-# ------------------------------------------------------------------ diagnose and charts
+# ------------------------------------------------------------------ who_gained and charts
 
 
 def test_the_rows_of_a_diagnosis_add_up():
@@ -269,7 +269,7 @@ def test_the_rows_of_a_diagnosis_add_up():
     truth = pl.DataFrame({"user": range(40), "item": [list(range(n)) for n in sizes]})
     truth = truth.explode("item", empty_as_null=False)
     run = run.filter(~((pl.col("model") == "old") & pl.col("user").is_in([29, 30, 31])))
-    got = run.rank.diagnose(1, truth=truth, baseline="old")
+    got = run.rank.stats.who_gained(1, truth=truth, baseline="old")
     *bins, lacking, overall = got.iter_rows(named=True)
     assert sum(row["users"] for row in bins) == 29
     assert lacking["users"] == 11
@@ -285,7 +285,7 @@ def test_the_rows_of_a_diagnosis_add_up():
     for name in ("hits_change", "precision_change", "recall_change"):
         weighed = sum(row[name] * row["users"] for row in [*bins, lacking]) / 40
         assert weighed == pytest.approx(overall[name])
-    served = run.rank.diagnose(1, truth=truth, baseline="old", users="served")
+    served = run.rank.stats.who_gained(1, truth=truth, baseline="old", users="served")
     assert not any("no list" in reading for reading in served["reading"])
     assert served.head(len(bins)).equals(got.head(len(bins)))
 
@@ -293,7 +293,7 @@ def test_the_rows_of_a_diagnosis_add_up():
 def test_a_diagnosis_of_segments_names_them_overall():
     run = pl.concat([served_by(range(30)).with_columns(day=day) for day in (1, 2)])
     truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
-    got = run.rank.diagnose(1, truth=truth, by=["model", "day"], baseline="old")
+    got = run.rank.stats.who_gained(1, truth=truth, by=["model", "day"], baseline="old")
     assert (
         got.filter(pl.col("day").is_null())["reading"]
         .item()
@@ -302,15 +302,15 @@ def test_a_diagnosis_of_segments_names_them_overall():
     assert got.filter(pl.col("reading").str.starts_with("no list"))["users"].to_list() == [10] * 2
 
 
-@pytest.mark.parametrize("name", ["compare", "change", "users", "at_k", "precision_recall"])
+@pytest.mark.parametrize("name", ["compare", "who_gained", "per_user", "at_k", "precision_recall"])
 def test_subtitles_of_charts_name_them(name):
     pytest.importorskip("altair")
     run = served_by(range(30))
     truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
     calls = {
         "compare": (["rr"], {"baseline": "old"}),
-        "change": ([1], {"baseline": "old"}),
-        "users": (["rr"], {}),
+        "who_gained": ([1], {"baseline": "old"}),
+        "per_user": (["rr"], {}),
         "at_k": (["recall"], {"k": [1, 2]}),
         "precision_recall": ([], {"k": [1, 2]}),
     }
@@ -355,7 +355,7 @@ def test_a_new_system_that_misses_most_users_is_not_taken_for_a_bad_one(movielen
     users = truth.select("user").unique()
     every_film_counts = past.with_columns(rating=5.0)
     knn = movielens.item_knn(every_film_counts, users)
-    run = rf.from_runs({"pop": movielens.popularity(past, users), "knn": knn})
+    run = rf.runs.stack({"pop": movielens.popularity(past, users), "knn": knn})
     options = {"truth": truth, "baseline": "pop", "relevant_at": 4}
     got = run.rank.compare("ndcg@10", **options).row(0, named=True)
     assert (got["users"], got["num_missed"], got["baseline_num_missed"]) == (301, 192, 0)
@@ -368,7 +368,7 @@ def test_a_new_system_that_misses_most_users_is_not_taken_for_a_bad_one(movielen
     assert (served["verdict"], served["p_value"]) == ("undecided", pytest.approx(0.744, abs=1e-3))
     means = run.rank.evaluate("ndcg@10", truth=truth, by="model", users="served")
     assert means["users"].to_list() == [109, 109]
-    read = run.rank.diagnose(10, **options)
+    read = run.rank.stats.who_gained(10, **options)
     assert "no list of knn: 192 users" in read["reading"].to_list()
     assert read["reading"].last() == "worse overall; 192 of 290 users have no list of knn"
 
@@ -416,7 +416,7 @@ def test_users_who_are_served_miss_no_list(options, users):
     pair = run.rank.compare("rr", truth=truth, baseline="a", **options)
     assert pair.select("users", "num_missed", "baseline_num_missed").row(0) == (users, 0, 0)
     assert "no list" not in (pair["note"][0] or "")
-    diagnosis = run.rank.diagnose(1, truth=truth, baseline="a", **options)
+    diagnosis = run.rank.stats.who_gained(1, truth=truth, baseline="a", **options)
     assert not any("no list" in reading for reading in diagnosis["reading"].drop_nulls())
     assert by_batches(run, truth, **options).equals(got.select("model", "users", "missed"))
 
@@ -472,15 +472,15 @@ def test_a_diagnosis_counts_the_users_it_leaves_out():
     )
     truth = pl.DataFrame({"user": [1, 2, 3, 4, 5], "item": 7, "country": list("xxyyy")})
     options = {"baseline": "old", "users": "run"}
-    got = run.rank.diagnose(1, truth=truth.drop("country"), **options)
+    got = run.rank.stats.who_gained(1, truth=truth.drop("country"), **options)
     left_out = "2 of 3 users of new are left out; 2 of 3 users of old are left out"
     assert got["reading"].to_list() == ["unchanged", f"unchanged; {left_out}"]
     apart = run.filter((pl.col("model") == "old") | (pl.col("user") < 3))
-    (alone,) = apart.rank.diagnose(1, truth=truth.drop("country"), **options)["reading"]
+    (alone,) = apart.rank.stats.who_gained(1, truth=truth.drop("country"), **options)["reading"]
     assert alone.startswith("no user has a value in both; 2 of 2 users of new are left out")
     by = ["model", "country"]
     placed = run.join(truth.select("user", "country"), on="user")
-    split = placed.rank.diagnose(1, truth=truth, by=by, **options)
+    split = placed.rank.stats.who_gained(1, truth=truth, by=by, **options)
     of_x = split.filter(pl.col("relevant_low").is_null(), country="x")["reading"].item()
     assert of_x == "no user has a value in both; 2 of 2 users of new are left out"
 
@@ -499,7 +499,7 @@ def test_names_that_do_not_show_are_quoted():
         run = RUN.with_columns(pl.col("model").replace("new", name))
         got = run.rank.compare("rr", truth=TRUTH, baseline="old")
         assert f"no list of {text}" in got["note"].item()
-        reading = run.rank.diagnose(1, truth=TRUTH, baseline="old")["reading"].drop_nulls()
+        reading = run.rank.stats.who_gained(1, truth=TRUTH, baseline="old")["reading"].drop_nulls()
         assert f"no list of {text}: 2 users" in "; ".join(reading)
     numbered = RUN.with_columns(model=pl.col("model").replace_strict({"old": 1, "new": 2}))
     assert "no list of 2" in numbered.rank.compare("rr", truth=TRUTH, baseline=1)["note"].item()
@@ -507,5 +507,5 @@ def test_names_that_do_not_show_are_quoted():
 
 def test_a_system_may_be_called_either():
     run = RUN.with_columns(pl.col("model").replace("new", "either"))
-    reading = run.rank.diagnose(1, truth=TRUTH, baseline="old")["reading"].drop_nulls()
+    reading = run.rank.stats.who_gained(1, truth=TRUTH, baseline="old")["reading"].drop_nulls()
     assert "no list of either: 2 users; no list of either: 1 user" in "; ".join(reading)

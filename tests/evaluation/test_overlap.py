@@ -64,7 +64,7 @@ def run_of(*lists):
 @quick
 @given(st.lists(st.tuples(LISTS, LISTS), min_size=1, max_size=3), st.sampled_from(P))
 def test_rbo_equals_the_definition(pairs, p):
-    got = rf.rbo(run_of(*(one for one, _ in pairs)), run_of(*(two for _, two in pairs)), p=p)
+    got = rf.runs.rbo(run_of(*(one for one, _ in pairs)), run_of(*(two for _, two in pairs)), p=p)
     assert got.columns == ["user", "rbo", "rbo_min", "rbo_residual"]
     for (one, two), (_, value, least, residual) in zip(pairs, got.rows(), strict=True):
         assert value == pytest.approx(extrapolated(one, two, p), abs=1e-12)
@@ -76,29 +76,29 @@ def test_rbo_equals_the_definition(pairs, p):
 @quick
 @given(LISTS, LISTS)
 def test_rbo_is_symmetric(one, two):
-    there, back = rf.rbo(run_of(one), run_of(two)), rf.rbo(run_of(two), run_of(one))
+    there, back = rf.runs.rbo(run_of(one), run_of(two)), rf.runs.rbo(run_of(two), run_of(one))
     assert_frame_equal(there, back, abs_tol=1e-14)
 
 
 def test_a_list_is_like_itself_and_unlike_a_list_of_others():
     run = run_of([1, 2, 3], [4])
-    assert rf.rbo(run, run)["rbo"].to_list() == pytest.approx([1, 1])
+    assert rf.runs.rbo(run, run)["rbo"].to_list() == pytest.approx([1, 1])
     other = run.with_columns(pl.col("item") + 10)
-    assert rf.rbo(run, other).select("rbo", "rbo_min").rows() == [(0, 0), (0, 0)]
+    assert rf.runs.rbo(run, other).select("rbo", "rbo_min").rows() == [(0, 0), (0, 0)]
     # the first ten depths have 86 % of the weight (Webber et al. 2010)
     ten = run_of(list(range(10)))
-    assert rf.rbo(ten, ten)["rbo_min"].item() == pytest.approx(0.8556, abs=5e-5)
+    assert rf.runs.rbo(ten, ten)["rbo_min"].item() == pytest.approx(0.8556, abs=5e-5)
 
 
 def test_k_cuts_both_runs():
     one, two = [1, 2, 3, 4, 5], [2, 1, 6, 3]
-    got = rf.rbo(run_of(one), run_of(two), k=3)
-    assert_frame_equal(got, rf.rbo(run_of(one[:3]), run_of(two[:3])))
+    got = rf.runs.rbo(run_of(one), run_of(two), k=3)
+    assert_frame_equal(got, rf.runs.rbo(run_of(one[:3]), run_of(two[:3])))
 
 
 def test_a_user_whom_one_run_misses_is_anywhere_between_0_and_1():
     run, other = run_of([1, 2], [1]), run_of([1, 2])
-    for got in (rf.rbo(run, other), rf.rbo(other, run)):
+    for got in (rf.runs.rbo(run, other), rf.runs.rbo(other, run)):
         assert got.row(1) == (1, None, 0.0, pytest.approx(1, abs=1e-15))
 
 
@@ -110,31 +110,31 @@ BASE = run_of([2, 1, 3], [5, 7])
 
 
 def test_every_group_is_compared_with_a_run_that_lacks_the_column():
-    got = rf.rbo(MODELS, BASE, by="model")
+    got = rf.runs.rbo(MODELS, BASE, by="model")
     assert got.columns == ["model", "user", "rbo", "rbo_min", "rbo_residual"]
     for name in "ab":
-        alone = rf.rbo(MODELS.filter(model=name).drop("model"), BASE)
+        alone = rf.runs.rbo(MODELS.filter(model=name).drop("model"), BASE)
         assert_frame_equal(got.filter(model=name).drop("model"), alone)
-    itself = rf.rbo(MODELS, MODELS, by="model")
+    itself = rf.runs.rbo(MODELS, MODELS, by="model")
     assert itself["rbo"].to_list() == pytest.approx([1] * 4)
 
 
 @pytest.mark.parametrize("engine", ["streaming", "in-memory"])
 def test_all_kinds_of_frames_give_the_same(engine):
-    expected = rf.rbo(MODELS, BASE, by="model")
-    assert_frame_equal(MODELS.rank.rbo(BASE, by="model"), expected)
-    lazy = MODELS.lazy().rank.rbo(BASE.lazy(), by="model")
+    expected = rf.runs.rbo(MODELS, BASE, by="model")
+    assert_frame_equal(MODELS.rank.runs.rbo(BASE, by="model"), expected)
+    lazy = MODELS.lazy().rank.runs.rbo(BASE.lazy(), by="model")
     assert isinstance(lazy, pl.LazyFrame)
     assert_frame_equal(lazy.collect(engine=engine), expected, abs_tol=1e-14)
     mixed = MODELS.sample(fraction=1, shuffle=True, seed=1).with_columns(
         pl.col("user").cast(pl.Int8)
     )
-    got = rf.rbo(mixed, BASE.with_columns(other=1), by="model")
+    got = rf.runs.rbo(mixed, BASE.with_columns(other=1), by="model")
     assert_frame_equal(got, expected, abs_tol=1e-14)
     scored = MODELS.with_columns(score=-pl.col("rank")).drop("rank")
-    assert_frame_equal(rf.rbo(scored, BASE, by="model"), expected, abs_tol=1e-14)
+    assert_frame_equal(rf.runs.rbo(scored, BASE, by="model"), expected, abs_tol=1e-14)
     named = BASE.rename({"user": "uid", "item": "sku"})
-    got = rf.rbo(
+    got = rf.runs.rbo(
         MODELS.rename({"user": "uid", "item": "sku"}), named, by="model", user="uid", item="sku"
     )
     assert_frame_equal(got.rename({"uid": "user"}), expected, abs_tol=1e-14)
@@ -144,8 +144,8 @@ def test_pandas():
     pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
-    got = MODELS.to_pandas().ranking.rbo(BASE.to_pandas(), by="model")
-    assert_frame_equal(pl.from_pandas(got), rf.rbo(MODELS, BASE, by="model"), abs_tol=1e-14)
+    got = MODELS.to_pandas().ranking.runs.rbo(BASE.to_pandas(), by="model")
+    assert_frame_equal(pl.from_pandas(got), rf.runs.rbo(MODELS, BASE, by="model"), abs_tol=1e-14)
 
 
 @pytest.mark.parametrize("lazy", [False, True])
@@ -171,7 +171,7 @@ def test_what_breaks_a_rule_is_reported(run, other, message, lazy):
     frames = [pl.DataFrame({**table, **change}) for change in (run, other)]
     one, two = (frame.lazy() if lazy else frame for frame in frames)
     with pytest.raises(rf.RankingDataError) as error:
-        rf.rbo(one, two).lazy().collect()
+        rf.runs.rbo(one, two).lazy().collect()
     assert str(error.value).startswith(message)
 
 
@@ -179,16 +179,16 @@ def test_what_the_call_forbids_is_reported_at_once():
     run = run_of([1, 2])
     for p in (0, 1, "x", None):
         with pytest.raises(ValueError, match="p must be a number between 0 and 1"):
-            rf.rbo(run, run, p=p)
+            rf.runs.rbo(run, run, p=p)
     with pytest.raises(ValueError, match="deeper than 1,000,000 ranks: use a smaller"):
-        rf.rbo(run, run, p=0.999999)
+        rf.runs.rbo(run, run, p=0.999999)
     with pytest.raises(ValueError, match="k must be an integer ≥ 1, not 0"):
-        rf.rbo(run, run, k=0)
+        rf.runs.rbo(run, run, k=0)
     with pytest.raises(rf.RankingDataError, match="other run: no column 'item' for item"):
-        rf.rbo(run, run.rename({"item": "sku"}))
+        rf.runs.rbo(run, run.rename({"item": "sku"}))
     with pytest.raises(rf.RankingDataError, match="it is Int64 in the run and String in the"):
-        rf.rbo(run, run.with_columns(pl.col("item").cast(pl.String)))
+        rf.runs.rbo(run, run.with_columns(pl.col("item").cast(pl.String)))
     with pytest.raises(rf.RankingDataError, match="'rbo': rbo makes a column of this name"):
-        rf.rbo(run.with_columns(rbo=1), run, by="rbo")
+        rf.runs.rbo(run.with_columns(rbo=1), run, by="rbo")
     with pytest.raises(rf.RankingDataError, match="no user is in two of its groups, and the other"):
-        rf.rbo(run_of([1], [2]).with_columns(fold="user"), run_of([1], [2]), by="fold")
+        rf.runs.rbo(run_of([1], [2]).with_columns(fold="user"), run_of([1], [2]), by="fold")

@@ -59,7 +59,7 @@ def test_defaults_and_levels_are_spelled_out():
 
 def test_an_expression_of_ones_own_is_its_text():
     own = (pl.col("rank") <= 2).sum().alias("early")
-    made = rf.provenance(A, own, rf.recall_at(5).alias("r"), truth=TRUTH)
+    made = rf.provenance(A, own, rf.metrics.recall_at(5).alias("r"), truth=TRUTH)
     assert made["metrics"]["early"] == str(own)
     assert made["metrics"]["r"] == "recall(divide_by=relevant)@5"
 

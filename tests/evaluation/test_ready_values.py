@@ -116,19 +116,20 @@ VERBS = {
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_takes_values_as_it_takes_a_run(verb):
     options = VERBS[verb]
+    function = getattr(rf if verb in dir(rf) else rf.stats, verb)
     by = options.get("by", "model")
     values = rf.per_user(RUN, "rr", "ndcg@10", truth=TRUTH, by="model")
     values = values.join(TRUTH.select("user", "land"), on="user")
     run = RUN.join(TRUTH.select("user", "land"), on="user") if "land" in by else RUN
     missed = pl.selectors.ends_with("num_missed")
-    expected = getattr(rf, verb)(run, "rr", "ndcg@10", truth=TRUTH, **options).drop(missed)
-    got = getattr(rf, verb)(values, "rr", "ndcg@10", **options)
+    expected = function(run, "rr", "ndcg@10", truth=TRUTH, **options).drop(missed)
+    got = function(values, "rr", "ndcg@10", **options)
     assert_frame_equal(got.drop(missed), expected)
-    lazy = getattr(rf, verb)(values.lazy(), "rr", "ndcg@10", **options)
+    lazy = function(values.lazy(), "rr", "ndcg@10", **options)
     assert_frame_equal(lazy.collect(), got)
     names = values["model"].unique(maintain_order=True).to_list()
     runs = {name: values.filter(model=name).drop("model") for name in names}
-    assert_frame_equal(getattr(rf, verb)(runs, "rr", "ndcg@10", **options), got)
+    assert_frame_equal(function(runs, "rr", "ndcg@10", **options), got)
 
 
 def test_charts_draw_values_as_they_draw_a_run():
@@ -138,7 +139,7 @@ def test_charts_draw_values_as_they_draw_a_run():
     for chart, metrics, options in (
         (rf.plot.compare, both, {"baseline": "a", "margin": {"rr": 0.1}}),
         (rf.plot.critical_difference, both, {}),
-        (rf.plot.users, both[:1], {}),
+        (rf.plot.per_user, both[:1], {}),
         (rf.plot.heatmap, both, {}),
         (rf.plot.trade_off, both, {}),
     ):
@@ -155,9 +156,9 @@ def test_charts_draw_values_as_they_draw_a_run():
 def test_the_best_system_needs_a_direction():
     values = ready(*sample(8, 30, systems=3))
     with pytest.raises(ValueError, match=r"'rmse': neither direction.*higher_is_better=\{'rmse'"):
-        rf.best_systems(values, "rmse")
+        rf.stats.best_systems(values, "rmse")
     for higher in (True, False):
-        best = rf.best_systems(values, "rmse", higher_is_better={"rmse": higher})
+        best = rf.stats.best_systems(values, "rmse", higher_is_better={"rmse": higher})
         assert best["mean"].is_sorted(descending=higher)
         assert best["may_be_best"][0]
 
@@ -279,13 +280,6 @@ def test_directions_and_limits_that_cannot_be_read_are_reported():
             rf.compare(RUN, "rr", truth=TRUTH, **option)
 
 
-def test_the_former_names_are_the_same_calls():
-    values = ready(*sample(7, 12))
-    assert rf.compare_values(values, "rmse").equals(rf.compare(values, "rmse"))
-    described = rf.summarize_values(values, "rmse", by="model")
-    assert described.equals(rf.summarize(values, "rmse", by="model"))
-
-
 def test_every_kind_of_frame():
     pandas = pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
@@ -360,7 +354,7 @@ def test_bad_calls_are_reported():
         with pytest.raises(TypeError, match="judged table must be a polars DataFrame"):
             verb([1], "rmse", by="model")
         with pytest.raises(TypeError, match="takes the names of its columns, not an expression"):
-            verb(GOOD, rf.ndcg_at(10), by="model")
+            verb(GOOD, rf.metrics.ndcg_at(10), by="model")
         with pytest.raises(ValueError, match="depth= is of lists, and a frame without items and"):
             verb(GOOD, "rmse", by="model", depth=3)
         with pytest.raises(ValueError, match="rank= is of lists"):

@@ -392,8 +392,8 @@ def test_charts_are_weighted():
     pairs = run.rank.plot.compare("ndcg@2", **options).data
     assert pairs["mean"].item() == pytest.approx(expected)
     for draw in (
-        lambda: run.rank.plot.users("ndcg@2", **options),
-        lambda: run.rank.plot.change(2, baseline="a", **options),
+        lambda: run.rank.plot.per_user("ndcg@2", **options),
+        lambda: run.rank.plot.who_gained(2, baseline="a", **options),
     ):
         with pytest.raises(ValueError, match="leave (out weights=|it out)"):
             draw()
@@ -498,7 +498,7 @@ def test_tests_without_a_weighted_form_refuse(test):
 @pytest.mark.parametrize("verb", ["anova", "best_systems", "discriminative_power"])
 def test_verbs_of_many_systems_refuse_weights(verb):
     with pytest.raises(ValueError, match=f"{verb} has no weighted form.*leave out weights="):
-        getattr(rf, verb)(table(WEIGHTS, VALUES, OTHERS), VALUE, weights="w")
+        getattr(rf.stats, verb)(table(WEIGHTS, VALUES, OTHERS), VALUE, weights="w")
 
 
 def test_a_chart_of_ranks_refuses_weights():
@@ -520,8 +520,8 @@ def test_what_is_no_mean_refuses_weights():
     with pytest.raises(TypeError, match="per_user returns one value per user"):
         RUN.rank.precision_at(1, **options)
     run = pl.concat([RUN.with_columns(model=pl.lit(m)) for m in "ab"])
-    with pytest.raises(ValueError, match="diagnose describes users in bins"):
-        run.rank.diagnose(2, baseline="a", **options)
+    with pytest.raises(ValueError, match="who_gained describes users in bins"):
+        run.rank.stats.who_gained(2, baseline="a", **options)
 
 
 def test_a_column_that_is_no_weight_is_reported():

@@ -34,14 +34,14 @@ def systems():
 @pytest.mark.parametrize("table", [CLICKED, GRADED], ids=["null", "0"])
 def test_every_user_of_retrieved_rows_counts(table, lazy):
     frame = table.lazy() if lazy else table
-    with pytest.warns(rf.RankingWarning, match=WARNED + "users='truth' leaves them out"):
+    with pytest.warns(rf.errors.RankingWarning, match=WARNED + "users='truth' leaves them out"):
         got = rf.evaluate(frame, "hit@2", "rr", "recall@2", "ap", "precision@2").lazy().collect()
     assert got.row(0) == (4, 0.5, 0.375, 0.5, 0.375, 0.25)
     assert rf.evaluate(table, "hit@2", "rr", users="truth").row(0) == (2, 1.0, 0.75)
 
 
 def test_an_unjudged_item_is_a_miss_or_is_dropped():
-    with pytest.warns(rf.RankingWarning, match=WARNED):
+    with pytest.warns(rf.errors.RankingWarning, match=WARNED):
         got = rf.evaluate(CLICKED, "rr", "hit@1", judged_only=True)
     assert got.row(0) == (4, 0.5, 0.5)
 
@@ -49,34 +49,36 @@ def test_an_unjudged_item_is_a_miss_or_is_dropped():
 def test_the_worst_value_is_that_of_the_metric():
     labels = ["e@2", "ndcg@2", "mean_hit_rank", "hit@2"]
     words = "each counts as 0, and as 1 in 'e@2', and as null in 'mean_hit_rank'; users='truth'"
-    with pytest.warns(rf.RankingWarning, match=words):
+    with pytest.warns(rf.errors.RankingWarning, match=words):
         got = rf.per_user(GRADED, *labels)
     assert got.filter(pl.col("user") > 2).rows() == [
         (3, 1.0, 0.0, None, 0.0),
         (4, 1.0, 0.0, None, 0.0),
     ]
     labels = ["kendall_tau_b", "mcc(collection=9)", "hit@2"]  # no -1 for what nobody put in order
-    with pytest.warns(rf.RankingWarning, match="each counts as null, and as 0 in 'hit@2'; users"):
+    with pytest.warns(
+        rf.errors.RankingWarning, match="each counts as null, and as 0 in 'hit@2'; users"
+    ):
         got = rf.per_user(GRADED, *labels)
     assert got.filter(pl.col("user") > 2).rows() == [(u, None, None, 0.0) for u in (3, 4)]
     labels = ["e@2", "ndcg@2", "mean_hit_rank", "hit@2"]
-    with pytest.warns(rf.RankingWarning, match="each counts as 0.25"):
+    with pytest.warns(rf.errors.RankingWarning, match="each counts as 0.25"):
         filled = rf.per_user(GRADED, *labels, undefined=0.25)
     assert filled.filter(pl.col("user") > 2).rows() == [(u, *[0.25] * 4) for u in (3, 4)]
 
 
 def test_a_user_with_a_relevant_item_keeps_an_undefined_value():
     all_liked = GRADED.with_columns(relevance=(pl.col("user") < 3).cast(pl.Int64))
-    with pytest.warns(rf.RankingWarning, match=WARNED):
+    with pytest.warns(rf.errors.RankingWarning, match=WARNED):
         got = rf.per_user(all_liked, "auc")
     assert got["auc"].to_list() == [None, None, 0.0, 0.0]
 
 
 def test_a_label_with_its_own_level_has_its_own_users_without_a_relevant_item():
-    with pytest.warns(rf.RankingWarning, match=WARNED):
+    with pytest.warns(rf.errors.RankingWarning, match=WARNED):
         got = rf.per_user(GRADED, "hit(rel=2)@2", "hit@2")
     assert got["hit(rel=2)@2"].to_list() == [0.0] * 4
-    with pytest.warns(rf.RankingWarning, match="4 of 4 users"):
+    with pytest.warns(rf.errors.RankingWarning, match="4 of 4 users"):
         assert rf.evaluate(GRADED, "hit@2", relevant_at=2).row(0) == (4, 0.0)
 
 
@@ -87,20 +89,20 @@ def test_half_of_the_questions_of_a_broken_system_count(lazy):
     number = lost.filter(pl.col("relevance") == 0)["user"].n_unique()
     words = f"{number} of 50 users have judged items, none relevant, in a group of 'model'"
     labels = ["precision@3", "hit@3"]
-    with pytest.warns(rf.RankingWarning, match=words) as warned:
+    with pytest.warns(rf.errors.RankingWarning, match=words) as warned:
         got = rf.evaluate(table.lazy() if lazy else table, *labels, by="model").lazy().collect()
     assert len(warned) == 1
     want = rf.evaluate(table, *labels, by="model", users="all", undefined=0.0)
     assert_frame_equal(got, want)
-    with pytest.warns(rf.RankingWarning, match=words):
+    with pytest.warns(rf.errors.RankingWarning, match=words):
         assert rf.compare(table, "precision@3", baseline="good")["verdict"].item() == "worse"
-    with pytest.warns(rf.RankingWarning, match=words):
+    with pytest.warns(rf.errors.RankingWarning, match=words):
         assert not rf.gate(table, "precision@3", baseline="good", undecided="pass")["passed"].item()
     named = dict(
         zip(("good", "bad"), table.partition_by("model", maintain_order=True), strict=True)
     )
     named = {name: frame.drop("model") for name, frame in named.items()}
-    with pytest.warns(rf.RankingWarning, match=words):
+    with pytest.warns(rf.errors.RankingWarning, match=words):
         assert_frame_equal(rf.evaluate(named, *labels).sort("model"), want)
 
 
@@ -119,7 +121,7 @@ def test_lists_judged_by_themselves_beside_one_miss_are_named():
     missed = pl.DataFrame({"user": [1], "item": ["z"], "rank": [None], "relevance": [1]})
     table = GRADED.vstack(missed.cast(dict(GRADED.schema)))
     words = "2 of 4 users have judged items, none relevant, and are left out, such as 3"
-    with pytest.warns(rf.RankingWarning, match=words):
+    with pytest.warns(rf.errors.RankingWarning, match=words):
         assert rf.evaluate(table, "hit@2").row(0) == (2, 1.0)
     assert rf.evaluate(table, "hit@2", users="truth").row(0) == (2, 1.0)
 
@@ -128,7 +130,7 @@ def test_one_user_of_many_who_is_left_out_is_named():
     shown = pl.DataFrame({"user": range(200), "item": "a", "rank": 1, "relevance": 1})
     rows = {"user": [200, 0], "item": ["a", "z"], "rank": [1, None], "relevance": [0, 1]}
     words = "1 of 201 users has judged items, none relevant, and is left out, such as 200"
-    with pytest.warns(rf.RankingWarning, match=words):
+    with pytest.warns(rf.errors.RankingWarning, match=words):
         assert rf.evaluate(shown.vstack(pl.DataFrame(rows, shown.schema)), "hit@2").row(0) == (
             200,
             1.0,
@@ -136,7 +138,7 @@ def test_one_user_of_many_who_is_left_out_is_named():
 
 
 def test_an_excluded_item_is_not_missed_by_the_lists():
-    with pytest.warns(rf.RankingWarning, match=WARNED):
+    with pytest.warns(rf.errors.RankingWarning, match=WARNED):
         got = rf.evaluate(GRADED, "hit@2", exclude=CLICKS.filter(user=1).drop("relevance"))
     assert got.row(0) == (4, 0.25)
 
@@ -175,7 +177,7 @@ def test_recall_of_retrieved_rows_has_a_note():
 
 def test_a_report_names_the_users_without_a_relevant_item():
     table = systems()
-    with pytest.warns(rf.RankingWarning, match="of 50 users"):
+    with pytest.warns(rf.errors.RankingWarning, match="of 50 users"):
         verdict = str(rf.report(table, "precision@3", baseline="good").verdict)
     assert "users have judged items, none relevant, and count with the worst value." in verdict
     assert "bad is worse" in verdict
@@ -198,7 +200,7 @@ def test_a_report_names_the_users_without_a_relevant_item():
 def test_a_call_warns_once_at_the_line_of_the_caller(call):
     """Also where polars calls us from a thread of its own, which has no caller."""
     for _ in range(3):
-        with pytest.warns(rf.RankingWarning) as warned:
+        with pytest.warns(rf.errors.RankingWarning) as warned:
             call()
         (warning,) = warned
         place = warning.filename, warning.lineno

@@ -90,15 +90,23 @@ def oracle(name, listed, relevant, k=None, alpha=0.5):
 
 
 ASKED = {
-    **{("alpha_dcg", k, a): rf.alpha_dcg_at(k, alpha=a) for k in CUTS for a in (0.5, 0.3, 1)},
-    **{("alpha_ndcg", k, a): rf.alpha_ndcg_at(k, alpha=a) for k in CUTS for a in (0.5, 0.3, 0, 1)},
-    **{("err_ia", k, a): rf.err_ia_at(k, alpha=a) for k in CUTS for a in (0.5, 0.3)},
-    **{("nerr_ia", k, a): rf.nerr_ia_at(k, alpha=a) for k in CUTS for a in (0.5, 0.3)},
-    **{("nrbp", None, a): rf.nrbp(a) for a in (0.5, 0.3)},
-    **{("nnrbp", None, a): rf.nnrbp(a) for a in (0.5, 0.3)},
-    **{("subtopic_recall", k, 0.5): rf.subtopic_recall_at(k) for k in CUTS},
-    **{("precision_ia", k, 0.5): rf.precision_ia_at(k) for k in CUTS if k},
-    **{("ap_ia", k, 0.5): rf.average_precision_ia(k) for k in CUTS},
+    **{
+        ("alpha_dcg", k, a): rf.metrics.alpha_dcg_at(k, alpha=a)
+        for k in CUTS
+        for a in (0.5, 0.3, 1)
+    },
+    **{
+        ("alpha_ndcg", k, a): rf.metrics.alpha_ndcg_at(k, alpha=a)
+        for k in CUTS
+        for a in (0.5, 0.3, 0, 1)
+    },
+    **{("err_ia", k, a): rf.metrics.err_ia_at(k, alpha=a) for k in CUTS for a in (0.5, 0.3)},
+    **{("nerr_ia", k, a): rf.metrics.nerr_ia_at(k, alpha=a) for k in CUTS for a in (0.5, 0.3)},
+    **{("nrbp", None, a): rf.metrics.nrbp(a) for a in (0.5, 0.3)},
+    **{("nnrbp", None, a): rf.metrics.nnrbp(a) for a in (0.5, 0.3)},
+    **{("subtopic_recall", k, 0.5): rf.metrics.subtopic_recall_at(k) for k in CUTS},
+    **{("precision_ia", k, 0.5): rf.metrics.precision_ia_at(k) for k in CUTS if k},
+    **{("ap_ia", k, 0.5): rf.metrics.average_precision_ia(k) for k in CUTS},
 }
 
 
@@ -176,10 +184,17 @@ def ways(run, truth, *metrics, **options):
 @pytest.mark.parametrize("judged_only", [False, True])
 def test_all_others_reduce_one_row_an_item_of_the_highest_grade(judged_only):
     run, truth = make_tables(11)
-    both = [*ITEMS.values(), rf.alpha_ndcg_at(3), rf.nrbp(), rf.judged_at(3).alias("mine")]
+    both = [
+        *ITEMS.values(),
+        rf.metrics.alpha_ndcg_at(3),
+        rf.metrics.nrbp(),
+        rf.metrics.judged_at(3).alias("mine"),
+    ]
     options = {"judged_only": judged_only, "by": "model"}
     expected = run.rank.per_user(*ITEMS.values(), truth=one_row_an_item(truth), **options)
-    diverse = run.rank.per_user(rf.alpha_ndcg_at(3), rf.nrbp(), truth=truth, **options)
+    diverse = run.rank.per_user(
+        rf.metrics.alpha_ndcg_at(3), rf.metrics.nrbp(), truth=truth, **options
+    )
     mine = expected["judged@3"].alias("mine")
     expected = expected.hstack(diverse.select("alpha_ndcg@3", "nrbp")).with_columns(mine)
     for got in ways(run, truth, *both, judged_only=judged_only):
@@ -190,7 +205,7 @@ def test_intent_aware_is_the_mean_over_the_subtopics():
     run, truth = make_tables(5)
     run = run.filter(model="a").drop("model")
     truth = truth.filter(pl.col("relevance") > 0)
-    single = ["ap", "ap@3", "precision@3", rf.err_at(3, max_grade=1).alias("err")]
+    single = ["ap", "ap@3", "precision@3", rf.metrics.err_at(3, max_grade=1).alias("err")]
     asked = ["ap_ia", "ap_ia@3", "precision_ia@3", "err_ia@3"]
     each = [
         run.rank.per_user(*single, truth=truth.filter(subtopic=topic).drop("subtopic", "relevance"))
@@ -216,7 +231,7 @@ def test_the_example_of_the_paper():
     run = rf.from_lists(pl.DataFrame({"user": [1], "item": [list("abcdefgh")]}))
     dcg = [2, 2.315, 2.440, 2.440, 3.214, 3.392, 3.726]
     ideal = [2, 3.262, 3.762, 3.977, 4.170, 4.259, 4.343]
-    asked = [rf.alpha_ndcg_at(k) for k in range(1, 8)]
+    asked = [rf.metrics.alpha_ndcg_at(k) for k in range(1, 8)]
     got = run.rank.per_user(*asked, truth=truth).drop("user").row(0)
     expected = [x / y for x, y in zip(dcg, ideal, strict=True)]
     assert got == pytest.approx(expected, abs=5e-4)
@@ -242,7 +257,9 @@ def test_the_greedy_ideal_is_not_always_the_best():
     run = pl.DataFrame({"user": 1, "item": ["b", "c"], "rank": [1, 2]})
     truth = truth.vstack(pl.DataFrame({"user": 1, "item": "a", "subtopic": "t"}))
     # greedy: a adds 4, then b 2.5; the list: b adds 3, then c 3
-    got = run.rank.per_user(rf.subtopic_recall_at(2), rf.alpha_ndcg_at(2), truth=truth)
+    got = run.rank.per_user(
+        rf.metrics.subtopic_recall_at(2), rf.metrics.alpha_ndcg_at(2), truth=truth
+    )
     expected = (3 + 3 / math.log2(3)) / (4 + 2.5 / math.log2(3))
     assert got["alpha_ndcg@2"].item() == pytest.approx(expected)
 
@@ -255,7 +272,7 @@ def test_of_equal_items_the_higher_comes_first_in_the_ideal(dtype):
     run = pl.DataFrame({"user": 1, "item": [9], "rank": [1]}).with_columns(
         pl.col("item").cast(pl.String).cast(dtype)
     )
-    rows = run.rank.judge(truth).rank.relevant(rf.alpha_ndcg_at(alpha=0.9))
+    rows = run.rank.judge(truth).rank.relevant(rf.metrics.alpha_ndcg_at(alpha=0.9))
     places = dict(rows.select(pl.col("item").cast(pl.String), "diverse_rank(0.9)").rows())
     # all add 2 at first; then 2 and 1 both add one that is new and one that is not
     assert places == {"3": 1, "2": 2, "1": 3}
@@ -281,7 +298,7 @@ def test_the_column_may_have_another_name():
 def test_composing_by_hand():
     run, truth = make_tables(9)
     judged = run.rank.judge(truth, by="model")
-    diverse = [rf.alpha_ndcg_at(5), rf.subtopic_recall_at(3)]
+    diverse = [rf.metrics.alpha_ndcg_at(5), rf.metrics.subtopic_recall_at(3)]
     got = judged.rank.relevant(*diverse, by="model").group_by("model", "user").agg(diverse)
     expected = judged.rank.per_user(*diverse, by="model")
     assert_frame_equal(got.sort("model", "user"), expected, abs_tol=1e-12)
@@ -362,13 +379,16 @@ def test_a_role_that_is_missing_is_reported():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rf.alpha_dcg_at(5, alpha=1.5), "alpha must be a number from 0 to 1, not 1.5"),
-        (lambda: rf.alpha_ndcg_at(alpha=-1), "alpha must be a number ≥ 0, not -1"),
-        (lambda: rf.err_ia_at(alpha=0), "alpha=0.0 needs a cut-off k of at most 1,000,000"),
-        (lambda: rf.alpha_dcg_at(2**40, alpha=0), "needs a cut-off k of at most 1,000,000"),
-        (lambda: rf.nrbp(p=1), "p must be a number between 0 and 1, not 1.0"),
-        (lambda: rf.nnrbp(p=0), "p must be a number between 0 and 1, not 0.0"),
-        (lambda: rf.precision_ia_at(None), "k must be an integer ≥ 1, not None"),
+        (
+            lambda: rf.metrics.alpha_dcg_at(5, alpha=1.5),
+            "alpha must be a number from 0 to 1, not 1.5",
+        ),
+        (lambda: rf.metrics.alpha_ndcg_at(alpha=-1), "alpha must be a number ≥ 0, not -1"),
+        (lambda: rf.metrics.err_ia_at(alpha=0), "alpha=0.0 needs a cut-off k of at most 1,000,000"),
+        (lambda: rf.metrics.alpha_dcg_at(2**40, alpha=0), "needs a cut-off k of at most 1,000,000"),
+        (lambda: rf.metrics.nrbp(p=1), "p must be a number between 0 and 1, not 1.0"),
+        (lambda: rf.metrics.nnrbp(p=0), "p must be a number between 0 and 1, not 0.0"),
+        (lambda: rf.metrics.precision_ia_at(None), "k must be an integer ≥ 1, not None"),
     ],
 )
 def test_a_parameter_out_of_range_is_reported(make, message):
@@ -392,7 +412,7 @@ def test_a_parameter_out_of_range_is_reported(make, message):
     ],
 )
 def test_names_of_other_tools_are_read(name, label):
-    assert rf.metric(name).meta.eq(rf.metric(label).alias(name))
+    assert rf.metrics.of_label(name).meta.eq(rf.metrics.of_label(label).alias(name))
 
 
 def test_without_subtopics_one_relevant_item_makes_the_one_subtopic():

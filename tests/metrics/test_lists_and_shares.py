@@ -236,7 +236,7 @@ def _grouped(names):
     tables = worlds[0].tables()
     if len(names) > 1:
         runs = {name: world.tables()["run"] for name, world in zip(names, worlds, strict=True)}
-        tables |= {"run": rf.from_runs(runs), "by": "model"}
+        tables |= {"run": rf.runs.stack(runs), "by": "model"}
     grade = pl.col("item").replace_strict({"a": 2, "h": 3}, default=1)
     tables["truth"] = tables["truth"].with_columns(relevance=grade)
     return tables
@@ -331,16 +331,18 @@ def test_an_item_outside_the_catalogue_counts_in_no_share():
     means = [rf.evaluate(run, *labels, items=items).row(0) for labels in (of_all, of_user)]
     assert means[0] == means[1] == (1, 0.0, 0.5, pytest.approx(0.784238))
     assert rf.evaluate(run, "entropy(over=user, normalize=true)", items=items).item(0, 1) == 0.0
-    shares = rf.shares(run, of="item", over="user", items=items)
+    shares = rf.stats.exposure(run, of="item", over="user", items=items)
     assert shares.rows() == [(1, "a", 1.0, 1.0, 0.5), (1, "b", 0.0, 0.0, 0.5)]
-    assert rf.shares(run, of="item", items=items).rows() == [row[1:] for row in shares.rows()]
+    assert rf.stats.exposure(run, of="item", items=items).rows() == [
+        row[1:] for row in shares.rows()
+    ]
 
 
 def test_a_list_without_a_known_value_is_a_list():
     run = pl.DataFrame({"user": [1, 2], "item": ["a", "c"], "rank": [1, 1]})
     items = pl.DataFrame({"item": ["a", "b"], "genre": [["x"], ["y"]]})
     assert rf.per_user(run, "categories@1", items=items).rows() == [(1, 1.0), (2, 0.0)]
-    assert rf.shares(run, over="user", items=items, target=None)["user"].to_list() == [1]
+    assert rf.stats.exposure(run, over="user", items=items, target=None)["user"].to_list() == [1]
 
 
 def test_what_is_shown_counts_with_and_without_a_hit():
@@ -353,10 +355,10 @@ def test_what_is_shown_counts_with_and_without_a_hit():
     assert alone == pytest.approx((2 / 3, 1.5 / math.log2(3), 1 / 6))
     # c is shown, but the catalogue lacks it, so that its target is 0
     assert rf.evaluate(run, *labels, truth=truth, items=items).row(0)[1:] == (*alone, 0.25)
-    shares = rf.shares(run, of="shown", discount="hit", truth=truth, target="uniform")
+    shares = rf.stats.exposure(run, of="shown", discount="hit", truth=truth, target="uniform")
     assert shares["exposure"].to_list() == [2.0, 0.0, 0.0]
     assert shares["target"].to_list() == pytest.approx([1 / 3] * 3)
-    each = rf.shares(run, of="shown", over="user", items=items)
+    each = rf.stats.exposure(run, of="shown", over="user", items=items)
     assert each.filter(user=2).rows() == [(2, "a", 1.0, 0.5, 1.0), (2, "c", 1.0, 0.5, 0.0)]
 
 
@@ -442,7 +444,7 @@ def test_a_repeated_row_of_the_history_is_not_a_second_user():
     of_hits = ["serendipity@2", "epc@2", "snips_recall@2"]
     got = rf.evaluate(RUN, *of_hits, history=twice, **truth)
     assert got.equals(rf.evaluate(RUN, *of_hits, history=twice.unique(), **truth))
-    rows = rf.listed(
+    rows = rf.metrics.listed(
         RUN, "popularity", "novelty(out_of=rows)", "epc(measure=efd)", history=twice, **truth
     )
     assert rows.filter(item="a")["popularity", "interactions", "history_rows"].row(0) == (1, 2, 3)
@@ -490,8 +492,8 @@ def test_columns_of_the_catalogue_ride_along_where_they_are_named():
     price = pl.col("price").filter(pl.col("listed") & (pl.col("rank") <= 2)).mean().alias("price@2")
     got = rf.per_user(RUN, price, items=items)
     assert got["price@2"].to_list() == [1.5, 2.0, 3.0]
-    assert "price" in rf.listed(RUN, price, items=items).columns
-    assert "price" not in rf.listed(RUN, items=items).columns
+    assert "price" in rf.metrics.listed(RUN, price, items=items).columns
+    assert "price" not in rf.metrics.listed(RUN, items=items).columns
 
 
 # ------------------------------------------------------------------ errors
@@ -612,16 +614,16 @@ def test_numbers_of_all_lists_are_nobodys():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: rf.coverage_at(0),
-        lambda: rf.tail_at(3, head=1.0),
-        lambda: rf.miscalibration_at(3, alpha=0),
-        lambda: rf.gini_at(3, discount=1.5),
-        lambda: rf.gini_at(3, of="a;b"),
-        lambda: rf.ee_loss_at(p=1.0),
-        lambda: rf.entropy_at(base=1),
-        lambda: rf.awrf_at(target="x"),
-        lambda: rf.corrected_at(collection=1, sampled=1),
-        lambda: rf.metric("coverage(count=yes)@3"),
+        lambda: rf.metrics.coverage_at(0),
+        lambda: rf.metrics.tail_at(3, head=1.0),
+        lambda: rf.metrics.miscalibration_at(3, alpha=0),
+        lambda: rf.metrics.gini_at(3, discount=1.5),
+        lambda: rf.metrics.gini_at(3, of="a;b"),
+        lambda: rf.metrics.ee_loss_at(p=1.0),
+        lambda: rf.metrics.entropy_at(base=1),
+        lambda: rf.metrics.awrf_at(target="x"),
+        lambda: rf.metrics.corrected_at(collection=1, sampled=1),
+        lambda: rf.metrics.of_label("coverage(count=yes)@3"),
     ],
 )
 def test_parameters_out_of_range(make):
@@ -683,22 +685,22 @@ def test_swaps_of_lists_are_a_randomization_test():
 
 
 def test_shares_for_people():
-    got = rf.shares(RUN, of="genre", k=1, items=CATALOGUE)
+    got = rf.stats.exposure(RUN, of="genre", k=1, items=CATALOGUE)
     assert got.columns == ["genre", "exposure", "share", "target"]
     assert got.rows() == [
         ("x", 2.0, pytest.approx(2 / 3), 0.5),
         ("y", 1.0, pytest.approx(1 / 3), 0.25),
         ("z", 0.0, 0.0, 0.25),
     ]
-    each = rf.shares(RUN, over="user", of="genre", items=CATALOGUE, target=None)
+    each = rf.stats.exposure(RUN, over="user", of="genre", items=CATALOGUE, target=None)
     assert each.columns == ["user", "genre", "exposure", "share"]
-    with pytest.raises(rf.RankingDataError, match="shares reads shares of item: pass items="):
-        rf.shares(RUN, of="item")
+    with pytest.raises(rf.RankingDataError, match="exposure reads shares of item: pass items="):
+        rf.stats.exposure(RUN, of="item")
 
 
 def test_overlap_of_lists():
     other = pl.DataFrame({"user": [1, 1, 4], "item": [*"bxa"], "rank": [1, 2, 1]})
-    got = rf.overlap(RUN, other, k=2)
+    got = rf.runs.overlap(RUN, other, k=2)
     assert got.rows() == [(1, 0.5, 1 / 3), (2, 0, 0), (3, 0, 0), (4, 0, 0)]
 
 
@@ -731,19 +733,19 @@ SCORES = {"a": [0.9, 4.0], "b": [0.5, 8.0], "c": [0.1, 1.0], "d": [2.0]}
     ],
 )
 def test_fusions_follow_their_formulas(method, score):
-    got = {item: value for _, item, value, _ in rf.fuse(RUNS, method).rows()}
+    got = {item: value for _, item, value, _ in rf.runs.fuse(RUNS, method).rows()}
     assert got == {item: pytest.approx(score(PLACES[item], SCORES[item])) for item in PLACES}
 
 
 def test_borda_gives_the_last_of_all_items_one_point():
     both = RUNS.filter(pl.col("model").is_in(["p", "q"]))  # N = 4: a, b, c and d
-    got = {item: value for _, item, value, _ in rf.fuse(both, "borda").rows()}
+    got = {item: value for _, item, value, _ in rf.runs.fuse(both, "borda").rows()}
     assert got == {"a": 4 + 3, "b": 3 + 4, "c": 2 + 1, "d": 1 + 2}
 
 
 def test_borda_counts():
     # a list of three of the four items gives 4, 3, 2, and 1 to the other; one of one 4, 2, 2, 2
-    got = {item: value for _, item, value, _ in rf.fuse(RUNS, "borda").rows()}
+    got = {item: value for _, item, value, _ in rf.runs.fuse(RUNS, "borda").rows()}
     assert got == {"a": 4 + 3 + 2, "b": 3 + 4 + 2, "c": 2 + 1 + 4, "d": 1 + 2 + 2}
 
 
@@ -757,7 +759,7 @@ def test_borda_counts():
     ],
 )
 def test_norms_of_scores(norm, of_a):
-    got = {item: value for _, item, value, _ in rf.fuse(RUNS, "comb_sum", norm=norm).rows()}
+    got = {item: value for _, item, value, _ in rf.runs.fuse(RUNS, "comb_sum", norm=norm).rows()}
     assert got["a"] == pytest.approx(of_a)
 
 
@@ -769,7 +771,7 @@ def test_the_type_of_scores_does_not_matter(norm, dtype):
     run = pl.DataFrame(rows, schema=["model", "item", "score"], orient="row").with_columns(user=1)
     weights = {"p": 0.1, "q": 0.3}
     frames = [
-        rf.fuse(
+        rf.runs.fuse(
             run.with_columns(pl.col("score").cast(kind)), "comb_sum", norm=norm, weights=weights
         )
         for kind in (dtype, pl.Float64)
@@ -779,16 +781,16 @@ def test_the_type_of_scores_does_not_matter(norm, dtype):
 
 
 def test_a_fusion_is_a_run():
-    fused = rf.fuse(RUNS.lazy(), "rrf", weights={"p": 1, "q": 2, "r": 0})
+    fused = rf.runs.fuse(RUNS.lazy(), "rrf", weights={"p": 1, "q": 2, "r": 0})
     truth = pl.DataFrame({"user": [1], "item": ["b"]})
     assert rf.evaluate(fused.drop("score"), "rr", truth=truth).collect()["rr"].item() == 1.0
     assert fused.collect()["rank"].to_list() == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="weights: no weight for the system 'r'"):
-        rf.fuse(RUNS, "rrf", weights={"p": 1, "q": 2})
+        rf.runs.fuse(RUNS, "rrf", weights={"p": 1, "q": 2})
     with pytest.raises(rf.RankingDataError, match="no column 'score' for score: comb_sum adds up"):
-        rf.fuse(RUNS.drop("score"), "comb_sum")
+        rf.runs.fuse(RUNS.drop("score"), "comb_sum")
     with pytest.raises(ValueError, match="smoothing must be a number ≥ 0"):
-        rf.fuse(RUNS, smoothing=-1)
+        rf.runs.fuse(RUNS, smoothing=-1)
 
 
 # ------------------------------------------------------------------ on relevant rows
@@ -913,12 +915,12 @@ def test_what_is_missing_is_named():
     shown = "metric 'disparity.of=shown.' reads shares of shown: pass items=, .* or history="
     with pytest.raises(rf.RankingDataError, match=shown):
         rf.evaluate(RUN, "disparity(of=shown)")
-    with pytest.raises(rf.RankingDataError, match="shares reads what is relevant: pass truth="):
-        rf.shares(RUN, of="genre", target="truth", items=CATALOGUE)
+    with pytest.raises(rf.RankingDataError, match="exposure reads what is relevant: pass truth="):
+        rf.stats.exposure(RUN, of="genre", target="truth", items=CATALOGUE)
     with pytest.raises(
-        rf.RankingDataError, match="column 'share': shares makes a column with this"
+        rf.RankingDataError, match="column 'share': exposure makes a column with this"
     ):
-        rf.shares(RUN, of="share", items=CATALOGUE.rename({"genre": "share"}))
+        rf.stats.exposure(RUN, of="share", items=CATALOGUE.rename({"genre": "share"}))
     typo = pl.col("prize").filter("listed").mean().alias("prize")
     with pytest.raises(
         rf.RankingDataError, match="metric 'prize' reads a column 'prize'; the tables"
@@ -935,10 +937,10 @@ def test_a_score_that_is_none_is_not_fused(score):
     with pytest.raises(
         rf.RankingDataError, match="column 'score': a score that is null or not fin"
     ):
-        rf.fuse(runs, "comb_sum")
-    assert len(rf.fuse(runs, "rrf")) == 4
+        rf.runs.fuse(runs, "comb_sum")
+    assert len(rf.runs.fuse(runs, "rrf")) == 4
     with pytest.raises(ValueError, match="weights names 'x', which is not a system"):
-        rf.fuse(RUNS, weights={"p": 1, "q": 1, "r": 1, "x": 1})
+        rf.runs.fuse(RUNS, weights={"p": 1, "q": 1, "r": 1, "x": 1})
 
 
 def test_check_reads_all_tables():
@@ -968,8 +970,8 @@ def test_shares_that_may_split_a_block_of_ties_are_refused():
     tied = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": [1.0, 1.0]})
     tied = tied.rank.with_rank(ties="expected")
     items = pl.DataFrame({"item": ["a", "b", "c"]})
-    whole = rf.shares(tied, of="item", items=items, target=None)
+    whole = rf.stats.exposure(tied, of="item", items=items, target=None)
     assert whole["exposure"].to_list() == [1.0, 1.0, 0.0]
     for options in ({"k": 1}, {"discount": "log2"}):
-        with pytest.raises(ValueError, match="shares has no exact expectation under ties"):
-            rf.shares(tied, of="item", items=items, target=None, **options)
+        with pytest.raises(ValueError, match="exposure has no exact expectation under ties"):
+            rf.stats.exposure(tied, of="item", items=items, target=None, **options)

@@ -15,20 +15,20 @@ import rankframe as rf
 pytestmark = pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 
 FUNCTIONS = {
-    "precision": rf.precision_at,
-    "recall": rf.recall_at,
-    "f": rf.f_at,
-    "e": rf.e_at,
-    "hit": rf.hit_at,
-    "ap": rf.average_precision,
-    "rr": rf.reciprocal_rank,
-    "cg": rf.cg_at,
-    "dcg": rf.dcg_at,
-    "ndcg": rf.ndcg_at,
-    "r_precision": rf.r_precision,
-    "all": rf.all_at,
-    "attainable_precision": rf.attainable_precision_at,
-    "attainable_recall": rf.attainable_recall_at,
+    "precision": rf.metrics.precision_at,
+    "recall": rf.metrics.recall_at,
+    "f": rf.metrics.f_at,
+    "e": rf.metrics.e_at,
+    "hit": rf.metrics.hit_at,
+    "ap": rf.metrics.average_precision,
+    "rr": rf.metrics.reciprocal_rank,
+    "cg": rf.metrics.cg_at,
+    "dcg": rf.metrics.dcg_at,
+    "ndcg": rf.metrics.ndcg_at,
+    "r_precision": rf.metrics.r_precision,
+    "all": rf.metrics.all_at,
+    "attainable_precision": rf.metrics.attainable_precision_at,
+    "attainable_recall": rf.metrics.attainable_recall_at,
 }
 # every grade > 0 that may be drawn is a key
 GAINS = [

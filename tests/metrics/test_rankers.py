@@ -64,7 +64,7 @@ def test_rows_are_the_items_of_any_frame(kind):
         assert rf.compare(frame, "ndcg@5", preset="xgboost")["difference"].to_list() == [0.0]
 
 
-@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")
+@pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 def test_equal_scores_keep_the_order_of_rows():
     rows = pl.DataFrame({"qid": 1, "label": [0, 1, 0, 1], "score": [0.5, 0.5, 0.9, 0.5]})
     assert rows.rank.evaluate("rr", "ndcg@2").row(0)[1] == 1 / 3
@@ -100,7 +100,10 @@ def test_equal_scores_keep_the_order_of_rows():
             lambda: GROUPS.with_columns(rank=1).rank.evaluate("ap"),
             "or drop 'rank': with a score and a grade, but no rank, a table may lack items",
         ),
-        (lambda: rf.lists(GROUPS, 1), "no column 'item' for item, which lists reads"),
+        (
+            lambda: rf.runs.side_by_side(GROUPS, 1),
+            "no column 'item' for item, which side_by_side reads",
+        ),
         (lambda: GROUPS.rank.with_rank(), "run: no column 'item' for item"),
         (
             lambda: GROUPS.rename({"qid": "q"}).rank.evaluate("ap"),
@@ -138,7 +141,7 @@ def test_parts_and_meters_take_it(items, grade):
 def test_columns_that_are_asked_for_are_values():
     values = GROUPS.unique("qid")
     assert rf.summarize(values, "score")["mean"].item() == pytest.approx(values["score"].mean())
-    assert rf.plot.users(values, "score").to_dict()
+    assert rf.plot.per_user(values, "score").to_dict()
     with pytest.raises(rf.RankingDataError, match="a lazy table needs it, and a DataFrame"):
         rf.summarize(GROUPS.lazy(), "ap").collect()
 
@@ -148,7 +151,7 @@ def test_charts_tables_and_the_report_take_it():
         {"a": GROUPS, "b": GROUPS.with_columns(score=-pl.col("score"))},
         {"users": "truth"},
     )
-    assert rf.plot.users(GROUPS, "ndcg@3", **truth).to_dict()
+    assert rf.plot.per_user(GROUPS, "ndcg@3", **truth).to_dict()
     mean = rf.evaluate(runs, "ndcg@3", **truth)["ndcg@3"].to_list()
     drawn = rf.plot.compare(runs, "ndcg@3", baseline="a", **truth).to_dict()
     assert drawn

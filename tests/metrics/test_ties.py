@@ -160,18 +160,20 @@ def test_worked_by_hand():
 def test_renamed_and_own_expressions():
     own = (pl.col("relevant") / pl.col("tied")).sum().alias("mine")
     steady = pl.col("relevance").max().alias("top")
-    got = TIED.rank.per_user(rf.precision_at(1).alias("x").alias("y"), own, steady, truth=TRUTH)
+    got = TIED.rank.per_user(
+        rf.metrics.precision_at(1).alias("x").alias("y"), own, steady, truth=TRUTH
+    )
     assert got.row(0) == (1, pytest.approx(1 / 3), pytest.approx(1 / 3), 1)
-    for bad in (rf.precision_at(1) * 2, pl.col("rank").min(), pl.col("hits").max()):
+    for bad in (rf.metrics.precision_at(1) * 2, pl.col("rank").min(), pl.col("hits").max()):
         with pytest.raises(ValueError, match="'(rank|hits)', which an item in a block of ties"):
             TIED.rank.per_user(bad.alias("own"), truth=TRUTH)
     with pytest.raises(rf.RankingDataError, match="no single rank to compose metrics on"):
         TIED.rank.judge(TRUTH).rank.relevant()
     for lists in (TIED, TIED.lazy()):
         with pytest.raises(rf.RankingDataError, match="run, column 'tied': .* no single rank to"):
-            rf.listed(lists)
+            rf.metrics.listed(lists)
         with pytest.raises(rf.RankingDataError, match="run, column 'tied': .* no single rank to"):
-            rf.listed(lists, "precision@1", truth=TRUTH)
+            rf.metrics.listed(lists, "precision@1", truth=TRUTH)
 
 
 def test_a_cut_through_a_block_refuses():

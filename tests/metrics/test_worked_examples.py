@@ -81,7 +81,7 @@ def compute(entry, entries):
         case ("002", model, "hits" | "hits_max" as which):
             lists = entries[f"002.{model}.MAP"]["input"]
             judged = lists_to_judged(lists["predictions"], lists["labels"])
-            hits = judged.rank.per_user(rf.cg_at(5))["cg@5"]
+            hits = judged.rank.per_user(rf.metrics.cg_at(5))["cg@5"]
             assert hits.to_list() == given["hits"]
             return hits.max() if which == "hits_max" else hits.min()
         case ("002", _, user, "AP"):

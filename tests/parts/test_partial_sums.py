@@ -100,7 +100,7 @@ SPECIAL = [
 
 def test_every_metric_is_tried():
     labels = [*SPECIAL, *labels_at(3, OF_USERS), *labels_at(3, OF_ALL)]
-    beside = {entry_of(rf.metric(label)).function.__name__ for label in labels}
+    beside = {entry_of(rf.metrics.of_label(label)).function.__name__ for label in labels}
     own = {name for name, function in METRICS.items() if "rankframe" in function.__module__}
     assert own == {function for function, _ in CALLS.values()} | beside
 
@@ -274,8 +274,10 @@ def test_a_catalogue_in_groups_has_no_total():
 
 def test_an_expression_of_all_lists_needs_a_label():
     items = pl.DataFrame({"item": range(30)})
-    got = combined(A, rf.coverage_at(3).alias("seen"), truth=TRUTH, items=items)
-    assert_same(got, rf.evaluate(A, rf.coverage_at(3).alias("seen"), truth=TRUTH, items=items))
+    got = combined(A, rf.metrics.coverage_at(3).alias("seen"), truth=TRUTH, items=items)
+    assert_same(
+        got, rf.evaluate(A, rf.metrics.coverage_at(3).alias("seen"), truth=TRUTH, items=items)
+    )
     own = pl.col("exposure(item;all;none;)").max().alias("most shown")
     with pytest.raises(ValueError, match="register it with rf.register_metric"):
         rf.parts.sums(A, own, truth=TRUTH, items=items)
@@ -503,8 +505,8 @@ def test_values_are_summarized_and_compared():
     )
     assert rows.columns == ["model", "user", "rr", "err", "w", "c"]
     for of_values, verb in (
-        (rf.summarize_values, rf.summarize),
-        (rf.compare_values, rf.compare),
+        (rf.summarize, rf.summarize),
+        (rf.compare, rf.compare),
     ):
         got = of_values(rows, "rr", "err", by="model", **options)
         expected = verb(RUN, "rr", "err", truth=truth, by="model", **options)
@@ -512,7 +514,7 @@ def test_values_are_summarized_and_compared():
         unknown = [name for name in got.columns if "missed" in name or name == "note"]
         assert_same(got.drop(unknown), expected.drop(unknown))
     with pytest.raises(rf.RankingDataError, match="duplicate"):
-        rf.summarize_values(pl.concat([rows, rows.head(1)]), "rr", by="model")
+        rf.summarize(pl.concat([rows, rows.head(1)]), "rr", by="model")
 
 
 @pytest.mark.parametrize("metric", ["coverage@3", "gmap"])
@@ -846,7 +848,7 @@ def test_values_carry_their_key(kind):
     both = rf.parts.merge([one, two])
     assert isinstance(both, type(one))
     assert plain(both).rows() == [*plain(one).rows(), *plain(two).rows()]
-    assert rf.summarize_values(plain(both), "rr", by="day")["users"].to_list() == [2, 2]
+    assert rf.summarize(plain(both), "rr", by="day")["users"].to_list() == [2, 2]
     again = values_of_day(1, users=(3, 4), part="1", kind=kind)
     with pytest.raises(rf.RankingDataError, match="parts: part '1' comes twice: leave one out"):
         rf.parts.merge([both, again])

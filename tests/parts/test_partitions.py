@@ -43,7 +43,7 @@ def parts(run, truth):
 
 
 def test_a_question_is_pickled_as_it_was_asked():
-    question = ask(pl.LazyFrame(), ["gmap", rf.ndcg_at(3)], None, "model", Settings())
+    question = ask(pl.LazyFrame(), ["gmap", rf.metrics.ndcg_at(3)], None, "model", Settings())
     again = pickle.loads(pickle.dumps(question))
     assert "requested" in vars(question)
     assert "requested" not in vars(again)
@@ -170,8 +170,12 @@ def test_below_its_cut_off_a_metric_reads_nothing():
 
 
 def test_cut_offs_are_read_off_the_expression():
-    assert cut_off(rf.metric("P_10")) == cut_off(rf.precision_at(10).alias("x")) == 10
-    assert cut_off(rf.metric("map")) is None
+    assert (
+        cut_off(rf.metrics.of_label("P_10"))
+        == cut_off(rf.metrics.precision_at(10).alias("x"))
+        == 10
+    )
+    assert cut_off(rf.metrics.of_label("map")) is None
     own = pl.col("rank").max().alias("precision@10")
     assert cut_off(own) is None
 

@@ -100,7 +100,7 @@ def charts():
     yield "at_k of many", lambda: many.at_k("ndcg", truth=TRUTH)
     yield "at_k of many and metrics", lambda: many.at_k("ndcg", "rr", k=[1, 5, 9], truth=TRUTH)
     yield "precision_recall of many", lambda: many.precision_recall(truth=TRUTH)
-    yield "users of many", lambda: many.users("ndcg@10", truth=TRUTH)
+    yield "users of many", lambda: many.per_user("ndcg@10", truth=TRUTH)
     most = pl.concat([MANY, RUN.with_columns(pl.format("more {}", "model").alias("model"))])
     yield "compare of many", lambda: most.rank.plot.compare("ndcg@10", "e@10", truth=TRUTH)
     yield (
@@ -111,9 +111,9 @@ def charts():
     yield "precision_recall", lambda: plot.precision_recall(truth=TRUTH)
     yield "precision_recall of segments", lambda: plot.precision_recall(truth=PLACED, by=BOTH)
     yield "precision_recall alone", lambda: alone.precision_recall(truth=TRUTH, by=())
-    yield "users", lambda: plot.users("ndcg@10", truth=TRUTH)
-    yield "users of segments", lambda: plot.users("num_hits", truth=PLACED, by=BOTH)
-    yield "users alone", lambda: alone.users("hit@10", truth=TRUTH, by=())
+    yield "users", lambda: plot.per_user("ndcg@10", truth=TRUTH)
+    yield "users of segments", lambda: plot.per_user("num_hits", truth=PLACED, by=BOTH)
+    yield "users alone", lambda: alone.per_user("hit@10", truth=TRUTH, by=())
     yield "compare", lambda: plot.compare("ndcg@10", truth=TRUTH, baseline="a")
     yield "compare metrics", lambda: plot.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
     margin = {"ndcg@10": 0.3}
@@ -122,17 +122,17 @@ def charts():
         lambda: plot.compare("ndcg@10", "rr", truth=TRUTH, baseline="a", margin=margin),
     )
     yield "compare segments", lambda: plot.compare("rr", truth=PLACED, by=BOTH, correction=None)
-    yield "change", lambda: plot.change(10, truth=TRUTH, baseline="a")
-    yield "change of segments", lambda: plot.change(3, truth=PLACED, by=BOTH, baseline="b")
+    yield "change", lambda: plot.who_gained(10, truth=TRUTH, baseline="a")
+    yield "change of segments", lambda: plot.who_gained(3, truth=PLACED, by=BOTH, baseline="b")
     yield "heatmap", lambda: plot.heatmap("ndcg@10", "num_hits", "gmap", truth=TRUTH)
     yield "heatmap of segments", lambda: plot.heatmap("ndcg@10", "rr", truth=PLACED, by=BOTH)
-    yield "shares", lambda: plot.shares(of="genre", k=10, items=ITEMS)
-    yield "shares of many", lambda: plot.shares(of="maker", k=10, items=ITEMS, discount="log2")
+    yield "shares", lambda: plot.exposure(of="genre", k=10, items=ITEMS)
+    yield "shares of many", lambda: plot.exposure(of="maker", k=10, items=ITEMS, discount="log2")
     truthful = {"truth": PLACED, "target": "truth", "by": BOTH}
-    yield "shares of segments", lambda: plot.shares(of="genre", k=10, items=ITEMS, **truthful)
+    yield "shares of segments", lambda: plot.exposure(of="genre", k=10, items=ITEMS, **truthful)
     yield (
         "shares alone",
-        lambda: alone.shares(of="genre", items=ITEMS, target=None, discount=0.5, by=()),
+        lambda: alone.exposure(of="genre", items=ITEMS, target=None, discount=0.5, by=()),
     )
     yield "trade_off", lambda: plot.trade_off("ndcg@10", "gini@10", truth=TRUTH, items=ITEMS)
     yield "trade_off of many", lambda: many.trade_off("rr", "coverage@3", truth=TRUTH, items=ITEMS)
@@ -152,10 +152,13 @@ def charts():
         lambda: plot.critical_difference("rr", "map", truth=PLACED, by=BOTH),
     )
     means = MANY.rank.evaluate("ndcg@10", "rr", "map", "num_hits", truth=TRUTH, by="model")
-    yield "agreement", lambda: means.rank.plot.agreement()
+    yield "agreement", lambda: means.rank.plot.metric_agreement()
     placed = MANY.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
-    yield "agreement of segments", lambda: rf.plot.agreement(placed, by=BOTH, coefficient="tau_ap")
-    yield "agreement of frames", lambda: rf.plot.agreement(means, "rr", "map", other=means)
+    yield (
+        "agreement of segments",
+        lambda: rf.plot.metric_agreement(placed, by=BOTH, coefficient="tau_ap"),
+    )
+    yield "agreement of frames", lambda: rf.plot.metric_agreement(means, "rr", "map", other=means)
 
     log = log_of(RUN, 7)
     yield "trend", lambda: rf.plot.trend(log, "ndcg@10", floor=0.3)
@@ -283,7 +286,7 @@ def test_values_on_the_bounds_of_bins_are_counted_above_them():
     judged = ranks.explode("rank").with_columns(item=pl.col("rank"), relevance=1)
     missing = pl.DataFrame({"user": range(11), "item": [99] * 11, "relevance": [1] * 11})
     judged = pl.concat([judged.drop_nulls("rank"), missing], how="diagonal_relaxed")
-    bars = judged.rank.plot.users("precision@10", by=()).data
+    bars = judged.rank.plot.per_user("precision@10", by=()).data
     # and the greatest of all below its own, so that no axis goes on to 1.1
     assert bars["low"].to_list() == [0, *(n / 10 for n in range(1, 10)), 0.95]
     assert bars["high"].max() == 1
@@ -300,7 +303,7 @@ def test_counts_have_whole_bins():
 
 def test_users_without_a_value_are_reported():
     options = {"truth": TRUTH, "relevant_at": 3, "users": "judged"}
-    chart = rf.plot.users(RUN, "recall@5", **options)
+    chart = rf.plot.per_user(RUN, "recall@5", **options)
     values = RUN.rank.per_user("recall@5", **options)
     gone = values["recall@5"].null_count()
     assert gone > 0
@@ -329,7 +332,7 @@ def test_a_single_pair_is_named_by_the_title_alone():
 
 
 def test_a_verdict_follows_the_direction_of_the_metric():
-    own = (1 - rf.f_at(5)).alias("own")
+    own = (1 - rf.metrics.f_at(5)).alias("own")
     chart = RUN.rank.plot.compare("f1@5", "e@5", own, truth=TRUTH, baseline="a", correction=None)
     wide = chart.data.select("panel", "pair", "verdict").pivot("panel", values="verdict")
     assert wide["f1@5"].to_list() == wide["e@5"].to_list()
@@ -368,7 +371,7 @@ def test_change_draws_each_user_and_what_diagnose_reads():
     names = ["precision@10", "recall@10"]
     values = RUN.rank.per_user(*names, truth=TRUTH, by="model").join(totals, on="user")
     old = values.filter(model="a")
-    diagnosis = rf.diagnose(RUN, 10, truth=TRUTH, baseline="a", bins=8)
+    diagnosis = rf.stats.who_gained(RUN, 10, truth=TRUTH, baseline="a", bins=8)
     in_bins = diagnosis.drop_nulls("relevant_low")
     for system, name in product("bc", names):
         new = values.filter(model=system).join(old, on="user", suffix=" old")
@@ -395,12 +398,12 @@ def test_change_draws_each_user_and_what_diagnose_reads():
 
 def test_the_axis_of_changes_fits_most_users():
     truth = TRUTH.filter(pl.len().over("user") > 2)
-    chart = RUN.rank.plot.change(10, truth=truth, baseline="a", bins=2)
+    chart = RUN.rank.plot.who_gained(10, truth=truth, baseline="a", bins=2)
     low, high = chart.to_dict()["spec"]["layer"][1]["encoding"]["y"]["scale"]["domain"]
     assert chart.data["ci_low"].min() >= low > -1
     assert chart.data["ci_high"].max() <= high < 1
     inside = chart.data.filter(pl.col("change").is_between(low, high))["count"].sum()
-    changes = rf.diagnose(RUN, truth=truth, k=10, baseline="a", bins=1)
+    changes = rf.stats.who_gained(RUN, truth=truth, k=10, baseline="a", bins=1)
     users = changes.filter(pl.col("relevant_low").is_not_null())["users"].sum() * 2  # measures
     beyond = chart.data["beyond"].drop_nulls()
     assert beyond.str.contains("^[▲▼] [0-9]+ users? (gain|lose)s? more$").all()
@@ -428,14 +431,14 @@ def test_the_axis_of_small_changes_has_no_label_twice():
 
 
 def test_users_whom_one_system_misses_have_no_bar_and_no_interval():
-    """As in the means of ``diagnose``: a missing list is no list without hits."""
+    """As in the means of ``who_gained``: a missing list is no list without hits."""
     missed = [1, 2, 5]
     run = RUN.filter((pl.col("model") != "b") | ~pl.col("user").is_in(missed))
-    data = run.rank.plot.change(10, truth=TRUTH, baseline="a", bins=1).data
+    data = run.rank.plot.who_gained(10, truth=TRUTH, baseline="a", bins=1).data
     drawn = data.filter(panel="b", measure="recall@10")
     alone = RUN.filter(~pl.col("user").is_in(missed))
     truth = TRUTH.filter(~pl.col("user").is_in(missed))
-    served = alone.rank.plot.change(10, truth=truth, baseline="a", bins=1).data
+    served = alone.rank.plot.who_gained(10, truth=truth, baseline="a", bins=1).data
     assert drawn["count"].sum() == drawn["users"].sum() == 37
     assert_frame_equal(drawn, served.filter(panel="b", measure="recall@10"))
 
@@ -545,7 +548,7 @@ FOUR = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["z"], ["z"
 
 
 def test_shares_by_hand():
-    chart = SMALL.rank.plot.shares(of="genre", items=FOUR)
+    chart = SMALL.rank.plot.exposure(of="genre", items=FOUR)
     # x: 3 of a and half of 2 of b; y the other half; z: 1 of c. Of 4 items z has 2, x 1½, y ½
     assert chart.data.rows() == [
         ("one", "z", "one", 1 / 6, 2 / 4, 1 / 6 - 2 / 4),
@@ -567,8 +570,8 @@ def test_shares_draws_what_shares_returns(target):
     history = TRUTH.select("user", "item")
     options = {"of": "genre", "k": 5, "discount": "log2", "items": ITEMS, "history": history}
     options |= {"target": target, "truth": TRUTH}
-    chart = rf.plot.shares(RUN, **options)
-    found = rf.shares(RUN, by="model", **options)
+    chart = rf.plot.exposure(RUN, **options)
+    found = rf.stats.exposure(RUN, by="model", **options)
     names = ["model", "genre", "share", *(["target"] if target else [])]
     got = chart.data.rename({"system": "model", "value": "genre"})
     if not target:
@@ -586,7 +589,7 @@ def test_of_many_values_those_furthest_from_their_target_are_drawn():
     chart = chart_of("shares of many")
     data = chart.data
     assert data["value"].n_unique() == 10
-    found = rf.shares(RUN, of="maker", k=10, items=ITEMS, discount="log2", by="model")
+    found = rf.stats.exposure(RUN, of="maker", k=10, items=ITEMS, discount="log2", by="model")
     found = found.with_columns(far=(pl.col("share") - pl.col("target")).abs())
     far = found.group_by("maker").agg(pl.col("far").max()).sort("far", descending=True)
     assert set(far["maker"].head(10)) == set(data["value"])
@@ -596,8 +599,8 @@ def test_of_many_values_those_furthest_from_their_target_are_drawn():
         f"10 of 27 values: the others differ by at most {most} points",
         "target: the share in the catalogue",
     ]
-    shares = rf.plot.shares(RUN, of="maker", k=10, items=ITEMS, target=None)
-    found = rf.shares(RUN, of="maker", k=10, items=ITEMS, target=None, by="model")
+    shares = rf.plot.exposure(RUN, of="maker", k=10, items=ITEMS, target=None)
+    found = rf.stats.exposure(RUN, of="maker", k=10, items=ITEMS, target=None, by="model")
     top = found.group_by("maker").agg(pl.col("share").max()).sort("share", descending=True)
     assert shares.data["share"].max() == top["share"][0]
     most = math.ceil(top["share"][10] * 1000) / 10
@@ -734,7 +737,9 @@ def test_lorenz_by_hand():
 def test_twice_the_area_above_a_lorenz_curve_is_gini(of, discount):
     options = {"items": ITEMS, "truth": TRUTH, "by": "model"}
     data = rf.plot.lorenz(RUN, k=10, of=of, discount=discount, **options).data
-    expected = RUN.rank.evaluate(rf.gini_at(10, of=of, discount=discount).alias("gini"), **options)
+    expected = RUN.rank.evaluate(
+        rf.metrics.gini_at(10, of=of, discount=discount).alias("gini"), **options
+    )
     for (system,), curve in data.group_by("system"):
         (value,) = expected.filter(model=system)["gini"]
         assert curve["gini"].to_list() == pytest.approx([value] * len(curve), abs=1e-12)
@@ -816,13 +821,13 @@ def test_critical_difference_needs_ranks_that_vary():
 def test_agreement_draws_the_numbers_of_agreement():
     means = MANY.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
     data = chart_of("agreement of segments").data
-    expected = rf.agreement(means, by=BOTH).rename({"country": "panel"})
+    expected = rf.stats.metric_agreement(means, by=BOTH).rename({"country": "panel"})
     assert_frame_equal(data, expected.select(data.columns))
     assert data["panel"].unique(maintain_order=True).to_list() == COUNTRIES
     with pytest.raises(ValueError, match="coefficient must be one of 'kendall_tau', 'tau_ap', not"):
-        rf.plot.agreement(means, by=BOTH, coefficient="spearman")
+        rf.plot.metric_agreement(means, by=BOTH, coefficient="spearman")
     with pytest.raises(rf.RankingDataError, match="metric 'rr, ap': no user has a value to draw"):
-        rf.plot.agreement(pl.DataFrame({"model": ["a"], "rr": [0.1], "ap": [0.2]}))
+        rf.plot.metric_agreement(pl.DataFrame({"model": ["a"], "rr": [0.1], "ap": [0.2]}))
 
 
 def test_of_many_segments_those_with_most_users_are_drawn():
@@ -842,7 +847,7 @@ def test_systems_keep_the_order_of_their_type():
     run = RUN.with_columns(pl.col("model").replace_strict({"b": 10, "a": 9, "c": 100}))
     spec = run.rank.plot.at_k("rr", k=[1], truth=TRUTH).to_dict()
     assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["9", "10", "100"]
-    assert rf.plot.users(run, "rr", truth=TRUTH).data["system"].unique(
+    assert rf.plot.per_user(run, "rr", truth=TRUTH).data["system"].unique(
         maintain_order=True
     ).to_list() == ["9", "10", "100"]
 
@@ -875,7 +880,7 @@ def test_every_kind_of_frame_is_drawn_the_same(kind):
     eager = RUN.rank.plot
     for name, args in {
         "at_k": ("ndcg",),
-        "users": ("rr",),
+        "per_user": ("rr",),
         "compare": ("rr",),
         "heatmap": ("rr",),
     }.items():
@@ -883,7 +888,7 @@ def test_every_kind_of_frame_is_drawn_the_same(kind):
         assert_frame_equal(got.data, getattr(eager, name)(*args, truth=TRUTH).data)
     items = ITEMS.lazy() if kind == "lazy" else ITEMS.to_pandas()
     for name, options in {
-        "shares": {"of": "maker", "target": "truth"},
+        "exposure": {"of": "maker", "target": "truth"},
         "lorenz": {"k": 4, "discount": "hit"},
     }.items():
         got = getattr(plot, name)(**options, items=items, truth=truth)
@@ -893,8 +898,8 @@ def test_every_kind_of_frame_is_drawn_the_same(kind):
     got = plot.trade_off("rr", "coverage@5", items=items, truth=truth)
     expected = eager.trade_off("rr", "coverage@5", items=ITEMS, truth=TRUTH)
     assert_frame_equal(got.data, expected.data)
-    got = plot.change(5, truth=truth, baseline="a")
-    assert_frame_equal(got.data, eager.change(5, truth=TRUTH, baseline="a").data)
+    got = plot.who_gained(5, truth=truth, baseline="a")
+    assert_frame_equal(got.data, eager.who_gained(5, truth=TRUTH, baseline="a").data)
     got = plot.precision_recall(truth=truth).hconcat[1]
     assert_frame_equal(got.data, eager.precision_recall(truth=TRUTH).hconcat[1].data)
 
@@ -925,7 +930,7 @@ WRONG = {
         "at_k takes a metric's name without its cut-off, such as 'ndcg', not 'ndcg@10'",
     ),
     "an expression": (
-        lambda: PLOT.at_k(rf.rank_biased_precision(), truth=TRUTH),
+        lambda: PLOT.at_k(rf.metrics.rank_biased_precision(), truth=TRUTH),
         ValueError,
         "at_k takes a metric's name without its cut-off",
     ),
@@ -942,15 +947,15 @@ WRONG = {
         (TypeError, ValueError),
         "interval must be",
     ),
-    "bins": (lambda: PLOT.users("rr", bins=0, truth=TRUTH), ValueError, "bins must be"),
-    "a mean": (lambda: PLOT.users("gmap", truth=TRUTH), ValueError, "not a value per user"),
+    "bins": (lambda: PLOT.per_user("rr", bins=0, truth=TRUTH), ValueError, "bins must be"),
+    "a mean": (lambda: PLOT.per_user("gmap", truth=TRUTH), ValueError, "not a value per user"),
     "no number": (
-        lambda: PLOT.users(pl.col("item").cast(pl.String).first().alias("x"), truth=TRUTH),
+        lambda: PLOT.per_user(pl.col("item").cast(pl.String).first().alias("x"), truth=TRUTH),
         ValueError,
         "metric 'x' is String for each user, which has no mean",
     ),
     "no value": (
-        lambda: PLOT.users("rr", truth=TRUTH, relevant_at=9),
+        lambda: PLOT.per_user("rr", truth=TRUTH, relevant_at=9),
         rf.RankingDataError,
         "metric 'rr': no user has a value to draw",
     ),
@@ -960,7 +965,7 @@ WRONG = {
         "a comparison needs two",
     ),
     "no such baseline": (
-        lambda: PLOT.change(10, truth=TRUTH, baseline="z"),
+        lambda: PLOT.who_gained(10, truth=TRUTH, baseline="z"),
         ValueError,
         "baseline must be one of 'a', 'b', 'c', not 'z'",
     ),
@@ -977,17 +982,17 @@ WRONG = {
         "4,197 points are too many for one chart: choose fewer cut-offs",
     ),
     "no genres": (
-        lambda: PLOT.shares(of="genre"),
+        lambda: PLOT.exposure(of="genre"),
         rf.RankingDataError,
         "shares reads shares of genre: pass items=",
     ),
     "no such genre": (
-        lambda: PLOT.shares(of="gener", items=ITEMS),
+        lambda: PLOT.exposure(of="gener", items=ITEMS),
         rf.RankingDataError,
         "genre",
     ),
     "nothing exposed": (
-        lambda: PLOT.shares(of="genre", items=ITEMS, discount="hit", truth=MISSED),
+        lambda: PLOT.exposure(of="genre", items=ITEMS, discount="hit", truth=MISSED),
         rf.RankingDataError,
         "no list exposes a value of 'genre': no share to draw",
     ),
@@ -998,7 +1003,7 @@ WRONG = {
     ),
     "no catalogue": (lambda: PLOT.lorenz(), rf.RankingDataError, "pass items="),
     "such a target": (
-        lambda: PLOT.shares(of="genre", items=ITEMS, target="half"),
+        lambda: PLOT.exposure(of="genre", items=ITEMS, target="half"),
         ValueError,
         "target must be one of 'catalogue'",
     ),
@@ -1008,7 +1013,7 @@ WRONG = {
         "discount",
     ),
     "too many panels": (
-        lambda: MANY.rank.plot.shares(of="genre", items=ITEMS, truth=PLACED, by=BOTH),
+        lambda: MANY.rank.plot.exposure(of="genre", items=ITEMS, truth=PLACED, by=BOTH),
         ValueError,
         "36 systems and segments are too many for one chart: filter the frame",
     ),
@@ -1066,7 +1071,7 @@ def test_without_altair_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("rankframe.plot._tables.find_spec", lambda name: None)
     for name, args in {
         "at_k": ("rr",),
-        "users": ("rr",),
+        "per_user": ("rr",),
         "compare": ("rr",),
         "heatmap": ("rr",),
     }.items():
@@ -1075,9 +1080,9 @@ def test_without_altair_it_says_what_to_install(monkeypatch):
         ):
             getattr(PLOT, name)(*args, truth=TRUTH)
     for call in (
-        lambda: PLOT.change(1, baseline="a"),
+        lambda: PLOT.who_gained(1, baseline="a"),
         lambda: PLOT.precision_recall(),
-        lambda: PLOT.shares(of="genre", items=ITEMS),
+        lambda: PLOT.exposure(of="genre", items=ITEMS),
         lambda: PLOT.trade_off("rr", "hit", truth=TRUTH),
         lambda: PLOT.lorenz(items=ITEMS),
     ):
@@ -1096,8 +1101,8 @@ def test_the_charts_of_two_hundred_thousand_users_are_small():
     item = (pl.col("user") * 13 + pl.col("rank") * pl.col("model").str.len_chars()) % 11
     run = pl.concat(ranks.with_columns(model=pl.lit(model)) for model in ("old", "newer"))
     run = run.explode("rank").with_columns(item=item)
-    distribution = run.rank.plot.users("ndcg@3", truth=truth.drop("country"))
-    change = run.rank.plot.change(10, truth=truth, by=BOTH, baseline="old")
+    distribution = run.rank.plot.per_user("ndcg@3", truth=truth.drop("country"))
+    change = run.rank.plot.who_gained(10, truth=truth, by=BOTH, baseline="old")
     for chart in (distribution, change):
         assert len(chart.to_json()) < 1_000_000
     assert distribution.data["users"].sum() == 2 * users
@@ -1108,7 +1113,7 @@ def test_the_charts_of_two_hundred_thousand_users_are_small():
 def test_slips_are_reported_in_a_sentence():
     for name, value in {"bounds": True, "total": True, "usrs": "all"}.items():
         for draw, metric in [
-            (rf.plot.users, "rr"),
+            (rf.plot.per_user, "rr"),
             (rf.plot.heatmap, "rr"),
             (rf.plot.at_k, "ndcg"),
         ]:
@@ -1122,7 +1127,7 @@ def test_slips_are_reported_in_a_sentence():
         lambda: rf.plot.precision_recall(RUN, truth=nothing),
         lambda: rf.plot.compare(RUN, "rr", truth=nothing),
         lambda: rf.plot.heatmap(RUN, "rr", truth=nothing),
-        lambda: rf.plot.users(RUN, "rr", truth=nothing),
+        lambda: rf.plot.per_user(RUN, "rr", truth=nothing),
     ):
         with pytest.raises(rf.RankingDataError, match="no user has a value to draw"):
             call()
@@ -1136,7 +1141,7 @@ def test_groups_may_be_durations_and_names_have_two_lines():
         f"{n}d" for n in range(1, RUN["model"].n_unique() + 1)
     ]
     assert "a\nspan" not in chart.to_dict()["layer"][0]["encoding"]["color"]["legend"]["title"]
-    chart = rf.plot.users(RUN, rf.reciprocal_rank().alias("a\nb"), truth=TRUTH)
+    chart = rf.plot.per_user(RUN, rf.metrics.reciprocal_rank().alias("a\nb"), truth=TRUTH)
     assert chart.title.text == r"'a\nb', user by user"
 
 
@@ -1151,7 +1156,7 @@ def test_control_characters_of_systems_and_segments_are_escaped(hidden, escaped)
     for chart in (
         rf.plot.compare(run, "rr", truth=truth, by=by, baseline="old"),
         rf.plot.heatmap(run, "rr", truth=truth, by=by),
-        rf.plot.users(run, "rr", truth=truth, by=by),
+        rf.plot.per_user(run, "rr", truth=truth, by=by),
     ):
         assert hidden not in vl_convert.vegalite_to_svg(chart.to_dict())
         assert f"a{escaped}b" in json.dumps(chart.to_dict(), ensure_ascii=False).replace(
@@ -1474,15 +1479,15 @@ def test_strips_describe_users_who_are_not_at_zero():
 def test_exactly_zero_has_a_bar_of_its_own():
     wanted = pl.DataFrame({"user": [1, 2, 3, 4], "item": [1] * 4})
     run = pl.DataFrame({"user": [1, 2, 3, 4], "item": [1, 1, 9, 9], "rank": [1, 25, 1, 1]})
-    data = run.rank.plot.users("rr", truth=wanted).data
+    data = run.rank.plot.per_user("rr", truth=wanted).data
     rows = data.select("low", "high", "users", "share").rows()
     assert rows == [(0, 0, 2, 0.5), (0, 0.05, 1, 0.25), (0.95, 1, 1, 0.25)]
-    assert "exactly 0" in run.rank.plot.users("rr", truth=wanted).title.subtitle[-1]
+    assert "exactly 0" in run.rank.plot.per_user("rr", truth=wanted).title.subtitle[-1]
     assert data["mean"].to_list() == [pytest.approx(1.04 / 4), None, None]
-    never = run.filter(pl.col("user") < 3).rank.plot.users("rr", truth=wanted, users="both")
+    never = run.filter(pl.col("user") < 3).rank.plot.per_user("rr", truth=wanted, users="both")
     assert "exactly 0" not in " ".join(never.title.subtitle)
     assert len(never.to_dict()["spec"]["layer"]) == 2  # no box
-    nobody = run.filter(pl.col("user") > 2).rank.plot.users("rr", truth=wanted, users="both")
+    nobody = run.filter(pl.col("user") > 2).rank.plot.per_user("rr", truth=wanted, users="both")
     assert nobody.data.select("low", "high", "users").rows() == [(0, 0, 2)]
 
 
@@ -1568,7 +1573,7 @@ def test_a_change_that_no_test_shows_is_not_called_worse():
     both = pl.concat(
         [RUN.filter(model="a"), near.filter(model="a").with_columns(model=pl.lit("b"))]
     )
-    chart = both.rank.plot.change(10, truth=TRUTH, baseline="a")
+    chart = both.rank.plot.who_gained(10, truth=TRUTH, baseline="a")
     assert chart.title.subtitle[-1].rpartition(": ")[2] in {"no difference seen", "unchanged"}
     assert "worse" not in " ".join(chart.title.subtitle)
 
@@ -1583,10 +1588,10 @@ UNNAMED = {
         run, "precision", "recall", truth=PLACED, together=True, **by
     ),
     "precision_recall": lambda run, by: rf.plot.precision_recall(run, truth=PLACED, **by),
-    "users": lambda run, by: rf.plot.users(run, "rr", truth=PLACED, **by),
+    "users": lambda run, by: rf.plot.per_user(run, "rr", truth=PLACED, **by),
     "trade_off": lambda run, by: rf.plot.trade_off(run, "rr", "hit@3", truth=PLACED, **by),
     "lorenz": lambda run, by: rf.plot.lorenz(run, items=ITEMS, truth=PLACED, **by),
-    "shares": lambda run, by: rf.plot.shares(run, of="genre", items=ITEMS, truth=PLACED, **by),
+    "shares": lambda run, by: rf.plot.exposure(run, of="genre", items=ITEMS, truth=PLACED, **by),
 }
 
 
@@ -1625,8 +1630,8 @@ FEWER = OF_LONG.filter((pl.col("model") == LONG[0]) | (pl.col("user") > 3))
     "draw",
     [
         lambda: FEWER.rank.plot.at_k("ndcg", truth=TRUTH),
-        lambda: FEWER.rank.plot.users("ndcg@10", truth=TRUTH),
-        lambda: FEWER.rank.plot.change(10, truth=TRUTH, baseline=LONG[2]),
+        lambda: FEWER.rank.plot.per_user("ndcg@10", truth=TRUTH),
+        lambda: FEWER.rank.plot.who_gained(10, truth=TRUTH, baseline=LONG[2]),
         lambda: FEWER.rank.plot.compare("ndcg@10", truth=TRUTH, baseline=LONG[2]),
         lambda: FEWER.rank.plot.trade_off("ndcg@10", "recall@10", truth=TRUTH),
     ],
@@ -1733,7 +1738,7 @@ def test_the_box_of_exact_zeros_is_filled_to_their_share(zeros):
         )
         for place, number in enumerate(zeros)
     )
-    chart = run.rank.plot.users("rr", truth=wanted)
+    chart = run.rank.plot.per_user("rr", truth=wanted)
     spec = json.loads(chart.to_json())
     picture = vl_convert.vegalite_to_svg(spec)
     drawn = [100 * float(share) for share in re.findall(r">(\d+)%</text>", picture)]
@@ -1756,7 +1761,7 @@ def test_a_system_without_zeros_has_an_empty_box():
         )
         for shift, name in enumerate(["none", "half"])
     )
-    chart = run.rank.plot.users("rr", truth=wanted)
+    chart = run.rank.plot.per_user("rr", truth=wanted)
     picture = vl_convert.vegalite_to_svg(chart.to_json())
     assert "users at exactly 0: 0%" in picture
     assert "users at exactly 0: 50%" in picture
@@ -2019,7 +2024,9 @@ def test_a_result_of_compare_names_the_chart_of_runs_and_the_charts_are_listed()
     for frame in (compared, compared.lazy()):
         with pytest.raises(ValueError, match=r"draw from what it compared, rf.plot.compare\(runs"):
             frame.rank.plot.compare()
-    assert {*re.findall(r"\w+", repr(RUN.rank.plot).partition("charts:")[2])} == {*rf.plot.__all__}
+    assert {*re.findall(r"\w+", repr(RUN.rank.plot).partition("functions:")[2])} == {
+        *rf.plot.__all__
+    }
 
 
 def test_a_name_from_right_to_left_moves_nothing_beside_it():

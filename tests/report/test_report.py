@@ -82,7 +82,7 @@ def hostile():
         frame.with_columns(user=pl.format("{}{}", pl.lit(WORSE), pl.col("user").cast(pl.String)))
         for frame in (run, truth)
     )
-    metric = rf.ndcg_at(5).alias(WORSE)
+    metric = rf.metrics.ndcg_at(5).alias(WORSE)
     return rf.report(
         *(run, metric, "recall@5"), truth=truth, baseline=f"{EVIL}old", k=5, by=EVIL,
         items=items, history=truth, explore=20, note=WORSE,
@@ -149,9 +149,9 @@ def test_the_numbers_are_those_of_the_verbs(report):
     cuts = tables["cut-offs"]
     ks = cuts["k"].unique().sort().to_list()
     assert {1, 5} < {*ks}
-    at_k = RUN.rank.at_k("ndcg", "recall", k=ks, by="model", **truth)
+    at_k = RUN.rank.stats.at_k("ndcg", "recall", k=ks, by="model", **truth)
     assert_frame_equal(cuts, at_k.sort("model", "metric", "k").select(cuts.columns))
-    assert_frame_equal(tables["diagnosis"], RUN.rank.diagnose(5, **KEPT))
+    assert_frame_equal(tables["diagnosis"], RUN.rank.stats.who_gained(5, **KEPT))
 
 
 def test_columns_that_no_part_reads_do_not_stop_a_report():
@@ -683,7 +683,9 @@ def test_any_kind_of_frame_makes_the_same_report(report, tmp_path):
     other = rf.report(RUN.to_pandas(), *METRICS, **truth, by="country")
     assert page(other, tmp_path) == want
     assert isinstance(other.tables["means"], pandas.DataFrame)
-    with pytest.warns(rf.RankingWarning, match="1 of 60 users has judged items, none relevant"):
+    with pytest.warns(
+        rf.errors.RankingWarning, match="1 of 60 users has judged items, none relevant"
+    ):
         judged = rf.report(
             RUN.rank.judge(TRUTH, by="model"), *METRICS, baseline="old", relevant_at=2
         )
@@ -886,7 +888,7 @@ def test_explored_lists_are_those_of_the_verb(explored):
     data = data_of(explored.html())
     for person in data["people"]:
         user = int(person["id"])
-        want = rf.lists(RUN, user, 5, truth=TRUTH, baseline="old")
+        want = rf.runs.side_by_side(RUN, user, 5, truth=TRUTH, baseline="old")
         titles = [[data["titles"][place] for place, *_ in entries] for entries in person["lists"]]
         assert titles == [
             [f"film {item}" for item in want[name].drop_nulls()] for name in ("old", "new")

@@ -104,7 +104,7 @@ def test_bold_is_the_answer_of_best_systems_whatever_the_other_columns(seed, tes
     for metrics in sets:
         options = {"baseline": "m0", "test": test, "resamples": 500}
         made = rf.table(run, *metrics, truth=truth, **options)
-        best = rf.best_systems(run, *metrics, truth=truth)
+        best = rf.stats.best_systems(run, *metrics, truth=truth)
         expected = best.filter("may_be_best").select("metric", "model").rows()
         assert {*made.frame.filter("best").select("metric", "model").rows()} == {*expected}
     assert "; bold: not significantly worse than the best" in made.note
@@ -422,7 +422,7 @@ def test_the_order_is_the_callers_and_the_baseline_first():
     for names, baseline in ((["b", "a", "c"], "c"), (["c", "b", "a"], None)):
         runs = {name: rows.drop("model") for (name,), rows in lists(names).group_by("model")}
         runs = {name: runs[name] for name in names}
-        stacked = rf.from_runs(runs)
+        stacked = rf.runs.stack(runs)
         expected = [name for name in (baseline, *(n for n in names if n != baseline)) if name]
         for frame in (runs, stacked, stacked.lazy(), stacked.cast({"model": pl.Categorical})):
             made = rf.table(frame, "rr", truth=TRUTH, baseline=baseline)

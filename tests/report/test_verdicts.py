@@ -485,7 +485,7 @@ def test_the_users_that_a_difference_needs_are_those_of_power():
     run, truth, options = rows.pop("run"), rows.pop("truth"), rows
     row = run.rank.compare("rr", truth=truth, baseline="old", **options).row(0, named=True)
     difference = abs(row["difference"])
-    plan = run.rank.power("rr", truth=truth, baseline="old", difference=difference, **options)
+    plan = run.rank.stats.power("rr", truth=truth, baseline="old", difference=difference, **options)
     needed = plan["needed"].item()
     assert needed > 1000
     told = rf.report(run, "rr", truth=truth, baseline="old", **options).verdict

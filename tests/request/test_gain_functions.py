@@ -48,7 +48,7 @@ def test_worked_by_hand():
             of_judged / discounted(5, 4, 1),
         )
     )
-    assert rf.cg_at(gain=of_zero).meta.output_name() == "cg(gain=0:1;1:4;2:4;3:5)"
+    assert rf.metrics.cg_at(gain=of_zero).meta.output_name() == "cg(gain=0:1;1:4;2:4;3:5)"
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -56,13 +56,13 @@ def test_worked_by_hand():
 def test_it_is_the_linear_gain_of_a_truth_that_has_the_gains_for_grades(gain, options):
     grade = pl.col("relevance").cast(pl.Float64)
     gains = TRUTH.with_columns(grade.replace({float(g): float(gain[g]) for g in gain}))
-    for make in (rf.cg_at, rf.dcg_at, rf.ndcg_at):
+    for make in (rf.metrics.cg_at, rf.metrics.dcg_at, rf.metrics.ndcg_at):
         some = {name: options[name] for name in options if name in make.__annotations__}
         name = f"{make.__name__}{some}"
         got = A.rank.per_user(make(**some, gain=gain).alias(name), truth=TRUTH, users="judged")
         mapped = A.rank.per_user(make(**some).alias(name), truth=gains, users="judged")
         assert got[name].drop_nulls().n_unique() > 4
-        if make is rf.ndcg_at:
+        if make is rf.metrics.ndcg_at:
             assert_same(got, mapped)
         else:  # of an item whose gain is 0 there is a sum, but of a grade 0 there is none
             assert_same(got.with_columns(pl.col(name).fill_null(0)), mapped.fill_null(0))
@@ -72,19 +72,19 @@ def test_it_is_the_linear_gain_of_a_truth_that_has_the_gains_for_grades(gain, op
 def test_a_gain_that_does_not_fall_reads_what_it_always_read(gain):
     of_list, of_ideal = {"relevance", "rank_discount", "rank"}, {"place_discount", "ideal_place"}
     of_ideal.add("ideal_relevance")
-    assert {*rf.ndcg_at(10, gain=gain).meta.root_names()} == of_list | of_ideal
-    returned = rf.ndcg_at(10, gain=gain, ideal="returned").meta.root_names()
+    assert {*rf.metrics.ndcg_at(10, gain=gain).meta.root_names()} == of_list | of_ideal
+    returned = rf.metrics.ndcg_at(10, gain=gain, ideal="returned").meta.root_names()
     assert {*returned} == of_list | of_ideal | {"returned_ideal_rank"}
-    assert {*rf.dcg_at(10, gain=gain).meta.root_names()} == of_list
+    assert {*rf.metrics.dcg_at(10, gain=gain).meta.root_names()} == of_list
 
 
 def test_only_a_gain_of_grade_0_reads_judged_rows():
     falling = {"relevance", "rank", "rank_discount", "ideal_rank(1:7;2:3;3:1)"}
-    assert {*rf.ndcg_at(gain=FALLING).meta.root_names()} == falling
+    assert {*rf.metrics.ndcg_at(gain=FALLING).meta.root_names()} == falling
     ideal = "ideal_rank(0:1;1:2;2:2;3:7)"
     of_zero = {"relevance", "rank", "rank_discount", "judged", ideal}
-    assert {*rf.ndcg_at(gain=OF_ZERO).meta.root_names()} == of_zero
-    perfect = rf.ndcg_at(gain=OF_ZERO, ideal="perfect").meta.root_names()
+    assert {*rf.metrics.ndcg_at(gain=OF_ZERO).meta.root_names()} == of_zero
+    perfect = rf.metrics.ndcg_at(gain=OF_ZERO, ideal="perfect").meta.root_names()
     assert {*perfect} == of_zero | {"top_grade"}
 
 
@@ -118,7 +118,7 @@ def test_a_long_mapping_may_fall_and_be_of_grade_0():
     grades = list(range(-1, 200))
     judged = pl.DataFrame({"user": 1, "item": grades, "rank": range(1, 202), "relevance": grades})
     gain = {grade: 200 - grade for grade in range(200)}
-    got = judged.rank.evaluate(rf.cg_at(gain=gain), rf.ndcg_at(gain=gain)).row(0)
+    got = judged.rank.evaluate(rf.metrics.cg_at(gain=gain), rf.metrics.ndcg_at(gain=gain)).row(0)
     best = [*range(200, 0, -1)]
     assert got == pytest.approx((1, sum(best), discounted(0, *best) / discounted(*best)))
 
@@ -133,7 +133,14 @@ def test_a_grade_that_a_mapping_does_not_know_is_reported(gain):
 
 
 @pytest.mark.parametrize(
-    "make", [rf.q_measure, rf.o_measure, rf.p_measure, rf.p_plus, rf.graded_average_precision]
+    "make",
+    [
+        rf.metrics.q_measure,
+        rf.metrics.o_measure,
+        rf.metrics.p_measure,
+        rf.metrics.p_plus,
+        rf.metrics.graded_average_precision,
+    ],
 )
 def test_other_formulas_presuppose_that_gains_rise_from_0(make):
     with pytest.raises(ValueError, match="must not fall as the grade rises"):
@@ -144,8 +151,8 @@ def test_other_formulas_presuppose_that_gains_rise_from_0(make):
 
 def test_no_list_is_perfect_where_gains_fall():
     for make in (
-        lambda: rf.ndcg_at(3, gain=FALLING, ideal="perfect"),
-        lambda: rf.metric("ndcg(gain=0:3;1:1, ideal=perfect)"),
+        lambda: rf.metrics.ndcg_at(3, gain=FALLING, ideal="perfect"),
+        lambda: rf.metrics.of_label("ndcg(gain=0:3;1:1, ideal=perfect)"),
     ):
         with pytest.raises(ValueError, match="but the gain falls as the grade rises: .*instead"):
             make()
@@ -210,14 +217,14 @@ def test_other_levels_are_the_mean_of_what_trec_eval_gives_at_each(shared, name)
 
 def test_levels_are_those_of_interpolated_precision():
     for points in ("nearest", "floor"):
-        each = [rf.interpolated_precision(level, points=points) for level in (0.2, 0.55, 1)]
-        both = rf.eleven_point_precision(points=points, levels=[1, 0.2, 0.55])
+        each = [rf.metrics.interpolated_precision(level, points=points) for level in (0.2, 0.55, 1)]
+        both = rf.metrics.eleven_point_precision(points=points, levels=[1, 0.2, 0.55])
         got = A.rank.per_user(*each, both, truth=TRUTH)
         assert got.columns[-1].endswith("levels=0.2;0.55;1)")
         mean = got.select("user", pl.mean_horizontal(got.columns[1:-1]).alias(got.columns[-1]))
         assert_same(got.select("user", got.columns[-1]), mean)
-    given = rf.eleven_point_precision(levels=[i / 10 for i in range(11)])
-    assert given.meta.eq(rf.eleven_point_precision())
+    given = rf.metrics.eleven_point_precision(levels=[i / 10 for i in range(11)])
+    assert given.meta.eq(rf.metrics.eleven_point_precision())
     assert given.meta.output_name() == "eleven_point_precision"
     assert_frame_equal(
         A.rank.per_user(

@@ -13,48 +13,51 @@ def same(left: pl.Expr, right: pl.Expr) -> bool:
 
 
 def test_the_list_holds_every_public_metric_function():
-    assert set(METRICS) <= set(rf.__all__)
-    assert {name for name in rf.__all__ if name.endswith("_at")} <= set(METRICS)
+    assert set(METRICS) <= set(rf.metrics.__all__)
+    assert {name for name in rf.metrics.__all__ if name.endswith("_at")} <= set(METRICS)
     assert len(LABELS) > 60
 
 
 @pytest.mark.parametrize("label", LABELS)
 def test_a_canonical_label_returns_its_expression(label):
-    assert same(rf.metric(label), EVERY_METRIC[label])
-    assert rf.metric(label).meta.output_name() == label
+    assert same(rf.metrics.of_label(label), EVERY_METRIC[label])
+    assert rf.metrics.of_label(label).meta.output_name() == label
 
 
 @pytest.mark.parametrize(
     ("expr", "label"),
     [
-        (rf.precision_at(10), "precision@10"),
-        (rf.precision_at(), "precision"),
-        (rf.precision_at(5, divide_by="attainable"), "precision(divide_by=attainable)@5"),
-        (rf.recall_at(10), "recall@10"),
-        (rf.f_at(3), "f1@3"),
-        (rf.f_at(3, beta=2), "f(beta=2)@3"),
-        (rf.f_at(3, 0.5), "f(beta=0.5)@3"),
-        (rf.e_at(3), "e(beta=1)@3"),
-        (rf.hit_at(1), "hit@1"),
-        (rf.average_precision(), "ap"),
-        (rf.average_precision(10, divide_by="hits"), "ap(divide_by=hits)@10"),
-        (rf.reciprocal_rank(10), "rr@10"),
-        (rf.dcg_at(10), "dcg@10"),
-        (rf.ndcg_at(10, gain="exponential"), "ndcg(gain=exponential)@10"),
-        (rf.ndcg_at(10, gain={2: 3, 1: 0.5}), "ndcg(gain=1:0.5;2:3)@10"),
-        (rf.ndcg_at(10, gain={1: 4, 0: 1}), "ndcg(gain=0:1;1:4)@10"),
-        (rf.cg_at(gain={2: 0.5, 1: 3.0}), "cg(gain=1:3;2:0.5)"),
-        (rf.eleven_point_precision(), "eleven_point_precision"),
+        (rf.metrics.precision_at(10), "precision@10"),
+        (rf.metrics.precision_at(), "precision"),
+        (rf.metrics.precision_at(5, divide_by="attainable"), "precision(divide_by=attainable)@5"),
+        (rf.metrics.recall_at(10), "recall@10"),
+        (rf.metrics.f_at(3), "f1@3"),
+        (rf.metrics.f_at(3, beta=2), "f(beta=2)@3"),
+        (rf.metrics.f_at(3, 0.5), "f(beta=0.5)@3"),
+        (rf.metrics.e_at(3), "e(beta=1)@3"),
+        (rf.metrics.hit_at(1), "hit@1"),
+        (rf.metrics.average_precision(), "ap"),
+        (rf.metrics.average_precision(10, divide_by="hits"), "ap(divide_by=hits)@10"),
+        (rf.metrics.reciprocal_rank(10), "rr@10"),
+        (rf.metrics.dcg_at(10), "dcg@10"),
+        (rf.metrics.ndcg_at(10, gain="exponential"), "ndcg(gain=exponential)@10"),
+        (rf.metrics.ndcg_at(10, gain={2: 3, 1: 0.5}), "ndcg(gain=1:0.5;2:3)@10"),
+        (rf.metrics.ndcg_at(10, gain={1: 4, 0: 1}), "ndcg(gain=0:1;1:4)@10"),
+        (rf.metrics.cg_at(gain={2: 0.5, 1: 3.0}), "cg(gain=1:3;2:0.5)"),
+        (rf.metrics.eleven_point_precision(), "eleven_point_precision"),
         (
-            rf.eleven_point_precision(levels=[0.75, 0.25, 0.5]),
+            rf.metrics.eleven_point_precision(levels=[0.75, 0.25, 0.5]),
             "eleven_point_precision(levels=0.25;0.5;0.75)",
         ),
-        (rf.ndcg_at(10, ideal="perfect", gain="binary"), "ndcg(gain=binary, ideal=perfect)@10"),
-        (rf.dcg_at(10, base=2), "dcg(base=2)@10"),
-        (rf.cg_at(), "cg"),
-        (rf.r_precision(), "r_precision"),
-        (rf.attainable_precision_at(10), "attainable_precision@10"),
-        (rf.attainable_recall_at(10), "attainable_recall@10"),
+        (
+            rf.metrics.ndcg_at(10, ideal="perfect", gain="binary"),
+            "ndcg(gain=binary, ideal=perfect)@10",
+        ),
+        (rf.metrics.dcg_at(10, base=2), "dcg(base=2)@10"),
+        (rf.metrics.cg_at(), "cg"),
+        (rf.metrics.r_precision(), "r_precision"),
+        (rf.metrics.attainable_precision_at(10), "attainable_precision@10"),
+        (rf.metrics.attainable_recall_at(10), "attainable_recall@10"),
     ],
 )
 def test_labels_are_those_of_the_documentation(expr, label):
@@ -64,53 +67,53 @@ def test_labels_are_those_of_the_documentation(expr, label):
 @pytest.mark.parametrize(
     ("alias", "expr"),
     [
-        ("map", rf.average_precision()),
-        ("MAP@10", rf.average_precision(10)),
-        ("map_cut_10", rf.average_precision(10)),
-        ("mrr", rf.reciprocal_rank()),
-        ("MRR@10", rf.reciprocal_rank(10)),
-        ("recip_rank", rf.reciprocal_rank()),
-        ("p@10", rf.precision_at(10)),
-        ("P_10", rf.precision_at(10)),
-        ("set_P", rf.precision_at()),
-        ("relative_P_10", rf.precision_at(10, divide_by="attainable")),
-        ("set_relative_P", rf.precision_at(divide_by="attainable")),
-        ("recall_100", rf.recall_at(100)),
-        ("set_recall", rf.recall_at()),
-        ("f@5", rf.f_at(5)),
-        ("f2@5", rf.f_at(5, beta=2)),
-        ("f0.5@5", rf.f_at(5, beta=0.5)),
-        ("set_F", rf.f_at()),
-        ("set_F.2.0", rf.f_at(beta=math.sqrt(2))),
-        ("e@5", rf.e_at(5)),
-        ("hit_rate@10", rf.hit_at(10)),
-        ("success@10", rf.hit_at(10)),
-        ("success_10", rf.hit_at(10)),
-        ("ndcg_cut_10", rf.ndcg_at(10)),
-        ("nDCG@10", rf.ndcg_at(10)),
-        ("Rprec", rf.r_precision()),
-        ("Rprec_mult_0.20", rf.r_precision(multiple=0.2)),
-        ("iprec_at_recall_0.10", rf.interpolated_precision(0.1)),
-        ("11pt_avg", rf.eleven_point_precision()),
-        ("11pt_avg..25,.5,.75", rf.eleven_point_precision(levels=(0.25, 0.5, 0.75))),
-        ("11pt_avg.0.2,0.5,0.8", rf.eleven_point_precision(levels=(0.2, 0.5, 0.8))),
-        ("infAP", rf.inferred_average_precision()),
-        ("G", rf.g_measure()),
-        ("binG", rf.binary_g_measure()),
-        ("Rndcg", rf.ndcg_at_levels()),
-        ("set_map", rf.set_average_precision()),
-        ("unj_5", rf.unjudged_at(5)),
-        ("utility.2,-1,-1,0", rf.utility(2, -1, -1, 0)),
-        ("ndcg.1=1,2=3", rf.ndcg_at(gain={1: 1, 2: 3})),
-        ("ndcg.0=1,1=4", rf.ndcg_at(gain={0: 1, 1: 4})),
-        ("ndcg.1=3,2=9,4=4.5", rf.ndcg_at(gain={1: 3, 2: 9, 4: 4.5})),
-        ("num_rel_ret", rf.num_hits()),
-        (" ndcg ( gain = exponential ) @ 10", rf.ndcg_at(10, gain="exponential")),
-        ("ndcg(gain=linear)@10", rf.ndcg_at(10)),
+        ("map", rf.metrics.average_precision()),
+        ("MAP@10", rf.metrics.average_precision(10)),
+        ("map_cut_10", rf.metrics.average_precision(10)),
+        ("mrr", rf.metrics.reciprocal_rank()),
+        ("MRR@10", rf.metrics.reciprocal_rank(10)),
+        ("recip_rank", rf.metrics.reciprocal_rank()),
+        ("p@10", rf.metrics.precision_at(10)),
+        ("P_10", rf.metrics.precision_at(10)),
+        ("set_P", rf.metrics.precision_at()),
+        ("relative_P_10", rf.metrics.precision_at(10, divide_by="attainable")),
+        ("set_relative_P", rf.metrics.precision_at(divide_by="attainable")),
+        ("recall_100", rf.metrics.recall_at(100)),
+        ("set_recall", rf.metrics.recall_at()),
+        ("f@5", rf.metrics.f_at(5)),
+        ("f2@5", rf.metrics.f_at(5, beta=2)),
+        ("f0.5@5", rf.metrics.f_at(5, beta=0.5)),
+        ("set_F", rf.metrics.f_at()),
+        ("set_F.2.0", rf.metrics.f_at(beta=math.sqrt(2))),
+        ("e@5", rf.metrics.e_at(5)),
+        ("hit_rate@10", rf.metrics.hit_at(10)),
+        ("success@10", rf.metrics.hit_at(10)),
+        ("success_10", rf.metrics.hit_at(10)),
+        ("ndcg_cut_10", rf.metrics.ndcg_at(10)),
+        ("nDCG@10", rf.metrics.ndcg_at(10)),
+        ("Rprec", rf.metrics.r_precision()),
+        ("Rprec_mult_0.20", rf.metrics.r_precision(multiple=0.2)),
+        ("iprec_at_recall_0.10", rf.metrics.interpolated_precision(0.1)),
+        ("11pt_avg", rf.metrics.eleven_point_precision()),
+        ("11pt_avg..25,.5,.75", rf.metrics.eleven_point_precision(levels=(0.25, 0.5, 0.75))),
+        ("11pt_avg.0.2,0.5,0.8", rf.metrics.eleven_point_precision(levels=(0.2, 0.5, 0.8))),
+        ("infAP", rf.metrics.inferred_average_precision()),
+        ("G", rf.metrics.g_measure()),
+        ("binG", rf.metrics.binary_g_measure()),
+        ("Rndcg", rf.metrics.ndcg_at_levels()),
+        ("set_map", rf.metrics.set_average_precision()),
+        ("unj_5", rf.metrics.unjudged_at(5)),
+        ("utility.2,-1,-1,0", rf.metrics.utility(2, -1, -1, 0)),
+        ("ndcg.1=1,2=3", rf.metrics.ndcg_at(gain={1: 1, 2: 3})),
+        ("ndcg.0=1,1=4", rf.metrics.ndcg_at(gain={0: 1, 1: 4})),
+        ("ndcg.1=3,2=9,4=4.5", rf.metrics.ndcg_at(gain={1: 3, 2: 9, 4: 4.5})),
+        ("num_rel_ret", rf.metrics.num_hits()),
+        (" ndcg ( gain = exponential ) @ 10", rf.metrics.ndcg_at(10, gain="exponential")),
+        ("ndcg(gain=linear)@10", rf.metrics.ndcg_at(10)),
     ],
 )
 def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
-    found = rf.metric(alias)
+    found = rf.metrics.of_label(alias)
     assert found.meta.output_name() == alias
     assert same(found, expr.alias(alias))
 
@@ -158,41 +161,50 @@ def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
 )
 def test_a_bad_label_is_reported(label, message):
     with pytest.raises(ValueError) as error:
-        rf.metric(label)
+        rf.metrics.of_label(label)
     assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, "3", True, 2**63])
 def test_a_bad_cut_off_is_reported_where_the_expression_is_made(k):
     with pytest.raises(ValueError, match="k must be an integer ≥ 1, not"):
-        rf.precision_at(k)
+        rf.metrics.precision_at(k)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rf.precision_at(3, divide_by="n"), "divide_by must be one of 'k', 'returned'"),
-        (lambda: rf.f_at(3, beta=-0.1), "beta must be a number ≥ 0, not -0.1"),
-        (lambda: rf.f_at(3, beta=float("nan")), "beta must be a number ≥ 0, not nan"),
-        (lambda: rf.f_at(3, beta=float("inf")), "beta must be a number ≥ 0, not inf"),
-        (lambda: rf.attainable_recall_at(None), "k must be an integer ≥ 1, not None"),
-        (lambda: rf.ndcg_at(10**9, ideal="perfect"), "k must not be above 1000000, not 1000000000"),
-        (lambda: rf.dcg_at(gain={}), "gain must map grades to gains"),
-        (lambda: rf.dcg_at(gain={1: "a"}), "gain must map grades to gains"),
-        (lambda: rf.dcg_at(gain={1: -1}), "must be finite and ≥ 0, not {1: -1}"),
-        (lambda: rf.dcg_at(gain={1: float("inf")}), "must be finite and ≥ 0"),
-        (lambda: rf.dcg_at(gain={-1: 1, 1: 1}), "< 0, which marks an item as not judged"),
-        (lambda: rf.q_measure(gain={1: 2, 2: 1}), "must not fall as the grade rises"),
-        (lambda: rf.q_measure(gain={1: -1}), "must be finite, ≥ 0"),
-        (lambda: rf.q_measure(gain={0: 1, 1: 1}), "gives a gain to a grade ≤ 0"),
+        (
+            lambda: rf.metrics.precision_at(3, divide_by="n"),
+            "divide_by must be one of 'k', 'returned'",
+        ),
+        (lambda: rf.metrics.f_at(3, beta=-0.1), "beta must be a number ≥ 0, not -0.1"),
+        (lambda: rf.metrics.f_at(3, beta=float("nan")), "beta must be a number ≥ 0, not nan"),
+        (lambda: rf.metrics.f_at(3, beta=float("inf")), "beta must be a number ≥ 0, not inf"),
+        (lambda: rf.metrics.attainable_recall_at(None), "k must be an integer ≥ 1, not None"),
+        (
+            lambda: rf.metrics.ndcg_at(10**9, ideal="perfect"),
+            "k must not be above 1000000, not 1000000000",
+        ),
+        (lambda: rf.metrics.dcg_at(gain={}), "gain must map grades to gains"),
+        (lambda: rf.metrics.dcg_at(gain={1: "a"}), "gain must map grades to gains"),
+        (lambda: rf.metrics.dcg_at(gain={1: -1}), "must be finite and ≥ 0, not {1: -1}"),
+        (lambda: rf.metrics.dcg_at(gain={1: float("inf")}), "must be finite and ≥ 0"),
+        (lambda: rf.metrics.dcg_at(gain={-1: 1, 1: 1}), "< 0, which marks an item as not judged"),
+        (lambda: rf.metrics.q_measure(gain={1: 2, 2: 1}), "must not fall as the grade rises"),
+        (lambda: rf.metrics.q_measure(gain={1: -1}), "must be finite, ≥ 0"),
+        (lambda: rf.metrics.q_measure(gain={0: 1, 1: 1}), "gives a gain to a grade ≤ 0"),
         *(
             (
-                lambda levels=levels: rf.eleven_point_precision(levels=levels),
+                lambda levels=levels: rf.metrics.eleven_point_precision(levels=levels),
                 f"levels must be one or more numbers from 0 to 1, not {levels!r}",
             )
             for levels in ([], (), "0.5", 0.5, None, [-0.1], [1.1], [0.5, math.nan], [True], ["1"])
         ),
-        (lambda: rf.eleven_point_precision(levels=[1, 0, 1.0]), "has a duplicate: [1, 0, 1.0]"),
+        (
+            lambda: rf.metrics.eleven_point_precision(levels=[1, 0, 1.0]),
+            "has a duplicate: [1, 0, 1.0]",
+        ),
     ],
 )
 def test_a_bad_parameter_is_reported_where_the_expression_is_made(make, message):
@@ -203,8 +215,8 @@ def test_a_bad_parameter_is_reported_where_the_expression_is_made(make, message)
 
 def test_a_cut_off_may_be_any_whole_number_type():
     numpy = pytest.importorskip("numpy")
-    assert same(rf.precision_at(numpy.int64(3)), rf.precision_at(3))
-    assert same(rf.f_at(3, beta=numpy.float64(2)), rf.f_at(3, beta=2))
+    assert same(rf.metrics.precision_at(numpy.int64(3)), rf.metrics.precision_at(3))
+    assert same(rf.metrics.f_at(3, beta=numpy.float64(2)), rf.metrics.f_at(3, beta=2))
 
 
 @pytest.mark.parametrize("label", SPECIAL_MEANS)
@@ -212,7 +224,7 @@ def test_a_mean_over_users_has_no_per_user_value(label):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
     assert parse_metric(label).name == label
     assert judged.rank.evaluate(label).columns == ["users", label]
-    for refused in (lambda: judged.rank.per_user(label), lambda: rf.metric(label)):
+    for refused in (lambda: judged.rank.per_user(label), lambda: rf.metrics.of_label(label)):
         with pytest.raises(ValueError, match="is a mean over users, not a value per user"):
             refused()
 
@@ -228,7 +240,7 @@ def test_what_is_not_a_metric_is_reported():
 
 
 @pytest.mark.parametrize(
-    "metrics", [("map", "map"), ("ap", rf.average_precision()), (pl.len().alias("users"),)]
+    "metrics", [("map", "map"), ("ap", rf.metrics.average_precision()), (pl.len().alias("users"),)]
 )
 def test_a_duplicate_output_name_is_reported(metrics):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
@@ -245,7 +257,12 @@ def test_only_our_counts_are_summed_over_users_whatever_they_are_called():
     judged = pl.DataFrame(JUDGED)
     mine = pl.col("rank").max().alias("num_hits")
     assert judged.rank.evaluate(mine).row(0) == (2, 1.0)
-    for ours in ("num_hits", "num_rel_ret", rf.num_hits(), rf.num_hits().alias("found")):
+    for ours in (
+        "num_hits",
+        "num_rel_ret",
+        rf.metrics.num_hits(),
+        rf.metrics.num_hits().alias("found"),
+    ):
         assert judged.rank.evaluate(ours).row(0) == (2, 2)
 
 
@@ -254,7 +271,9 @@ def test_defaults_are_for_a_metric_by_any_of_its_names(name):
     judged = pl.DataFrame({**JUDGED, "user": [1, 1], "item": [1, 2], "rank": [1, None]})
     own = {"defaults": {name: {"divide_by": "hits"}}}
     assert judged.rank.evaluate("map", "ap@5", preset=own).row(0) == (1, 1.0, 1.0)
-    stated = judged.rank.evaluate("ap(divide_by=relevant)", rf.average_precision(), preset=own)
+    stated = judged.rank.evaluate(
+        "ap(divide_by=relevant)", rf.metrics.average_precision(), preset=own
+    )
     assert stated.row(0) == (1, 0.5, 0.5)
 
 

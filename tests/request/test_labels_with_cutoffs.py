@@ -89,7 +89,7 @@ def test_bad_cut_offs_are_reported_one_by_one(label, message):
 def test_an_expression_has_one_cut_off():
     text = "metric 'ndcg@5,10' has 2 cut-offs, but an expression has one: use 'ndcg@5' or 'ndcg"
     with pytest.raises(ValueError, match=text):
-        rf.metric("ndcg@5,10")
+        rf.metrics.of_label("ndcg@5,10")
 
 
 def test_the_command_takes_several(tmp_path, capsys):
@@ -115,7 +115,7 @@ def test_metrics_are_unpacked():
 
 
 def test_at_k_is_summarize_in_a_tidy_frame():
-    got = RUN.rank.at_k("ndcg", "recall", k=[4, 1, 2, 2], truth=TRUTH, by="model")
+    got = RUN.rank.stats.at_k("ndcg", "recall", k=[4, 1, 2, 2], truth=TRUTH, by="model")
     assert got.columns == ["model", "metric", "k", "users", "mean", "ci_low", "ci_high"]
     summary = RUN.rank.summarize("ndcg@1,2,4", "recall@1,2,4", truth=TRUTH, by="model")
     expected = summary.select(
@@ -133,8 +133,8 @@ def test_at_k_is_summarize_in_a_tidy_frame():
 def test_without_intervals_the_means_are_the_same_and_the_ends_null():
     asked = ["num_hits", "map", "gmap", "ndcg(rel=2)", "coverage"]
     options = {"k": range(1, 4), "truth": TRUTH, "by": "model", "items": ITEMS}
-    whole = rf.at_k(RUN, *asked, **options)
-    bare = rf.at_k(RUN, *asked, interval=False, **options)
+    whole = rf.stats.at_k(RUN, *asked, **options)
+    bare = rf.stats.at_k(RUN, *asked, interval=False, **options)
     assert_frame_equal(bare.drop("ci_low", "ci_high"), whole.drop("ci_low", "ci_high"))
     assert bare["ci_low"].null_count() == bare["ci_high"].null_count() == bare.height
     assert bare.schema == whole.schema
@@ -152,19 +152,21 @@ def test_without_intervals_the_means_are_the_same_and_the_ends_null():
 
 
 def test_users_are_those_whose_values_make_the_mean():
-    got = rf.at_k(RUN, "recall", k=[2], truth=TRUTH, by="model", relevant_at=2, interval=False)
+    got = rf.stats.at_k(
+        RUN, "recall", k=[2], truth=TRUTH, by="model", relevant_at=2, interval=False
+    )
     assert got["users"].to_list() == [2, 2]  # user 3 has no item of grade 2
 
 
 def test_it_takes_lazy_frames_and_pandas():
-    expected = rf.at_k(RUN, "ndcg", "gmap", k=[1, 3], truth=TRUTH, by="model")
-    lazy = RUN.lazy().rank.at_k("ndcg", "gmap", k=[1, 3], truth=TRUTH.lazy(), by="model")
+    expected = rf.stats.at_k(RUN, "ndcg", "gmap", k=[1, 3], truth=TRUTH, by="model")
+    lazy = RUN.lazy().rank.stats.at_k("ndcg", "gmap", k=[1, 3], truth=TRUTH.lazy(), by="model")
     assert isinstance(lazy, pl.LazyFrame)
     assert_frame_equal(lazy.collect(), expected)
     pandas = pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
-    got = RUN.to_pandas().ranking.at_k(
+    got = RUN.to_pandas().ranking.stats.at_k(
         "ndcg", "gmap", k=[1, 3], truth=TRUTH.to_pandas(), by="model"
     )
     assert isinstance(got, pandas.DataFrame)
@@ -173,7 +175,7 @@ def test_it_takes_lazy_frames_and_pandas():
 
 def test_the_chart_draws_it():
     pytest.importorskip("altair")
-    expected = rf.at_k(RUN, "ndcg", k=[1, 3], truth=TRUTH, by="model")
+    expected = rf.stats.at_k(RUN, "ndcg", k=[1, 3], truth=TRUTH, by="model")
     data = RUN.rank.plot.at_k("ndcg", k=[1, 3], truth=TRUTH).data
     same = ["k", "users", "mean", "ci_low", "ci_high"]
     assert data.select(same).equals(expected.select(same))
@@ -189,7 +191,7 @@ sys.modules["scipy"] = sys.modules["numpy"] = None
 import polars as pl, rankframe as rf
 run = pl.DataFrame({"user": [1, 1], "item": [1, 2], "rank": [1, 2]})
 truth = pl.DataFrame({"user": [1], "item": [2]})
-got = rf.at_k(run, "recall", "gmap", k=[1, 2], truth=truth, interval=False)
+got = rf.stats.at_k(run, "recall", "gmap", k=[1, 2], truth=truth, interval=False)
 assert got["mean"].to_list()[:2] == [0.0, 1.0], got
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
@@ -199,7 +201,12 @@ assert got["mean"].to_list()[:2] == [0.0, 1.0], got
     ("names", "options", "error", "message"),
     [
         (["ndcg@10"], {}, ValueError, "at_k takes a metric's name without its cut-off"),
-        ([rf.ndcg_at(10)], {}, ValueError, "at_k takes a metric's name without its cut-off"),
+        (
+            [rf.metrics.ndcg_at(10)],
+            {},
+            ValueError,
+            "at_k takes a metric's name without its cut-off",
+        ),
         (["r_precision"], {}, ValueError, "r_precision takes no cut-off @k"),
         ([], {}, ValueError, "ask for at least one metric"),
         (["ndcg"], {"k": 10}, TypeError, r"the cut-offs themselves, such as range\(1, 11\)"),
@@ -216,4 +223,4 @@ assert got["mean"].to_list()[:2] == [0.0, 1.0], got
 def test_bad_calls_are_reported(names, options, error, message):
     run = RUN.with_columns(k=pl.lit(1))
     with pytest.raises(error, match=message):
-        rf.at_k(run, *names, **{"k": [1], "truth": TRUTH, "by": "model", **options})
+        rf.stats.at_k(run, *names, **{"k": [1], "truth": TRUTH, "by": "model", **options})

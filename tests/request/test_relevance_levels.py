@@ -104,7 +104,7 @@ def test_every_verb_takes_a_level():
             numbers = ["metric", "users", "difference", "ci_low", "p_value"]
             kept = got.filter(pl.col("metric") != "map").select(numbers)
             assert_frame_equal(kept, alone.with_columns(names).select(numbers), rel_tol=1e-9)
-    tidy = rf.at_k(RUN, "recall", "recall(rel=2)", "recall-l2", k=[3], **OPTIONS)
+    tidy = rf.stats.at_k(RUN, "recall", "recall(rel=2)", "recall-l2", k=[3], **OPTIONS)
     one, two, three = (
         tidy.filter(metric=x)["mean"] for x in ("recall", "recall(rel=2)", "recall-l2")
     )
@@ -177,7 +177,7 @@ def test_no_expression_holds_a_level():
     text = "its own level of relevance, .* pass the label to the verb, or pass relevant_at=2"
     for label in ("ap(rel=2)", "map@10-l2"):
         with pytest.raises(ValueError, match=text):
-            rf.metric(label)
+            rf.metrics.of_label(label)
 
 
 def test_rel_and_names_that_end_in_a_level_are_no_metrics_of_ones_own():
@@ -201,47 +201,47 @@ def test_rel_and_names_that_end_in_a_level_are_no_metrics_of_ones_own():
     ("spelling", "expr", "level"),
     [
         # ir_measures
-        ("AP(rel=2)", rf.average_precision(), 2),
-        ("AP(rel=2)@100", rf.average_precision(100), 2),
-        ("nDCG@10", rf.ndcg_at(10), None),
-        ("P(rel=2)@5", rf.precision_at(5), 2),
-        ("RR(rel=2)@10", rf.reciprocal_rank(10), 2),
-        ("R(rel=2)@10", rf.recall_at(10), 2),
-        ("Success(rel=2)@5", rf.hit_at(5), 2),
-        ("SetP", rf.precision_at(), None),
-        ("SetP(rel=2)", rf.precision_at(), 2),
-        ("SetRelP", rf.precision_at(divide_by="attainable"), None),
-        ("SetR", rf.recall_at(), None),
-        ("SetF", rf.f_at(), None),
-        ("SetF(beta=4)", rf.f_at(beta=2), None),
-        ("SetAP(rel=2)", rf.set_average_precision(), 2),
-        ("NumRet", rf.num_retrieved(), None),
-        ("NumRet(rel=2)", rf.num_hits(), 2),
-        ("NumRelRet", rf.num_hits(), None),
-        ("NumRel", rf.num_relevant(), None),
-        ("IPrec@0.1", rf.interpolated_precision(0.1), None),
-        ("IPrec(rel=2)@0.5", rf.interpolated_precision(0.5), 2),
-        ("Judged@10", rf.judged_at(10), None),
-        ("Rprec(rel=2)", rf.r_precision(), 2),
-        ("Bpref(rel=2)", rf.bpref(), 2),
-        ("RBP(rel=2, p=0.9)", rf.rank_biased_precision(0.9), 2),
+        ("AP(rel=2)", rf.metrics.average_precision(), 2),
+        ("AP(rel=2)@100", rf.metrics.average_precision(100), 2),
+        ("nDCG@10", rf.metrics.ndcg_at(10), None),
+        ("P(rel=2)@5", rf.metrics.precision_at(5), 2),
+        ("RR(rel=2)@10", rf.metrics.reciprocal_rank(10), 2),
+        ("R(rel=2)@10", rf.metrics.recall_at(10), 2),
+        ("Success(rel=2)@5", rf.metrics.hit_at(5), 2),
+        ("SetP", rf.metrics.precision_at(), None),
+        ("SetP(rel=2)", rf.metrics.precision_at(), 2),
+        ("SetRelP", rf.metrics.precision_at(divide_by="attainable"), None),
+        ("SetR", rf.metrics.recall_at(), None),
+        ("SetF", rf.metrics.f_at(), None),
+        ("SetF(beta=4)", rf.metrics.f_at(beta=2), None),
+        ("SetAP(rel=2)", rf.metrics.set_average_precision(), 2),
+        ("NumRet", rf.metrics.num_retrieved(), None),
+        ("NumRet(rel=2)", rf.metrics.num_hits(), 2),
+        ("NumRelRet", rf.metrics.num_hits(), None),
+        ("NumRel", rf.metrics.num_relevant(), None),
+        ("IPrec@0.1", rf.metrics.interpolated_precision(0.1), None),
+        ("IPrec(rel=2)@0.5", rf.metrics.interpolated_precision(0.5), 2),
+        ("Judged@10", rf.metrics.judged_at(10), None),
+        ("Rprec(rel=2)", rf.metrics.r_precision(), 2),
+        ("Bpref(rel=2)", rf.metrics.bpref(), 2),
+        ("RBP(rel=2, p=0.9)", rf.metrics.rank_biased_precision(0.9), 2),
         # ranx
-        ("map@100-l2", rf.average_precision(100), 2),
-        ("mrr-l2", rf.reciprocal_rank(), 2),
-        ("num_hits@10-l3", rf.num_hits(10), 3),
+        ("map@100-l2", rf.metrics.average_precision(100), 2),
+        ("mrr-l2", rf.metrics.reciprocal_rank(), 2),
+        ("num_hits@10-l3", rf.metrics.num_hits(10), 3),
         # MTEB
-        ("precision_at_10", rf.precision_at(10), None),
-        ("ndcg_at_10", rf.ndcg_at(10), None),
-        ("mrr_at_10", rf.reciprocal_rank(10), None),
-        ("map_at_5", rf.average_precision(5), None),
+        ("precision_at_10", rf.metrics.precision_at(10), None),
+        ("ndcg_at_10", rf.metrics.ndcg_at(10), None),
+        ("mrr_at_10", rf.metrics.reciprocal_rank(10), None),
+        ("map_at_5", rf.metrics.average_precision(5), None),
         # spoken
-        ("mean_average_precision@5", rf.average_precision(5), None),
-        ("mean_reciprocal_rank", rf.reciprocal_rank(), None),
-        ("f1_score@10", rf.f_at(10), None),
-        ("fmeasure", rf.f_at(), None),
-        ("hitrate@5", rf.hit_at(5), None),
-        ("r-precision", rf.r_precision(), None),
-        ("arhr@5", rf.arhr_at(5), None),
+        ("mean_average_precision@5", rf.metrics.average_precision(5), None),
+        ("mean_reciprocal_rank", rf.metrics.reciprocal_rank(), None),
+        ("f1_score@10", rf.metrics.f_at(10), None),
+        ("fmeasure", rf.metrics.f_at(), None),
+        ("hitrate@5", rf.metrics.hit_at(5), None),
+        ("r-precision", rf.metrics.r_precision(), None),
+        ("arhr@5", rf.metrics.arhr_at(5), None),
     ],
 )
 def test_a_spelling_of_another_tool_is_a_metric(spelling, expr, level):
@@ -252,7 +252,7 @@ def test_a_spelling_of_another_tool_is_a_metric(spelling, expr, level):
     same(got, expected.rename({plain: spelling}))
     if level is None:
         named = expr if plain == spelling else expr.alias(spelling)
-        assert rf.metric(spelling).meta.eq(named)
+        assert rf.metrics.of_label(spelling).meta.eq(named)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_the_nearest_names_are_sensible(label, nearest):
 @pytest.mark.parametrize(("label", "asked"), [("gauc", "auc"), ("GAUC@10", "auc@10")])
 def test_gauc_names_weights(label, asked):
     text = f"metric '{label}' is the AUC weighted by user: use '{asked}' with weights="
-    for call in (lambda: rf.metric(label), lambda: rf.evaluate(RUN, label, **OPTIONS)):
+    for call in (lambda: rf.metrics.of_label(label), lambda: rf.evaluate(RUN, label, **OPTIONS)):
         with pytest.raises(ValueError, match=text):
             call()
 
@@ -298,8 +298,12 @@ def test_gauc_names_weights(label, asked):
     ],
 )
 def test_words_of_other_tools_are_aliases(spelling, label):
-    assert rf.metric(spelling).meta.output_name() == spelling
-    assert rf.metric(spelling).meta.undo_aliases().meta.eq(rf.metric(label).meta.undo_aliases())
+    assert rf.metrics.of_label(spelling).meta.output_name() == spelling
+    assert (
+        rf.metrics.of_label(spelling)
+        .meta.undo_aliases()
+        .meta.eq(rf.metrics.of_label(label).meta.undo_aliases())
+    )
     named = rf.evaluate(RUN, spelling, **OPTIONS)
     assert named.rename({spelling: label}).equals(rf.evaluate(RUN, label, **OPTIONS))
 
@@ -348,7 +352,7 @@ def test_false_positives_are_the_items_that_are_not_relevant_judged_or_not():
     got = rf.per_user(run, *names, truth=truth)
     assert got.rows() == [(1, 1, 2, 3, 1), (2, 0, 1, 1, 0), (3, 0, 0, 0, 0)]
     assert rf.evaluate(run, *names, truth=truth).row(0) == (3, 1, 3, 4, 1)
-    renamed = rf.num_hits(3).alias("found")
+    renamed = rf.metrics.num_hits(3).alias("found")
     assert rf.evaluate(run, renamed, truth=truth).row(0) == (3, 1)
 
 

@@ -1027,7 +1027,7 @@ def test_a_column_without_a_name(rs, run, a):
 
 
 def test_a_metric_that_is_not_finite(rs, a, truth):
-    metric = rf.ndcg_at(3, gain={1: 1, 2: 3})
+    metric = rf.metrics.ndcg_at(3, gain={1: 1, 2: 3})
     error = told(rs.evaluate, a, metric, truth=truth)
     expected = told(rf.evaluate, A, metric, truth=TRUTH)
     assert str(error).partition(":")[0] == str(expected).partition(":")[0]

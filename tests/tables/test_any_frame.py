@@ -8,7 +8,7 @@ import pytest
 
 import rankframe as rf
 import rankframe.trec
-from rankframe._namespace import CHARTS, VERBS
+from rankframe._rooms import ROOMS, VERBS
 from rankframe._tables import adapters
 
 RUN = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "c"], "rank": [1, 2, 1]})
@@ -65,8 +65,11 @@ def test_any_frame_is_read_and_the_result_is_of_polars(kind):
 
 def verbs():
     """Name every public function that takes a frame."""
-    yield from ((name, getattr(rf, name)) for name in [*VERBS, "as_dict", "from_runs"])
-    yield from ((f"plot.{name}", getattr(rf.plot, name)) for name in CHARTS)
+    yield from ((name, getattr(rf, name)) for name in [*VERBS, "as_dict"])
+    rooms = ((room, getattr(rf, room), names) for room, names in ROOMS.items())
+    yield from ((f"{room}.{n}", getattr(module, n)) for room, module, names in rooms for n in names)
+    yield from [("runs.stack", rf.runs.stack), ("metrics.relevant", rf.metrics.relevant)]
+    yield ("metrics.listed", rf.metrics.listed)
     names = "facts", "sums", "values", "combine"
     yield from ((f"parts.{name}", getattr(rf.parts, name)) for name in names)
     yield from [("Meter", rf.Meter.__init__), ("Meter.update", rf.Meter.update)]
@@ -84,11 +87,11 @@ CALLS = {
     "judge": lambda frame: rf.judge(frame(RUN), frame(TRUTH)),
     "check": lambda frame: rf.check(frame(RUN), truth=frame(TRUTH)),
     "compare": lambda frame: rf.compare(frame(RUNS), "rr", truth=frame(TRUTH), baseline="x"),
-    "lists": lambda frame: rf.lists(frame(RUNS), 1, truth=frame(TRUTH), by="model"),
+    "lists": lambda frame: rf.runs.side_by_side(frame(RUNS), 1, truth=frame(TRUTH), by="model"),
     "health": lambda frame: rf.health({"x": frame(RUN)}, truth=frame(TRUTH), history=frame(RUN)),
-    "listed": lambda frame: rf.listed(frame(RUN), "popularity", history=frame(RUN)),
-    "overlap": lambda frame: rf.overlap(frame(RUN), frame(RUN), k=1),
-    "plot": lambda frame: rf.plot.agreement(frame(MEANS)).data,
+    "listed": lambda frame: rf.metrics.listed(frame(RUN), "popularity", history=frame(RUN)),
+    "overlap": lambda frame: rf.runs.overlap(frame(RUN), frame(RUN), k=1),
+    "plot": lambda frame: rf.plot.metric_agreement(frame(MEANS)).data,
     "sums": lambda frame: rf.parts.combine(rf.parts.sums(frame(RUN), "rr", truth=frame(TRUTH))),
 }
 
@@ -187,7 +190,7 @@ def test_a_run_is_needed():
 
 
 @pytest.mark.parametrize(
-    "call", [rf.from_runs, lambda frame: rf.evaluate(frame, "rr", truth=TRUTH)]
+    "call", [rf.runs.stack, lambda frame: rf.evaluate(frame, "rr", truth=TRUTH)]
 )
 def test_a_dict_of_columns_is_no_dict_of_runs(call):
     with pytest.raises(TypeError) as raised:

@@ -24,7 +24,7 @@ def said_by(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    return [str(one.message) for one in caught if one.category is rf.RankingWarning]
+    return [str(one.message) for one in caught if one.category is rf.errors.RankingWarning]
 
 
 def checked(run, truth=TRUTH):

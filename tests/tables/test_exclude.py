@@ -133,7 +133,7 @@ def test_a_rank_falls_by_the_removed_rows_above_it(seed, blocks):
     truth = drawn(seed)[1].select("user", "item", "relevance")
     for given in (run, run.lazy(), run.sample(fraction=1, shuffle=True, seed=seed)):
         if not blocks:
-            listed = eager(rf.listed(given, by="model", exclude=seen))
+            listed = eager(rf.metrics.listed(given, by="model", exclude=seen))
             assert_frame_equal(listed.select(run.columns), expected, check_row_order=False)
         judged = eager(rf.judge(given, truth, by="model", exclude=seen))
         places = judged.filter(pl.col("rank").is_not_null()).select(run.columns)
@@ -252,7 +252,7 @@ def test_a_bad_exclusion_is_seen_behind_a_lazy_judged_table():
         lambda: rf.evaluate(judged, "ap"),
         lambda: rf.evaluate(judged, "ap", history=SEEN),
         lambda: rf.evaluate(judged, "ap", exclude=SEEN),
-        lambda: rf.relevant(judged),
+        lambda: rf.metrics.relevant(judged),
         lambda: judged,
     ):
         with pytest.raises(rf.RankingDataError, match="exclude=, column 'user': null user"):
@@ -302,10 +302,10 @@ def test_every_verb_takes_it():
     calls = [
         lambda f, **e: rf.summarize(f, "rr", truth=TRUTH, **e),
         lambda f, **e: rf.compare(f, "rr", truth=TRUTH, **e),
-        lambda f, **e: rf.diagnose(f, 1, truth=TRUTH, baseline="a", **e),
+        lambda f, **e: rf.stats.who_gained(f, 1, truth=TRUTH, baseline="a", **e),
         lambda f, **e: rf.judge(f, TRUTH, **e),
-        lambda f, **e: rf.listed(f, **e),
-        lambda f, **e: rf.shares(f, of="genre", items=items, **e),
+        lambda f, **e: rf.metrics.listed(f, **e),
+        lambda f, **e: rf.stats.exposure(f, of="genre", items=items, **e),
         lambda f, **e: rf.evaluate(f, "coverage@1", items=items, **e),
         lambda f, **e: rf.evaluate(f, "precision@1", truth=TRUTH, bounds=True, **e),
     ]
@@ -321,8 +321,8 @@ def test_charts_take_it():
     kept = rf.with_rank(RUN, exclude=SEEN, close_gaps=True)
     items = pl.DataFrame({"item": [*"abc"], "genre": [*"xyx"]})
     for chart in (
-        lambda f, **e: rf.plot.users(f, "rr", truth=TRUTH, by=(), **e),
-        lambda f, **e: rf.plot.shares(f, of="genre", items=items, by=(), **e),
+        lambda f, **e: rf.plot.per_user(f, "rr", truth=TRUTH, by=(), **e),
+        lambda f, **e: rf.plot.exposure(f, of="genre", items=items, by=(), **e),
         lambda f, **e: rf.plot.lorenz(f, items=items, by=(), **e),
     ):
         got, expected = chart(RUN, exclude=SEEN), chart(kept)
@@ -436,7 +436,7 @@ BAD = {
         lambda run, seen: rf.judge(run, TRUTH, exclude=seen),
         lambda run, seen: rf.with_rank(run, close_gaps=True, exclude=seen),
         lambda run, seen: rf.check(run, truth=TRUTH, exclude=seen),
-        lambda run, seen: rf.listed(run, exclude=seen),
+        lambda run, seen: rf.metrics.listed(run, exclude=seen),
     ],
 )
 def test_a_bad_table_is_one_clear_error(call, case, lazy):

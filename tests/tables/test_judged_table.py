@@ -385,5 +385,5 @@ def test_scores_that_only_64_bits_distinguish():
 def test_the_overlap_with_the_ideal_list_is_of_items_with_a_grade():
     judged = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [1, 2], "relevance": [0, 1]})
     reads = (pl.col("judged").sum() + pl.col("common_weight").sum()).alias("x")
-    rows = rf.relevant(judged, reads)
+    rows = rf.metrics.relevant(judged, reads)
     assert rows["common_weight"].is_null().to_list() == [True, False]

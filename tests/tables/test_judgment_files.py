@@ -63,23 +63,23 @@ def printed(capsys):
 @pytest.mark.parametrize("content", [ELASTICSEARCH, OPENSEARCH, ROWS], ids=["ES", "OS", "rows"])
 def test_three_shapes_are_one_truth(saved, content, indent):
     path = saved(content, indent=indent)
-    truth = rf.read_judgments(path)
+    truth = rf.trec.read_judgments(path)
     assert truth.rows() == EXPECTED
     assert truth.schema == {"user": pl.String, "item": pl.String, "relevance": pl.Int64}
     packed = path.with_suffix(".json.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert rf.read_judgments(str(packed)).equals(truth)
+    assert rf.trec.read_judgments(str(packed)).equals(truth)
 
 
 def test_rows_keep_their_other_columns_and_fractions(saved):
     rows = [{"qid": 1, "doc_id": 2, "grade": 0.5, "subtopic": "a"}]
-    truth = rf.read_judgments(saved(rows))
+    truth = rf.trec.read_judgments(saved(rows))
     assert truth.to_dicts() == [{"user": "1", "item": "2", "relevance": 0.5, "subtopic": "a"}]
-    assert rf.read_judgments(saved([{"user": 1, "item": 2}])).rows() == [("1", "2")]
+    assert rf.trec.read_judgments(saved([{"user": 1, "item": 2}])).rows() == [("1", "2")]
     huge = {"requests": [{"id": "q", "ratings": [{"_id": "d", "rating": 10**30}]}]}
-    assert rf.read_judgments(saved(huge)).rows() == [("q", "d", 1e30)]
+    assert rf.trec.read_judgments(saved(huge)).rows() == [("q", "d", 1e30)]
     half = {"judgmentRatings": [{"query": "q", "ratings": [{"docId": "d", "rating": "1.5"}]}]}
-    assert rf.read_judgments(saved(half)).rows() == [("q", "d", 1.5)]
+    assert rf.trec.read_judgments(saved(half)).rows() == [("q", "d", 1.5)]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -189,7 +189,7 @@ def test_another_shape_names_file_field_and_the_shapes(saved, capsys, content, p
 
     saved(content)
     with pytest.raises(rf.RankingDataError) as raised:
-        rf.read_judgments("judgments.json")
+        rf.trec.read_judgments("judgments.json")
     assert str(raised.value).startswith(f"judgments.json: {problem}: judgments are a list of rows")
     RUN.write_csv("run.csv")
     assert main(["evaluate", "run.csv", "judgments.json", "-m", "rr"]) == 2
@@ -211,14 +211,14 @@ def test_another_shape_names_file_field_and_the_shapes(saved, capsys, content, p
 )
 def test_what_are_no_rows_is_named(saved, content, problem):
     with pytest.raises(rf.RankingDataError) as raised:
-        rf.read_judgments(saved(content))
+        rf.trec.read_judgments(saved(content))
     assert f"judgments.json: {problem}: judgments are" in str(raised.value)
 
 
 def test_no_json_is_named(tmp_path):
     (tmp_path / "a.json").write_text("{")
     with pytest.raises(ValueError, match="a.json: it is not JSON"):
-        rf.read_judgments(tmp_path / "a.json")
+        rf.trec.read_judgments(tmp_path / "a.json")
 
 
 def test_one_id_of_two_indices_is_an_error(saved, capsys):
@@ -228,21 +228,21 @@ def test_one_id_of_two_indices_is_an_error(saved, capsys):
     saved({"requests": [{"id": "q", "ratings": ratings}]})
     told = "requests[0].ratings[1]._index is 'blog', and that of another rating of this query and"
     with pytest.raises(rf.RankingDataError) as raised:
-        rf.read_judgments("judgments.json")
+        rf.trec.read_judgments("judgments.json")
     assert str(raised.value).startswith(f"judgments.json: {told} _id '1' is 'shop'")
     RUN.write_csv("run.csv")
     assert main(["evaluate", "run.csv", "judgments.json", "-m", "rr"]) == 2
     assert told in " ".join(capsys.readouterr().err.split())
     requests = [{"id": name, "ratings": [ratings[0]]} for name in "ab"]
-    assert rf.read_judgments(saved({"requests": requests})).height == 2
+    assert rf.trec.read_judgments(saved({"requests": requests})).height == 2
 
 
 def test_odd_files_are_read_or_named(tmp_path):
     file = tmp_path / "a.json"
     file.write_text(json.dumps(ROWS), encoding="utf-16")
-    assert rf.read_judgments(file).rows() == EXPECTED
+    assert rf.trec.read_judgments(file).rows() == EXPECTED
     file.write_text("[" * 100_000)
     with pytest.raises(rf.RankingDataError, match=r"a\.json: it is nested too deeply"):
-        rf.read_judgments(file)
+        rf.trec.read_judgments(file)
     with pytest.raises(TypeError, match="takes the path of a JSON file, not dict: save it"):
-        rf.read_judgments(ELASTICSEARCH)
+        rf.trec.read_judgments(ELASTICSEARCH)

@@ -147,7 +147,11 @@ def test_ndcg_of_grades_that_only_64_bits_distinguish():
     )
     assert judged.rank.evaluate("ndcg")["ndcg"].item() == 1.0
     assert judged.rank.relevant()["ideal_relevance"].to_list() == sorted(grades, reverse=True)
-    assert rf.relevant(judged.with_columns(rank=4 - pl.col("rank")))["hits"].to_list() == [1, 2, 3]
+    assert rf.metrics.relevant(judged.with_columns(rank=4 - pl.col("rank")))["hits"].to_list() == [
+        1,
+        2,
+        3,
+    ]
 
 
 # ------------------------------------------------------------------ ranks from scores
@@ -285,7 +289,7 @@ def outcome(call):
 
 @settings(max_examples=drawn(150))
 @given(scored_tables(), st.booleans())
-@pytest.mark.filterwarnings("ignore::rankframe.RankingWarning")  # the subject is another
+@pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")  # the subject is another
 def test_tables_in_memory_are_ranked_like_lazy_ones(tables, single_precision):
     """By one packed number, or not at all where they stand in order: else by rows and ties."""
     run, truth = tables

@@ -608,7 +608,7 @@ def test_judging_and_composing_raise_it_too(case, lazy):
     with pytest.raises(rf.RankingDataError) as error:
         judged = made if truth is None else made.rank.judge(frame(truth, "lazy"), **options)
         rows = judged.rank.relevant(**options)
-        collected(rows.group_by(keys).agg(rf.precision_at(3)))
+        collected(rows.group_by(keys).agg(rf.metrics.precision_at(3)))
     assert str(error.value) == message
 
 
@@ -709,14 +709,17 @@ def test_whole_floats_are_ranks():
     ("metric", "message"),
     [
         (
-            rf.ndcg_at(3, gain={1: 1}),
+            rf.metrics.ndcg_at(3, gain={1: 1}),
             "metric 'ndcg(gain=1:1)@3': it is not a finite number for a user. The grades present "
             "are 1.0, 2.0: give each a finite gain, for example gain={1: 1, 2: 3}. With "
             "max_grade=, use one that no grade exceeds. With collection=, count at least the "
             "items of every user. An expression of your own must be null where it is undefined. "
             "Offending row: user=1, ndcg(gain=1:1)@3=nan",
         ),
-        (rf.dcg_at(3, gain={1: 1}).alias("mine"), "metric 'mine': it is not a finite number"),
+        (
+            rf.metrics.dcg_at(3, gain={1: 1}).alias("mine"),
+            "metric 'mine': it is not a finite number",
+        ),
         ("cg(gain=1:1)@1", "metric 'cg(gain=1:1)@1': it is not a finite number"),
         (
             (pl.lit(0.0) / pl.lit(0.0)).alias("x"),
@@ -921,7 +924,7 @@ def test_check_sees_that_no_item_meets():
     for frame in (chunks, chunks.lazy()):
         with pytest.raises(rf.RankingDataError, match=re.escape(message)):
             rf.check(frame, truth=documents).lazy().collect()
-        with pytest.warns(rf.RankingWarning, match=re.escape(message)):
+        with pytest.warns(rf.errors.RankingWarning, match=re.escape(message)):
             means = rf.evaluate(frame, "ap", truth=documents.lazy()).lazy().collect()
         assert means["ap"].item() == 0
     some = chunks.with_columns(
@@ -947,7 +950,7 @@ def test_columns_that_both_tables_have_stop_nobody_who_does_not_read_them(lazy):
         assert call(run, truth).lazy().collect().equals(call(*plain))
     models = pl.concat([run.with_columns(model=pl.lit(name)) for name in "ab"])
     assert rf.compare(models, "ap", truth=truth).lazy().collect()["ties"].item() == 2
-    assert rf.diagnose(models, 2, baseline="a", truth=truth).lazy().collect().height
+    assert rf.stats.who_gained(models, 2, baseline="a", truth=truth).lazy().collect().height
     rf.check(run, truth=truth).lazy().collect()
     message = "column 'day': both the run and the truth have it"
     for refusing in (
@@ -1021,7 +1024,7 @@ def test_names_of_inner_columns_are_refused(name):
             run.rename({"user": name}), "ap", truth=truth.rename({"user": name}), user=name
         ),
         lambda: rf.with_rank(pl.DataFrame(SCORED).with_columns(pl.lit(1).alias(name))),
-        lambda: rf.rbo(run.with_columns(pl.lit(1).alias(name)), run),
+        lambda: rf.runs.rbo(run.with_columns(pl.lit(1).alias(name)), run),
         lambda: rf.per_user(pl.DataFrame(JUDGED).with_columns(pl.lit(1).alias(name)), "ap"),
     ):
         with pytest.raises(rf.RankingDataError, match=message):
@@ -1205,7 +1208,7 @@ def test_two_grades_of_any_name_and_type_are_not_left_unread(kind, lazy):
         lambda: rf.per_user(run, "precision@1", truth=judged),
         lambda: rf.judge(run, judged),
         lambda: rf.check(run, truth=judged),
-        lambda: rf.lists(run, 1, 2, truth=judged),
+        lambda: rf.runs.side_by_side(run, 1, 2, truth=judged),
     ):
         with pytest.raises(rf.RankingDataError, match="^truth, column 'click': .* but no rel"):
             collected(call())
@@ -1289,9 +1292,9 @@ LONG = "n" * 5_000
         lambda: rf.check(ONE.with_columns(user=pl.lit(LONG), rank=1), truth=ONE),
         lambda: rf.evaluate(ONE.with_columns(rank=1), "rr", truth=ONE, user=LONG),
         lambda: rf.evaluate(ONE.with_columns(rank=1), "rr", truth=ONE, users=LONG),
-        lambda: rf.metric(LONG),
-        lambda: rf.metric(LONG[:999]),
-        lambda: rf.metric(f"ndcg({','.join(['gain=2'] * 5_000)})"),
+        lambda: rf.metrics.of_label(LONG),
+        lambda: rf.metrics.of_label(LONG[:999]),
+        lambda: rf.metrics.of_label(f"ndcg({','.join(['gain=2'] * 5_000)})"),
     ],
 )
 def test_a_long_text_is_shown_in_part(call):

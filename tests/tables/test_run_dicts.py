@@ -20,27 +20,27 @@ VERBS = {
     "per_user": lambda f, **by: rf.per_user(f, "ap", truth=TRUTH, **by),
     "summarize": lambda f, **by: rf.summarize(f, "ap", truth=TRUTH, **by),
     "compare": lambda f, **by: rf.compare(f, "ap", truth=TRUTH, **by),
-    "anova": lambda f, **by: rf.anova(f, "ap", truth=TRUTH, **by),
-    "best_systems": lambda f, **by: rf.best_systems(f, "ap", truth=TRUTH, **by),
-    "discriminative_power": lambda f, **by: rf.discriminative_power(
+    "anova": lambda f, **by: rf.stats.anova(f, "ap", truth=TRUTH, **by),
+    "best_systems": lambda f, **by: rf.stats.best_systems(f, "ap", truth=TRUTH, **by),
+    "discriminative_power": lambda f, **by: rf.stats.discriminative_power(
         f, "ap", truth=TRUTH, test="t", **by
     ),
-    "diagnose": lambda f, **by: rf.diagnose(f, 1, truth=TRUTH, baseline="pop", **by),
+    "who_gained": lambda f, **by: rf.stats.who_gained(f, 1, truth=TRUTH, baseline="pop", **by),
     "judge": lambda f, **by: rf.judge(f, TRUTH, **by),
-    "relevant": lambda f, **by: rf.relevant(rf.judge(f, TRUTH, **by), by="model"),
+    "relevant": lambda f, **by: rf.metrics.relevant(rf.judge(f, TRUTH, **by), by="model"),
     "with_rank": lambda f, **by: rf.with_rank(f, close_gaps=True, **by),
-    "listed": lambda f, **by: rf.listed(f, **by),
-    "shares": lambda f, **by: rf.shares(f, of="genre", items=ITEMS, **by),
-    "rbo": lambda f, **by: rf.rbo(f, POP, **by),
-    "overlap": lambda f, **by: rf.overlap(f, POP, k=1, **by),
-    "fuse": lambda f, **by: rf.fuse(f, **by),
+    "listed": lambda f, **by: rf.metrics.listed(f, **by),
+    "exposure": lambda f, **by: rf.stats.exposure(f, of="genre", items=ITEMS, **by),
+    "rbo": lambda f, **by: rf.runs.rbo(f, POP, **by),
+    "overlap": lambda f, **by: rf.runs.overlap(f, POP, k=1, **by),
+    "fuse": lambda f, **by: rf.runs.fuse(f, **by),
     "health": lambda f, **by: rf.health(f, truth=TRUTH, **by),
-    "at_k": lambda f, **by: rf.at_k(f, "recall", k=[1, 2], truth=TRUTH, **by),
-    "harm": lambda f, **by: rf.harm(f, "ap", truth=TRUTH, baseline="pop", **by),
-    "power": lambda f, **by: rf.power(f, "ap", truth=TRUTH, baseline="pop", **by),
+    "at_k": lambda f, **by: rf.stats.at_k(f, "recall", k=[1, 2], truth=TRUTH, **by),
+    "harm": lambda f, **by: rf.stats.harm(f, "ap", truth=TRUTH, baseline="pop", **by),
+    "power": lambda f, **by: rf.stats.power(f, "ap", truth=TRUTH, baseline="pop", **by),
     "gate": lambda f, **by: rf.gate(f, "ap", truth=TRUTH, at_least=0.5, **by),
     "check": lambda f, **by: rf.check(f, truth=TRUTH, **by),
-    "lists": lambda f, **by: rf.lists(f, 1, truth=TRUTH, **by),
+    "side_by_side": lambda f, **by: rf.runs.side_by_side(f, 1, truth=TRUTH, **by),
 }
 
 
@@ -63,11 +63,11 @@ KINDS = pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
 @KINDS
 def test_rows_stay_in_order_and_the_name_comes_first(kind):
     runs = {name: given(run, kind) for name, run in RUNS.items()}
-    table = rf.from_runs(runs)
+    table = rf.runs.stack(runs)
     assert type(table) is type(runs["pop"])
     assert eager(table).columns == ["model", "user", "item", "rank"]
     assert eager(table).equals(STACKED.select("model", "user", "item", "rank"))
-    assert eager(rf.from_runs(runs, model="system")).columns[0] == "system"
+    assert eager(rf.runs.stack(runs, model="system")).columns[0] == "system"
 
 
 @KINDS
@@ -83,8 +83,8 @@ def test_a_verb_takes_a_dict_as_the_table_of_its_runs(verb, kind):
     in_order = eager(call(ordered)).with_columns(pl.selectors.enum().cast(pl.String))
     assert_frame_equal(eager(got), in_order, check_row_order=kind != "lazy", check_dtypes=False)
     assert eager(got).schema.get("model", pl.String) == pl.String
-    if verb != "check":  # of a dict, it returns what from_runs makes
-        again = call(rf.from_runs(runs))
+    if verb != "check":  # of a dict, it returns what runs.stack makes
+        again = call(rf.runs.stack(runs))
         assert_frame_equal(eager(again), eager(got), check_row_order=kind != "lazy")
 
 
@@ -97,7 +97,7 @@ def test_the_order_of_the_dict_decides_who_is_compared_with_whom(kind):
         name: given(pl.DataFrame({"user": range(10), "item": "a", "rank": places}), kind)
         for name, places in ranks.items()
     }
-    for frame in (runs, rf.from_runs(runs)):
+    for frame in (runs, rf.runs.stack(runs)):
         means = eager(rf.evaluate(frame, "rr", truth=truth))
         assert means["model"].to_list() == ["prod", "next"]
         row = eager(rf.compare(frame, "rr", truth=truth)).row(0, named=True)
@@ -125,7 +125,16 @@ def test_a_table_beside_may_name_the_runs_as_text(kind):
 #: The verbs whose result names the systems, and which need no system of a certain name.
 OF_SYSTEMS = sorted(
     VERBS.keys()
-    - {"fuse", "diagnose", "harm", "power", "lists", "check", "discriminative_power", "anova"}
+    - {
+        "fuse",
+        "who_gained",
+        "harm",
+        "power",
+        "side_by_side",
+        "check",
+        "discriminative_power",
+        "anova",
+    }
 )
 
 
@@ -137,7 +146,7 @@ def test_a_verb_shows_the_systems_in_the_order_of_the_dict(verb, kind):
         tables = (POP, KNN, POP.with_columns(item=pl.lit("b")).unique(["user"]))
         runs = {name: given(run, kind) for name, run in zip(names, tables, strict=True)}
         call = VERBS[verb]
-        for frame in (runs, rf.from_runs(runs)):
+        for frame in (runs, rf.runs.stack(runs)):
             got = eager(call(frame))
             assert got.schema["model"] == pl.String
             if kind != "lazy" or verb not in ("judge", "relevant", "with_rank", "listed"):
@@ -203,7 +212,7 @@ def test_a_column_model_that_has_another_role_or_table_names_no_system():
 
 
 def test_check_returns_the_table():
-    assert rf.check(RUNS, truth=TRUTH).equals(rf.from_runs(RUNS))
+    assert rf.check(RUNS, truth=TRUTH).equals(rf.runs.stack(RUNS))
     bad = {**RUNS, "knn": KNN.with_columns(rank=pl.lit(0))}
     with pytest.raises(rf.RankingDataError, match="Offending row: model='knn', user=1"):
         rf.check(bad, truth=TRUTH)
@@ -225,20 +234,20 @@ def test_by_gains_the_column(by):
     expected = ["model", *(name for name in groups if name != "model")]
     got = rf.evaluate(runs, "ap", truth=truth, by=by)
     assert got.columns[: len(expected)] == expected
-    assert got.equals(rf.evaluate(rf.from_runs(runs), "ap", truth=truth, by=expected))
+    assert got.equals(rf.evaluate(rf.runs.stack(runs), "ap", truth=truth, by=expected))
 
 
 @pytest.mark.parametrize(
     "chart",
     [
         lambda f, **by: rf.plot.at_k(f, "recall", k=[1, 2], truth=TRUTH, **by),
-        lambda f, **by: rf.plot.users(f, "rr", truth=TRUTH, **by),
+        lambda f, **by: rf.plot.per_user(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.compare(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.critical_difference(f, "rr", truth=TRUTH, **by),
-        lambda f, **by: rf.plot.change(f, 1, truth=TRUTH, baseline="pop", **by),
+        lambda f, **by: rf.plot.who_gained(f, 1, truth=TRUTH, baseline="pop", **by),
         lambda f, **by: rf.plot.heatmap(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.trade_off(f, "rr", "recall@1", truth=TRUTH, **by),
-        lambda f, **by: rf.plot.shares(f, of="genre", items=ITEMS, **by),
+        lambda f, **by: rf.plot.exposure(f, of="genre", items=ITEMS, **by),
         lambda f, **by: rf.plot.lorenz(f, items=ITEMS, **by),
         lambda f, **by: rf.plot.precision_recall(f, k=[1, 2], truth=TRUTH, **by).hconcat[0],
     ],
@@ -256,12 +265,12 @@ def test_a_chart_takes_a_dict(chart):
 
 def test_order_of_columns_and_widths_of_numbers_may_differ():
     narrow = KNN.select("rank", "item", pl.col("user").cast(pl.Int8))
-    assert rf.from_runs({"pop": POP, "knn": narrow}).equals(rf.from_runs(RUNS))
+    assert rf.runs.stack({"pop": POP, "knn": narrow}).equals(rf.runs.stack(RUNS))
     wide = KNN.with_columns(score=pl.lit(0.5))
     scored = POP.with_columns(score=pl.lit(0.5, pl.Float32))
-    assert rf.from_runs({"a": scored, "b": wide}).schema["score"] == pl.Float64
+    assert rf.runs.stack({"a": scored, "b": wide}).schema["score"] == pl.Float64
     nothing = POP.with_columns(note=pl.lit(None))
-    assert rf.from_runs({"a": nothing, "b": KNN.with_columns(note=1)}).schema["note"] == pl.Int32
+    assert rf.runs.stack({"a": nothing, "b": KNN.with_columns(note=1)}).schema["note"] == pl.Int32
 
 
 SCORED = pl.DataFrame(
@@ -279,7 +288,7 @@ QRELS = pl.DataFrame({"query": ["1", "2"], "doc": ["c", "b"]})
 def test_runs_with_scores_and_runs_with_ranks_are_one_dict(kind, name):
     """Each has the value that it has alone: ranks as given, with gaps, and scores by the rule."""
     ranked = pl.DataFrame({"query": ["1", "1", "2"], "doc": [*"bca"], name: [1, 5, 3]})
-    fused = rf.fuse({"a": SCORED, "b": SCORED.with_columns(-pl.col("score"))})
+    fused = rf.runs.fuse({"a": SCORED, "b": SCORED.with_columns(-pl.col("score"))})
     both = fused.rename({"rank": name}) if name != "rank" else fused
     role = {} if name == "rank" else {"rank": name}
     for other in (ranked, both):
@@ -307,7 +316,7 @@ def test_what_is_read_and_what_is_fused_fit_in_one_dict(tmp_path):
         lines = [f"{q} Q0 {d} 0 {s} {name}" for q, d, s in rows.rows()]
         (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
     runs = {name: trec.read_run(tmp_path / f"{name}.txt") for name in names}
-    runs["rrf"] = rf.fuse(runs)
+    runs["rrf"] = rf.runs.fuse(runs)
     truth = QRELS.rename({"query": "user", "doc": "item"})
     got = rf.evaluate(runs, "ndcg@10", truth=truth)
     assert got["model"].to_list() == ["bm25", "tasb", "rrf"]
@@ -316,12 +325,12 @@ def test_what_is_read_and_what_is_fused_fit_in_one_dict(tmp_path):
         assert value == rf.evaluate(run, "ndcg@10", truth=truth)["ndcg@10"].item()
     assert len(rf.compare(runs, "ndcg@10", truth=truth)) == 3
     with pytest.raises(rf.RankingDataError, match="runs\\['bm25'\\] = rf.with_rank") as raised:
-        rf.from_runs(runs)
+        rf.runs.stack(runs)
     for cure in 2 * [str(raised.value).partition(": runs")[2].removesuffix(" makes it")]:
         scope = {"rf": rf, "runs": runs}
         exec(f"runs{cure}", scope)
         runs = {**runs, "tasb": rf.with_rank(runs["tasb"])}
-    assert rf.evaluate(rf.from_runs(runs), "ndcg@10", truth=truth).equals(got)
+    assert rf.evaluate(rf.runs.stack(runs), "ndcg@10", truth=truth).equals(got)
 
 
 @pytest.mark.parametrize("single_precision", [True, False])
@@ -408,7 +417,7 @@ MODEL = POP.with_columns(model=pl.lit("x"))
     ],
 )
 def test_a_bad_dict_is_one_clear_error(runs, error, message):
-    for call in (rf.from_runs, lambda runs: rf.evaluate(runs, "ap", truth=TRUTH)):
+    for call in (rf.runs.stack, lambda runs: rf.evaluate(runs, "ap", truth=TRUTH)):
         with pytest.raises(error) as raised:
             call(runs)
         assert type(raised.value) is error
@@ -416,12 +425,12 @@ def test_a_bad_dict_is_one_clear_error(runs, error, message):
 
 
 def test_from_runs_takes_a_dict_and_one_name():
-    with pytest.raises(TypeError, match="from_runs takes a dict of runs, {name: run}, not polars"):
-        rf.from_runs(POP)
+    with pytest.raises(TypeError, match="runs.stack takes a dict of runs, {name: run}, not polars"):
+        rf.runs.stack(POP)
     with pytest.raises(TypeError, match="model must be the name of a column, not \\['a'\\]"):
-        rf.from_runs(RUNS, model=["a"])
+        rf.runs.stack(RUNS, model=["a"])
     with pytest.raises(rf.RankingDataError, match="run 'pop', column 'user': the names of the"):
-        rf.from_runs(RUNS, model="user")
+        rf.runs.stack(RUNS, model="user")
 
 
 # ------------------------------------------------------------------ the role ``model``
@@ -463,7 +472,7 @@ def test_the_names_of_a_dict_are_the_models_whatever_their_column_is_called():
         rf.evaluate(runs, "ap", truth=TRUTH)
     got = rf.evaluate(runs, "ap", truth=TRUTH, model="engine")
     assert got.rename({"engine": "model"}).equals(rf.evaluate(RUNS, "ap", truth=TRUTH))
-    stacked = rf.from_runs(runs, model="engine")
+    stacked = rf.runs.stack(runs, model="engine")
     assert rf.evaluate(stacked, "ap", truth=TRUTH, model="engine").equals(got)
     with pytest.raises(ValueError, match="model=None, of a dict of runs"):
         rf.evaluate(RUNS, "ap", truth=TRUTH, model=None)

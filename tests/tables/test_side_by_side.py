@@ -51,80 +51,82 @@ def test_lists_are_those_of_plain_python(old, new, grades, k):
         schema=["user", "item", "relevance"],
         orient="row",
     )
-    got = rf.lists(run, 1, k, truth=truth, baseline="old")
+    got = rf.runs.side_by_side(run, 1, k, truth=truth, baseline="old")
     assert got.columns == ["rank", "old", "old_grade", "new", "new_grade", "moved"]
     assert got.rows() == side_by_side(old, new, grades, k)
-    assert rf.lists(rf.with_rank(run, by="model"), 1, k, truth=truth, baseline="old").equals(got)
+    assert rf.runs.side_by_side(
+        rf.with_rank(run, by="model"), 1, k, truth=truth, baseline="old"
+    ).equals(got)
 
 
 def test_each_kind_of_frame_returns_its_own():
-    expected = rf.lists(RUNS, 1, truth=TRUTH, baseline="old")
+    expected = rf.runs.side_by_side(RUNS, 1, truth=TRUTH, baseline="old")
     assert expected.rows() == WORKED
-    run = rf.from_runs(RUNS)
-    assert_frame_equal(run.rank.lists(1, 10, truth=TRUTH, baseline="old"), expected)
-    lazy = run.lazy().rank.lists(1, truth=TRUTH.lazy(), baseline="old")
+    run = rf.runs.stack(RUNS)
+    assert_frame_equal(run.rank.runs.side_by_side(1, 10, truth=TRUTH, baseline="old"), expected)
+    lazy = run.lazy().rank.runs.side_by_side(1, truth=TRUTH.lazy(), baseline="old")
     assert_frame_equal(lazy.collect().sort("rank"), expected)
     judged = rf.judge(run, TRUTH, by="model")
-    assert_frame_equal(rf.lists(judged, 1, baseline="old"), expected)
+    assert_frame_equal(rf.runs.side_by_side(judged, 1, baseline="old"), expected)
     pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
-    got = run.to_pandas().ranking.lists(1, truth=TRUTH.to_pandas(), baseline="old")
+    got = run.to_pandas().ranking.runs.side_by_side(1, truth=TRUTH.to_pandas(), baseline="old")
     assert_frame_equal(pl.from_pandas(got), expected, check_dtypes=False)
 
 
 def test_without_a_truth_there_are_no_grades():
-    assert rf.lists(RUNS, 1, baseline="old").columns == ["rank", "old", "new", "moved"]
+    assert rf.runs.side_by_side(RUNS, 1, baseline="old").columns == ["rank", "old", "new", "moved"]
 
 
 def test_one_list_needs_no_system():
-    assert rf.lists(OLD, 1, 2).rows() == [(1, "a"), (2, "b")]
-    assert rf.lists(OLD, 1, 1, truth=TRUTH).columns == ["rank", "item", "grade"]
-    assert rf.lists({"old": OLD}, 1, 1).columns == ["rank", "old"]
+    assert rf.runs.side_by_side(OLD, 1, 2).rows() == [(1, "a"), (2, "b")]
+    assert rf.runs.side_by_side(OLD, 1, 1, truth=TRUTH).columns == ["rank", "item", "grade"]
+    assert rf.runs.side_by_side({"old": OLD}, 1, 1).columns == ["rank", "old"]
 
 
 def test_an_item_moves_within_the_whole_list_of_the_baseline():
-    got = rf.lists(RUNS, 1, 1, baseline="old")
+    got = rf.runs.side_by_side(RUNS, 1, 1, baseline="old")
     assert got.rows() == [(1, "a", "c", 2)]
 
 
 def test_systems_that_are_not_named_come_in_the_order_of_the_dict_or_of_their_names():
-    assert rf.lists(RUNS, 1).columns == ["rank", "old", "new", "moved"]
-    assert rf.lists(RUNS, 1, baseline="new").columns == ["rank", "new", "old", "moved"]
+    assert rf.runs.side_by_side(RUNS, 1).columns == ["rank", "old", "new", "moved"]
+    assert rf.runs.side_by_side(RUNS, 1, baseline="new").columns == ["rank", "new", "old", "moved"]
     text = pl.concat(run.with_columns(model=pl.lit(name)) for name, run in RUNS.items())
-    assert rf.lists(text, 1).columns == ["rank", "new", "old", "moved"]
+    assert rf.runs.side_by_side(text, 1).columns == ["rank", "new", "old", "moved"]
 
 
 def test_of_three_systems_two_are_kept():
-    run = rf.from_runs({**RUNS, "other": NEW})
+    run = rf.runs.stack({**RUNS, "other": NEW})
     with pytest.raises(ValueError, match="there are 3, 'old', 'new', 'other': keep two") as error:
-        rf.lists(run, 1, baseline="old")
+        rf.runs.side_by_side(run, 1, baseline="old")
     kept = eval(str(error.value).partition("such as ")[2], {"run": run, "pl": pl})
-    assert rf.lists(kept, 1, baseline="new").columns == ["rank", "new", "old", "moved"]
+    assert rf.runs.side_by_side(kept, 1, baseline="new").columns == ["rank", "new", "old", "moved"]
 
 
 def test_a_user_of_one_system_has_nulls_in_the_other():
-    got = rf.lists(RUNS, 2, truth=TRUTH, baseline="old")
+    got = rf.runs.side_by_side(RUNS, 2, truth=TRUTH, baseline="old")
     assert got.rows() == [(1, "a", 1, None, None, None)]
-    got = rf.lists(RUNS, 3, truth=TRUTH, baseline="old")
+    got = rf.runs.side_by_side(RUNS, 3, truth=TRUTH, baseline="old")
     assert got.rows() == [(1, None, None, "b", None, None)]
 
 
 def test_text_of_the_catalogue_rides_along():
     items = pl.DataFrame({"item": [*"abc"], "title": [*"ABC"], "year": 2026, "tags": [[""]] * 3})
-    got = rf.lists(RUNS, 1, 2, truth=TRUTH, baseline="old", items=items)
+    got = rf.runs.side_by_side(RUNS, 1, 2, truth=TRUTH, baseline="old", items=items)
     assert got.columns[1:7] == ["old", "old_title", "old_grade", "new", "new_title", "new_grade"]
     assert got["old_title"].to_list() == ["A", "B"]
-    assert rf.lists(OLD, 1, 1, items=items).rows() == [(1, "a", "A")]
+    assert rf.runs.side_by_side(OLD, 1, 1, items=items).rows() == [(1, "a", "A")]
     with pytest.raises(rf.RankingDataError, match="duplicate"):
-        rf.lists(OLD, 1, 1, items=pl.concat([items, items]))
+        rf.runs.side_by_side(OLD, 1, 1, items=pl.concat([items, items]))
 
 
 def test_folds_have_lists_of_their_own():
     run = pl.concat([OLD.with_columns(fold=1), NEW.with_columns(fold=2)])
     run = pl.concat([run.with_columns(model=pl.lit(name)) for name in ("x", "y")])
     truth = TRUTH.with_columns(fold=2)
-    got = rf.lists(run, 1, 1, truth=truth, by=["model", "fold"], baseline="x")
+    got = rf.runs.side_by_side(run, 1, 1, truth=truth, by=["model", "fold"], baseline="x")
     assert got.rows() == [(1, 1, "a", None, "a", None, 0), (2, 1, "c", 2, "c", 2, 0)]
 
 
@@ -138,14 +140,14 @@ def test_ids_of_users_have_any_type(dtype):
         for name, run in RUNS.items()
     }
     user = "1" if text else 1
-    assert rf.lists(runs, user, baseline="old")["old"].to_list() == ["a", "b", "c"]
+    assert rf.runs.side_by_side(runs, user, baseline="old")["old"].to_list() == ["a", "b", "c"]
 
 
 def test_systems_have_any_type():
     run = pl.concat([OLD.with_columns(model=1), NEW.with_columns(model=2)])
-    assert rf.lists(run, 1, baseline=2).columns == ["rank", "2", "1", "moved"]
-    of_text = rf.from_runs(RUNS).with_columns(pl.col("model").cast(pl.Categorical))
-    assert rf.lists(of_text, 1, baseline="old")["new"].to_list() == ["c", "a", "d"]
+    assert rf.runs.side_by_side(run, 1, baseline=2).columns == ["rank", "2", "1", "moved"]
+    of_text = rf.runs.stack(RUNS).with_columns(pl.col("model").cast(pl.Categorical))
+    assert rf.runs.side_by_side(of_text, 1, baseline="old")["new"].to_list() == ["c", "a", "d"]
 
 
 @pytest.mark.parametrize(
@@ -159,36 +161,36 @@ def test_systems_have_any_type():
 )
 def test_what_cannot_be_shown_raises(user, options, text):
     with pytest.raises(ValueError, match=text):
-        rf.lists(RUNS, user, **options)
+        rf.runs.side_by_side(RUNS, user, **options)
 
 
 def test_no_system_cannot_be_named():
     with pytest.raises(ValueError, match="baseline='old': the run has no systems"):
-        rf.lists(OLD, 1, baseline="old")
+        rf.runs.side_by_side(OLD, 1, baseline="old")
 
 
 @pytest.mark.parametrize("name", ["rank", "moved", "old_grade"])
 def test_a_system_named_like_a_column_that_is_made_raises(name):
     with pytest.raises(rf.RankingDataError, match=f"system '.*': lists makes two columns '{name}'"):
-        rf.lists({"old": OLD, name: NEW}, 1, truth=TRUTH, baseline="old")
+        rf.runs.side_by_side({"old": OLD, name: NEW}, 1, truth=TRUTH, baseline="old")
 
 
 def test_bad_rows_of_the_user_raise_and_those_of_others_do_not():
     bad = OLD.with_columns(rank=pl.Series([1, 2, 2, 0]))
     with pytest.raises(rf.RankingDataError, match="two items of one user have the same rank"):
-        rf.lists(bad, 1)
+        rf.runs.side_by_side(bad, 1)
     with pytest.raises(rf.RankingDataError, match="a rank that is not an integer ≥ 1"):
-        rf.lists(bad, 2)
-    assert rf.lists(OLD.with_columns(rank=pl.Series([1, 2, 3, 0])), 1).height == 3
+        rf.runs.side_by_side(bad, 2)
+    assert rf.runs.side_by_side(OLD.with_columns(rank=pl.Series([1, 2, 3, 0])), 1).height == 3
     with pytest.raises(rf.RankingDataError, match="blocks of ties"):
-        rf.lists(OLD.with_columns(tied=1), 1)
+        rf.runs.side_by_side(OLD.with_columns(tied=1), 1)
     with pytest.raises(rf.RankingDataError, match="run: it is empty"):
-        rf.lists(rf.from_runs(RUNS).clear(), 1)
+        rf.runs.side_by_side(rf.runs.stack(RUNS).clear(), 1)
 
 
 def test_an_item_of_several_subtopics_is_shown_once():
     truth = pl.DataFrame(
         {"user": 1, "item": ["c", "c"], "subtopic": ["x", "y"], "relevance": [1, 2]}
     )
-    assert rf.lists(OLD, 1, truth=truth)["grade"].to_list() == [None, None, 2]
-    assert rf.lists(rf.judge(OLD, truth), 1)["grade"].to_list() == [None, None, 2]
+    assert rf.runs.side_by_side(OLD, 1, truth=truth)["grade"].to_list() == [None, None, 2]
+    assert rf.runs.side_by_side(rf.judge(OLD, truth), 1)["grade"].to_list() == [None, None, 2]

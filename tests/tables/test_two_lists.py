@@ -286,7 +286,7 @@ def test_rows_of_a_user_alone_count_where_all_else_was_retrieved(lazy):
     grades = pl.Series("wanted", [[{"id": "x", "grade": 1}], [{"id": "y", "grade": 0}], []])
     frame = found.with_columns(grades)
     judged = rf.from_lists(frame.lazy() if lazy else frame, **OF_Q)
-    with pytest.warns(rf.RankingWarning, match="2 of 3 users have no relevant item"):
+    with pytest.warns(rf.errors.RankingWarning, match="2 of 3 users have no relevant item"):
         assert judged.rank.evaluate("hit@1").lazy().collect().row(0) == (3, pytest.approx(1 / 3))
     assert judged.rank.evaluate("hit@1", users="truth").lazy().collect().row(0) == (1, 1.0)
     missed = rf.from_lists({"chatty": CHATTY, "abstains": ABSTAINS}, **OF_Q)  # an item is missed

@@ -65,7 +65,7 @@ SILENT = [
 
 @pytest.mark.parametrize(("trap", "function", "column", "k"), TRAPS.values(), ids=TRAPS)
 def test_a_trap_warns_with_its_cures(trap, function, column, k):
-    with pytest.warns(rf.RankingWarning) as caught:
+    with pytest.warns(rf.errors.RankingWarning) as caught:
         rf.evaluate(RUN, "rr", trap.alias("share"), truth=TRUTH)
     (warning,) = caught
     assert str(warning.message) == (
@@ -80,7 +80,7 @@ def test_a_trap_warns_with_its_cures(trap, function, column, k):
 def test_the_trap_is_not_recall_and_the_cures_are():
     trap = (rank <= 2).mean()
     cures = pl.col("within(2)").mean(), (rank <= 2).fill_null(value=False).mean()
-    with pytest.warns(rf.RankingWarning):
+    with pytest.warns(rf.errors.RankingWarning):
         wrong = RUN.rank.evaluate(trap.alias("x"), truth=TRUTH)["x"].item()
     assert wrong == 1.0
     recall = RUN.rank.evaluate("recall@2", truth=TRUTH)["recall@2"].item()
@@ -102,7 +102,7 @@ def test_the_trap_is_not_recall_and_the_cures_are():
     ],
 )
 def test_every_verb_warns(call):
-    with pytest.warns(rf.RankingWarning):
+    with pytest.warns(rf.errors.RankingWarning):
         call((rank <= 2).mean().alias("x"))
 
 
@@ -113,7 +113,7 @@ def test_a_registered_metric_warns_under_its_label():
 
     with unchanged_registry():
         rf.register_metric("top_share")(top_share)
-        with pytest.warns(rf.RankingWarning, match="metric 'top_share@2'"):
+        with pytest.warns(rf.errors.RankingWarning, match="metric 'top_share@2'"):
             RUN.rank.evaluate("top_share@2", truth=TRUTH)
 
 

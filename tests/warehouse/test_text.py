@@ -148,7 +148,7 @@ def test_bigquery_has_snake_names():
     with pytest.raises(ValueError, match="allows no @"):
         rf.sql("ndcg@10", dialect="bigquery", names="label")
     with pytest.raises(ValueError, match="two output columns are called 'ndcg_at_10'"):
-        rf.sql("ndcg@10", rf.recall_at(5).alias("ndcg_at_10"), names="snake")
+        rf.sql("ndcg@10", rf.metrics.recall_at(5).alias("ndcg_at_10"), names="snake")
 
 
 def _code(text):
@@ -555,6 +555,6 @@ def test_the_cure_for_a_judged_table_gives_the_values_of_evaluate():
     names = {"run": "judged", "truth": "judged", "relevance": "grade"}
     assert duckdb.sql(rf.sql("hit@3", **names)).pl().rows() == [(1, 1.0)]
     text = rf.sql("hit@3", **names, users="judged", undefined=0.0)
-    with pytest.warns(rf.RankingWarning, match="1 of 2 users have|1 of 2 users has"):
+    with pytest.warns(rf.errors.RankingWarning, match="1 of 2 users have|1 of 2 users has"):
         own = judged.rank.evaluate("hit@3", relevance="grade")
     assert duckdb.sql(text).pl().rows() == own.rows() == [(2, 0.5)]

@@ -186,7 +186,7 @@ def test_registered_columns_and_metrics():
 
     with extension.unchanged_registry():
 
-        @rf.register_column("misses_above", "rank minus hits")
+        @rf.metrics.register_column("misses_above", "rank minus hits")
         def misses_above(_keys):
             return pl.col("rank") - pl.col("hits")
 

@@ -40,8 +40,8 @@ that its function returns.
 """
 _SHORT = 60  # characters of a call in one line, and of a line after which a sentence ends
 _VOCABULARY = """\
-The columns that metrics read, including [your own](your_own.md). `rf.relevant(judged)` returns
-them. Each is derived only if an expression reads it.
+The columns that metrics read, including [your own](your_own.md). `rf.metrics.relevant(judged)`
+returns them. Each is derived only if an expression reads it.
 """
 _PRESETS = """\
 The conventions of other tools: `rf.evaluate(run, "map@10", truth=truth, preset="replay")`.

@@ -84,12 +84,12 @@ def compare(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -366,11 +366,6 @@ def compare(
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="compare")
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
-
-
-def compare_values(frame: FrameT, /, *columns: str, **options: Any) -> FrameT:
-    """Compare systems by a table of values, the former name of this call; see :func:`compare`."""
-    return compare(frame, *columns, **options)
 
 
 def ask_systems(

@@ -41,7 +41,7 @@ def at_k(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     *names
         Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``, ``"gmap"``.
     k
@@ -74,7 +74,9 @@ def at_k(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
-    >>> rf.at_k(run, "recall", "mrr", k=[1, 2], truth=truth).select("metric", "k", "users", "mean")
+    >>> rf.stats.at_k(run, "recall", "mrr", k=[1, 2], truth=truth).select(
+    ...     "metric", "k", "users", "mean"
+    ... )
     shape: (4, 4)
     ┌────────┬─────┬───────┬──────┐
     │ metric ┆ k   ┆ users ┆ mean │

@@ -39,7 +39,7 @@ _DIAGNOSIS = {
 
 
 @adapters.takes_any_frame
-def diagnose(
+def who_gained(
     frame: FrameT | Mapping[str, FrameT],
     /,
     k: int,
@@ -58,7 +58,7 @@ def diagnose(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     k
         Cut-off.
     truth
@@ -118,7 +118,7 @@ def diagnose(
     >>> new = pl.DataFrame({"user": ["A", "B"], "item": [101, 101], "rank": [1, 1]})
     >>> run = pl.concat([f.with_columns(model=pl.lit(m)) for f, m in [(old, "old"), (new, "new")]])
     >>> truth = pl.DataFrame({"user": ["A"] * 100 + ["B"] * 20, "item": range(1, 121)})
-    >>> change = rf.diagnose(run, 10, truth=truth, baseline="old")
+    >>> change = rf.stats.who_gained(run, 10, truth=truth, baseline="old")
     >>> change.select("relevant_low", "users", "hits_change", "precision_change", "recall_change")
     shape: (3, 5)
     ┌──────────────┬───────┬─────────────┬──────────────────┬───────────────┐
@@ -135,10 +135,10 @@ def diagnose(
     >>> change["reading"].last()  # two users show nothing
     'no difference seen'
     """
-    frame, by, options = run_dicts.as_frame(frame, by, options, compares="diagnose")
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares="who_gained")
     k, bins = keywords.whole_number("k", k), keywords.whole_number("bins", bins)
     if baseline is None:
-        msg = "diagnose needs a system to compare with: name it in baseline="
+        msg = "who_gained needs a system to compare with: name it in baseline="
         raise ValueError(msg)
     measures = (
         core.precision_at,
@@ -149,7 +149,7 @@ def diagnose(
     levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
     metrics = [trec.num_relevant().alias("total"), trec.num_hits(k).alias("hits"), *levels]
     if options.get("weights") is not None:
-        msg = "diagnose describes users in bins, which have no weighted form: leave out weights="
+        msg = "who_gained describes users in bins, which have no weighted form: leave out weights="
         raise ValueError(msg)
     trial = Trial(baseline, cluster=cluster)
     question = comparison.ask_systems(
@@ -158,7 +158,7 @@ def diagnose(
 
     def describe(values: Values) -> pl.LazyFrame:
         summaries.check_packages()
-        schema = summaries.result_schema("diagnose", values, _DIAGNOSIS)
+        schema = summaries.result_schema("who_gained", values, _DIAGNOSIS)
         reduce = partial(diagnosis_of, values=values, baseline=baseline, bins=bins)
         return values.rows.map_batches(reduce, schema=schema)
 

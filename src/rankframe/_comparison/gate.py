@@ -61,12 +61,12 @@ def gate(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
-        Labels such as ``"ndcg@10"`` or expressions such as ``rf.ndcg_at(10)``, of metrics with a
-        direction: higher is better, or lower is.
+        Labels such as ``"ndcg@10"`` or expressions such as ``rf.metrics.ndcg_at(10)``, of metrics
+        with a direction: higher is better, or lower is.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by

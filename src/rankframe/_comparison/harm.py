@@ -56,12 +56,12 @@ def harm(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
-        Labels such as ``"ndcg@10"`` or expressions such as ``rf.ndcg_at(10)``, of metrics with a
-        direction: higher is better, or lower is.
+        Labels such as ``"ndcg@10"`` or expressions such as ``rf.metrics.ndcg_at(10)``, of metrics
+        with a direction: higher is better, or lower is.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -115,7 +115,7 @@ def harm(
     >>> run = run.with_columns(rank=pl.Series([2, 2, 1, 1, 1, 2, 2, 3]))
     >>> run = run.with_columns(model=pl.Series(["old"] * 4 + ["new"] * 4))
     >>> truth = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7] * 4})
-    >>> lost = rf.harm(run, "rr", truth=truth, baseline="old", more_than=0.1)
+    >>> lost = rf.stats.harm(run, "rr", truth=truth, baseline="old", more_than=0.1)
     >>> lost.select("model", "users", "share", pl.col("share_low", "share_high").round(4)).rows()
     [('new', 4, 0.5, 0.0676, 0.9324)]
     """

@@ -75,12 +75,12 @@ def anova(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -113,7 +113,7 @@ def anova(
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
     >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
-    >>> table = rf.anova(run, "rr", truth=truth)
+    >>> table = rf.stats.anova(run, "rr", truth=truth)
     >>> table.select("source", pl.col("sum_of_squares").round(4), "freedom", pl.col("f").round(4))
     shape: (3, 4)
     ┌──────────┬────────────────┬─────────┬────────┐
@@ -153,12 +153,12 @@ def best_systems(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -214,7 +214,7 @@ def best_systems(
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [9, 5, 8, 1, 1, 2]})
     >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
-    >>> best = rf.best_systems(run, "rr", truth=truth)
+    >>> best = rf.stats.best_systems(run, "rr", truth=truth)
     >>> best.select("model", pl.col("difference", "ci_low", "ci_high").round(4), "may_be_best")
     shape: (2, 5)
     ┌───────┬────────────┬────────┬─────────┬─────────────┐
@@ -326,7 +326,7 @@ def letters(
     ...         "p_adjusted": [0.3, 0.01, 0.2],
     ...     }
     ... )
-    >>> rf.letters(pairs).rows()
+    >>> rf.stats.letters(pairs).rows()
     [('rr', 'als', 0.4, 'a'), ('rr', 'knn', 0.3, 'ab'), ('rr', 'pop', 0.2, 'b')]
     """
     keywords.check_confidence(confidence)

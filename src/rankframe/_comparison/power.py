@@ -55,12 +55,12 @@ def power(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -118,7 +118,7 @@ def power(
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
     >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
-    >>> planned = rf.power(run, "rr", truth=truth, baseline="old", difference=0.1)
+    >>> planned = rf.stats.power(run, "rr", truth=truth, baseline="old", difference=0.1)
     >>> planned.select("users", "std", "detectable", "target", "needed")
     shape: (1, 5)
     ┌───────┬──────────┬────────────┬────────┬────────┐

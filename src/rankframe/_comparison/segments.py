@@ -57,12 +57,12 @@ def compare_segments(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -129,7 +129,9 @@ def compare_segments(
     >>> ranks = [2, 2, 4, 1, 1, 2, 1, 1, 1, 2, 1, 4]
     >>> run = run.with_columns(rank=pl.Series(ranks), model=pl.Series(["old"] * 6 + ["new"] * 6))
     >>> truth = pl.DataFrame({"user": range(1, 7), "item": [7] * 6, "land": ["no", "se"] * 3})
-    >>> found = rf.compare_segments(run, "rr", truth=truth, by=["model", "land"], baseline="old")
+    >>> found = rf.stats.compare_segments(
+    ...     run, "rr", truth=truth, by=["model", "land"], baseline="old"
+    ... )
     >>> found.select("land", "difference", "contrast", "f", "p_value")
     shape: (3, 5)
     ┌──────┬────────────┬──────────┬──────┬──────────┐

@@ -38,7 +38,7 @@ _CURVE = ("metric", "place", "baseline", "difference", "p_value")
 
 
 @adapters.takes_any_frame
-def agreement(
+def metric_agreement(
     means: FrameT,
     /,
     *metrics: str,
@@ -100,7 +100,9 @@ def agreement(
     ...         "mrr": [0.35, 0.32, 0.2, 0.22],
     ...     }
     ... )
-    >>> rf.agreement(means).select("metric", "other", pl.col("kendall_tau", "tau_ap").round(3))
+    >>> rf.stats.metric_agreement(means).select(
+    ...     "metric", "other", pl.col("kendall_tau", "tau_ap").round(3)
+    ... )
     shape: (2, 4)
     ┌─────────┬─────────┬─────────────┬────────┐
     │ metric  ┆ other   ┆ kendall_tau ┆ tau_ap │
@@ -121,7 +123,7 @@ def agreement(
         )
         raise ValueError(msg)
     names = _metrics_of(left, metrics, groups, "means")
-    summaries.check_made("agreement", groups, _AGREEMENT)
+    summaries.check_made("metric_agreement", groups, _AGREEMENT)
     if other is None:
         right, other_names = left, names
         pairs = [pair for pair in product(names, names) if pair[0] != pair[1]]
@@ -174,12 +176,12 @@ def discriminative_power(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -221,7 +223,7 @@ def discriminative_power(
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [9, 5, 8, 1, 1, 2]})
     >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
-    >>> rf.discriminative_power(run, "rr", "hit@5", truth=truth, test="t").rows()
+    >>> rf.stats.discriminative_power(run, "rr", "hit@5", truth=truth, test="t").rows()
     [('rr', 1, 0, 0.0, None), ('hit@5', 1, 0, 0.0, None)]
     """
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="discriminative_power")

@@ -59,10 +59,10 @@ def per_user(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -205,10 +205,10 @@ def evaluate(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by

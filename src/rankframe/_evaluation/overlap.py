@@ -39,7 +39,7 @@ def rbo(
     ----------
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as ``from_runs`` takes it.
+        by name, as ``runs.stack`` takes it.
     other
         The run to compare with; its columns have the same names.
     p
@@ -71,7 +71,7 @@ def rbo(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 1], "item": ["a", "b", "c"], "rank": [1, 2, 3]})
     >>> other = pl.DataFrame({"user": [1, 1, 1], "item": ["b", "a", "d"], "rank": [1, 2, 3]})
-    >>> rf.rbo(run, other, p=0.5)
+    >>> rf.runs.rbo(run, other, p=0.5)
     shape: (1, 4)
     ┌──────┬──────────┬──────────┬──────────────┐
     │ user ┆ rbo      ┆ rbo_min  ┆ rbo_residual │
@@ -109,7 +109,7 @@ def overlap(
     ----------
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as ``from_runs`` takes it.
+        by name, as ``runs.stack`` takes it.
     other
         The run to compare with; its columns have the same names.
     k
@@ -132,7 +132,7 @@ def overlap(
     --------
     >>> run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2]})
     >>> other = pl.DataFrame({"user": [1, 1], "item": ["b", "d"], "rank": [1, 2]})
-    >>> rf.overlap(run, other, k=2).rows()
+    >>> rf.runs.overlap(run, other, k=2).rows()
     [(1, 0.5, 0.3333333333333333)]
     """
     run, by, columns = run_dicts.as_frame(run, by, columns)

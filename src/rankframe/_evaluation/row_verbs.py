@@ -50,7 +50,7 @@ def listed(
     ----------
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as ``from_runs`` takes it.
+        by name, as ``runs.stack`` takes it.
     *metrics
         Metrics that you will compute from the rows, such as ``"novelty@10"``: the columns that they
         read are derived or joined from ``items``.
@@ -90,7 +90,7 @@ def listed(
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> history = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
-    >>> rows = rf.listed(run, "popularity@2", "unseen@2", history=history)
+    >>> rows = rf.metrics.listed(run, "popularity@2", "unseen@2", history=history)
     >>> rows.select("item", "popularity", "seen").rows()
     [('a', 2, True), ('b', 0, False)]
     """
@@ -100,7 +100,7 @@ def listed(
     read = {"listed", "rank", *(name for metric in requested for name in metric.reads)}
     reading = registry.reading_of(read, inputs=settings.inputs)
     if reading.scope == "shares":
-        msg = "listed returns rows of lists, but one of these metrics reads shares: call shares"
+        msg = "listed returns rows of lists, but one of these metrics reads shares: call exposure"
         raise ValueError(msg)
     alone = reading.lists_alone
     tables = readers.read_all(run, truth, by, settings, reads=reading.names, run_alone=alone)
@@ -118,7 +118,7 @@ def listed(
 
 
 @adapters.takes_any_frame
-def shares(
+def exposure(
     run: FrameT | Mapping[str, FrameT],
     /,
     *,
@@ -141,7 +141,7 @@ def shares(
     ----------
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as ``from_runs`` takes it.
+        by name, as ``runs.stack`` takes it.
     of
         A column of ``items`` whose values divide the exposure; an item with several values counts
         in equal parts for each; ``"item"``; or ``"shown"``, the items that are shown at all. May be
@@ -193,7 +193,7 @@ def shares(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abc"], "genre": [["x"], ["x", "y"], ["z"]]})
-    >>> rf.shares(run, of="genre", items=items)
+    >>> rf.stats.exposure(run, of="genre", items=items)
     shape: (3, 4)
     ┌───────┬──────────┬──────────┬──────────┐
     │ genre ┆ exposure ┆ share    ┆ target   │
@@ -214,20 +214,20 @@ def shares(
     kind = Kind(of or "", over)
     share_columns = share_names.share_columns(kind, text, cut, target)
     if truth is None and share_names.needs_truth(share_columns):
-        msg = "shares reads what is relevant: pass truth= (user, item)"
+        msg = "exposure reads what is relevant: pass truth= (user, item)"
         raise RankingDataError(msg)
     tables = readers.read_all(run, truth, by, settings, reads=(), run_alone=truth is None)
     prepared, table = judgment.judge(tables), tables.run
-    share_rows.check_shares("shares", kind, share_columns, prepared.inputs, table.item)
+    share_rows.check_shares("exposure", kind, share_columns, prepared.inputs, table.item)
     if tables.tied:
-        share_names.check_shares_in_ties("shares", share_columns)
+        share_names.check_shares_in_ties("exposure", share_columns)
     rows = share_rows.rows_of_shares(Shares(prepared, kind, table.by), share_columns)
     keys = [*(table.keys if over == "user" else table.by)]
     value = share_rows.public_name(kind.of, prepared.inputs, table.item)
     names = dict(zip(share_columns, ("exposure", "share", "target"), strict=False))
     taken = {value, *names.values()} & {*keys} or {value} & {*names.values()}
     if taken:
-        msg = f"column {min(taken)!r}: shares makes a column with this name: rename it"
+        msg = f"column {min(taken)!r}: exposure makes a column with this name: rename it"
         raise RankingDataError(msg)
     # a list without a known value has a row without a value
     rows = rows.filter(pl.col(share_rows.VALUE).is_not_null())
@@ -258,7 +258,7 @@ def check(
     ----------
     frame
         A run (user, item, rank or score), or a judged table; or a dict of these by name, as
-        ``from_runs`` takes it.
+        ``runs.stack`` takes it.
     truth
         The truth (user, item and, unless it is 1 in every row, relevance). Without a relevance, a
         column of 0 and 1, or of False and True, breaks a rule.
@@ -283,7 +283,7 @@ def check(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The frame itself; for a dict, the table that ``from_runs`` makes; for a LazyFrame, one that
+        The frame itself; for a dict, the table that ``runs.stack`` makes; for a LazyFrame, one that
         runs the check when it is collected.
 
     Raises
@@ -382,7 +382,7 @@ def relevant(
     ----------
     judged
         A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own. Or
-        a dict of these by name, as ``from_runs`` takes it.
+        a dict of these by name, as ``runs.stack`` takes it.
     *metrics
         Metrics that you will compute from the rows. Columns that they read are derived in addition
         to those below, such as ``retrieved``, which takes a pass over all rows. With a metric that
@@ -419,7 +419,9 @@ def relevant(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 3]}
     ... )
-    >>> judged.rank.relevant().group_by("user").agg(rf.average_precision(), rf.ndcg_at(2))
+    >>> judged.rank.relevant().group_by("user").agg(
+    ...     rf.metrics.average_precision(), rf.metrics.ndcg_at(2)
+    ... )
     shape: (1, 3)
     ┌──────┬──────┬──────────┐
     │ user ┆ ap   ┆ ndcg@2   │

@@ -481,7 +481,7 @@ def same_lists(numbers: Numbers, system: object) -> bool:
 def _by_relevant(
     values: Measurement, call: ReportCall, diagnosis: pl.DataFrame, decides: str, chosen: object
 ) -> pl.DataFrame | None:
-    """Compare the systems by the metric that decides, in the bins of one system's ``diagnose``."""
+    """Compare the systems by the metric that decides, in the bins of ``who_gained``."""
     whole = values.only([decides])
     of_system = pl.col(call.by) == pl.lit(chosen, dtype=diagnosis.schema[call.by])
     total = pl.col(f"{OWN}total")

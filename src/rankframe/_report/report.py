@@ -159,7 +159,7 @@ def report(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
         Labels or expressions. The first one, or ``primary``, decides the verdict. By default nDCG,
         recall and precision at ``k``, ``map`` and ``mrr``, with nDCG as ``primary``: its p-value is

@@ -227,7 +227,7 @@ def labelled_mean(
 
 
 @wrong_keywords.checked
-def metric(label: str) -> pl.Expr:
+def of_label(label: str) -> pl.Expr:
     """
     Give the expression behind a label.
 
@@ -251,9 +251,9 @@ def metric(label: str) -> pl.Expr:
 
     Examples
     --------
-    >>> rf.metric("ndcg@10").meta.eq(rf.ndcg_at(10))
+    >>> rf.metrics.of_label("ndcg@10").meta.eq(rf.metrics.ndcg_at(10))
     True
-    >>> rf.metric("P_10").meta.output_name()
+    >>> rf.metrics.of_label("P_10").meta.output_name()
     'P_10'
     """
     if len(labels := _at_each_cut(label)) > 1:

@@ -262,7 +262,9 @@ def register_column(
 
     Examples
     --------
-    >>> @rf.register_column("gap_above", "rank minus the rank of the relevant item above, or 0")
+    >>> @rf.metrics.register_column(
+    ...     "gap_above", "rank minus the rank of the relevant item above, or 0"
+    ... )
     ... def gap_above(keys):
     ...     hit = pl.when("relevant").then("rank")
     ...     above = hit.shift(1).forward_fill().over(keys, order_by="rank", nulls_last=True)

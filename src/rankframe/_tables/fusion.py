@@ -63,7 +63,7 @@ def fuse(
     ----------
     runs
         One row per item of each list, with the column that names the system: user, item, and rank
-        (1 = first) or score; or a dict of runs by name, as ``from_runs`` takes it.
+        (1 = first) or score; or a dict of runs by name, as ``runs.stack`` takes it.
     method
         From ranks: ``"rrf"`` = Σ 1/(smoothing + rank), reciprocal rank fusion; ``"isr"`` = m·Σ
         1/rank², m = the runs that have the item; ``"rbc"`` = Σ (1 − φ)·φ^(rank − 1); ``"borda"`` =
@@ -115,7 +115,7 @@ def fuse(
     ...         "rank": [1, 2, 1, 2],
     ...     }
     ... )
-    >>> rf.fuse(runs, "isr").rows()
+    >>> rf.runs.fuse(runs, "isr").rows()
     [(1, 'y', 2.5, 1), (1, 'x', 1.0, 2), (1, 'z', 0.25, 3)]
     """
     runs, groups, columns = run_dicts.as_frame(runs, by, columns, compares="fuse")

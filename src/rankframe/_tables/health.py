@@ -51,7 +51,7 @@ def health(
     ----------
     frame
         A run (user, item, rank or score), or a judged table; or a dict of these by name, as
-        ``from_runs`` takes it, but with any columns.
+        ``runs.stack`` takes it, but with any columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by

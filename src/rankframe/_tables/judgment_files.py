@@ -57,7 +57,7 @@ def read_judgments(path: str | Path) -> pl.DataFrame:
     >>> ratings = [{"_index": "shop", "_id": "d1", "rating": 3}]
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "judgments.json"
     >>> _ = path.write_text(json.dumps({"requests": [{"id": "q1", "ratings": ratings}]}))
-    >>> rf.read_judgments(path).rows()
+    >>> rf.trec.read_judgments(path).rows()
     [('q1', 'd1', 3)]
     """
     if not isinstance(cast("object", path), str | Path):

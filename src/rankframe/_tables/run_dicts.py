@@ -20,7 +20,7 @@ ColumnsT = TypeVar("ColumnsT", bound=Mapping[str, object])
 
 
 @adapters.takes_any_frame
-def from_runs(runs: Mapping[str, FrameT], /, *, model: str = keywords.MODEL) -> FrameT:
+def stack(runs: Mapping[str, FrameT], /, *, model: str = keywords.MODEL) -> FrameT:
     """
     Make one table of several runs, with a column that names them.
 
@@ -54,14 +54,14 @@ def from_runs(runs: Mapping[str, FrameT], /, *, model: str = keywords.MODEL) -> 
     Notes
     -----
     Each verb, chart and Spark verb takes such a dict in place of its frame, as
-    ``from_runs(runs)``: its names are the models. If the runs have a column ``model`` of their own,
-    pass ``model="system"`` to the verb, or to both.
+    ``runs.stack(runs)``: its names are the models. If the runs have a column ``model`` of their
+    own, pass ``model="system"`` to the verb, or to both.
 
     Examples
     --------
     >>> pop = pl.DataFrame({"user": [1, 2], "item": ["a", "a"], "rank": [1, 1]})
     >>> knn = pl.DataFrame({"user": [1, 2], "item": ["b", "a"], "rank": [1, 1]})
-    >>> rf.from_runs({"pop": pop, "knn": knn}).rows()
+    >>> rf.runs.stack({"pop": pop, "knn": knn}).rows()
     [('pop', 1, 'a', 1), ('pop', 2, 'a', 1), ('knn', 1, 'b', 1), ('knn', 2, 'a', 1)]
     """
     stacked = _stacked(runs, model, whole=True)
@@ -228,7 +228,7 @@ def check_model(
 
 
 def _in_order(frame: FrameT) -> FrameT:
-    """Let the names of runs that ``from_runs`` stacked have their order."""
+    """Let the names of runs that ``runs.stack`` stacked have their order."""
     order = adapters.order_of(frame)
     if order is None or not isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return frame
@@ -248,7 +248,7 @@ def check_runs(runs: object, model: object = keywords.MODEL) -> None:
         msg = f"model must be the name of a column, not {model!r}"
         raise TypeError(msg)
     if not isinstance(runs, Mapping):
-        msg = f"from_runs takes a dict of runs, {{name: run}}, not {adapters.kind(runs)}"
+        msg = f"runs.stack takes a dict of runs, {{name: run}}, not {adapters.kind(runs)}"
         raise TypeError(msg)
     frames = cast("Mapping[object, object]", runs)
     if not frames:

@@ -37,7 +37,7 @@ class _Side(NamedTuple):
 
 
 @adapters.takes_any_frame
-def lists(
+def side_by_side(
     frame: FrameT | Mapping[str, FrameT],
     user: object,
     /,
@@ -56,7 +56,7 @@ def lists(
     ----------
     frame
         A run (user, item, rank or score), or a judged table; or a dict of these by name, as
-        ``from_runs`` takes it.
+        ``runs.stack`` takes it.
     user
         The id of the user.
     k
@@ -105,7 +105,7 @@ def lists(
     >>> old = pl.DataFrame({"user": 1, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
     >>> new = pl.DataFrame({"user": 1, "item": ["c", "a", "d"], "rank": [1, 2, 3]})
     >>> truth = pl.DataFrame({"user": 1, "item": ["c", "d"], "relevance": [2, 1]})
-    >>> rf.lists({"old": old, "new": new}, 1, 3, truth=truth, baseline="old")
+    >>> rf.runs.side_by_side({"old": old, "new": new}, 1, 3, truth=truth, baseline="old")
     shape: (3, 6)
     ┌──────┬─────┬───────────┬─────┬───────────┬───────┐
     │ rank ┆ old ┆ old_grade ┆ new ┆ new_grade ┆ moved │
@@ -126,7 +126,7 @@ def lists(
     tables = readers.with_tables_beside(both, settings)
     run = tables.run
     if run.item == readers.ROW_NUMBER:
-        raise readers.without_items(what="lists")
+        raise readers.without_items(what="side_by_side")
     rules.raise_if_tied(run)
     sides = _sides(run, baseline)
     texts = _texts(tables)
@@ -166,7 +166,7 @@ def _sides(run: Table, baseline: object) -> list[_Side]:
         raise ValueError(msg)
     if len(systems) > 2:
         msg = (
-            f"lists shows two systems, and there are {len(systems)}, "
+            f"side_by_side shows two systems, and there are {len(systems)}, "
             f"{', '.join(map(repr, systems))}: keep two of them, such as "
             f"run.filter(pl.col({model!r}).is_in({systems[:2]!r}))"
         )
@@ -198,7 +198,7 @@ def _check_names(run: Table, sides: Sequence[_Side], texts: Sequence[str]) -> No
         for name in names:
             if name in own:
                 what = f"system {side.system!r}" if run.model else f"column {side.items!r}"
-                msg = f"run, {what}: lists makes two columns {name!r} of it: rename it"
+                msg = f"run, {what}: side_by_side makes two columns {name!r} of it: rename it"
                 raise RankingDataError(msg)
         own += names
 

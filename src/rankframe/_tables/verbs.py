@@ -45,7 +45,7 @@ def judge(
     ----------
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as ``from_runs`` takes it.
+        by name, as ``runs.stack`` takes it.
     truth
         One row per judged item: user, item, relevance. Without a relevance column every row
         has relevance 1; then no other column may hold 0 and 1, or False and True, and nothing else
@@ -126,7 +126,7 @@ def with_rank(
     ----------
     run
         One row per item of each list: user, item, score. A null or NaN score means that the
-        item was not retrieved. Or a dict of runs by name, as ``from_runs`` takes it.
+        item was not retrieved. Or a dict of runs by name, as ``runs.stack`` takes it.
     by
         Columns of segments, such as country, fold or day.
     descending
@@ -216,8 +216,8 @@ def from_lists(
     ----------
     frame
         One row per list: user, item (a list, best first), any other columns, and perhaps
-        score (a list of equal length). Or a dict of such frames by name, as ``from_runs`` takes it:
-        the names are the column ``model``, in the order of the dict.
+        score (a list of equal length). Or a dict of such frames by name, as ``runs.stack`` takes
+        it: the names are the column ``model``, in the order of the dict.
     truth
         The column of the relevant items: a list of ids, or of structs of an id and a grade. Then
         the items may be structs of an id and a score, too, in the order of the list.
@@ -265,7 +265,7 @@ def from_lists(
     keywords.check_name("truth", truth)
     if isinstance(frame, Mapping):
         columns["model"] = model = run_dicts.model_of_dict(columns)
-        frame = run_dicts.from_runs(frame, model=model)
+        frame = run_dicts.stack(frame, model=model)
     checks = truth is not None or "model" in columns or bool(by)
     columns = column_roles.with_ids(cast("Columns", columns), (), {"frame of lists": frame})
     lazy = adapters.to_lazy(frame, "frame of lists")

@@ -53,7 +53,7 @@ def sql(
     ----------
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     run
         The name of the table: a dotted path such as ``"analytics.recs"``, whose parts are quoted; a
         tuple of parts; or one Jinja expression, ``'{{ ref("recs") }}'``.

@@ -145,7 +145,7 @@ def precision_at(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.precision_at(2)).item(0, "precision@2")
+    >>> judged.rank.evaluate(rf.metrics.precision_at(2)).item(0, "precision@2")
     0.5
     """
     if divide_by == "attainable":
@@ -195,7 +195,7 @@ def recall_at(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.recall_at(1)).item(0, "recall@1")
+    >>> judged.rank.evaluate(rf.metrics.recall_at(1)).item(0, "recall@1")
     0.5
     """
     return where_relevant(share(hits_within(k), R if divide_by == "relevant" else attainable(k)))
@@ -245,7 +245,7 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.f_at(2)).item(0, "f1@2")
+    >>> judged.rank.evaluate(rf.metrics.f_at(2)).item(0, "f1@2")
     0.5
     """
     return where_relevant(_f(k, beta))
@@ -282,7 +282,7 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.e_at(2)).item(0, "e(beta=1)@2")
+    >>> judged.rank.evaluate(rf.metrics.e_at(2)).item(0, "e(beta=1)@2")
     0.5
     """
     return where_relevant(1 - _f(k, beta))
@@ -321,7 +321,7 @@ def hit_at(k: int | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.hit_at(1), rf.hit_at(2)).row(0)
+    >>> judged.rank.evaluate(rf.metrics.hit_at(1), rf.metrics.hit_at(2)).row(0)
     (1, 0.0, 1.0)
     """
     return where_relevant(any_within(k))
@@ -358,7 +358,7 @@ def all_at(k: int | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 3, 2], "relevance": [1, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.all_at(2), rf.all_at(3)).row(0)
+    >>> judged.rank.evaluate(rf.metrics.all_at(2), rf.metrics.all_at(3)).row(0)
     (2, 0.5, 1.0)
     """
     return where_relevant(all_within(k))
@@ -402,7 +402,7 @@ def average_precision(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.average_precision()).item(0, "ap")
+    >>> judged.rank.evaluate(rf.metrics.average_precision()).item(0, "ap")
     0.25
     """
     divisor = {
@@ -447,7 +447,7 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.reciprocal_rank()).item(0, "rr")
+    >>> judged.rank.evaluate(rf.metrics.reciprocal_rank()).item(0, "rr")
     0.5
     """
     return where_relevant(first_reciprocal(k))
@@ -488,7 +488,7 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [3, 1, 2]}
     ... )
-    >>> judged.rank.evaluate(rf.cg_at()).item(0, "cg")
+    >>> judged.rank.evaluate(rf.metrics.cg_at()).item(0, "cg")
     4.0
     """
     return _where_graded(gain, gain_sum(gain, chance_within(k)))
@@ -541,7 +541,7 @@ def dcg_at(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 3, None], "relevance": [3, 1, 2]}
     ... )
-    >>> judged.rank.evaluate(rf.dcg_at(3)).item(0, "dcg@3")
+    >>> judged.rank.evaluate(rf.metrics.dcg_at(3)).item(0, "dcg@3")
     3.5
     """
     by = _discounting(k, base, discount)
@@ -611,7 +611,7 @@ def ndcg_at(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [3, None], "relevance": [1, 1]}
     ... )
-    >>> round(judged.rank.evaluate(rf.ndcg_at(3)).item(0, "ndcg@3"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.ndcg_at(3)).item(0, "ndcg@3"), 4)
     0.3066
     """
     by = _discounting(k, base, discount)
@@ -662,7 +662,7 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 3, 2], "relevance": [1, 1, 0]}
     ... )
-    >>> judged.rank.evaluate(rf.r_precision()).item(0, "r_precision")
+    >>> judged.rank.evaluate(rf.metrics.r_precision()).item(0, "r_precision")
     0.5
     """
     last = total if multiple == 1 else (multiple * total + 0.9).floor()
@@ -695,7 +695,9 @@ def attainable_precision_at(k: int) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 3, 2], "relevance": [1, 1, 0]}
     ... )
-    >>> judged.rank.evaluate(rf.attainable_precision_at(5)).item(0, "attainable_precision@5")
+    >>> judged.rank.evaluate(rf.metrics.attainable_precision_at(5)).item(
+    ...     0, "attainable_precision@5"
+    ... )
     0.4
     """
     return where_relevant(divided(pl.min_horizontal(R, k), k))
@@ -725,7 +727,7 @@ def attainable_recall_at(k: int) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 3, 2], "relevance": [1, 1, 0]}
     ... )
-    >>> judged.rank.evaluate(rf.attainable_recall_at(1)).item(0, "attainable_recall@1")
+    >>> judged.rank.evaluate(rf.metrics.attainable_recall_at(1)).item(0, "attainable_recall@1")
     0.5
     """
     return where_relevant(pl.min_horizontal(R, k) / R)
@@ -756,7 +758,7 @@ def missed() -> pl.Expr:
     --------
     >>> run = pl.DataFrame({"user": [1], "item": [7], "rank": [1]})
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
-    >>> run.rank.evaluate(rf.missed(), truth=truth).item(0, "missed")
+    >>> run.rank.evaluate(rf.metrics.missed(), truth=truth).item(0, "missed")
     0.5
     """
     return (n_of_judged() == 0).cast(pl.Float64)
@@ -784,7 +786,7 @@ def num_missed() -> pl.Expr:
     --------
     >>> run = pl.DataFrame({"user": [1], "item": [7], "rank": [1]})
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
-    >>> run.rank.evaluate(rf.num_missed(), truth=truth).item(0, "num_missed")
+    >>> run.rank.evaluate(rf.metrics.num_missed(), truth=truth).item(0, "num_missed")
     2
     """
     return (n_of_judged() == 0).cast(pl.Int64)

@@ -74,7 +74,7 @@ def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
     ... ).with_columns(relevance=1)
-    >>> round(judged.rank.evaluate(rf.alpha_dcg_at(2)).item(0, "alpha_dcg@2"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.alpha_dcg_at(2)).item(0, "alpha_dcg@2"), 4)
     0.7398
     """
     bound = _bound(k, alpha, lambda place: 1 / log2(place + 1))
@@ -117,7 +117,7 @@ def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
     ... ).with_columns(relevance=1)
-    >>> round(judged.rank.evaluate(rf.alpha_ndcg_at(2)).item(0, "alpha_ndcg@2"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.alpha_ndcg_at(2)).item(0, "alpha_ndcg@2"), 4)
     0.8406
     """
     return _of_ideal(alpha, discount, k)
@@ -157,7 +157,7 @@ def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
     ... ).with_columns(relevance=1)
-    >>> judged.rank.evaluate(rf.err_ia_at(2)).item(0, "err_ia@2")
+    >>> judged.rank.evaluate(rf.metrics.err_ia_at(2)).item(0, "err_ia@2")
     0.7
     """
     bound = _bound(k, alpha, lambda place: 1 / place)
@@ -197,7 +197,7 @@ def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
     ... ).with_columns(relevance=1)
-    >>> round(judged.rank.evaluate(rf.nerr_ia_at(2)).item(0, "nerr_ia@2"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.nerr_ia_at(2)).item(0, "nerr_ia@2"), 4)
     0.7778
     """
     return _of_ideal(alpha, lambda position: 1 / position, k)
@@ -234,7 +234,7 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
     ... ).with_columns(relevance=1)
-    >>> judged.rank.evaluate(rf.nrbp()).item(0, "nrbp")
+    >>> judged.rank.evaluate(rf.metrics.nrbp()).item(0, "nrbp")
     0.65625
     """
     keywords.check_fraction("p", p)
@@ -272,7 +272,7 @@ def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
     ... ).with_columns(relevance=1)
-    >>> round(judged.rank.evaluate(rf.nnrbp()).item(0, "nnrbp"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.nnrbp()).item(0, "nnrbp"), 4)
     0.7778
     """
     keywords.check_fraction("p", p)
@@ -308,7 +308,7 @@ def precision_ia_at(k: int) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
     ... ).with_columns(relevance=1)
-    >>> judged.rank.evaluate(rf.precision_ia_at(2)).item(0, "precision_ia@2")
+    >>> judged.rank.evaluate(rf.metrics.precision_ia_at(2)).item(0, "precision_ia@2")
     0.75
     """
     return where_relevant(within(k).sum() / (float(k) * _S))
@@ -343,7 +343,7 @@ def average_precision_ia(k: int | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
     ... ).with_columns(relevance=1)
-    >>> judged.rank.evaluate(rf.average_precision_ia()).item(0, "ap_ia")
+    >>> judged.rank.evaluate(rf.metrics.average_precision_ia()).item(0, "ap_ia")
     0.75
     """
     precisions = pl.when(within(k)).then(_seen / rank / pl.col("subtopic_total")).sum()
@@ -378,7 +378,7 @@ def subtopic_recall_at(k: int | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
     ... ).with_columns(relevance=1)
-    >>> judged.rank.evaluate(rf.subtopic_recall_at(1)).item(0, "subtopic_recall@1")
+    >>> judged.rank.evaluate(rf.metrics.subtopic_recall_at(1)).item(0, "subtopic_recall@1")
     0.5
     """
     return where_relevant((within(k) & (_seen == 1)).sum() / _S)

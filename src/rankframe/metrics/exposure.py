@@ -62,7 +62,7 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
-    >>> run.rank.evaluate(rf.coverage_at(2), items=items).item(0, "coverage@2")
+    >>> run.rank.evaluate(rf.metrics.coverage_at(2), items=items).item(0, "coverage@2")
     0.5
     """
     if of == "shown" and not count:
@@ -114,7 +114,7 @@ def gini_at(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
-    >>> round(run.rank.evaluate(rf.gini_at(2), items=items).item(0, "gini@2"), 4)
+    >>> round(run.rank.evaluate(rf.metrics.gini_at(2), items=items).item(0, "gini@2"), 4)
     0.5833
     """
     x = _exposure(k, of, "all", discount)
@@ -170,7 +170,7 @@ def entropy_at(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
-    >>> round(run.rank.evaluate(rf.entropy_at(2), items=items).item(0, "entropy@2"), 4)
+    >>> round(run.rank.evaluate(rf.metrics.entropy_at(2), items=items).item(0, "entropy@2"), 4)
     0.9183
     """
     if not base > 1:
@@ -211,7 +211,7 @@ def personalization_at(k: int | None = None) -> pl.Expr:
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
-    >>> round(run.rank.evaluate(rf.personalization_at(2)).item(0, "personalization@2"), 4)
+    >>> round(run.rank.evaluate(rf.metrics.personalization_at(2)).item(0, "personalization@2"), 4)
     0.2929
     """
     exposure = _exposure(k, "shown", "all", "norm")
@@ -285,7 +285,7 @@ def disparity_at(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
-    >>> round(run.rank.evaluate(rf.disparity_at(2, of="genre"), items=items).item(0, 1), 4)
+    >>> round(run.rank.evaluate(rf.metrics.disparity_at(2, of="genre"), items=items).item(0, 1), 4)
     0.4583
     """
     keywords.check_fraction("disparity_at: alpha", alpha)
@@ -342,7 +342,7 @@ def miscalibration_at(
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
     >>> history = pl.DataFrame({"user": [1, 1, 2], "item": ["c", "a", "a"]})
-    >>> miscalibration = rf.miscalibration_at(2, distance="tv")
+    >>> miscalibration = rf.metrics.miscalibration_at(2, distance="tv")
     >>> run.rank.evaluate(miscalibration, items=items, history=history).item(0, 1)
     0.125
     """
@@ -395,7 +395,7 @@ def awrf_at(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
-    >>> round(run.rank.evaluate(rf.awrf_at(2), items=items).item(0, "awrf@2"), 4)
+    >>> round(run.rank.evaluate(rf.metrics.awrf_at(2), items=items).item(0, "awrf@2"), 4)
     0.7925
     """
     apart = _apart(_share(k, of, over, discount), _target(k, of, over, target), "js", 0.01)
@@ -433,7 +433,7 @@ def category_count_at(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
-    >>> run.rank.per_user(rf.category_count_at(2), items=items)["categories@2"].to_list()
+    >>> run.rank.per_user(rf.metrics.category_count_at(2), items=items)["categories@2"].to_list()
     [1.0, 0.5]
     """
     shown = (_exposure(k, of, "user", "none") > 0).sum().cast(pl.Float64)
@@ -470,7 +470,7 @@ def ee_disparity_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
-    >>> run.rank.per_user(rf.ee_disparity_at(), items=items)["ee_disparity"].to_list()
+    >>> run.rank.per_user(rf.metrics.ee_disparity_at(), items=items)["ee_disparity"].to_list()
     [1.25, 1.0]
     """
     keywords.check_fraction("p", p)
@@ -506,7 +506,7 @@ def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
     >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
-    >>> run.rank.evaluate(rf.ee_relevance_at(), truth=truth).item(0, "ee_relevance")
+    >>> run.rank.evaluate(rf.metrics.ee_relevance_at(), truth=truth).item(0, "ee_relevance")
     1.0
     """
     keywords.check_fraction("p", p)
@@ -544,7 +544,7 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
     >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
-    >>> run.rank.evaluate(rf.ee_loss_at(), truth=truth).item(0, "ee_loss")
+    >>> run.rank.evaluate(rf.metrics.ee_loss_at(), truth=truth).item(0, "ee_loss")
     0.5
     """
     keywords.check_fraction("p", p)

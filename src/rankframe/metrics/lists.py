@@ -86,7 +86,7 @@ def popularity_at(
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
-    >>> run.rank.evaluate(rf.popularity_at(2), history=history).item(0, "popularity@2")
+    >>> run.rank.evaluate(rf.metrics.popularity_at(2), history=history).item(0, "popularity@2")
     2.0
     """
     whole = {None: None, "rows": _rows, "users": _users}[out_of]
@@ -145,7 +145,7 @@ def novelty_at(
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
-    >>> run.rank.evaluate(rf.novelty_at(2), history=history)["novelty@2"].round(4).item()
+    >>> run.rank.evaluate(rf.metrics.novelty_at(2), history=history)["novelty@2"].round(4).item()
     1.2075
     """
     whole, had = (_users, _popularity) if out_of == "users" else (_rows, _interactions)
@@ -195,7 +195,7 @@ def popularity_quantile_at(k: int | None = None, *, divide_by: DivideBy = "retur
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
-    >>> quantile = rf.popularity_quantile_at(2)
+    >>> quantile = rf.metrics.popularity_quantile_at(2)
     >>> run.rank.evaluate(quantile, history=history).item(0, "popularity_quantile@2")
     0.75
     """
@@ -246,7 +246,9 @@ def tail_at(
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
-    >>> run.rank.evaluate(rf.tail_at(2, head=0.5), history=history).item(0, "tail(head=0.5)@2")
+    >>> run.rank.evaluate(rf.metrics.tail_at(2, head=0.5), history=history).item(
+    ...     0, "tail(head=0.5)@2"
+    ... )
     0.5
     """
     keywords.check_fraction("tail_at: head", head)
@@ -283,7 +285,7 @@ def unseen_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.E
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
-    >>> run.rank.evaluate(rf.unseen_at(2), history=history).item(0, "unseen@2")
+    >>> run.rank.evaluate(rf.metrics.unseen_at(2), history=history).item(0, "unseen@2")
     0.5
     """
     return mean_of_list((~pl.col("seen")).cast(pl.Float64), k, divide_by)
@@ -315,7 +317,7 @@ def new_at(k: int | None = None, *, divide_by: DivideBy = "returned") -> pl.Expr
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
-    >>> run.rank.evaluate(rf.new_at(2), history=history.head(2)).item(0, "new@2")
+    >>> run.rank.evaluate(rf.metrics.new_at(2), history=history.head(2)).item(0, "new@2")
     0.5
     """
     return mean_of_list((_popularity == 0).cast(pl.Float64), k, divide_by)
@@ -350,7 +352,9 @@ def popularity_lift_at(k: int | None = None) -> pl.Expr:
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
-    >>> run.rank.evaluate(rf.popularity_lift_at(2), history=history)["popularity_lift@2"].item()
+    >>> run.rank.evaluate(rf.metrics.popularity_lift_at(2), history=history)[
+    ...     "popularity_lift@2"
+    ... ].item()
     -0.33333333333333337
     """
     return mean_of_list(_popularity, k) / pl.col("profile_popularity").max() - 1
@@ -378,7 +382,7 @@ def filled_at(k: int) -> pl.Expr:
     Examples
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
-    >>> run.rank.evaluate(rf.filled_at(5)).item(0, "filled@5")
+    >>> run.rank.evaluate(rf.metrics.filled_at(5)).item(0, "filled@5")
     0.4
     """
     return divided(length_within(k), k)
@@ -468,7 +472,7 @@ def serendipity_at(k: int | None = None, *, divide_by: DivideBy = "returned") ->
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
     >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
-    >>> one = rf.serendipity_at(1)
+    >>> one = rf.metrics.serendipity_at(1)
     >>> run[1:].with_columns(rank=1).rank.evaluate(one, truth=truth, history=history).item(0, 1)
     0.5
     """

@@ -57,7 +57,7 @@ def concordance() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [2, 0, 3]}
     ... )
-    >>> round(judged.rank.evaluate(rf.concordance()).item(0, "concordance"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.concordance()).item(0, "concordance"), 4)
     0.3333
     """
     return pl.when(_pairs > 0).then(_pairs_in_order / _pairs)
@@ -92,7 +92,7 @@ def kendall_tau_b() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [2, 0, 3]}
     ... )
-    >>> round(judged.rank.evaluate(rf.kendall_tau_b()).item(0, "kendall_tau_b"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.kendall_tau_b()).item(0, "kendall_tau_b"), 4)
     -0.3333
     """
     items = count_within(judged, None)
@@ -136,7 +136,7 @@ def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Exp
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 0]}
     ... )
-    >>> judged.rank.evaluate(rf.fallout_at(2)).item(0, "fallout@2")
+    >>> judged.rank.evaluate(rf.metrics.fallout_at(2)).item(0, "fallout@2")
     0.5
     >>> judged.rank.evaluate("fallout(collection=11)@2").item(0, "fallout(collection=11)@2")
     0.1
@@ -191,7 +191,7 @@ def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
     ... )
     >>> label = "mcc(collection=6)@2"
-    >>> judged.rank.evaluate(rf.mcc_at(2, collection=6)).item(0, label)
+    >>> judged.rank.evaluate(rf.metrics.mcc_at(2, collection=6)).item(0, label)
     0.25
     """
     items, size = list_length(k).cast(pl.Float64), float(collection)
@@ -233,7 +233,7 @@ def mean_hit_rank(k: int | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [2, 5, None], "relevance": [1, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.mean_hit_rank()).item(0, "mean_hit_rank")
+    >>> judged.rank.evaluate(rf.metrics.mean_hit_rank()).item(0, "mean_hit_rank")
     3.5
     """
     divisor = divisor_hits(k)

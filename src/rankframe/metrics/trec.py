@@ -98,7 +98,7 @@ def interpolated_precision(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [0, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.interpolated_precision(0.5)).row(0)
+    >>> judged.rank.evaluate(rf.metrics.interpolated_precision(0.5)).row(0)
     (1, 0.6666666666666666)
     """
     if recall > 1:
@@ -145,7 +145,7 @@ def eleven_point_precision(
     Examples
     --------
     >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [0, 1]})
-    >>> judged.rank.evaluate(rf.eleven_point_precision()).item(0, "eleven_point_precision")
+    >>> judged.rank.evaluate(rf.metrics.eleven_point_precision()).item(0, "eleven_point_precision")
     0.5
     """
     return where_relevant(pl.mean_horizontal(_interpolated(level, points) for level in levels))
@@ -172,7 +172,7 @@ def bpref() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.bpref()).item(0, "bpref")
+    >>> judged.rank.evaluate(rf.metrics.bpref()).item(0, "bpref")
     0.5
     """
     return where_relevant(kept_of_bpref() / R)
@@ -205,7 +205,7 @@ def inferred_average_precision() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
     ... )
-    >>> round(judged.rank.evaluate(rf.inferred_average_precision()).item(0, "infap"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.inferred_average_precision()).item(0, "infap"), 4)
     0.8333
     """
     epsilon = 1e-5
@@ -233,7 +233,7 @@ def g_measure() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
     ... )
-    >>> round(judged.rank.evaluate(rf.g_measure()).item(0, "g"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.g_measure()).item(0, "g"), 4)
     0.8155
     """
     gain, graded = gain_of("linear"), pl.col("graded")
@@ -266,7 +266,7 @@ def binary_g_measure() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 0]}
     ... )
-    >>> judged.rank.evaluate(rf.binary_g_measure()).item(0, "bin_g")
+    >>> judged.rank.evaluate(rf.metrics.binary_g_measure()).item(0, "bin_g")
     1.0
     """
     return where_relevant(pl.when(within(None)).then(1 / (2 + rank - hits).log(2)).sum() / R)
@@ -291,7 +291,7 @@ def ndcg_at_relevant() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 0]}
     ... )
-    >>> judged.rank.evaluate(rf.ndcg_at_relevant()).item(0, "ndcg_rel")
+    >>> judged.rank.evaluate(rf.metrics.ndcg_at_relevant()).item(0, "ndcg_rel")
     1.0
     """
     at_found = pl.col("discounted_gains") / pl.col("ideal_discounted_gains")
@@ -325,7 +325,7 @@ def ndcg_at_levels() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 0]}
     ... )
-    >>> judged.rank.evaluate(rf.ndcg_at_levels()).item(0, "rndcg")
+    >>> judged.rank.evaluate(rf.metrics.ndcg_at_levels()).item(0, "rndcg")
     1.0
     """
     positive = relevance > 0
@@ -359,7 +359,7 @@ def set_average_precision() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.set_average_precision()).item(0, "set_ap")
+    >>> judged.rank.evaluate(rf.metrics.set_average_precision()).item(0, "set_ap")
     0.25
     """
     return where_relevant(share(hits_within(None) ** 2, n * R))
@@ -409,7 +409,7 @@ def utility(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.utility()).item(0, "utility")
+    >>> judged.rank.evaluate(rf.metrics.utility()).item(0, "utility")
     1.0
     """
     hit = hits_within(None)
@@ -438,7 +438,7 @@ def yaap() -> pl.Expr:
     Examples
     --------
     >>> judged = pl.DataFrame({"user": [1], "item": [7], "rank": [1], "relevance": [1]})
-    >>> round(judged.rank.evaluate(rf.yaap()).item(0, "yaap"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.yaap()).item(0, "yaap"), 4)
     0.6931
     """
     precisions = pl.when(within(None)).then(hits / rank).sum()
@@ -494,7 +494,7 @@ def rank_biased_precision(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.rank_biased_precision(0.5)).item(0, "rbp(p=0.5)")
+    >>> judged.rank.evaluate(rf.metrics.rank_biased_precision(0.5)).item(0, "rbp(p=0.5)")
     0.625
     """
     keywords.check_fraction("p", p)
@@ -541,7 +541,7 @@ def rank_biased_residual(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, None]}
     ... )
-    >>> judged.rank.evaluate(rf.rank_biased_residual(0.5)).item(0, "rbp_residual(p=0.5)")
+    >>> judged.rank.evaluate(rf.metrics.rank_biased_residual(0.5)).item(0, "rbp_residual(p=0.5)")
     0.5
     """
     keywords.check_fraction("p", p)
@@ -580,7 +580,7 @@ def unjudged_at(k: int) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, None]}
     ... )
-    >>> judged.rank.evaluate(rf.unjudged_at(2)).item(0, "unjudged@2")
+    >>> judged.rank.evaluate(rf.metrics.unjudged_at(2)).item(0, "unjudged@2")
     0.5
     """
     return divided(list_length(k) - count_within(judged, k), k)
@@ -611,7 +611,7 @@ def num_retrieved() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [1, None], "relevance": [1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.num_retrieved()).item(0, "num_retrieved")
+    >>> judged.rank.evaluate(rf.metrics.num_retrieved()).item(0, "num_retrieved")
     1
     """
     return n_of_judged()
@@ -642,7 +642,7 @@ def num_relevant() -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [1, None], "relevance": [1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.num_relevant()).item(0, "num_relevant")
+    >>> judged.rank.evaluate(rf.metrics.num_relevant()).item(0, "num_relevant")
     2
     """
     return R
@@ -682,7 +682,7 @@ def num_hits(k: int | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [1, None], "relevance": [1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.num_hits()).item(0, "num_hits")
+    >>> judged.rank.evaluate(rf.metrics.num_hits()).item(0, "num_hits")
     1
     """
     return hits_within(k)
@@ -721,7 +721,7 @@ def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 0]}
     ... )
-    >>> judged.rank.evaluate(rf.num_nonrelevant()).item(0, "num_nonrelevant")
+    >>> judged.rank.evaluate(rf.metrics.num_nonrelevant()).item(0, "num_nonrelevant")
     1
     """
     if of == "judged":

@@ -54,7 +54,7 @@ def snips_recall_at(
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
     >>> truth = pl.DataFrame({"user": 1, "item": ["a", "b"], "seen_by": [0.75, 0.25]})
-    >>> recall = rf.snips_recall_at(1, propensity="seen_by")
+    >>> recall = rf.metrics.snips_recall_at(1, propensity="seen_by")
     >>> round(run.rank.evaluate(recall, truth=truth).item(0, 1), 4)
     0.25
     """
@@ -95,7 +95,7 @@ def snips_dcg_at(
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 3]})
     >>> truth = pl.DataFrame({"user": 1, "item": ["a", "b"], "seen_by": [0.75, 0.25]})
-    >>> dcg = rf.snips_dcg_at(3, propensity="seen_by")
+    >>> dcg = rf.metrics.snips_dcg_at(3, propensity="seen_by")
     >>> round(run.rank.evaluate(dcg, truth=truth).item(0, 1), 4)
     0.625
     """
@@ -154,7 +154,7 @@ def corrected_at(
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
     >>> truth = pl.DataFrame({"user": [1], "item": ["a"]})
-    >>> recall = rf.corrected_at(2, collection=10, sampled=2, metric="recall")
+    >>> recall = rf.metrics.corrected_at(2, collection=10, sampled=2, metric="recall")
     >>> round(run.rank.evaluate(recall, truth=truth).item(0, 1), 4)
     0.8417
     """

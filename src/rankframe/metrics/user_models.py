@@ -100,7 +100,7 @@ def err_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [0, 1, 2]}
     ... )
-    >>> judged.rank.evaluate(rf.err_at()).item(0, "err")
+    >>> judged.rank.evaluate(rf.metrics.err_at()).item(0, "err")
     0.3125
     """
     return _err(rank, "survival", k, max_grade)
@@ -137,7 +137,7 @@ def nerr_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [2, None], "relevance": [1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.nerr_at(1), rf.nerr_at(2)).row(0)
+    >>> judged.rank.evaluate(rf.metrics.nerr_at(1), rf.metrics.nerr_at(2)).row(0)
     (1, 0.0, 0.4)
     """
     ideal = _err(pl.col("ideal_rank"), "ideal_survival", k, max_grade)
@@ -178,7 +178,7 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [2, None], "relevance": [1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.q_measure()).item(0, "q")
+    >>> judged.rank.evaluate(rf.metrics.q_measure()).item(0, "q")
     0.25
     """
     best = R if k is None else pl.min_horizontal(R, k)
@@ -212,7 +212,7 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [2, None], "relevance": [1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.o_measure()).item(0, "o_measure")
+    >>> judged.rank.evaluate(rf.metrics.o_measure()).item(0, "o_measure")
     0.5
     """
     first = pl.when(within(None) & (hits == 1)).then(blended_ratio(beta, gain)).max()
@@ -246,7 +246,7 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     Examples
     --------
     >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, 2]})
-    >>> judged.rank.evaluate(rf.p_measure()).item(0, "p_measure")
+    >>> judged.rank.evaluate(rf.metrics.p_measure()).item(0, "p_measure")
     1.0
     """
     preferred = within(None) & (rank == pl.col("best_rank"))
@@ -280,7 +280,7 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     Examples
     --------
     >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, 2]})
-    >>> round(judged.rank.evaluate(rf.p_plus()).item(0, "p_plus"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.p_plus()).item(0, "p_plus"), 4)
     0.8333
     """
     down_to = within(None) & (rank <= pl.col("best_rank"))
@@ -319,7 +319,7 @@ def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> 
     Examples
     --------
     >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, 2]})
-    >>> round(judged.rank.evaluate(rf.graded_average_precision()).item(0, "gap"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.graded_average_precision()).item(0, "gap"), 4)
     0.8333
     """
     gains = gain_of(gain)
@@ -366,7 +366,7 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     Examples
     --------
     >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, 0]})
-    >>> round(judged.rank.evaluate(rf.insq_at(2)).item(0, "insq@2"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.insq_at(2)).item(0, "insq@2"), 4)
     0.6923
     """
     _check_goals(goals)
@@ -413,7 +413,7 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     Examples
     --------
     >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, 0]})
-    >>> round(judged.rank.evaluate(rf.inst_at(2)).item(0, "inst@2"), 4)
+    >>> round(judged.rank.evaluate(rf.metrics.inst_at(2)).item(0, "inst@2"), 4)
     0.8
     """
     _check_goals(goals)
@@ -468,7 +468,7 @@ def arhr_at(k: int | None = None) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 4], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.arhr_at(5)).item(0, "arhr@5")
+    >>> judged.rank.evaluate(rf.metrics.arhr_at(5)).item(0, "arhr@5")
     1.25
     """
     return where_relevant(reciprocals(k))
@@ -505,7 +505,7 @@ def judged_at(k: int) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, None]}
     ... )
-    >>> judged.rank.evaluate(rf.judged_at(10)).item(0, "judged@10")
+    >>> judged.rank.evaluate(rf.metrics.judged_at(10)).item(0, "judged@10")
     0.5
     """
     return share(count_within(judged.is_not_null(), k), list_length(k))
@@ -543,7 +543,7 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.auc()).item(0, "auc")
+    >>> judged.rank.evaluate(rf.metrics.auc()).item(0, "auc")
     0.5
     """
     pairs = divisor_hits(k) * (deepest(k) - divisor_hits(k))
@@ -578,7 +578,7 @@ def pauc_at(k: int) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.pauc_at(2)).item(0, "pauc@2")
+    >>> judged.rank.evaluate(rf.metrics.pauc_at(2)).item(0, "pauc@2")
     0.25
     """
     return where_relevant(_misses_below(k, within(None)) / (float(k) * R))
@@ -616,7 +616,7 @@ def pap_at(k: int) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.pap_at(1)).item(0, "pap@1")
+    >>> judged.rank.evaluate(rf.metrics.pap_at(1)).item(0, "pap@1")
     0.0
     """
     counted = within(None) & (hits <= k)
@@ -662,7 +662,7 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.lauc_at(2, collection=6)).item(0, "lauc(collection=6)@2")
+    >>> judged.rank.evaluate(rf.metrics.lauc_at(2, collection=6)).item(0, "lauc(collection=6)@2")
     0.375
     """
     misses, above = float(collection) - R, pl.when(within(k)).then(rank - hits)
@@ -700,7 +700,7 @@ def average_recall_at(k: int) -> pl.Expr:
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
     ... )
-    >>> judged.rank.evaluate(rf.average_recall_at(4)).item(0, "average_recall@4")
+    >>> judged.rank.evaluate(rf.metrics.average_recall_at(4)).item(0, "average_recall@4")
     0.375
     """
     return where_relevant(pl.when(relevant).then(places_left(k)).sum() / (float(k) * R))
@@ -741,7 +741,9 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
     Examples
     --------
     >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [0, 1]})
-    >>> round(judged.rank.evaluate(rf.compatibility(0.5)).item(0, "compatibility(p=0.5)"), 4)
+    >>> round(
+    ...     judged.rank.evaluate(rf.metrics.compatibility(0.5)).item(0, "compatibility(p=0.5)"), 4
+    ... )
     0.2
     """
     keywords.check_fraction("p", p)

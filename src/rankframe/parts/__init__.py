@@ -35,6 +35,11 @@ from rankframe.presets import Users
 
 __all__ = ["combine", "facts", "merge", "sums", "values"]
 
+
+def __dir__() -> list[str]:
+    return [*__all__]
+
+
 #: What ``facts`` returns: a dict that JSON can hold.
 Facts: TypeAlias = dict[str, Any]
 T = TypeVar("T")
@@ -187,7 +192,7 @@ def sums(
         All rows of some users of a run or a judged table, as ``evaluate`` takes it.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         All rows of the same users of the truth.
     by
@@ -358,7 +363,7 @@ def values(
         All rows of some users of a run or a judged table, as ``evaluate`` takes it.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         All rows of the same users of the truth.
     by

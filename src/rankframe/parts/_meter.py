@@ -67,7 +67,7 @@ class Meter(Generic[MeterFrameT]):
     ----------
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     by
         Columns of segments, such as country, fold or day.
     bounds

@@ -258,4 +258,4 @@ def _depth(metrics: Sequence[RequestedMetric], reading: Reading, settings: Setti
 def _asks_for_a_list(metric: RequestedMetric) -> bool:
     """Whether of the run a metric reads only who has a list."""
     expr = metric.expr.meta.undo_aliases()
-    return any(expr.meta.eq(labels.metric(label).meta.undo_aliases()) for label in _OF_LISTS)
+    return any(expr.meta.eq(labels.of_label(label).meta.undo_aliases()) for label in _OF_LISTS)

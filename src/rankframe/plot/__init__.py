@@ -5,28 +5,31 @@ drawn, so charts are small for any number of users. Colors follow the background
 first chart imports Altair.
 """
 
-from rankframe.plot._of_cutoffs import at_k, precision_recall
-from rankframe.plot._of_days import trend
-from rankframe.plot._of_exposure import lorenz, shares, trade_off
-from rankframe.plot._of_pairs import agreement, compare, critical_difference
-from rankframe.plot._of_segments import heatmap
-from rankframe.plot._of_users import change, users
+from typing import TYPE_CHECKING
+
+from rankframe import _rooms
+
+if TYPE_CHECKING:
+    from rankframe.plot._of_cutoffs import at_k, precision_recall
+    from rankframe.plot._of_days import trend
+    from rankframe.plot._of_exposure import exposure, lorenz, trade_off
+    from rankframe.plot._of_pairs import compare, critical_difference, metric_agreement
+    from rankframe.plot._of_segments import heatmap
+    from rankframe.plot._of_users import per_user, who_gained
+else:
+    __getattr__, __dir__ = _rooms.doors(__name__, _rooms.ROOMS["plot"])
 
 __all__ = [
-    "agreement",
     "at_k",
-    "change",
     "compare",
     "critical_difference",
+    "exposure",
     "heatmap",
     "lorenz",
+    "metric_agreement",
+    "per_user",
     "precision_recall",
-    "shares",
     "trade_off",
     "trend",
-    "users",
+    "who_gained",
 ]
-
-
-def __dir__() -> list[str]:
-    return [*__all__]

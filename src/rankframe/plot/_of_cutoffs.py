@@ -39,7 +39,7 @@ def at_k(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     *names
         Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``, ``"gmap"``.
     k
@@ -62,8 +62,8 @@ def at_k(
     altair.LayerChart or altair.FacetChart
         One panel per metric and segment; a single panel is as wide as the page. The drawn numbers
         are in ``chart.data``: ``panel``, ``system``, ``k``, ``users``, ``mean``, ``ci_low``,
-        ``ci_high``, as in ``rf.at_k``, with ``together`` also ``metric``. If there are more than
-        six systems, only the best three at the last cut-off are colored and named (``name``,
+        ``ci_high``, as in ``rf.stats.at_k``, with ``together`` also ``metric``. If there are more
+        than six systems, only the best three at the last cut-off are colored and named (``name``,
         ``name_at``); click the legend to select systems, hover over one to show its band.
 
     Raises
@@ -109,7 +109,7 @@ def precision_recall(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     k
         The cut-offs.
     truth

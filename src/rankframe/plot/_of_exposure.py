@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @adapters.takes_any_frame
-def shares(
+def exposure(
     run: Frame | Mapping[str, Frame],
     /,
     *,
@@ -45,7 +45,7 @@ def shares(
     ----------
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as ``from_runs`` takes it.
+        by name, as ``runs.stack`` takes it.
     of
         A column of ``items`` whose values divide the exposure; an item with several values counts
         in equal parts for each; ``"item"``; or ``"shown"``, the items that are shown at all. May be
@@ -100,14 +100,14 @@ def shares(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abc"], "genre": ["x", "y", "z"]})
-    >>> chart = rf.plot.shares(run, of="genre", items=items, target="uniform", by=())
+    >>> chart = rf.plot.exposure(run, of="genre", items=items, target="uniform", by=())
     >>> chart.data.select("value", pl.col("share", "target").round(3)).rows()
     [('x', 0.667, 0.333), ('z', 0.0, 0.333), ('y', 0.333, 0.333)]
     """
     call = _read_call(run, truth, by, columns)
     tables = {"items": items, "history": history, "exclude": exclude}
     options = {"of": of, "k": k, "discount": discount, "target": target, **tables}
-    exposures = call.compute(row_verbs.shares, **options)
+    exposures = call.compute(row_verbs.exposure, **options)
     lists, counted = _tables.lists_to(k), _tables.counted_lists(call, exclude, discount)
     from rankframe.plot import _exposure_pictures
 
@@ -135,7 +135,7 @@ def trade_off(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     x
@@ -206,7 +206,7 @@ def lorenz(
     ----------
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as ``from_runs`` takes it.
+        by name, as ``runs.stack`` takes it.
     of
         A column of ``items`` whose values divide the exposure; an item with several values counts
         in equal parts for each; ``"item"``; or ``"shown"``, the items that are shown at all.
@@ -264,9 +264,9 @@ def lorenz(
     call = _read_call(run, truth, by, columns)
     tables = {"items": items, "history": history, "exclude": exclude}
     options = {"of": of, "k": k, "target": None, **tables}
-    exposures = call.compute(row_verbs.shares, discount=discount, **options)
+    exposures = call.compute(row_verbs.exposure, discount=discount, **options)
     if of == "shown":  # at rank ≤ k, with a hit or without, as gini counts them
-        shown = call.compute(row_verbs.shares, discount="none", **options)
+        shown = call.compute(row_verbs.exposure, discount="none", **options)
         keys = exposures.columns[: len(call.groups) + 1]
         exposures = exposures.join(shown.filter(pl.col("exposure") > 0), on=keys, how="semi")
     lists, counted = _tables.lists_to(k), _tables.counted_lists(call, exclude, discount)

@@ -44,12 +44,12 @@ def compare(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -149,12 +149,12 @@ def critical_difference(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
@@ -208,7 +208,7 @@ def critical_difference(
 
 
 @adapters.takes_any_frame
-def agreement(
+def metric_agreement(
     means: Frame,
     /,
     *metrics: str,
@@ -246,7 +246,7 @@ def agreement(
     Raises
     ------
     RankingDataError
-        As ``rankframe.agreement``, or if no two metrics order the systems.
+        As ``rankframe.stats.metric_agreement``, or if no two metrics order the systems.
     ValueError
         If there are fewer than two metrics.
 
@@ -255,7 +255,7 @@ def agreement(
     >>> means = pl.DataFrame(
     ...     {"model": ["a", "b", "c"], "rr": [0.1, 0.2, 0.3], "ap": [0.1, 0.3, 0.2]}
     ... )
-    >>> drawn = rf.plot.agreement(means).data
+    >>> drawn = rf.plot.metric_agreement(means).data
     >>> drawn.select("metric", "other", pl.col("kendall_tau").round(3)).rows()
     [('rr', 'ap', 0.333), ('ap', 'rr', 0.333)]
     """
@@ -263,7 +263,7 @@ def agreement(
     keywords.check_choice("coefficient", coefficient, ["kendall_tau", "tau_ap"])
     lazy = adapters.to_lazy(means, "means")
     groups = [model, *(name for name in keywords.group_names(by) if name != model)]
-    agreements = system_agreement.agreement(
+    agreements = system_agreement.metric_agreement(
         lazy, *metrics, other=other, model=model, by=by
     ).collect()
     averaged = _tables.averaged(lazy)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @adapters.takes_any_frame
-def users(
+def per_user(
     frame: Frame | Mapping[str, Frame],
     /,
     metric: Metric,
@@ -36,7 +36,7 @@ def users(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
         frame without a column of items, and without ``truth``, is a table of values: one row per
         user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     metric
@@ -75,7 +75,7 @@ def users(
     --------
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
-    >>> rf.plot.users(run, "rr", truth=truth, by=()).data.select("low", "high", "users").rows()
+    >>> rf.plot.per_user(run, "rr", truth=truth, by=()).data.select("low", "high", "users").rows()
     [(0.5, 0.55, 1), (0.95, 1.0, 1)]
     """
     call = _tables.read_call(frame, truth, by, options)
@@ -91,7 +91,7 @@ def users(
 
 
 @adapters.takes_any_frame
-def change(
+def who_gained(
     frame: Frame | Mapping[str, Frame],
     /,
     k: int,
@@ -109,7 +109,7 @@ def change(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     k
         Cut-off.
     truth
@@ -129,11 +129,12 @@ def change(
     altair.FacetChart
         Two panels per system and segment over R, the number of a user's relevant items: the change
         of precision@k = change of hits / k, and that of recall@k = change of hits / R. Points are
-        the means of the bins of ``diagnose``, whose reading is in the subtitle, with 95% intervals
-        by Student's t, not corrected. Bars are users, stronger where more have a similar change.
-        The axis fits the intervals and nine of ten users; the others are at its ends. The drawn
-        numbers are in ``chart.data``: ``bin``, and in rows with a ``count`` the mean ``change`` of
-        this number of users, in the others ``mean``, ``ci_low`` and ``ci_high`` of ``users``.
+        the means of the bins of ``who_gained``, whose reading is in the subtitle, with 95%
+        intervals by Student's t, not corrected. Bars are users, stronger where more have a similar
+        change. The axis fits the intervals and nine of ten users; the others are at its ends. The
+        drawn numbers are in ``chart.data``: ``bin``, and in rows with a ``count`` the mean
+        ``change`` of this number of users, in the others ``mean``, ``ci_low`` and ``ci_high`` of
+        ``users``.
 
     Raises
     ------
@@ -142,9 +143,9 @@ def change(
 
     Notes
     -----
-    Both panels show the same hits. Read them as ``diagnose`` does: if points are above 0 for users
-    with few relevant items and below for users with many, mean recall rises, and mean precision
-    falls.
+    Both panels show the same hits. Read them as ``who_gained`` does: if points are above 0 for
+    users with few relevant items and below for users with many, mean recall rises, and mean
+    precision falls.
 
     Examples
     --------
@@ -152,14 +153,14 @@ def change(
     >>> new = pl.DataFrame({"user": ["A", "B"], "item": [101, 101], "rank": [1, 1]})
     >>> run = pl.concat([f.with_columns(model=pl.lit(m)) for f, m in [(old, "old"), (new, "new")]])
     >>> truth = pl.DataFrame({"user": ["A"] * 100 + ["B"] * 20, "item": range(1, 121)})
-    >>> drawn = rf.plot.change(run, 10, truth=truth, baseline="old").data
+    >>> drawn = rf.plot.who_gained(run, 10, truth=truth, baseline="old").data
     >>> drawn.drop_nulls("count").select("measure", "bin", "change", "count").rows()
     [('precision@10', '20', 0.1, 1), ('precision@10', '100', -0.2, 1),
      ('recall@10', '20', 0.05, 1), ('recall@10', '100', -0.02, 1)]
     """
     call = _tables.read_call(frame, truth, by, options, "change")
     k = keywords.whole_number("k", k)
-    means = call.compute(diagnosis.diagnose, k, baseline=baseline, bins=bins)
+    means = call.compute(diagnosis.who_gained, k, baseline=baseline, bins=bins)
     metrics = [trec.num_relevant().alias("relevant"), core.precision_at(k).alias("precision")]
     metrics += [core.recall_at(k).alias("recall")]
     values = call.values(metrics, per_user=True).rows.collect()

@@ -218,7 +218,7 @@ def change(
     k: int,
     baseline: object,
 ) -> alt.FacetChart:
-    """Draw changes and the means of ``diagnose``; intervals need to know who has no list."""
+    """Draw changes and the means of ``who_gained``; intervals need to know who has no list."""
     means = means.remove(pl.col("reading").str.starts_with(trials.NO_LIST))
     if len(groups) > 1:  # the rows of all segments have no panel
         means = means.drop_nulls(groups)
@@ -266,7 +266,7 @@ def change(
 
 
 def _changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
-    """Pair each user with the baseline, as ``diagnose`` does; ``served`` is null if not known."""
+    """Pair each user with the baseline, as ``who_gained`` does; ``served`` is null if not known."""
     model, *segments = groups
     user, missed = values.columns[len(groups)], user_columns.MISSED
     if missed not in values.columns:
@@ -391,7 +391,7 @@ def _words_at_the_ends() -> list[alt.Chart]:
 
 
 def _readings_of(overall: pl.DataFrame, k: int) -> list[str]:
-    """Write the readings of ``diagnose``, one per system."""
+    """Write the readings of ``who_gained``, one per system."""
     lines: list[str] = []
     for row in overall.with_columns(_tables.panel_of("system")).iter_rows(named=True):
         changes = (

@@ -63,6 +63,11 @@ from rankframe.spark._workers import plain_errors
 __all__ = ["compare", "evaluate", "from_lists", "judge", "per_user", "plain_errors", "summarize"]
 __all__ += ["with_rank"]
 
+
+def __dir__() -> list[str]:
+    return [*__all__]
+
+
 _NO_TABLE = pl.LazyFrame()  # of a question whose tables are Spark's
 
 
@@ -85,7 +90,7 @@ def judge(
     ----------
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as ``from_runs`` takes it.
+        by name, as ``runs.stack`` takes it.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
         may be of Spark, Polars or pandas.
@@ -164,7 +169,7 @@ def with_rank(
     ----------
     run
         One row per item of each list: user, item, score. A null or NaN score means that the item
-        was not retrieved. Or a dict of runs by name, as ``from_runs`` takes it.
+        was not retrieved. Or a dict of runs by name, as ``runs.stack`` takes it.
     by
         Columns of segments, such as country, fold or day.
     descending
@@ -318,10 +323,10 @@ def per_user(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
         may be of Spark, Polars or pandas.
@@ -408,10 +413,10 @@ def evaluate(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
         may be of Spark, Polars or pandas.
@@ -504,10 +509,10 @@ def summarize(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
         may be of Spark, Polars or pandas.
@@ -596,10 +601,10 @@ def compare(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
         may be of Spark, Polars or pandas.

@@ -21,11 +21,19 @@ from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Columns, RunColumns, TruthColumns
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, readers, rules, verbs
+from rankframe._tables.judgment_files import read_judgments
 from rankframe._tables.rank_order import Ties
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.trec import _formats, _lines
 from rankframe.trec._lines import Source, Target
+
+__all__ = ["read_judgments", "read_qrels", "read_run", "scan_qrels", "scan_run", "write_qrels"]
+__all__ += ["write_run"]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]
 
 
 @wrong_keywords.checked
