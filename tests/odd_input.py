@@ -1087,12 +1087,12 @@ def doors() -> list[Refusal]:
         Refusal(
             "a dict of columns",
             lambda: rf.evaluate(columns, "rr", truth=TRUTH),
-            "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; rf.from_dict reads {user: [items]}; a dict of runs is {name: run}",
+            "a dict of columns, 'user', 'item', 'rank': pl.DataFrame(…) makes a frame of it; rf.from_lists reads {user: [items]}; a dict of runs is {name: run}",
         ),
         Refusal(
             "a dict of sets as a run",
             lambda: rf.evaluate(sets, "rr", truth=TRUTH),
-            f"the run 'q' must be {not_a_frame}, not set: a set has no order; rf.from_dict makes a truth of {{user: {{items}}}}",
+            "run: the dict has sets, which have no order: rf.from_grades makes a truth of {user: {items}}",
         ),
         Refusal(
             "an empty list, from_lists without truth=",
@@ -1189,9 +1189,9 @@ def doors() -> list[Refusal]:
             "metric 'cosine_ndcg@10' has the name of a similarity, which the scores have already: use 'ndcg@10'",
         ),
         Refusal(
-            "from_dict of sets, with score=",
-            lambda: rf.from_dict(sets, score="score"),
-            "from_dict: a set has no order: it is a truth, and no scores: leave out score=",
+            "from_scores of sets",
+            lambda: rf.from_scores(sets),
+            "from_scores: the dict has sets, which have no order: rf.from_grades makes a truth of {user: {items}}",
         ),
     ]
 

@@ -178,27 +178,6 @@ def test_lists_may_be_arrays():
     ("call", "error", "message"),
     [
         (
-            lambda: rf.from_dict({}, relevance="r"),
-            TypeError,
-            "from_dict has no keyword 'relevance'",
-        ),
-        (
-            lambda: rf.from_dict({}, usr="u"),
-            TypeError,
-            "from_dict has no keyword 'usr'; the nearest is 'user'",
-        ),
-        (
-            lambda: rf.from_dict({"a": "x"}),
-            TypeError,
-            "takes a dict of dicts, {user: {item: score}}",
-        ),
-        (lambda: rf.from_dict({}, user="id", item="id"), ValueError, "need three different names"),
-        (
-            lambda: rf.from_dict({"a": {1: 1}, 1: {"b": 2}}),
-            ValueError,
-            "each needs one type that polars supports",
-        ),
-        (
             lambda: RUN.rank.from_lists(foo="x"),
             TypeError,
             "from_lists has no keyword 'foo'; it takes",
@@ -409,15 +388,16 @@ def test_judgments_that_are_counted_are_there_once(metric, lazy):
             ).lazy().collect()
 
 
-def test_from_dict_takes_whole_numbers_among_others():
-    assert rf.from_dict({"q": {"a": 1, "b": 0.5}})["score"].to_list() == [1.0, 0.5]
+def test_a_dict_has_ids_of_one_type():
     with pytest.raises(
-        rf.RankingDataError, match="users are str, items int, str and scores int: each needs"
+        rf.RankingDataError, match="users are str, items int, str and numbers int: each needs"
     ):
-        rf.from_dict({"q": {"a": 1, 2: 1}})
+        rf.from_scores({"q": {"a": 1, 2: 1}})
     for slip in ([1], None, "ab", {"q": "a"}):
-        with pytest.raises(TypeError, match="from_dict takes"):
-            rf.from_dict(slip)
+        with pytest.raises((TypeError, rf.RankingDataError)):
+            rf.from_scores(slip)
+    with pytest.raises(ValueError, match="user, item and score need different names"):
+        rf.from_scores({}, user="id", item="id")
 
 
 @pytest.mark.parametrize(

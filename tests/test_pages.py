@@ -124,7 +124,6 @@ OF_VALUES = (
 OF_THEIR_OWN = {
     "**columns": [
         "from_lists spark.from_lists",  # the others read or make other roles
-        "from_dict",
         "trec.scan_qrels",
         "trec.scan_run",
         "trec.write_qrels",
@@ -209,7 +208,7 @@ OF_THEIR_OWN = {
     "path": ["Report.save", "trec.read_judgments"],
     "run": ["sql sql_check", "with_rank spark.with_rank", "trec.write_run"],  # names; scores
     "runs": ["runs.stack", "runs.fuse"],
-    "scores": ["from_dict", "from_scores"],
+    "scores": ["from_scores"],
     "test": ["stats.discriminative_power", "gate"],
     "ties": ["with_rank", "spark.with_rank"],  # rows have no order in Spark
     "total": [
@@ -229,8 +228,8 @@ OF_THEIR_OWN = {
         "from_lists",  # a column
     ],
     "undefined": ["as_dict"],  # of means
-    "user": ["from_matrix from_scores", "runs.side_by_side"],  # a name to give, and an id
-    "user_ids": ["from_matrix", "from_scores"],  # batches
+    "user": ["from_grades from_scores", "runs.side_by_side"],  # a name to give, and an id
+    "user_ids": ["from_grades", "from_scores"],  # batches
     "weights": ["runs.fuse"],  # of systems
 }
 
@@ -404,7 +403,7 @@ def test_a_line_takes_the_tables_of_the_tool(tool):
     pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
-    run, truth = rf.from_dict(RUN), rf.from_dict(GRADES, score="relevance")
+    run, truth = rf.from_scores(RUN), rf.from_grades(GRADES)
     liked = truth.drop("relevance")
     lists = run.group_by("user", maintain_order=True).agg(pl.col("item").alias("prediction"))
     theirs = {"user": "user_id", "item": "item_id"}

@@ -135,7 +135,7 @@ def refused(df: pl.DataFrame) -> None:
     rf.evaluate(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.metrics.precision_at(10, divide_by="n")  # type: ignore[arg-type]
     rf.evaluate([1], "ap")  # type: ignore[arg-type]
-    rf.evaluate({1: df}, "ap")  # type: ignore[dict-item]
+    rf.evaluate({1: df}, "ap")  # type: ignore[arg-type]
     rf.compare(df, "ap", test="anova")  # type: ignore[arg-type]
     rf.stats.best_systems(df, "ap", method="hsu")  # type: ignore[arg-type]
     rf.stats.metric_agreement(df, 10)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ GROUPS = {
     "Compare": "compare summarize gate power diagnose harm compare_segments best_systems letters "
     "anova agreement discriminative_power",
     "Show": "report Report table ResultsTable lists plot",
-    "Read": "from_runs from_dict from_lists from_matrix from_scores fuse trec",
+    "Read": "from_runs from_lists from_grades from_scores fuse trec",
     "Big": "Meter parts spark",
     "Check": "check health RankingDataError",
 }

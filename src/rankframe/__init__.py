@@ -13,14 +13,14 @@ import polars as _pl
 from rankframe import _namespace, _rooms, metrics
 from rankframe._evaluation.evaluation import evaluate, per_user
 from rankframe._request.registration import register_metric
-from rankframe._tables.verbs import from_dict, from_lists, judge, with_rank
+from rankframe._tables.verbs import from_lists, judge, with_rank
 from rankframe.errors import RankingDataError
 
 #: The modules of the names that are imported when they are first used; None is a module itself.
 _LATER = _rooms.VERBS | {
     "Meter": "parts._meter",
     "as_dict": "_evaluation.trackers",
-    "from_matrix": "_tables.matrices",
+    "from_grades": "_tables.matrices",
     "from_scores": "_tables.matrices",
     "parts": None,
     "plot": None,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rankframe._report.report import report
     from rankframe._report.results import table
     from rankframe._tables.health import health
-    from rankframe._tables.matrices import from_matrix, from_scores
+    from rankframe._tables.matrices import from_grades, from_scores
     from rankframe._warehouse.checking import sql_check
     from rankframe._warehouse.query import sql
     from rankframe.parts._meter import Meter
@@ -66,9 +66,8 @@ __all__ = [  # noqa: RUF022  (by topic)
     "judge",
     "with_rank",
     # tables in
-    "from_dict",
     "from_lists",
-    "from_matrix",
+    "from_grades",
     "from_scores",
     # pipelines
     "Meter",

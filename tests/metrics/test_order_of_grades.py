@@ -121,7 +121,7 @@ def test_two_grades_of_judged_lists_are_auc():
 
 def test_fallout_and_mcc_by_hand():
     run = pl.DataFrame({"user": 1, "item": list("abcde"), "rank": range(1, 6)})
-    truth = rf.from_dict({1: {"a": 1, "b": 0, "d": 1, "x": 0, "y": 1, "z": -1}}, score="relevance")
+    truth = rf.from_grades({1: {"a": 1, "b": 0, "d": 1, "x": 0, "y": 1, "z": -1}})
     labels = ["fallout@3", "fallout", "fallout(collection=13)@3", "mcc(collection=13)@3"]
     got = run.rank.per_user(*labels, "mean_hit_rank", "mean_hit_rank@3", truth=truth).row(0)[1:]
     # b of b and x; b and c of ten; TP 1, FP 2, FN 2, TN 8
@@ -141,7 +141,7 @@ def test_a_collection_that_is_too_small_is_an_error(label):
 def test_what_is_undefined_is_null():
     """User 1 has no hit, user 2 all items, user 3 no list."""
     run = pl.DataFrame({"user": [1, 2, 2], "item": ["a", "a", "b"], "rank": [1, 1, 2]})
-    truth = rf.from_dict({1: {"c": 1}, 2: {"a": 1, "b": 1}, 3: {"a": 1}}, score="relevance")
+    truth = rf.from_grades({1: {"c": 1}, 2: {"a": 1, "b": 1}, 3: {"a": 1}})
     got = run.rank.per_user(
         *("concordance", "kendall_tau_b", "fallout", "fallout(collection=2)@1"),
         *("mcc(collection=2)@1", "mean_hit_rank", "lrap"),

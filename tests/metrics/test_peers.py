@@ -285,7 +285,7 @@ GRADES = {
     6: {"c": 3},
 }  # user 5 has none
 RUN = rf.from_lists(pl.DataFrame({"user": [*LISTS], "item": [list(x) for x in LISTS.values()]}))
-TRUTH = rf.from_dict(GRADES, score="relevance")
+TRUTH = rf.from_grades(GRADES)
 
 PRINTED = {
     "rectools": {  # rectools 0.19.0
@@ -435,23 +435,23 @@ def test_elasticsearch_in_its_own_tests(grades, hits, dcg, ideal):
     """The numbers of DiscountedCumulativeGainTests.java; document i is at rank i + 1."""
     run = pl.DataFrame({"user": "q", "item": range(hits), "rank": range(1, hits + 1)})
     judged = {item: grade for item, grade in enumerate(grades) if grade is not None}
-    truth = rf.from_dict({"q": judged}, score="relevance")
+    truth = rf.from_grades({"q": judged})
     got = run.rank.evaluate("dcg@10", "ndcg@10", truth=truth, preset="elasticsearch")
     assert got.row(0) == pytest.approx((1, dcg, dcg / ideal), abs=1e-12)
 
 
 def test_elasticsearch_ends_the_ideal_list_at_the_hits():
     """The example of its pull request 154362, which would end it at k."""
-    truth = rf.from_dict({"q": dict.fromkeys("abcde", 3)}, score="relevance")
-    one, five = rf.from_dict({"q": ["a"]}), rf.from_dict({"q": list("vwxyzabcde")})
+    truth = rf.from_grades({"q": dict.fromkeys("abcde", 3)})
+    one, five = rf.from_lists({"q": ["a"]}), rf.from_lists({"q": list("vwxyzabcde")})
     values = [
         run.rank.evaluate(label, truth=truth, preset="elasticsearch").item(0, label)
         for label in ("ndcg@10", "ndcg(ideal=truth)@10")
         for run in (one, five)
     ]
     assert [round(value, 2) for value in values] == [1.0, 0.54, 0.34, 0.54]
-    nothing = rf.from_dict({"r": ["a"], "q": ["x"]})
-    truth = rf.from_dict({"q": {"a": 1}, "r": {"a": 0}, "s": {"a": 1}}, score="relevance")
+    nothing = rf.from_lists({"r": ["a"], "q": ["x"]})
+    truth = rf.from_grades({"q": {"a": 1}, "r": {"a": 0}, "s": {"a": 1}})
     labels = "precision@10", "ndcg@10", "rr@10"
     assert nothing.rank.evaluate(*labels, truth=truth, preset="elasticsearch").row(0) == (
         3,

@@ -28,7 +28,7 @@ def discounted(*gains):
 def test_worked_by_hand():
     run = pl.DataFrame({"user": 1, "item": list("abcde"), "rank": range(1, 6)})
     grades = {"a": 0, "b": 3, "c": -1, "e": 1, "f": 0, "g": 2, "h": -1}  # d is not judged
-    truth = rf.from_dict({1: grades}, score="relevance")
+    truth = rf.from_grades({1: grades})
     falling, of_zero = {1: 3, 2: 9, 3: 4.5}, {0: 1, 1: 4, 2: 4, 3: 5}
     labels = [
         f"{name}(gain={gain}{more})"
@@ -90,7 +90,7 @@ def test_only_a_gain_of_grade_0_reads_judged_rows():
 
 def test_who_has_a_value():
     grades = {"zero": {"a": 0}, "below": {"a": -1}, "nothing": {"a": 2}, "missed": {"b": 0}}
-    truth = rf.from_dict(grades, score="relevance")
+    truth = rf.from_grades(grades)
     run = pl.DataFrame({"user": ["zero", "below", "nothing"], "item": "a", "rank": 1})
     labels = [f"{name}(gain=0:3;2:0)" for name in ("cg", "dcg", "ndcg")]
     labels.append("ndcg(gain=0:3;2:0, ideal=returned)")

@@ -351,16 +351,8 @@ def test_an_empty_list_is_named_and_its_cure_counts_the_user():
         assert rf.evaluate(run, "rr", truth=truth, users=users).row(0) == expected
 
 
-def test_from_dict():
-    run = rf.from_dict({"q1": {"d1": 0.5, "d2": 0.9}, "q2": {"d1": 1}})
-    assert run.rows() == [("q1", "d1", 0.5), ("q1", "d2", 0.9), ("q2", "d1", 1.0)]
-    qrels = rf.from_dict({"q1": {"d1": 1, "d2": 0}, "q2": {"d9": 2}}, score="relevance")
-    assert qrels.columns == ["user", "item", "relevance"]
-    assert run.rank.evaluate("mrr", truth=qrels).row(0) == (2, 0.25)
-
-
 def test_an_empty_dict_is_an_empty_run():
-    empty = rf.from_dict({})
+    empty = rf.from_scores({})
     assert empty.columns == ["user", "item", "score"]
     with pytest.raises(rf.RankingDataError, match="run: it is empty"):
         empty.rank.evaluate("ap", truth=TRUTH)

@@ -154,7 +154,7 @@ def test_the_command_reads_the_files_of_beir(capsys, user):
 
 
 def test_runs_of_dicts_take_the_names_of_quepid():
-    run = rf.from_dict({"q1": ["d2", "1"]}, user="query", item="docid")
+    run = rf.from_lists({"q1": ["d2", "1"]}, user="query", item="docid")
     assert rf.evaluate(run, "rr", truth=pl.DataFrame(ROWS)).row(0) == (1, 0.5)
 
 

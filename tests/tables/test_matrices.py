@@ -1,4 +1,4 @@
-"""Matrices to tables: from_scores and from_matrix, against the long table and with_rank."""
+"""Matrices to tables: from_scores and from_grades, against the long table and with_rank."""
 
 import math
 import weakref
@@ -215,7 +215,7 @@ def test_tensors():
     assert_frame_equal(rf.from_scores(Trained(SCORES), k=2), expected)
     batches = ((Lent(np.array([row])), Trained(SCORES[[row]])) for row in range(2))
     assert_frame_equal(rf.from_scores(batches, k=2), expected)
-    assert rf.from_matrix(Lent(np.array([[0, 2]]))).rows() == [(0, 1, 2)]
+    assert rf.from_grades(Lent(np.array([[0, 2]]))).rows() == [(0, 1, 2)]
 
 
 def test_a_tensor_that_numpy_cannot_read():
@@ -352,8 +352,8 @@ def test_nothing_of_the_caller_is_changed():
         read_only.flags.writeable = False
     rf.from_scores(scores, k=3, exclude=hidden)
     rf.from_scores(scores, k=3, exclude=hidden, descending=False)
-    assert rf.from_matrix(stored).rows() == [(0, 1, 3), (1, 0, 3)]
-    assert rf.from_matrix(unsorted).rows() == [(0, 0, 2.0), (0, 1, 5.0)]
+    assert rf.from_grades(stored).rows() == [(0, 1, 3), (1, 0, 3)]
+    assert rf.from_grades(unsorted).rows() == [(0, 0, 2.0), (0, 1, 5.0)]
     assert (scores == kept[0]).all()
     assert (hidden == kept[1]).all()
     assert stored.nnz == unsorted.nnz == 3
@@ -497,22 +497,22 @@ SEEN = pl.DataFrame({"user": [0], "item": [1]})
             "has 0: pass the ids of the rows as user_ids=",
         ),
         (
-            lambda: rf.from_matrix([[0, 1.0], [NAN, 0]], item_ids=["a", "b"]),
+            lambda: rf.from_grades([[0, 1.0], [NAN, 0]], item_ids=["a", "b"]),
             "matrix: NaN or infinite relevance: use a finite grade, or 0 if the item is unjudged. "
             "Offending cell: user=1, item='a', at row 1, column 0",
         ),
-        (lambda: rf.from_matrix(sparse.csr_array([[0, INF]])), "user=0, item=1, at row 0, column"),
-        (lambda: rf.from_matrix([[0, 0]]), "matrix: it is empty: no cell has a grade"),
-        (lambda: rf.from_matrix(np.zeros((0, 2))), "matrix: it is empty"),
-        (lambda: rf.from_matrix([[0, 1], [1]]), "matrix: rows of different lengths"),
-        (lambda: rf.from_matrix([0, 1]), "matrix: it has 1 dimension"),
-        (lambda: rf.from_matrix([["a"]]), "matrix: <U1 cannot be a relevance"),
+        (lambda: rf.from_grades(sparse.csr_array([[0, INF]])), "user=0, item=1, at row 0, column"),
+        (lambda: rf.from_grades([[0, 0]]), "matrix: it is empty: no cell has a grade"),
+        (lambda: rf.from_grades(np.zeros((0, 2))), "matrix: it is empty"),
+        (lambda: rf.from_grades([[0, 1], [1]]), "matrix: rows of different lengths"),
+        (lambda: rf.from_grades([0, 1]), "matrix: it has 1 dimension"),
+        (lambda: rf.from_grades([["a"]]), "matrix: <U1 cannot be a relevance"),
         (
-            lambda: rf.from_matrix(sparse.csr_array([[1j]])),
+            lambda: rf.from_grades(sparse.csr_array([[1j]])),
             "matrix: complex128 cannot be a relevance",
         ),
-        (lambda: rf.from_matrix([[1]], user_ids=[1, 2]), "user_ids: it has 2 ids, and matrix has"),
-        (lambda: rf.from_matrix([[1]], item_ids=[1, 2]), "item_ids: it has 2 ids, and matrix has"),
+        (lambda: rf.from_grades([[1]], user_ids=[1, 2]), "user_ids: it has 2 ids, and matrix has"),
+        (lambda: rf.from_grades([[1]], item_ids=[1, 2]), "item_ids: it has 2 ids, and matrix has"),
     ],
 )
 def test_bad_data_gets_an_error(call, message):
@@ -535,9 +535,9 @@ def test_bad_data_gets_an_error(call, message):
             "from_scores: user, item, score and rank need different names, not ['rank', 'item', ",
         ),
         (
-            lambda: rf.from_matrix(SCORES, relevance="item"),
+            lambda: rf.from_grades(SCORES, relevance="item"),
             ValueError,
-            "from_matrix: user, item and relevance need different names",
+            "from_grades: user, item and relevance need different names",
         ),
         (lambda: rf.from_scores(SCORES, item=1), TypeError, "item= must be the name of a column"),
         (
@@ -546,16 +546,15 @@ def test_bad_data_gets_an_error(call, message):
             "scores: it must be a matrix, users × items or batches, pairs of users and their "
             "block, not int",
         ),
-        (lambda: rf.from_scores({1: {2: 0.5}}), TypeError, "not dict"),
         (lambda: rf.from_scores("scores"), TypeError, "not str"),
         (
-            lambda: rf.from_matrix(None),
+            lambda: rf.from_grades(None),
             TypeError,
             "matrix: it must be a matrix, users × items, not",
         ),
         (lambda: rf.from_scores(SEEN), TypeError, "scores: it is a table, polars DataFrame: for"),
         (lambda: rf.from_scores(SEEN.lazy()), TypeError, "it is a table, polars LazyFrame"),
-        (lambda: rf.from_matrix(SEEN), TypeError, "matrix: it is a table"),
+        (lambda: rf.from_grades(SEEN), TypeError, "matrix: it is a table"),
         (lambda: rf.from_scores(sparse.csr_array(SCORES)), TypeError, "scores: it is sparse"),
         (lambda: rf.from_scores(np.ma.array(SCORES)), TypeError, "scores: it is a masked array"),
         (
@@ -595,20 +594,20 @@ GRADES = np.array([[0, 2, 0], [1, 0, 3]])
 )
 def test_a_matrix_of_grades_is_a_truth(form):
     expected = [("u", "b", 2), ("v", "a", 1), ("v", "c", 3)]
-    got = rf.from_matrix(form(GRADES), user_ids=["u", "v"], item_ids=["a", "b", "c"])
+    got = rf.from_grades(form(GRADES), user_ids=["u", "v"], item_ids=["a", "b", "c"])
     assert got.rows() == expected
     names = {"user": "uid", "item": "sku", "relevance": "grade"}
-    assert rf.from_matrix(form(GRADES), **names).columns == [*names.values()]
-    got = rf.from_matrix(form(GRADES))
+    assert rf.from_grades(form(GRADES), **names).columns == [*names.values()]
+    got = rf.from_grades(form(GRADES))
     assert got.rows() == [(0, 1, 2), (1, 0, 1), (1, 2, 3)]
     assert got.schema == {"user": pl.Int64, "item": pl.Int64, "relevance": pl.Int64}
 
 
 def test_zeros_that_are_stored_are_judgments():
     stored = sparse.csr_array((np.array([0, 5]), ([0, 1], [1, 0])), shape=(2, 2))
-    assert rf.from_matrix(stored).rows() == [(0, 1, 0), (1, 0, 5)]
-    assert rf.from_matrix(stored.tocsc()).rows() == [(0, 1, 0), (1, 0, 5)]
-    assert rf.from_matrix(stored.toarray()).rows() == [(1, 0, 5)]
+    assert rf.from_grades(stored).rows() == [(0, 1, 0), (1, 0, 5)]
+    assert rf.from_grades(stored.tocsc()).rows() == [(0, 1, 0), (1, 0, 5)]
+    assert rf.from_grades(stored.toarray()).rows() == [(1, 0, 5)]
 
 
 @pytest.mark.parametrize(
@@ -625,10 +624,10 @@ def test_zeros_that_are_stored_are_judgments():
 def test_grades_keep_their_type(dtype, expected):
     grades = (GRADES != 0).astype(dtype)
     for form in (grades, *([sparse.csr_array(grades)] if grades.dtype.isnative else [])):
-        got = rf.from_matrix(form)["relevance"]
+        got = rf.from_grades(form)["relevance"]
         assert got.dtype == expected
         assert got.to_list() == [1, 1, 1]
-    half = rf.from_matrix(GRADES.astype("float16") / 2)["relevance"]
+    half = rf.from_grades(GRADES.astype("float16") / 2)["relevance"]
     assert half.dtype == pl.Float32
     assert half.to_list() == [1, 0.5, 1.5]
 
@@ -643,7 +642,7 @@ def loop():
     rng = np.random.default_rng(0)
     liked = rng.random((USERS, ITEMS)) < 0.1
     liked[:, 0] = True
-    return liked + rng.normal(size=liked.shape), rf.from_matrix(liked)
+    return liked + rng.normal(size=liked.shape), rf.from_grades(liked)
 
 
 def test_a_batch_against_the_truth_of_all_is_a_tenth():

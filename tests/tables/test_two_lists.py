@@ -147,20 +147,16 @@ def test_score_beside_truth_is_refused():
 
 
 def test_dicts_of_lists_and_of_sets():
-    run = rf.from_dict({"q1": ["b", "a"], "q2": ("c",), "q3": []})
+    run = rf.from_lists({"q1": ["b", "a"], "q2": ("c",), "q3": []})
     assert run.rows() == [("q1", "b", 1), ("q1", "a", 2), ("q2", "c", 1)]
-    truth = rf.from_dict({"q2": {"c"}, "q1": frozenset({"b", "a"})}, user="qid")
+    truth = rf.from_grades({"q2": {"c"}, "q1": frozenset({"b", "a"})}, user="qid")
     assert truth.rows() == [("q1", "a"), ("q1", "b"), ("q2", "c")]
     truth = truth.rename({"qid": "user"})
     assert rf.evaluate(run, "recall@1", truth=truth).row(0) == (2, 0.75)
-    with pytest.raises(TypeError, match="from_dict takes a dict of dicts"):
-        rf.from_dict({"q1": ["a"], "q2": {"a"}})
-    with pytest.raises(ValueError, match="from_dict: a list has ranks, and no scores"):
-        rf.from_dict({"q1": ["a"]}, score="relevance")
-    with pytest.raises(rf.RankingDataError, match="from_dict: items are Struct.*, and must be ids"):
-        rf.from_dict({"q1": [{"id": "a", "score": 1.0}]})
+    with pytest.raises(rf.RankingDataError, match="items are Struct.*, and must be ids"):
+        rf.from_lists({"q1": [{"id": "a", "score": 1.0}]})
     with pytest.raises(rf.RankingDataError, match="users are str and items int, str: each needs"):
-        rf.from_dict({"q1": ["a", 1]})
+        rf.from_lists({"q1": ["a", 1]})
 
 
 CHATTY = pl.DataFrame(
@@ -260,8 +256,8 @@ def test_a_list_of_scores_that_contradicts_the_order_is_an_error(lazy):
 
 
 def test_a_list_is_no_truth():
-    lists = rf.from_dict({"q": ["a"]})
-    with pytest.raises(rf.RankingDataError, match="a truth of sets: {'q': {'a'}}"):
+    lists = rf.from_lists({"q": ["a"]})
+    with pytest.raises(rf.RankingDataError, match="a truth: {'q': {'a'}}"):
         rf.evaluate(lists, "rr", truth=lists)
 
 

@@ -33,7 +33,7 @@ from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.share_names import Kind
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ CONFIDENCE = 0.95  # of the readings
 
 @adapters.takes_any_frame
 def compare(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
     baseline: object = None,
@@ -371,7 +371,7 @@ def compare(
 def ask_systems(
     frame: Frame,
     metrics: Sequence[Metric],
-    truth: Frame | None,
+    truth: Truth | None,
     by: Sequence[str],
     options: Options,
     trial: Trial,

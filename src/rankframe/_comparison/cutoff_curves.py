@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Unpack, cast
 
 import polars as pl
@@ -12,7 +12,7 @@ from rankframe._evaluation import ready_values
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 
 _MADE = {
@@ -24,11 +24,11 @@ _MADE = {
 
 @adapters.takes_any_frame
 def at_k(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *names: str,
     k: Iterable[int] = range(1, 21),
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     interval: bool = True,
     confidence: float = 0.95,

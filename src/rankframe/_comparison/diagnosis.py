@@ -15,7 +15,7 @@ from rankframe._evaluation import sums, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 from rankframe.metrics import core, trec
 
@@ -40,11 +40,11 @@ _DIAGNOSIS = {
 
 @adapters.takes_any_frame
 def who_gained(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     k: int,
     *,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object,
     bins: int = 4,

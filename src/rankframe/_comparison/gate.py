@@ -25,16 +25,16 @@ from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels, parameters
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import FrameT, Runs, Truth
 from rankframe._tables import adapters, guards, rules, run_dicts
 
 
 @adapters.takes_any_frame
 def gate(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     margin: Margin = 0.0,

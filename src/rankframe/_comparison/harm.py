@@ -16,7 +16,7 @@ from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ WORST_OF, FEWEST_USERS, FEWEST_OF_INTERVAL = 20, 100, 400
 
 @adapters.takes_any_frame
 def harm(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object,
     more_than: float | Mapping[str, float] = 0.0,

@@ -20,7 +20,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 from rankframe.errors import RankingDataError
 
@@ -61,10 +61,10 @@ _RANKS = {
 
 @adapters.takes_any_frame
 def anova(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
@@ -134,10 +134,10 @@ def anova(
 
 @adapters.takes_any_frame
 def best_systems(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     method: BestMethod = "pairs",
     confidence: float = 0.95,
@@ -364,7 +364,7 @@ def mean_ranks(
     frame: pl.LazyFrame,
     /,
     *metrics: Metric,
-    truth: Frame | None,
+    truth: Truth | None,
     by: Sequence[str],
     confidence: float,
     **options: Unpack[StatisticsOptions],
@@ -399,7 +399,7 @@ def _ask(
     verb: str,
     frame: Frame,
     metrics: Sequence[Metric],
-    truth: Frame | None,
+    truth: Truth | None,
     by: Sequence[str],
     options: Options,
     cluster: str | None = None,

@@ -16,7 +16,7 @@ from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ _MADE = {
 
 @adapters.takes_any_frame
 def power(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     power: float = 0.8,

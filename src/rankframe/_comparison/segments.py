@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, Unpack
@@ -16,7 +16,7 @@ from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import FrameT, Runs, Truth
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
 
@@ -37,10 +37,10 @@ _MADE = {
 
 @adapters.takes_any_frame
 def compare_segments(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     correction: Correction | None = "holm",

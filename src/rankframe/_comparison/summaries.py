@@ -24,7 +24,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import FrameT, Runs, Truth
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
 
@@ -55,10 +55,10 @@ _ORDER = "__rankframe_order"
 
 @adapters.takes_any_frame
 def summarize(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
     confidence: float = 0.95,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import isnan
 from typing import TYPE_CHECKING, Any, Unpack
@@ -14,7 +14,7 @@ from rankframe._comparison.trials import Test
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 from rankframe.errors import RankingDataError
 
@@ -157,10 +157,10 @@ def metric_agreement(
 
 @adapters.takes_any_frame
 def discriminative_power(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     test: Test = "bootstrap",
     confidence: float = 0.95,

@@ -5,7 +5,7 @@ Stage of the pipeline: ``plan_values`` leads a ``Question`` through all stages t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Unpack, cast
 
@@ -26,7 +26,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, judgment, readers, run_dicts
 from rankframe.errors import RankingDataError
 from rankframe.presets import Preset, PresetName, Users
@@ -34,10 +34,10 @@ from rankframe.presets import Preset, PresetName, Users
 
 @adapters.takes_any_frame
 def per_user(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     users: Users | None = None,
     undefined: float | None = None,
@@ -177,10 +177,10 @@ def per_user(
 
 @adapters.takes_any_frame
 def evaluate(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
     users: Users | None = None,

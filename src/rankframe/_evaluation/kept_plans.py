@@ -18,7 +18,7 @@ from rankframe._evaluation import system_metrics
 from rankframe._request import registry
 from rankframe._request.keywords import Settings
 from rankframe._request.question import Question
-from rankframe._request.types import Frame
+from rankframe._request.types import Truth
 from rankframe._tables import adapters, column_roles
 from rankframe.errors import RankingDataError
 
@@ -87,7 +87,7 @@ def key_of(question: Question) -> Hashable:
     return (question.per_user, tuple(question.metrics), tuple(question.by), *options)
 
 
-def _is_enum_and_text(tables: Sequence[Frame], name: str) -> bool:
+def _is_enum_and_text(tables: Sequence[Truth], name: str) -> bool:
     types = [table.schema.get(name) for table in tables if isinstance(table, pl.DataFrame)]
     return any(isinstance(dtype, pl.Enum) for dtype in types) and pl.String in types
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Unpack
 
 import polars as pl
 
 from rankframe._request import gain_functions, keywords
 from rankframe._request.keywords import Columns
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs
 from rankframe._tables import adapters, guards, judgment, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe._vocabulary import derived_columns
@@ -23,7 +23,7 @@ _MADE = ("rbo", "rbo_min", "rbo_residual")
 
 @adapters.takes_any_frame
 def rbo(
-    run: FrameT | Mapping[str, FrameT],
+    run: Runs[FrameT],
     /,
     other: Frame,
     *,
@@ -94,7 +94,7 @@ def rbo(
 
 @adapters.takes_any_frame
 def overlap(
-    run: FrameT | Mapping[str, FrameT],
+    run: Runs[FrameT],
     /,
     other: Frame,
     *,

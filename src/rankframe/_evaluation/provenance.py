@@ -14,7 +14,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import ask
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, readers, rules, run_dicts
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
@@ -31,10 +31,10 @@ _ELSEWHERE = (
 
 @adapters.takes_any_frame
 def provenance(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
     bounds: bool = False,
@@ -179,9 +179,9 @@ def checksum(table: Table) -> tuple[int, str]:
 
 
 def _conventions(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     metrics: Sequence[Metric],
-    truth: Frame | None,
+    truth: Truth | None,
     by: str | Sequence[str],
     options: Options,
 ) -> tuple[Tables, dict[str, Any]]:

@@ -16,7 +16,7 @@ from rankframe._request import keywords, labels, question
 from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Truth
 from rankframe._tables import adapters, column_roles, guards, readers, rules
 from rankframe._tables.rules import Rule
 from rankframe.errors import RankingDataError
@@ -28,7 +28,7 @@ TABLE = "table of values"
 def ask(
     frame: Frame,
     metrics: Sequence[Metric],
-    truth: Frame | None,
+    truth: Truth | None,
     by: str | Sequence[str],
     settings: Settings,
     *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Unpack, get_args
 
@@ -12,7 +12,7 @@ from rankframe._request import keywords, labels, parameters, registry, share_nam
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.share_names import Kind, Over, Target
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import (
     adapters,
     doubts,
@@ -33,10 +33,10 @@ from rankframe.errors import RankingDataError
 
 @adapters.takes_any_frame
 def listed(
-    run: FrameT | Mapping[str, FrameT],
+    run: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
@@ -119,7 +119,7 @@ def listed(
 
 @adapters.takes_any_frame
 def exposure(
-    run: FrameT | Mapping[str, FrameT],
+    run: Runs[FrameT],
     /,
     *,
     of: str | None = None,
@@ -127,7 +127,7 @@ def exposure(
     k: int | None = None,
     discount: str | float = "none",
     target: Target | None = "catalogue",
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
@@ -241,10 +241,10 @@ def exposure(
 
 @adapters.takes_any_frame
 def check(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
@@ -368,7 +368,7 @@ def _guarded(rows: pl.LazyFrame, prepared: Judged) -> pl.LazyFrame:
 
 @adapters.takes_any_frame
 def relevant(
-    judged: FrameT | Mapping[str, FrameT],
+    judged: Runs[FrameT],
     /,
     *metrics: Metric,
     by: str | Sequence[str] = (),

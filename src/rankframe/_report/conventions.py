@@ -11,7 +11,7 @@ from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Section
 from rankframe._report.tabular import Cell, Grid
-from rankframe._request import keywords
+from rankframe._request import keywords, labels
 
 
 def conventions(numbers: Numbers) -> Section:
@@ -79,7 +79,7 @@ def _call(numbers: Numbers) -> str:
     first = "run" if call.truth is not None else "judged"
     names = [
         repr(metric) if isinstance(metric, str) else metric.meta.output_name()
-        for metric in call.metrics
+        for metric in labels.flat(call.metrics)
     ]
     parts = [", ".join([first, *names])]
     if call.truth is not None:

@@ -621,7 +621,7 @@ def _if_relevant(
     most = run.group_by(user).agg(counts.sum().alias("count")).filter(pl.col("count") > 0)
     users = most.sort("count", user, descending=[True, False]).head(_MOST_JUDGED).collect()
     run = run.with_columns(pl.when(counts).then(smallest).otherwise(grade).alias(grade))
-    expressions = [metric for metric in call.metrics if not isinstance(metric, str)]
+    expressions = [metric for metric in labels.flat(call.metrics) if not isinstance(metric, str)]
     named = {metric.meta.output_name(): metric for metric in expressions}
     metric = named.get(decides, decides)
     mean = evaluation.evaluate(run, metric, by=call.by, **options).collect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from rankframe._report.markup import Page
 from rankframe._request import keywords, progress
 from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, readers, run_dicts
 from rankframe.errors import RankingDataError
 
@@ -130,10 +130,10 @@ class Report:
 @adapters.takes_any_frame
 @progress.clock()
 def report(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     k: int = 10,
@@ -313,7 +313,7 @@ def _numbers(call: ReportCall, *, own_system: bool) -> Numbers:
         raise
 
 
-def _with_system(frame: Frame, truth: Frame | None, model: str | None) -> tuple[pl.LazyFrame, str]:
+def _with_system(frame: Frame, truth: Truth | None, model: str | None) -> tuple[pl.LazyFrame, str]:
     """Return the column of the systems; a run of one system gets one."""
     kind = "judged table" if truth is None else "run"
     lazy = adapters.to_lazy(frame, kind)

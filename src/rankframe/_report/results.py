@@ -18,7 +18,7 @@ from rankframe._report.tabular import Cell, Grid
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, column_roles, run_dicts
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ _SAID = re.compile(
 
 @adapters.takes_any_frame
 def table(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     digits: int = 3,

@@ -22,7 +22,7 @@ from rankframe import errors
 from rankframe._request import keywords, parameters, registry, wrong_keywords
 from rankframe.presets import Defaults
 
-Metric: TypeAlias = str | pl.Expr
+Metric: TypeAlias = str | pl.Expr | Sequence[str | pl.Expr]
 Alias: TypeAlias = str | Callable[[str], str]
 #: Which judgments of the unjudged items make a metric least and greatest: none or all of them are
 #: relevant; or those below k alone, and those above alone. The metric must not fall as more of the
@@ -338,6 +338,12 @@ def parse_metrics(
     return requested
 
 
+def flat(metrics: Sequence[Metric]) -> list[str | pl.Expr]:
+    """Return the metrics of a call, of which some may be in lists."""
+    lists = [metric if isinstance(metric, list | tuple) else [metric] for metric in metrics]
+    return [cast("str | pl.Expr", metric) for several in lists for metric in several]
+
+
 def call_with_defaults(
     function: MetricFunction,
     args: Sequence[Any],
@@ -517,11 +523,11 @@ class ParsedLabel(NamedTuple):
     levels: tuple[str, ...]  # the grade from which an item is relevant to it, if any
 
 
-def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
+def _one_by_one(metrics: Sequence[Metric]) -> list[str | pl.Expr]:
     """Name each cut-off of a label by itself."""
     return [
         cut
-        for metric in metrics
+        for metric in flat(metrics)
         for cut in (_at_each_cut(metric) if isinstance(metric, str) else [metric])
     ]
 
@@ -618,7 +624,9 @@ def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any])
     return filled
 
 
-def _expectation(column: RequestedMetric, metric: Metric, defaults: Defaults) -> RequestedMetric:
+def _expectation(
+    column: RequestedMetric, metric: str | pl.Expr, defaults: Defaults
+) -> RequestedMetric:
     """Make the metric again, from building blocks that read blocks of ties instead of ranks."""
     label = metric if isinstance(metric, str) else label_of(metric)
     if label is None:
@@ -916,7 +924,7 @@ def _written(entry: Entry, options: Mapping[str, Any]) -> str:
     return f"{label}@{options['k']}" if options.get("k") else label
 
 
-def _spelled_out(metric: Metric, defaults: Defaults) -> str:
+def _spelled_out(metric: str | pl.Expr, defaults: Defaults) -> str:
     label = metric if isinstance(metric, str) else label_of(metric)
     if label is None:
         return str(metric)

@@ -16,7 +16,7 @@ from rankframe._request import keywords, labels, registry, share_names
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.registry import Reading
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Truth
 
 
 class Totals(NamedTuple):
@@ -33,7 +33,7 @@ class Question:
 
     frame: Frame
     metrics: Sequence[Metric]  # as the caller wrote them
-    truth: Frame | None
+    truth: Truth | None
     by: list[str]
     settings: Settings
     per_user: bool  # whether each metric must have a value per user
@@ -69,7 +69,7 @@ class Question:
         """The tables beside the first."""
         return [self.truth, *(getattr(self.settings, name) for name in keywords.INPUTS)]
 
-    def of(self, frame: Frame, truth: Frame | None, totals: Totals | None = None) -> Question:
+    def of(self, frame: Frame, truth: Truth | None, totals: Totals | None = None) -> Question:
         """Ask the same of other tables."""
         return replace(self, frame=frame, truth=truth, totals=totals)
 
@@ -80,7 +80,7 @@ class Question:
 def ask(
     frame: Frame,
     metrics: Sequence[Metric],
-    truth: Frame | None,
+    truth: Truth | None,
     by: str | Sequence[str],
     settings: Settings,
     *,
@@ -96,6 +96,6 @@ def ask(
             )
             raise ValueError(msg)
     groups = keywords.group_names(by)
-    question = Question(frame, metrics, truth, groups, settings, per_user, totals)
+    question = Question(frame, labels.flat(metrics), truth, groups, settings, per_user, totals)
     _ = question.requested  # raises for labels that cannot be read
     return question

@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe import errors
 from rankframe._request import progress, wrong_keywords
-from rankframe._request.types import Frame, FrameT, Types
+from rankframe._request.types import Frame, FrameT, Truth, Types
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
@@ -31,8 +31,34 @@ VerbT = TypeVar("VerbT", bound=Callable[..., Any])
 PolarsT = TypeVar("PolarsT", bound="pl.DataFrame | pl.LazyFrame")
 
 
+#: What opens the arguments of a verb: ``arguments``, which is above this module.
+openers: list[Callable[[Sequence[str], Sequence[Any], dict[str, Any]], tuple[Any, Any]]] = []
+
+
 def takes_any_frame(verb: VerbT) -> VerbT:
-    """Let a verb take all frames that export Arrow: each is read once, at the start of the call."""
+    """Let a verb take all that holds runs and a truth: each is read once, at the start.
+
+    They are tables that export Arrow, dicts of users, and frames with lists of items. Metrics may
+    be in a list.
+    """
+    code = verb.__code__
+    names = code.co_varnames[: code.co_argcount]
+
+    @wrong_keywords.checked
+    @functools.wraps(verb)
+    def call(*args: Any, **options: Any) -> Any:
+        with errors.one_call():
+            own = {name: _of_arrow(options[name]) for name in options}
+            values: Sequence[Any] = [*map(_of_arrow, args)]
+            for opener in openers:
+                values, own = opener(names, values, own)
+            return verb(*values, **own)
+
+    return cast("VerbT", call)
+
+
+def takes_arrow(verb: VerbT) -> VerbT:
+    """Let a verb take tables that export Arrow, and read other values itself."""
 
     @wrong_keywords.checked
     @functools.wraps(verb)
@@ -50,8 +76,9 @@ def _of_arrow(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         values = cast("Mapping[object, object]", value)
-        read = {name: _of_arrow(values[name]) for name in values}
-        return values if all(read[name] is values[name] for name in values) else read
+        if not any(map(_exports_arrow, values.values())):
+            return values
+        return {n: _read_arrow(v) if _exports_arrow(v) else v for n, v in values.items()}
     return _read_arrow(value) if _exports_arrow(value) else value
 
 
@@ -92,12 +119,12 @@ def _exports_arrow(value: object) -> bool:
     return packages.isdisjoint(_READ_OTHERWISE)
 
 
-def to_lazy(frame: Frame, table: str, *, also: str = "") -> pl.LazyFrame:
+def to_lazy(frame: Truth, table: str, *, also: str = "") -> pl.LazyFrame:
     """Turn the caller's frame into a LazyFrame; ``table`` is its name in errors."""
     return to_polars(frame, table, also=also).lazy()
 
 
-def to_polars(frame: Frame, table: str, *, also: str = "") -> pl.DataFrame | pl.LazyFrame:
+def to_polars(frame: Truth, table: str, *, also: str = "") -> pl.DataFrame | pl.LazyFrame:
     """Turn the caller's frame into one of Polars, eager if it is."""
     if isinstance(frame, pl.LazyFrame):
         return frame.clone()  # what we make keeps the plan, not the caller's object
@@ -118,14 +145,32 @@ def _cure(frame: object) -> str:
     if isinstance(frame, str | os.PathLike):
         return ": read the file, as in pl.read_parquet(path)"
     if isinstance(frame, set | frozenset):
-        return ": a set has no order; rf.from_dict makes a truth of {user: {items}}"
+        return ": a set has no order; rf.from_grades makes a truth of {user: {items}}"
     if isinstance(frame, Mapping):
-        return ": rf.from_dict(…) or pl.DataFrame(…) makes one"
+        return ": rf.from_grades makes one of {user: {items}}, pl.DataFrame of columns"
     if isinstance(frame, list | tuple) or hasattr(frame, "__arrow_c_stream__"):
         return "" if package == "pyspark" else ": pl.DataFrame(…) makes one"
     names = ("compute", "collect", "to_polars", "pl", "to_table")
     calls = [name for name in names if hasattr(frame, name)]
     return f": call .{calls[0]}()" if calls and package != "pyspark" else ""
+
+
+def has_lists(frame: Frame, column: str) -> bool:
+    """Whether each row of a column is a list."""
+    if not _is_pandas(frame):
+        frame = cast("pl.DataFrame | pl.LazyFrame", frame)
+        return isinstance(frame.collect_schema().get(column), pl.List | pl.Array)
+    if column not in frame.columns or frame[column].dtype != object:
+        return False
+    first = frame[column].dropna().head(1)
+    return any(isinstance(v, list | tuple) or getattr(v, "shape", ()) for v in first)
+
+
+def renamed(frame: FrameT, names: Mapping[str, str]) -> FrameT:
+    """Give columns other names."""
+    if _is_pandas(frame):
+        return cast("FrameT", frame.rename(columns=dict(names)))
+    return cast("FrameT", cast("pl.DataFrame", frame).rename(names, strict=False))
 
 
 def has_sets(frame: Frame, column: str) -> bool:
@@ -135,7 +180,7 @@ def has_sets(frame: Frame, column: str) -> bool:
     return any(isinstance(value, set | frozenset) for value in frame[column])
 
 
-def column_names(frame: Frame, table: str) -> list[str]:
+def column_names(frame: Truth, table: str) -> list[str]:
     """Return the columns that a frame has as a LazyFrame, without turning it into one."""
     if isinstance(frame, pl.DataFrame):
         return frame.columns
@@ -148,7 +193,7 @@ def to_caller_type(
     result: pl.LazyFrame,
     like: FrameT,
     *,
-    beside: "Iterable[Frame | None]" = (),
+    beside: "Iterable[Truth | None]" = (),
     sort: Sequence[str] = (),
     new_columns: Sequence[str] = (),
 ) -> FrameT:
@@ -252,7 +297,7 @@ def in_one_step(
     )
 
 
-def _number_of_rows(frames: "Iterable[Frame | None]") -> float:
+def _number_of_rows(frames: "Iterable[Truth | None]") -> float:
     """Count the rows of all frames; those of a LazyFrame may be any number."""
     present = [frame for frame in frames if frame is not None]
     return sum(math.inf if isinstance(frame, pl.LazyFrame) else len(frame) for frame in present)
@@ -276,7 +321,7 @@ def type_words(dtype: pl.DataType, other: pl.DataType) -> str:
     return f"an Enum of {len(levels):,} levels ({level})"
 
 
-def is_frame(value: object) -> bool:
+def is_frame(value: object) -> TypeGuard[Frame]:
     """Whether a value is a table of Polars or pandas."""
     return isinstance(value, pl.DataFrame | pl.LazyFrame) or _is_pandas(value)
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._request.types import By, Frame
+from rankframe._request.types import By, Truth
 from rankframe._tables import adapters
 
 #: Other names of the roles.
@@ -92,7 +92,7 @@ def can_be_number(dtype: pl.DataType, role: str) -> bool:
     return dtype.is_numeric() or dtype == pl.Null or (role == "relevance" and dtype == pl.Boolean)
 
 
-def with_ids(columns: Columns, by: By, tables: Mapping[str, Frame | None]) -> Columns:
+def with_ids(columns: Columns, by: By, tables: Mapping[str, Truth | None]) -> Columns:
     """Check the keywords, and add the names of user and item; all tables have the same."""
     keywords.check_columns(columns)
     if "user" in columns and "item" in columns:

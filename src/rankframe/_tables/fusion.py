@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._request.types import FrameT
+from rankframe._request.types import FrameT, Runs
 from rankframe._tables import (
     adapters,
     column_roles,
@@ -45,7 +45,7 @@ _FLOOR = 1e-9  # the smallest divisor of a norm
 
 @adapters.takes_any_frame
 def fuse(
-    runs: FrameT | Mapping[str, FrameT],
+    runs: Runs[FrameT],
     /,
     method: Method = "rrf",
     *,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Unpack
+from typing import Unpack, cast
 
 import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._request.types import Frame, FrameT, Types
+from rankframe._request.types import Frame, FrameT, Runs, Truth, Types
 from rankframe._tables import (
     adapters,
     column_roles,
@@ -33,10 +33,10 @@ _MADE: dict[str, pl.DataType] = {
 
 @adapters.takes_any_frame
 def health(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     k: int = 10,
     items: Frame | None = None,
@@ -165,6 +165,8 @@ def health(
     │ unjudged_at_1           ┆ 1     ┆ 0.5      ┆ user=2, item='A', rank=1 │
     └─────────────────────────┴───────┴──────────┴──────────────────────────┘
     """
+    run = cast("FrameT | Mapping[str, FrameT]", frame)
+    truth = cast("Frame | None", truth)
     k = keywords.whole_number("k", k)
     keywords.check_name("time", time)
     if time is not None and history is None:
@@ -172,22 +174,22 @@ def health(
         raise ValueError(msg)
     if isinstance(by, list | tuple):
         by = [name for place, name in enumerate(by) if name not in by[:place]]
-    if isinstance(frame, Mapping):
+    if isinstance(run, Mapping):
         model = run_dicts.model_of_dict(columns)
-        run_dicts.check_runs(frame)
-        like = next(iter(frame.values()))
+        run_dicts.check_runs(run)
+        like = next(iter(run.values()))
         names = [model]
     else:
-        like, names = frame, adapters.column_names(frame, "run")
+        like, names = run, adapters.column_names(run, "run")
     groups, columns = run_dicts.with_model(names, by, columns)
     rules.raise_if_taken("health", groups, ("table", *_MADE), "run, ")
     columns = column_roles.with_ids(columns, groups, {"run": like, "truth": truth})
-    runs_of_call: Frame | Mapping[str, Frame] = frame
+    runs_of_call: Frame | Mapping[str, Frame] = run
     if truth is None:
         runs_of_call, columns = _numbered(runs_of_call, like, groups, columns)
     tables = {"run": runs_of_call, "truth": truth, "items": items, "history": history}
     opened, problems = health_tables.opened(tables, groups, columns)
-    runs = [*frame] if isinstance(frame, Mapping) else []
+    runs = [*run] if isinstance(run, Mapping) else []
     orders = health_tables.orders_of(groups, runs, like, opened.get("run"))
     call = Call(opened, problems, runs, groups, columns, k, time, orders)
     schema = {

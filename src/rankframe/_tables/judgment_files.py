@@ -63,7 +63,7 @@ def read_judgments(path: str | Path) -> pl.DataFrame:
     if not isinstance(cast("object", path), str | Path):
         msg = (
             f"read_judgments takes the path of a JSON file, not {adapters.kind(path)}: save it "
-            "with json.dump, or make a truth with rf.from_dict or pl.DataFrame"
+            "with json.dump, or make a truth with rf.from_grades or pl.DataFrame"
         )
         raise TypeError(msg)
     content: Any = _parsed(str(path), Path(path).read_bytes())

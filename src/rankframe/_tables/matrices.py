@@ -1,18 +1,18 @@
-"""Matrices to tables: scores to a run, grades to a truth.
+"""Scores to a run, grades to a truth: of matrices and of dicts.
 
 NumPy comes with the caller's array, and is imported by the call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import polars as pl
 
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.types import Frame
-from rankframe._tables import adapters
+from rankframe._tables import adapters, dicts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,9 +43,9 @@ Matrix: TypeAlias = "npt.ArrayLike | SupportsDLPack"
 Ids: TypeAlias = "npt.ArrayLike | Sequence[object] | SupportsDLPack"
 
 
-@adapters.takes_any_frame
+@adapters.takes_arrow
 def from_scores(
-    scores: Matrix | Iterable[tuple[Ids, Matrix]],
+    scores: Matrix | Iterable[tuple[Ids, Matrix]] | Mapping[Any, Mapping[Any, float]],
     /,
     *,
     k: int | None = None,
@@ -58,7 +58,9 @@ def from_scores(
     score: str = "score",
 ) -> pl.DataFrame:
     """
-    Make a run of each user's k best items from a matrix of scores, users × items.
+    Make a run of a matrix of scores, users × items, or of ``{user: {item: score}}``.
+
+    Of a matrix, each user's k best items are ranked.
 
     Parameters
     ----------
@@ -66,7 +68,9 @@ def from_scores(
         A matrix of numbers, one row per user and one column per item: an array of NumPy, a nested
         list, or anything with ``__array__`` or DLPack, such as tensors of PyTorch and JAX. Or
         batches of rows: an iterable of pairs, the users of a batch and their block. A score of −inf
-        means that the item is not a candidate.
+        means that the item is not a candidate. Or a dict, as pytrec_eval and ranx take it, for
+        which only ``user``, ``item`` and ``score`` are options. In a dict, a user without an item
+        has no row, and counts as one whom the run lacks.
     k
         How many items each user's list has at most. By default all candidates.
     user_ids
@@ -96,6 +100,7 @@ def from_scores(
         user, item, score (as in the matrix; Float32 for half precision) and ``rank`` (Int64, 1 =
         best), in the order of the users and of their lists. Equal scores are ordered by item id,
         descending, as by ``with_rank``. Positions are Int64. A user without a candidate has no row.
+        Of a dict, user, item and score, in its order.
 
     Raises
     ------
@@ -103,8 +108,10 @@ def from_scores(
         If a candidate's score is NaN or infinite, no cell is a candidate, the matrix does not have
         two dimensions or has no numbers, an id is null or a duplicate, a user is in several
         batches, or lengths or types do not fit.
+    TypeError
+        If a dict has other values than dicts of numbers.
     ValueError
-        If two columns have one name.
+        If two columns have one name, or a dict has options of a matrix.
 
     Notes
     -----
@@ -129,7 +136,14 @@ def from_scores(
     │ 1    ┆ c    ┆ 0.7   ┆ 1    │
     │ 1    ┆ a    ┆ 0.7   ┆ 2    │
     └──────┴──────┴───────┴──────┘
+    >>> rf.from_scores({"q1": {"d1": 0.5, "d2": 0.9}}).rows()
+    [('q1', 'd1', 0.5), ('q1', 'd2', 0.9)]
     """
+    if isinstance(scores, Mapping) and not hasattr(scores, "tocsr"):
+        of_matrix = {"k": k, "user_ids": user_ids, "item_ids": item_ids, "exclude": exclude}
+        _check_dict("from_scores", {**of_matrix, "descending": None if descending else descending})
+        _check_names("from_scores", user=user, item=item, score=score)
+        return dicts.scores_of("from_scores", scores, (user, item, score))
     keywords.check_flag("descending", descending)
     _check_names("from_scores", user=user, item=item, score=score, rank="rank")
     depth = None if k is None else keywords.whole_number("k", k)
@@ -144,8 +158,8 @@ def from_scores(
 
 
 @wrong_keywords.checked
-def from_matrix(
-    matrix: Matrix | SparseMatrix,
+def from_grades(
+    grades: Matrix | SparseMatrix | Mapping[Any, Mapping[Any, float] | Collection[Any]],
     /,
     *,
     user_ids: Ids | None = None,
@@ -155,14 +169,15 @@ def from_matrix(
     relevance: str = "relevance",
 ) -> pl.DataFrame:
     """
-    Make a truth from a matrix of grades, users × items.
+    Make a truth of a matrix of grades, users × items, or of a dict of grades or relevant items.
 
     Parameters
     ----------
-    matrix
+    grades
         A dense matrix, whose nonzero cells are judgments; or a matrix or an array of scipy.sparse,
         whose stored cells are judgments, including zeros. Cells that it stores several times are
-        added up, as in SciPy.
+        added up, as in SciPy. Or a dict: ``{user: {item: grade}}``, or of the relevant items,
+        ``{user: {items}}`` or ``{user: [items]}``. In a dict, a user without an item has no row.
     user_ids
         The ids of the rows, a sequence, an array or a Series. By default row positions.
     item_ids
@@ -178,27 +193,47 @@ def from_matrix(
     -------
     DataFrame
         user, item and relevance, row by row of the matrix. Integers and floats keep their type, but
-        half precision becomes Float32; True becomes 1 (Int64). Positions are Int64.
+        half precision becomes Float32; True becomes 1 (Int64). Positions are Int64. Of relevant
+        items user and item alone, sets sorted.
 
     Raises
     ------
     RankingDataError
         If a grade is NaN or infinite, no cell has a grade, the matrix does not have two dimensions
         or has no numbers, an id is null or a duplicate, or lengths do not fit.
+    TypeError
+        If a dict has other values, or values of several kinds.
     ValueError
-        If two columns have one name.
+        If two columns have one name, or a dict has options of a matrix.
 
     Examples
     --------
-    >>> rf.from_matrix([[0, 2], [1, 0]], item_ids=["a", "b"]).rows()
+    >>> rf.from_grades([[0, 2], [1, 0]], item_ids=["a", "b"]).rows()
     [(0, 'b', 2), (1, 'a', 1)]
+    >>> rf.from_grades({"q1": {"d1": 2, "d2": 0}}).rows()
+    [('q1', 'd1', 2), ('q1', 'd2', 0)]
+    >>> rf.from_grades({"q1": {"d1", "d3"}}).rows()
+    [('q1', 'd1'), ('q1', 'd3')]
     """
-    _check_names("from_matrix", user=user, item=item, relevance=relevance)
+    _check_names("from_grades", user=user, item=item, relevance=relevance)
+    if isinstance(grades, Mapping) and not hasattr(grades, "tocsr"):  # SciPy's DOK is a dict
+        _check_dict("from_grades", {"user_ids": user_ids, "item_ids": item_ids})
+        return dicts.truth_of("from_grades", grades, (user, item, relevance))
     keywords.need_numpy("matrices")
     from rankframe._tables import arrays
     from rankframe._tables.arrays import Names
 
-    return arrays.graded_cells(matrix, user_ids, item_ids, Names(user, item, relevance))
+    return arrays.graded_cells(grades, user_ids, item_ids, Names(user, item, relevance))
+
+
+def _check_dict(function: str, of_matrix: Mapping[str, object]) -> None:
+    """Check that a dict has no options of a matrix."""
+    for name, value in of_matrix.items():
+        if value is not None:
+            msg = (
+                f"{function}: {name}= is of a matrix: leave it out of a dict; its keys are the ids"
+            )
+            raise ValueError(msg)
 
 
 def _check_names(function: str, **names: str) -> None:

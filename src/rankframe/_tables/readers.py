@@ -19,7 +19,7 @@ import polars as pl
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, InputName, Settings
 from rankframe._request.question import Question, Totals
-from rankframe._request.types import By, Frame
+from rankframe._request.types import By, Frame, Truth
 from rankframe._tables import adapters, column_roles, rules
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
@@ -50,7 +50,7 @@ def read_tables(question: Question) -> Tables:
 
 def read_all(
     frame: Frame,
-    truth: Frame | None,
+    truth: Truth | None,
     by: By,
     settings: Settings,
     *,
@@ -78,7 +78,7 @@ def read_all(
 
 def read_run_and_truth(
     frame: Frame,
-    truth: Frame | None,
+    truth: Truth | None,
     by: By,
     columns: Columns,
     *,
@@ -87,6 +87,7 @@ def read_run_and_truth(
     any_name: bool = False,
 ) -> list[Table]:
     """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``."""
+    truth = cast("Frame | None", truth)  # of another kind, it is refused when it is opened
     kind = "judged table" if truth is None and not run_alone else "run"
     columns = column_roles.with_ids(columns, by, {kind: frame, "truth": truth})
     if truth is None:
@@ -137,7 +138,7 @@ def common_types(run: Table, tables: Iterable[Table]) -> dict[str, pl.DataType]:
     return types
 
 
-def _groups_of_truth(run: Frame, truth: Frame, groups: Sequence[str]) -> list[str]:
+def _groups_of_truth(run: Frame, truth: Truth, groups: Sequence[str]) -> list[str]:
     """Name the groups that only the truth has."""
     names = adapters.column_names(run, "run") if groups else []
     lacking = [name for name in groups if name not in names]
@@ -550,7 +551,7 @@ def has_relevance(frame: Frame, by: By, columns: Columns, *, any_name: bool = Fa
     return column_roles.can_be_number(dtype, "relevance")
 
 
-def with_items(frame: Frame, truth: Frame | None, by: By, options: Mapping[str, Any]) -> Frame:
+def with_items(frame: Frame, truth: Truth | None, by: By, options: Mapping[str, Any]) -> Frame:
     """Number the rows of a judged table without items before it becomes lazy; leave any other."""
     roles = {role: name for role, name in options.items() if role in keywords.ROLES}
     columns = cast("Columns", roles)
@@ -568,7 +569,7 @@ def with_items(frame: Frame, truth: Frame | None, by: By, options: Mapping[str, 
 def _reserved(table: Table, name: str) -> RankingDataError:
     text = "this name is reserved for the vocabulary of the metrics: rename or drop the column"
     if (table.name, name) == ("truth", "rank"):
-        text += "; rf.from_dict makes ranks of lists, and a truth of sets: {'q': {'a'}}"
+        text += "; rf.from_lists makes ranks of lists, and rf.from_grades a truth: {'q': {'a'}}"
     return _refused(table, name, text)
 
 

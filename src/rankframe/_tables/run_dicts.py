@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.question import Totals
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs
 from rankframe._tables import adapters, column_roles, guards, rank_order, readers, rules
 from rankframe.errors import RankingDataError
 
@@ -146,7 +146,7 @@ def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
 
 
 def as_frame(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     by: str | Sequence[str],
     columns: ColumnsT,
     *,
@@ -160,19 +160,20 @@ def as_frame(
     ``columns`` are returned with that column, or None, as their model. A verb that ``compares``
     systems needs one. Of a part of the users, not the ``whole``, a run may be empty.
     """
-    if isinstance(frame, Mapping):
+    runs = cast("FrameT | Mapping[str, FrameT]", frame)  # others were opened before
+    if isinstance(runs, Mapping):
         roles = {"preset": preset, **columns}
         groups = keywords.group_names(by)
-        frame = _stacked(frame, model_of_dict(columns), by=groups, roles=roles, whole=whole)
-    elif not (hasattr(frame, "collect_schema") or hasattr(frame, "columns")):
-        return frame, keywords.group_names(by), columns  # what is no frame is refused later
-    elif whole:
-        frame = _in_order(frame)
-    names = adapters.column_names(frame, "run")
+        table = _stacked(runs, model_of_dict(columns), by=groups, roles=roles, whole=whole)
+    elif not (hasattr(runs, "collect_schema") or hasattr(runs, "columns")):
+        return runs, keywords.group_names(by), columns  # what is no frame is refused later
+    else:
+        table = _in_order(runs) if whole else runs
+    names = adapters.column_names(table, "run")
     groups, columns = with_model(names, by, columns)
     if compares is not None:
-        check_model(compares, frame, by, columns)
-    return frame, groups, columns
+        check_model(compares, table, by, columns)
+    return table, groups, columns
 
 
 def model_of_dict(columns: Mapping[str, object]) -> str:
@@ -254,16 +255,27 @@ def check_runs(runs: object, model: object = keywords.MODEL) -> None:
     if not frames:
         msg = "the dict of runs is empty: pass one run or more, {name: run}"
         raise ValueError(msg)
-    if all(map(_is_column, frames.values())):
-        msg = (
-            f"a dict of columns, {', '.join(map(repr, frames))}: pl.DataFrame(…) makes a frame of "
-            "it; rf.from_dict reads {user: [items]}; a dict of runs is {name: run}"
-        )
-        raise TypeError(msg)
+    check_columns_of_dict(frames)
     for name in frames:
         if not isinstance(name, str):
             msg = f"the names of runs must be text, not {name!r}"
             raise TypeError(msg)
+
+
+def check_columns_of_dict(mapping: Mapping[Any, Any]) -> None:
+    """Check that a dict is no table: of arrays, or of lists that are called like the roles."""
+    values = mapping.values()
+    has_roles = all(
+        not {role, *column_roles.COMMON_NAMES[role]}.isdisjoint(mapping)
+        for role in ("user", "item")
+    )
+    are_lists = all(isinstance(value, list | tuple) for value in values)
+    if all(map(_is_column, values)) and (has_roles or not are_lists):
+        msg = (
+            f"a dict of columns, {', '.join(map(repr, mapping))}: pl.DataFrame(…) makes a frame of "
+            "it; rf.from_lists reads {user: [items]}; a dict of runs is {name: run}"
+        )
+        raise TypeError(msg)
 
 
 def common_types_of_runs(schemas: Mapping[str, pl.Schema], model: str) -> dict[str, pl.DataType]:

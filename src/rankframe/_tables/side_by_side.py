@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, Unpack
 
@@ -11,7 +11,7 @@ import polars as pl
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.question import Totals
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import (
     adapters,
     guards,
@@ -38,12 +38,12 @@ class _Side(NamedTuple):
 
 @adapters.takes_any_frame
 def side_by_side(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     user: object,
     /,
     k: int = 10,
     *,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     items: Frame | None = None,

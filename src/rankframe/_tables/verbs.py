@@ -1,20 +1,21 @@
-"""The verbs that make tables: judge, with_rank, from_lists, from_dict."""
+"""The verbs that make tables: judge, with_rank, from_lists."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack, cast, get_args
 
 import polars as pl
 
-from rankframe._request import keywords, wrong_keywords
+from rankframe._request import keywords
 from rankframe._request.keywords import Columns, ListColumns, Settings
 from rankframe._request.question import Totals
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import (
     adapters,
     column_roles,
+    dicts,
     guards,
     judgment,
     rank_order,
@@ -29,9 +30,9 @@ from rankframe.presets import Preset, PresetName
 
 @adapters.takes_any_frame
 def judge(
-    run: FrameT | Mapping[str, FrameT],
+    run: Runs[FrameT],
     /,
-    truth: Frame,
+    truth: Truth,
     *,
     exclude: Frame | None = None,
     by: str | Sequence[str] = (),
@@ -108,7 +109,7 @@ def judge(
 
 @adapters.takes_any_frame
 def with_rank(
-    run: FrameT | Mapping[str, FrameT],
+    run: Runs[FrameT],
     /,
     *,
     by: str | Sequence[str] = (),
@@ -198,9 +199,9 @@ def with_rank(
     )
 
 
-@adapters.takes_any_frame
+@adapters.takes_arrow
 def from_lists(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: FrameT | Mapping[str, FrameT] | Mapping[Any, Sequence[Any]],
     /,
     *,
     truth: str | None = None,
@@ -208,7 +209,7 @@ def from_lists(
     **columns: Unpack[ListColumns],
 ) -> FrameT:
     """
-    Make a long run from one row per user with a list of items in order.
+    Make a long run of lists in order: one row per user with a list of items, or a dict.
 
     With ``truth``, the column of what is expected, make the judged table.
 
@@ -217,7 +218,8 @@ def from_lists(
     frame
         One row per list: user, item (a list, best first), any other columns, and perhaps
         score (a list of equal length). Or a dict of such frames by name, as ``runs.stack`` takes
-        it: the names are the column ``model``, in the order of the dict.
+        it: the names are the column ``model``, in the order of the dict. Or ``{user: [items]}``, in
+        which a user without an item has no row, and counts as one whom the run lacks.
     truth
         The column of the relevant items: a list of ids, or of structs of an id and a grade. Then
         the items may be structs of an id and a score, too, in the order of the list.
@@ -234,6 +236,7 @@ def from_lists(
         one row per item of either list: ``user``, ``item``, ``rank`` (null = not retrieved),
         ``relevance`` (null = not expected), of structs ``score``, then the other columns of the
         frame. ``score`` is Float64, and more is better: a field ``distance`` has its sign turned.
+        Of ``{user: [items]}``, a polars DataFrame.
 
     Raises
     ------
@@ -257,18 +260,28 @@ def from_lists(
     >>> lists = pl.DataFrame({"user": [1, 2], "item": [["a", "b"], ["c"]]})
     >>> rf.from_lists(lists).rows()
     [(1, 'a', 1), (1, 'b', 2), (2, 'c', 1)]
+    >>> rf.from_lists({"q1": ["d2", "d1"]}).rows()
+    [('q1', 'd2', 1), ('q1', 'd1', 2)]
     >>> answers = pl.DataFrame({"question": ["q"], "found": [["a", "b"]], "expected": [["b", "c"]]})
     >>> rf.from_lists(answers, user="question", item="found", truth="expected").rows()
     [('q', 'a', 1, None), ('q', 'b', 2, 1), ('q', 'c', None, 1)]
     """
     keywords.check_columns(columns)
     keywords.check_name("truth", truth)
-    if isinstance(frame, Mapping):
+    if isinstance(frame, Mapping) and not any(map(adapters.is_frame, frame.values())):
+        run_dicts.check_columns_of_dict(frame)
+        if truth is not None or by or {"model", "score"} & {*columns}:
+            msg = "from_lists: a dict of lists has a user and items: leave out all but user=, item="
+            raise ValueError(msg)
+        of_dict = (columns.get("user", "user"), columns.get("item", "item"), "rank")
+        return cast("FrameT", dicts.lists_of("from_lists", frame, of_dict))
+    runs = cast("Runs[FrameT]", frame)
+    if isinstance(runs, Mapping):
         columns["model"] = model = run_dicts.model_of_dict(columns)
-        frame = run_dicts.stack(frame, model=model)
+        runs = run_dicts.stack(runs, model=model)
     checks = truth is not None or "model" in columns or bool(by)
-    columns = column_roles.with_ids(cast("Columns", columns), (), {"frame of lists": frame})
-    lazy = adapters.to_lazy(frame, "frame of lists")
+    columns = column_roles.with_ids(cast("Columns", columns), (), {"frame of lists": runs})
+    lazy = adapters.to_lazy(runs, "frame of lists")
     schema = lazy.collect_schema()
     groups, columns = run_dicts.with_model(schema, by, columns)
     columns.pop("model", None)
@@ -282,7 +295,7 @@ def from_lists(
     if truth in (user, item):
         msg = f"frame of lists: truth={truth!r} names a column that has another role: name another"
         raise ValueError(msg)
-    if adapters.has_sets(frame, item):
+    if adapters.has_sets(runs, item):
         msg = f"frame of lists, column {item!r}: a set has no order: make a list, best first"
         raise RankingDataError(msg)
     if truth is not None and "score" in columns:
@@ -302,7 +315,7 @@ def from_lists(
         keys = two_lists.rule_of_keys(groups, user)
         lazy = two_lists.checked(lazy, [keys], [*groups, user])
         if truth is not None:
-            return adapters.to_caller_type(two_lists.judged(lazy, user, item, truth), like=frame)
+            return adapters.to_caller_type(two_lists.judged(lazy, user, item, truth), like=runs)
     schema = lazy.collect_schema()
     lists = [name for name in (item, score) if isinstance(schema.get(name), pl.List)]
     if item not in lists:
@@ -339,108 +352,7 @@ def from_lists(
     ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
     # no list is empty here, but Polars 1 warns unless the call sets both options
     long = lazy.with_columns(ranks).explode(*lists, "rank", empty_as_null=False, keep_nulls=True)
-    return adapters.to_caller_type(long, like=frame)
-
-
-@wrong_keywords.checked
-def from_dict(
-    scores: Mapping[Any, Mapping[Any, float]] | Mapping[Any, Collection[Any]],
-    **columns: Unpack[ListColumns],
-) -> pl.DataFrame:
-    """
-    Make a long table from ``{user: {item: score}}``, the format of pytrec_eval and ranx.
-
-    Parameters
-    ----------
-    scores
-        A run, or with ``score="relevance"`` a truth; or ``{user: [items]}``, a run, best first; or
-        ``{user: {items}}``, a truth: a set has no order.
-    **columns
-        ``user=``, ``item=``, ``score=``: names for the columns.
-
-    Returns
-    -------
-    DataFrame
-        user, item, score; of lists user, item, ``rank`` (Int64, from 1); of sets user, item.
-
-    Examples
-    --------
-    >>> rf.from_dict({"q1": {"d1": 0.5, "d2": 0.9}}).rows()
-    [('q1', 'd1', 0.5), ('q1', 'd2', 0.9)]
-    >>> rf.from_dict({"q1": ["d2", "d1"]}).rows()
-    [('q1', 'd2', 1), ('q1', 'd1', 2)]
-    """
-    keywords.check_columns(columns)
-    names = [str(columns.get(role, role)) for role in ("user", "item", "score")]
-    if len(set(names)) < len(names):
-        msg = f"from_dict: user, item and score need three different names, not {names}"
-        raise ValueError(msg)
-    mapping: Mapping[Any, Any] = scores if isinstance(cast("object", scores), Mapping) else {0: 0}
-    values = mapping.values()
-    shape = next((kinds for kinds in _SHAPES if all(isinstance(v, kinds) for v in values)), None)
-    if shape is None:
-        msg = (
-            "from_dict takes a dict of dicts, {user: {item: score}}, of lists, {user: [items]}, or "
-            "of sets, {user: {items}}"
-        )
-        raise TypeError(msg)
-    if Mapping not in shape:
-        return _of_collections(mapping, names, columns, ordered=list in shape)
-    rows = [(user, item, score) for user, items in mapping.items() for item, score in items.items()]
-    users, items, numbers = ([row[place] for row in rows] for place in range(3))
-    return _columns_of(dict(zip(names, [users, items, _as_floats(numbers)], strict=True)))
-
-
-#: What a dict maps users to: scores, a run in order, or a truth.
-_SHAPES: tuple[tuple[type[Any], ...], ...] = ((Mapping,), (list, tuple), (set, frozenset))
-
-
-def _of_collections(
-    mapping: Mapping[Any, Collection[Any]],
-    names: Sequence[str],
-    columns: ListColumns,
-    *,
-    ordered: bool,
-) -> pl.DataFrame:
-    """Make a run of lists, or a truth of sets, in which items are sorted if they can be."""
-    if "score" in columns:
-        why = "a list has ranks" if ordered else "a set has no order: it is a truth"
-        msg = f"from_dict: {why}, and no scores: leave out score="
-        raise ValueError(msg)
-    rows = [
-        (user, item, rank) for user, items in mapping.items() for rank, item in enumerate(items, 1)
-    ]
-    users, items, ranks = ([row[place] for row in rows] for place in range(3))
-    table = _columns_of(dict(zip(names[:2], [users, items], strict=True)))
-    if not column_roles.can_be_id(table.dtypes[1]):
-        msg = f"from_dict: items are {table.dtypes[1]}, and must be ids, such as text or integers"
-        raise RankingDataError(msg)
-    if not ordered:
-        return table.sort(names[:2])
-    return table.with_columns(rank=pl.Series(ranks, dtype=pl.Int64))
-
-
-def _columns_of(columns: dict[str, list[Any]]) -> pl.DataFrame:
-    try:
-        return pl.DataFrame(columns)
-    except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        roles = ("users are", "items", "scores")
-        kinds = [
-            f"{role} {', '.join(sorted({type(value).__name__ for value in column}))}"
-            for role, column in zip(roles, columns.values(), strict=False)
-        ]
-        msg = (
-            f"from_dict: {', '.join(kinds[:-1])} and {kinds[-1]}: each needs one type that polars "
-            "supports"
-        )
-        raise RankingDataError(msg) from None
-
-
-def _as_floats(scores: list[Any]) -> list[Any]:
-    """Convert integers beside floats to floats, unless a digit would be lost."""
-    if {type(score) for score in scores} != {int, float}:
-        return scores
-    return [float(score) if float(score) == score else score for score in scores]
+    return adapters.to_caller_type(long, like=runs)
 
 
 def plan_ranks(

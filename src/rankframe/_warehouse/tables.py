@@ -92,7 +92,7 @@ def _without_rows(table: Any) -> Any:
     return table.limit(0) if is_query else table
 
 
-@adapters.takes_any_frame
+@adapters.takes_arrow
 def _empty(table: TableSchema) -> pl.LazyFrame:
     if isinstance(table, Mapping):
         return pl.LazyFrame(schema=cast("Mapping[str, Any]", table))

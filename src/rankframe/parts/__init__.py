@@ -25,7 +25,7 @@ from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.question import Totals, ask
-from rankframe._request.types import Frame, FrameT
+from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
@@ -50,10 +50,10 @@ _UNGRADED = "ungraded"  # counts of values, if the truth has no relevance, but m
 
 @adapters.takes_any_frame
 def facts(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     *,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     **options: Unpack[Options],
 ) -> Facts:
@@ -171,10 +171,10 @@ def merge(parts: Iterable[Any], *, duplicates: Duplicates = "error") -> Any:
 
 @adapters.takes_any_frame
 def sums(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     facts: Facts | None = None,
     part: str | None = None,
@@ -342,10 +342,10 @@ def combine(
 
 @adapters.takes_any_frame
 def values(
-    frame: FrameT | Mapping[str, FrameT],
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     facts: Facts | None = None,
     part: str | None = None,
@@ -513,7 +513,7 @@ class _Part(NamedTuple):
 
 def _part(
     frame: Frame,
-    truth: Frame | None,
+    truth: Truth | None,
     by: str | Sequence[str],
     settings: Settings,
     facts: Facts | None,

@@ -14,8 +14,8 @@ from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Totals, ask
-from rankframe._request.types import Frame
-from rankframe._tables import adapters, judgment, readers, rules, run_dicts
+from rankframe._request.types import Frame, Truth
+from rankframe._tables import adapters, arguments, judgment, readers, rules, run_dicts
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
@@ -156,12 +156,12 @@ class Meter(Generic[MeterFrameT]):
         """Forget all batches."""
         self._state, self._systems = None, []
 
-    @adapters.takes_any_frame
+    @adapters.takes_arrow
     def update(
         self,
         frame: MeterFrameT | pl.LazyFrame | Mapping[str, MeterFrameT | pl.LazyFrame],
         /,
-        truth: Frame | None = None,
+        truth: Truth | None = None,
     ) -> None:
         """
         Add a batch of users.
@@ -179,8 +179,10 @@ class Meter(Generic[MeterFrameT]):
             If a user was in another batch, in the same group of the columns of ``by`` that both
             tables have. After any error the meter is as before.
         """
-        frames = cast("Frame | Mapping[str, Frame]", frame)
-        table, by, columns = run_dicts.as_frame(frames, self._by, self._columns, whole=False)
+        tables, roles = arguments.frames_of(frame, {"truth": truth}, self._by, self._columns)
+        runs, truth = tables["run"], cast("Frame | None", tables["truth"])
+        columns = cast("Columns", {**self._columns, **roles})
+        table, by, columns = run_dicts.as_frame(runs, self._by, columns, whole=False)
         items = readers.with_items(table, truth, by, columns)
         run = _eager(items, "run" if truth is not None else "judged table")
         judgments = None if truth is None else _eager(truth, "truth")
@@ -192,8 +194,8 @@ class Meter(Generic[MeterFrameT]):
             self._settings = before
             raise
         self._by, self._state, self._like = by, state, _without_rows(table)
-        if isinstance(frame, Mapping):
-            self._add_systems(cast("Mapping[str, object]", frame))
+        if isinstance(runs, Mapping):
+            self._add_systems(cast("Mapping[str, object]", runs))
 
     def merge(self, other: Meter[MeterFrameT]) -> None:
         """

@@ -19,7 +19,7 @@ from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Entry, RequestedMetric
 from rankframe._request.question import Question, Totals
 from rankframe._request.registry import Column, Reading
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Truth
 from rankframe._tables import judgment, readers, rules, verbs
 from rankframe._tables.table import Table
 
@@ -156,7 +156,7 @@ def units_of(tables: Sequence[Table]) -> pl.LazyFrame:
 
 
 def tables_of(
-    run: Frame, truth: Frame | None, by: str | Sequence[str], columns: Columns
+    run: Frame, truth: Truth | None, by: str | Sequence[str], columns: Columns
 ) -> list[Table]:
     """Read a run and its truth, or a judged table, before it is known which columns are read."""
     return readers.read_run_and_truth(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from rankframe._comparison import cutoff_curves
@@ -10,7 +10,7 @@ from rankframe._evaluation import evaluation
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters
 from rankframe.metrics import core
 from rankframe.plot import _tables
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @adapters.takes_any_frame
 def at_k(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     *names: str,
     k: Iterable[int] = range(1, 21),
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     interval: bool = True,
     confidence: float = 0.95,
@@ -94,11 +94,11 @@ def at_k(
 
 @adapters.takes_any_frame
 def precision_recall(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     *,
     k: Iterable[int] = range(1, 21),
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     **options: Unpack[Options],
 ) -> alt.HConcatChart:

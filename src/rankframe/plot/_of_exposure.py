@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
@@ -13,7 +13,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns, StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.share_names import Target
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 from rankframe.plot import _tables
 from rankframe.plot._tables import Call
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @adapters.takes_any_frame
 def exposure(
-    run: Frame | Mapping[str, Frame],
+    run: Runs[Frame],
     /,
     *,
     of: str | None = None,
     k: int | None = None,
     discount: str | float = "none",
     target: Target | None = "catalogue",
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
@@ -118,12 +118,12 @@ def exposure(
 
 @adapters.takes_any_frame
 def trade_off(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     x: Metric,
     y: Metric,
     *,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     confidence: float = 0.95,
     **options: Unpack[StatisticsOptions],
@@ -186,13 +186,13 @@ def trade_off(
 
 @adapters.takes_any_frame
 def lorenz(
-    run: Frame | Mapping[str, Frame],
+    run: Runs[Frame],
     /,
     *,
     of: str = "item",
     k: int | None = None,
     discount: str | float = "none",
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
@@ -276,8 +276,8 @@ def lorenz(
 
 
 def _read_call(
-    run: Frame | Mapping[str, Frame],
-    truth: Frame | None,
+    run: Runs[Frame],
+    truth: Truth | None,
     by: str | Sequence[str],
     columns: Columns,
 ) -> Call:

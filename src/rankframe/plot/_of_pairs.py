@@ -10,7 +10,7 @@ from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters
 from rankframe.plot import _tables
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @adapters.takes_any_frame
 def compare(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
     test: Test = "t",
@@ -121,7 +121,7 @@ def compare(
     return _pair_pictures.compare(compared, metrics, call, trial)
 
 
-def _refuse_compared(frame: Frame | Mapping[str, Frame]) -> None:
+def _refuse_compared(frame: Runs[Frame]) -> None:
     """Raise if a table is a result of ``compare``, which does not say how it was tested."""
     own = {"metric", "baseline", "difference", "verdict"}
     if not isinstance(frame, Mapping) and own <= {*adapters.column_names(frame, "frame")}:
@@ -134,10 +134,10 @@ def _refuse_compared(frame: Frame | Mapping[str, Frame]) -> None:
 
 @adapters.takes_any_frame
 def critical_difference(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     confidence: float = 0.95,
     **options: Unpack[StatisticsOptions],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters
 from rankframe.plot import _tables
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @adapters.takes_any_frame
 def heatmap(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     *metrics: Metric,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     **options: Unpack[StatisticsOptions],
 ) -> alt.LayerChart | alt.FacetChart:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from rankframe._comparison import diagnosis
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters
 from rankframe.metrics import core, trec
 from rankframe.plot import _tables
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @adapters.takes_any_frame
 def per_user(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     metric: Metric,
     *,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     bins: int = 20,
     **options: Unpack[StatisticsOptions],
@@ -92,11 +92,11 @@ def per_user(
 
 @adapters.takes_any_frame
 def who_gained(
-    frame: Frame | Mapping[str, Frame],
+    frame: Runs[Frame],
     /,
     k: int,
     *,
-    truth: Frame | None = None,
+    truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object,
     bins: int = 8,

@@ -17,7 +17,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, column_roles, readers, run_dicts
 from rankframe.errors import RankingDataError
 
@@ -46,7 +46,7 @@ class Call(NamedTuple):
     """What a chart is drawn of; the first of ``groups`` is the column of the systems."""
 
     frame: pl.LazyFrame
-    truth: Frame | None
+    truth: Truth | None
     groups: list[str]
     options: Options | Columns
 
@@ -87,8 +87,8 @@ class Call(NamedTuple):
 
 
 def read_call(
-    frame: Frame | Mapping[str, Frame],
-    truth: Frame | None,
+    frame: Runs[Frame],
+    truth: Truth | None,
     by: str | Sequence[str],
     options: Options,
     compares: str | None = None,

@@ -19,7 +19,7 @@ import polars as pl
 
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Columns, RunColumns, TruthColumns
-from rankframe._request.types import Frame
+from rankframe._request.types import Frame, Truth
 from rankframe._tables import adapters, readers, rules, verbs
 from rankframe._tables.judgment_files import read_judgments
 from rankframe._tables.rank_order import Ties
@@ -283,7 +283,7 @@ def write_run(
 
 
 @adapters.takes_any_frame
-def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
+def write_qrels(truth: Truth, path: Target, **columns: Unpack[Columns]) -> None:
     """
     Write a TREC qrels file.
 

@@ -1,0 +1,136 @@
+"""What a caller holds, as the frames that verbs take: dicts of users, and frames with lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import polars as pl
+
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Columns
+from rankframe._request.types import By, Frame
+from rankframe._tables import adapters, column_roles, dicts, run_dicts, verbs
+
+
+def opened(
+    names: Sequence[str], args: Sequence[Any], options: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Open the arguments of a verb, whose own positions have ``names``; metrics follow them."""
+    own, metrics = [*args[: len(names)]], labels.flat(args[len(names) :])
+    passed = {**dict(zip(names, own, strict=False)), **options}
+    tables: dict[str, Any] = {name: passed[name] for name in ("truth", "other") if name in passed}
+    run = own[0] if own else None
+    new, roles = frames_of(run, tables, passed.get("by", ()), passed)
+    own = [new.get(name, value) for name, value in zip(names, own, strict=False)]
+    if run is not None:
+        own[0] = new["run"]
+    return [*own, *metrics], {**{n: new.get(n, value) for n, value in options.items()}, **roles}
+
+
+def frames_of(
+    run: Any, tables: Mapping[str, Any], by: By, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], Columns]:
+    """Return the run and the tables beside it as frames, by name, and the roles that change."""
+    roles = {role: options[role] for role in keywords.ROLES if role in options}
+    columns, changed = cast("Columns", roles), Columns()
+    frames = {"run": run, **tables}
+    if isinstance(tables.get("truth"), str) or any(map(_may_have_lists, _runs(run))):
+        frames, changed = _without_lists(frames, by, columns)
+        columns = cast("Columns", {**columns, **changed})
+    if any(map(_is_of_users, frames.values())) or isinstance(frames.get("truth"), Mapping):
+        every = [*_runs(frames["run"]), *filter(adapters.is_frame, tables.values())]
+        beside = {f"table {place}": table for place, table in enumerate(every)}
+        ids = column_roles.with_ids(columns, by, beside)
+        for name, table in frames.items():
+            frames[name] = _truth(table, ids) if name == "truth" else _run(table, ids, by_name=True)
+    return frames, changed
+
+
+def _runs(run: Any) -> list[Frame]:
+    """Return the frames of a run, or of a dict of runs."""
+    runs: Iterable[Any] = run.values() if isinstance(run, Mapping) else [run]
+    return [frame for frame in runs if adapters.is_frame(frame)]
+
+
+def _is_of_users(value: Any) -> bool:
+    """Whether a value is a dict of other things than frames."""
+    return isinstance(value, Mapping) and not all(map(adapters.is_frame, value.values()))
+
+
+def _run(value: Any, columns: Columns, *, by_name: bool) -> Any:
+    """Make a frame of a dict of one run, or a dict of frames of a dict of runs."""
+    if not _is_of_users(value):
+        return value
+    mapping = cast("Mapping[Any, Any]", value)
+    run_dicts.check_columns_of_dict(mapping)
+    ids = [columns.get("user", "user"), columns.get("item", "item")]
+    shape = dicts.shape_of(mapping)
+    if shape == "lists":
+        return dicts.lists_of("run", mapping, [*ids, columns.get("rank", "rank")])
+    are_users = [isinstance(run, Mapping | list | tuple | set) for run in mapping.values()]
+    is_of_runs = shape == "dicts" or not all(are_users)  # others are frames, or are refused later
+    if by_name and is_of_runs:
+        return {name: _run(run, columns, by_name=False) for name, run in mapping.items()}
+    return dicts.scores_of("run", mapping, [*ids, columns.get("score", "score")])
+
+
+def _truth(value: Any, columns: Columns) -> Any:
+    """Make a frame of a dict of grades or of relevant items."""
+    if not isinstance(value, Mapping):
+        return value
+    ids = [columns.get("user", "user"), columns.get("item", "item")]
+    return dicts.truth_of("truth", value, [*ids, columns.get("relevance", "relevance")])
+
+
+def _may_have_lists(frame: Any) -> bool:
+    """Whether a table has a column of lists, or of objects, which may be lists."""
+    if isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        return any(isinstance(dtype, pl.List | pl.Array) for dtype in _schema(frame).values())
+    return adapters.is_frame(frame)
+
+
+def _schema(frame: pl.DataFrame | pl.LazyFrame) -> pl.Schema:
+    return frame.schema if isinstance(frame, pl.DataFrame) else frame.collect_schema()
+
+
+def _without_lists(
+    frames: dict[str, Any], by: By, columns: Columns
+) -> tuple[dict[str, Any], Columns]:
+    """Explode the lists of items of runs, as ``from_lists``; a truth may name their column."""
+    run, truth = frames["run"], frames.get("truth")
+    expected = truth if isinstance(truth, str) else None
+    first = next(iter(_runs(run)), None)
+    ids = _ids_of_lists(first, expected, by, columns) if first is not None else None
+    if ids is None:
+        return frames, Columns()
+    user, item = ids
+    own: dict[str, Any] = {role: columns[role] for role in ("model", "score") if role in columns}
+    own |= {"user": user, "item": item, "truth": expected, "by": () if expected is None else by}
+    changed = Columns(user=user)
+    names = {"user": user} if expected else {}
+    if not adapters.is_frame(truth) or item not in adapters.column_names(truth, "truth"):
+        # names of lists, such as "retrieved", may be those of columns that metrics read
+        changed, names = Columns(user=user, item="item"), {**names, item: "item"}
+
+    def long(frame: Any) -> Any:
+        is_frame = adapters.is_frame(frame)
+        return adapters.renamed(verbs.from_lists(frame, **own), names) if is_frame else frame
+
+    is_dict = isinstance(run, Mapping)
+    table = {name: long(frame) for name, frame in run.items()} if is_dict else long(run)
+    return {**frames, "run": table, **({"truth": None} if expected else {})}, changed
+
+
+def _ids_of_lists(
+    frame: Frame, truth: str | None, by: By, columns: Columns
+) -> tuple[str, str] | None:
+    """Return the user and the item of a frame of lists of items; None for any other."""
+    ids = column_roles.with_ids(columns, by, {"run": frame})
+    user, item = ids.get("user", "user"), ids.get("item", "item")
+    if truth is None:
+        return (user, item) if adapters.has_lists(frame, item) else None
+    return (user, item) if truth in adapters.column_names(frame, "run") else None
+
+
+adapters.openers[:] = [opened]
