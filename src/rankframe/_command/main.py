@@ -430,13 +430,13 @@ def _systems(
 def _gate(arguments: argparse.Namespace) -> int:
     requested, bounds, compares = _gated(arguments)
     names = [metric.name for metric in requested]
-    own = ("interval", "most_missed", "total")
-    test = {name: getattr(arguments, name) for name in own} | options.test_options(arguments)
+    own = ("interval", "undecided", "most_missed", "total")
+    decision: dict[str, Any] = {name: getattr(arguments, name) for name in own}
+    decision |= {**options.test_options(arguments), "systems": arguments.systems or None, **bounds}
     with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
         tables, runs, call = _systems(arguments, compares=compares)
-        test["baseline"] = _baseline(tables, runs, call["by"], arguments, gated=compares)
-        test |= {"systems": arguments.systems or None, "undecided": arguments.undecided or "fail"}
-        result = gate.gate(runs, *names, **call, **test | {"margin": 0.0} | bounds).collect()
+        baseline = _baseline(tables, runs, call["by"], arguments, gated=compares)
+        result = gate.gate(runs, *names, baseline=baseline, **decision, **call).collect()
         digits = _provenance(arguments, runs, names, call, per_metric=True)
     if not _delivered(result, arguments, digits):
         _show_decisions(result, wide=arguments.wide)
@@ -458,7 +458,9 @@ def _show_decisions(result: pl.DataFrame, *, wide: bool) -> None:
 def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[str, Any], bool]:
     """Read the metrics of a gate, what they must keep, and whether systems are compared."""
     bounds = options.bounds_of(arguments)
-    named = [label for bound in bounds.values() if isinstance(bound, dict) for label in bound]
+    named: list[str] = []
+    for bound in bounds.values():
+        named += bound if isinstance(bound, dict) else []
     names = options.names_of(_comparable(trec.spelled_out(arguments.metrics, arguments.preset)))
     if not (names := list(dict.fromkeys([*names, *named]))):
         msg = "the following arguments are required: -m/--metric"
@@ -470,7 +472,7 @@ def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[s
         _print_skipped(without, "gated, as neither direction is better")
         requested = [metric for metric in requested if metric.name not in without]
     compares = arguments.baseline is not None or "margin" in bounds or not bounds
-    return requested, bounds, compares
+    return requested, {"margin": 0.0, **bounds}, compares
 
 
 def _outcome(result: pl.DataFrame, by: Sequence[str]) -> int:
@@ -807,13 +809,13 @@ def _check_lines(lines: Sequence[Sequence[str]]) -> None:
         if line[0] == "gate":
             requested, bounds, compares = _gated(call)
             amounts = {name: bounds.get(name) for name in floors.OPTIONS}
-            undecided = call.undecided or "fail"
-            how = {"interval": call.interval, "fails_undecided": undecided == "fail"}
-            margin = bounds.get("margin", 0.0)
-            gate.rules_and_floors(requested, margin, amounts, how, undecided, compares=compares)
+            how = {"interval": call.interval, "fails_undecided": call.undecided == "fail"}
+            gate.rules_and_floors(
+                requested, bounds["margin"], amounts, how, call.undecided, compares=compares
+            )
         else:
-            names = [name for name in _metric_labels(call) if name != trec.RUN_ID]
-            labels.parse_metrics(names, per_user=False)
+            metrics = [name for name in _metric_labels(call) if name != trec.RUN_ID]
+            labels.parse_metrics(metrics, per_user=False)
         names = {"out": "report" if line[0] == "report" else "out", "provenance": "provenance"}
         _check_out(call, names)
         for option, name in names.items():

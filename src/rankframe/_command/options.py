@@ -254,6 +254,7 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     for option, text in _BOUNDS.items():
         _add_repeated(bounds, option, "[LABEL:]X", f"{text}; repeat for more labels")
     _add(bounds, _DECISION)
+    ask.set_defaults(undecided="fail")
     missed = "fail a system without a list for more than this share of users (default: 0.05)"
     _add(bounds, {"--most-missed": ("X", missed)}, default=0.05)
     _add_repeated(bounds, "--systems", "SYSTEM", "fail if it did not come; repeat for more")

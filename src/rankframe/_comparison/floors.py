@@ -97,14 +97,14 @@ def floors_of(
     return floors
 
 
-def means_of(values: Values, trial: Trial, floors: Sequence[Floor], verb: str) -> pl.LazyFrame:
+def means_of(values: Values, trial: Trial, floors: Sequence[Floor]) -> pl.LazyFrame:
     """Plan the means, and if these decide, their intervals and the tests of their bounds."""
     interval = any(floor.interval for floor in floors)
     if interval:
         summaries.check_trial(trial)
     summaries.check_numbers(values)
     summaries.check_total(values, total=trial.total, least=2)
-    schema = summaries.result_schema(verb, values, {**COLUMNS, **losses.COLUMNS})
+    schema = summaries.result_schema("gate", values, {**COLUMNS, **losses.COLUMNS})
     names = [floor.metric for floor in floors]
     metrics = {metric.name: metric for metric in values.requested if metric.name in names}
     of_floors = values._replace(requested=[*metrics.values()])

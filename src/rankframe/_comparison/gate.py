@@ -309,7 +309,7 @@ def rules_and_floors(
         floored += floors.floors_of(requested, of_option, option, **how)
     with_floor = {floor.metric for floor in floored}
     margins = comparison.per_metric("margin", margin, names)
-    gated = requested if compares else []
+    gated = [*requested] * compares
     if isinstance(margin, Mapping):
         gated = [m for m in gated if m.name in margins or m.name not in with_floor]
     rules = _rules_of(gated, margins, undecided)
@@ -391,7 +391,7 @@ def _decisions_of(
     if compared is not None:
         parts.append(comparison.comparison_of(compared, trial, "gate"))
     if floored:
-        parts.append(floors.means_of(values, trial, floored, "gate"))
+        parts.append(floors.means_of(values, trial, floored))
     both = pl.concat(parts, how="diagonal")
     types = both.collect_schema()
     schema: dict[str, Any] = {n: types[n] for n in types if n not in losses.COLUMNS}
