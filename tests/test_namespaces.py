@@ -11,6 +11,7 @@ import weakref
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe._namespace import RankFrame
@@ -213,6 +214,12 @@ def test_options_of_a_metric_and_of_per_user_go_together():
 def test_the_class_returns_the_namespace():
     assert pl.DataFrame.rank is RankFrame
     assert pl.LazyFrame.rank is RankFrame
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame(TABLE), pl.LazyFrame(TABLE)])
+def test_ranking_is_rank_so_code_is_that_of_pandas(frame):
+    assert type(frame).ranking is type(frame).rank
+    assert_frame_equal(frame.ranking.evaluate("ap"), frame.rank.evaluate("ap"))
 
 
 @pytest.mark.parametrize("module", ["rankframe", "rankframe._namespace", "rankframe.pandas"])

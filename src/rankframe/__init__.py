@@ -89,3 +89,5 @@ __all__ = [  # noqa: RUF022  (by topic)
 
 _namespace.attach("rank", _pl.DataFrame, _pl.api.register_dataframe_namespace)
 _namespace.attach("rank", _pl.LazyFrame, _pl.api.register_lazyframe_namespace)
+_namespace.attach("ranking", _pl.DataFrame, _pl.api.register_dataframe_namespace)  # as in pandas
+_namespace.attach("ranking", _pl.LazyFrame, _pl.api.register_lazyframe_namespace)

@@ -464,8 +464,7 @@ def test_a_table_without_columns_is_described():
 
 
 def test_a_filter_leaves_only_what_is_wrong():
-    sizes = "^(rows|users|items|grades|grade_.*)$"
-    wrong = (pl.col("count") > 0, ~pl.col("what").str.contains(sizes))
+    wrong = pl.col("problem")
     run = pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "rank": [1, 1]})
     truth = pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "relevance": [1, 2]})
     assert rf.health(run, truth=truth, k=1).filter(wrong).is_empty()
@@ -537,7 +536,10 @@ def test_problems_come_first(lazy):
     truth = pl.DataFrame({"user": [1, 3], "item": ["a", "b"]})
     found = rf.health(run.lazy() if lazy else run, truth=truth, k=1).lazy().collect()
     sizes = pl.col("what").str.contains("^(rows|users|items|grades|grade_.*)$")
-    is_problem = found.select((pl.col("count") > 0) & ~sizes).to_series()
+    is_size = found.select(sizes).to_series()
+    assert (found["problem"].is_null() == is_size).all()
+    is_problem = found["problem"].fill_null(value=False)
+    assert (is_problem == ((found["count"] > 0) & ~is_size)).all()
     assert is_problem.sum() == 6
     assert is_problem.to_list() == sorted(is_problem, reverse=True)
     rest = found.filter(~is_problem)

@@ -419,8 +419,7 @@ def _health(numbers: Numbers) -> Section:
 
 def _checked(numbers: Numbers) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return all checks of the data, and those that found what may do harm."""
-    sizes = r"^(rows|users|items|grades|grade_.*)$"
-    checks = numbers.health.filter(~pl.col("what").str.contains(sizes))
+    checks = numbers.health.filter(pl.col("problem").is_not_null())
     harms = [_harms(numbers, row) for row in checks.to_dicts()]
     return checks, checks.filter(pl.Series(harms, dtype=pl.Boolean))
 

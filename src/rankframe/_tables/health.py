@@ -27,6 +27,7 @@ _MADE: dict[str, pl.DataType] = {
     "what": pl.String(),
     "count": pl.Int64(),
     "share": pl.Float64(),
+    "problem": pl.Boolean(),
     "example": pl.String(),
 }
 
@@ -78,9 +79,9 @@ def health(
         One row per table, group and count: ``table`` (String: "run", "judged table", "truth",
         "both" = run and truth, "items", "history"), by… (null if the table is not split),
         ``what`` (String), ``count`` (Int64), ``share`` (Float64, null if ``what`` is a size or
-        there is nothing to divide by) and ``example`` (String: the least id or row that is
-        counted, null if ``count`` is 0 or a size). Rows with a problem come first, then sizes and
-        counts of 0.
+        there is nothing to divide by), ``problem`` (Boolean: whether something was found that is
+        worth a look, null of sizes) and ``example`` (String: the least id or row that is counted,
+        null if ``count`` is 0 or a size). Rows with a problem come first.
 
     Raises
     ------
@@ -91,8 +92,7 @@ def health(
     -----
     A row with count 0 means that nothing was found. Sizes (``rows``, ``users``, ``items``,
     ``grades``) and the rows of each grade describe the tables; all other counts are worth a look:
-    ``found.filter(pl.col("count") > 0, ~pl.col("what").str.contains(sizes))`` with ``sizes =
-    "^(rows|users|items|grades|grade_.*)$"``. A count is left out if its columns are missing
+    ``found.filter("problem")``. A count is left out if its columns are missing
     or have a type that cannot play their role; the row ``unreadable`` then has the error that other
     functions raise. Null and NaN ids are only in their own counts. A user has a list if at least
     one of the user's rows has a rank, or a score that is not NaN.
@@ -148,9 +148,7 @@ def health(
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "A"], "rank": [1, 3, 1]})
     >>> truth = pl.DataFrame({"user": [1, 3], "item": ["a", "b"]})
     >>> found = rf.health(run, truth=truth, k=1)
-    >>> sizes = "^(rows|users|items|grades|grade_.*)$"
-    >>> bad = found.filter(pl.col("count") > 0, ~pl.col("what").str.contains(sizes))
-    >>> bad.select("what", "count", "share", "example")
+    >>> found.filter("problem").select("what", "count", "share", "example")
     shape: (6, 4)
     ┌─────────────────────────┬───────┬──────────┬──────────────────────────┐
     │ what                    ┆ count ┆ share    ┆ example                  │
@@ -353,7 +351,7 @@ def _rows_of(
 
 def _unreadable(table: str, text: str) -> pl.DataFrame:
     row = {"table": table, "what": "unreadable", "count": 1, "share": None, "example": text}
-    return pl.DataFrame(row, schema={"table": pl.String(), **_MADE})
+    return pl.DataFrame(row, schema_overrides=_MADE)
 
 
 _ORDER = ("unreadable", "rows", "users", "items", "null_groups")
@@ -370,7 +368,9 @@ def _in_order(frames: Sequence[pl.DataFrame], call: Call, schema: Types) -> pl.D
     whats = {what: place for place, what in enumerate(_ORDER)}
     order = pl.col("what").replace_strict(whats, default=len(whats), return_dtype=pl.Int64)
     place = pl.col("table").replace_strict(tables, default=len(tables), return_dtype=pl.Int64)
-    fine = (pl.col("count") == 0) | pl.col("what").str.contains(_SIZES)
+    is_problem = pl.when(~pl.col("what").str.contains(_SIZES)).then(pl.col("count") > 0)
+    rows = rows.with_columns(problem=is_problem)
+    fine = ~pl.col("problem").fill_null(value=False)
     keys: list[pl.Expr] = []
     for group, name in groups.items():
         levels = call.orders.get(name, ())
