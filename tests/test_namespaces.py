@@ -44,7 +44,7 @@ DOORS = {
 #: What TAB shows at a frame.
 ON_FRAMES = """
 evaluate per_user summarize compare gate report table check health judge with_rank from_lists
-provenance precision_at recall_at hit_at average_precision reciprocal_rank ndcg_at plot runs stats
+provenance precision_at recall_at hit_at ap_at rr_at ndcg_at plot runs stats
 """
 
 

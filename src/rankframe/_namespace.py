@@ -16,7 +16,7 @@ from rankframe._request import keywords, labels, registration, wrong_keywords
 from rankframe._request.types import Frame, FrameT
 
 #: The metrics that ``dir`` shows, of all that are methods.
-SHOWN = ["precision_at", "recall_at", "hit_at", "average_precision", "reciprocal_rank", "ndcg_at"]
+SHOWN = ["precision_at", "recall_at", "hit_at", "ap_at", "rr_at", "ndcg_at"]
 
 
 class RankFrame(Generic[FrameT]):
@@ -49,16 +49,12 @@ class RankFrame(Generic[FrameT]):
         return RoomOfFrame("runs", self.frame)
 
     def __getattr__(self, name: str) -> Any:
-        """Look up a metric that was registered after the import."""
-        function = labels.METRICS.get(name)
-        if function is None:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, [*_rooms.VERBS, *labels.METRICS], n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            msg = f"rankframe has no verb and no metric {name!r}{hint}"
-            raise AttributeError(msg)
-        return functools.partial(_metric(function), self)
+        """Look up a metric that was registered after the import, or a label."""
+        if function := labels.METRICS.get(name):
+            return MethodType(_metric(function), self)
+        if label := labels.of_method(name):
+            return MethodType(_by_label(name, label), self)
+        raise AttributeError(labels.unknown_method(name, _rooms.VERBS))
 
     def __dir__(self) -> list[str]:
         return sorted([*_rooms.VERBS, *_rooms.ROOMS, *SHOWN])
@@ -161,6 +157,34 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
     method.__doc__ = f"{first}\n\n{_METHOD}\n{rest}"
     parameters = sorted([*own.values(), *shared], key=lambda parameter: parameter.kind)
     return _signed(method, parameters, verb.return_annotation)
+
+
+@functools.cache
+def _by_label(name: str, label: str) -> Callable[..., Any]:
+    """``df.rank.map_at(10, …)`` is ``per_user(df, "map@10", …)``."""
+    of_function = _metric(labels.function_of(label))
+    parameters = dict(inspect.signature(labels.function_of(label)).parameters)
+    if name != label and "k" in parameters:  # the cut-off stands first
+        k = inspect.Parameter("k", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = {"k": k} | parameters | {"k": k}
+    signature = inspect.Signature([*parameters.values()])
+
+    @functools.wraps(of_function)
+    def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
+        wrong_keywords.check(method, options)
+        mine = {key: options.pop(key) for key in parameters if key in options}
+        try:
+            bound = signature.bind_partial(*args, **mine).arguments
+        except TypeError as error:
+            msg = f"{name}: {error}"
+            raise TypeError(msg) from None
+        return evaluation.per_user(self.frame, labels.with_options(label, bound), **options)
+
+    _, *every = inspect.signature(of_function).parameters.values()
+    method.__name__ = name
+    every = [*parameters.values(), *(p for p in every if p.name not in parameters)]
+    every.sort(key=lambda parameter: parameter.kind)
+    return _signed(method, every, inspect.signature(of_function).return_annotation)
 
 
 class _Method:

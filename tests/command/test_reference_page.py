@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from rankframe import metrics
 from rankframe._command.main import main
 from rankframe._command.reference import reference_page
 from rankframe._request.labels import every_entry
@@ -23,6 +24,17 @@ def page():
 
 def test_the_page_is_current(page):
     assert PAGE.read_text(encoding="utf-8") == page, f"make it again: {MAKE}"
+
+
+def test_the_frame_of_metrics_says_what_the_page_says(page):
+    frame = metrics.describe()
+    assert [*frame["label"]] == re.findall(r"^- \*\*Label:\*\* `(.*?)`", page, re.MULTILINE)
+    better = re.findall(r"^- \*\*Range:\*\* .*?(?:; (\w+) is better)?$", page, re.MULTILINE)
+    assert [direction or "" for direction in frame["direction"]] == better
+    assert frame["definition"].null_count() == frame["question"].null_count() == 0
+    read = frame.filter(label="precision@k").row(0, named=True)
+    assert (read["low"], read["high"], read["reads"]) == (0, 1, ["rank", "relevant"])
+    assert read["presets"] == ["lenskit", "elasticsearch"]
 
 
 def test_the_command_prints_the_page(page, capsys):

@@ -154,7 +154,7 @@ def test_wrong_calls_are_reported():
         ({"weights": "w"}, "harm has no weighted form"),
         ({"cluster": "shop"}, "harm has no keyword 'cluster': summarize"),
         ({"total": True}, "'total': evaluate, summarize, compare, gate and"),
-        ({"paired": False}, "'paired'; compare, gate, report, table and plot.compare take it"),
+        ({"paired": False}, "'paired': compare, gate, report, table and plot.compare take it"),
         ({"confidence": 95}, "confidence must be a number between 0 and 1"),
     ):
         with pytest.raises((TypeError, ValueError), match=text):

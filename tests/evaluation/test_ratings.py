@@ -121,7 +121,7 @@ def test_names_of_counts_are_free_without_count_users():
     text = "over 1 of 2 users (day=1): count"
     run = pl.DataFrame({"user": [1, 2], "item": [7, 8], "rank": [1, 1], "day": [1, 1]})
     truth = pl.DataFrame({"user": [1, 2], "item": [7, 9]})
-    with pytest.warns(rf.RankingWarning, match=re.escape(text)):
+    with pytest.warns(rf.errors.RankingWarning, match=re.escape(text)):
         got = run.rank.evaluate("mean_hit_rank", ap_users, truth=truth, by="day")
     assert got.columns == ["day", "users", "mean_hit_rank", "mean_hit_rank_users"]
 

@@ -137,7 +137,7 @@ def test_odd_input_of_pandas_is_counted(case):
 
     truth = TRUTH.to_pandas() if case.truth is None else case.truth
     got = case.run.ranking.health(truth=truth)
-    assert list(got.columns) == ["table", "what", "count", "share", "example"]
+    assert list(got.columns) == ["table", "what", "count", "share", "problem", "example"]
     assert ("unreadable" in set(got["what"])) == isinstance(case.gives, str)
 
 
@@ -421,7 +421,14 @@ def test_what_is_not_data_raises():
 def test_a_lazy_result_is_filtered_and_cut_after_it_is_counted():
     lazy = rf.health(RUN.lazy(), truth=TRUTH)
     assert lazy.filter(pl.col("what") == "gaps").select("count").head(1).collect().item() == 0
-    assert lazy.collect_schema().names() == ["table", "what", "count", "share", "example"]
+    assert lazy.collect_schema().names() == [
+        "table",
+        "what",
+        "count",
+        "share",
+        "problem",
+        "example",
+    ]
 
 
 def test_columns_of_other_names_are_found_and_named_in_examples():

@@ -25,7 +25,7 @@ from rankframe._comparison.comparison import compare
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
 from rankframe._report import facts, report
-from rankframe._request import labels, progress
+from rankframe._request import descriptions, labels, progress
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import health, run_dicts, side_tables, verbs
@@ -749,7 +749,7 @@ def _metrics(arguments: argparse.Namespace) -> None:
         text_tables.print_text(reference.explanation(function, text_tables.width()))
         return
     rows = [
-        {"label": label, "definition": reference.first_line(function)}
+        {"label": label, "definition": descriptions.first_line(function)}
         for label, function in labels.every_label().items()
     ]
     text_tables.show(pl.DataFrame(rows), wide=arguments.wide)

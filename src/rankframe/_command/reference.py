@@ -10,9 +10,9 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from rankframe._command import text_tables
-from rankframe._request import labels, parameters, registry, share_names
-from rankframe._request.labels import Alias, Entry, Mean
-from rankframe._request.parameters import AnyGain, Gain, MetricName, PlaceDiscount
+from rankframe._request import descriptions, labels, parameters, registry, share_names
+from rankframe._request.labels import Alias, Entry
+from rankframe._request.parameters import MetricName
 from rankframe.presets import PRESETS, Preset
 
 _INTRODUCTION = """\
@@ -72,7 +72,13 @@ def _contents(entries: list[Entry]) -> str:
     rows: list[tuple[str, ...]] = []
     for entry in entries:
         name = entry.function.__name__
-        rows.append((f"`{_label(entry)}`", first_line(entry.function), f"[{name}](#{name})"))
+        rows.append(
+            (
+                f"`{descriptions.label_of(entry)}`",
+                descriptions.first_line(entry.function),
+                f"[{name}](#{name})",
+            )
+        )
     return _table(("label", "what", "function"), rows)
 
 
@@ -82,7 +88,10 @@ def _section(entry: Entry) -> str:
     spellings = ", ".join(f"`{_spelling(*alias)}`" for alias in entry.aliases)
     lines = [f"### {name}\n", f"{sections['']}\n"]
     lines += [f"*{entry.in_words}*\n"] if entry.in_words else []
-    lines += [f"- **Label:** `{_label(entry)}`" + (f", also {spellings}" if spellings else "")]
+    lines += [
+        f"- **Label:** `{descriptions.label_of(entry)}`"
+        + (f", also {spellings}" if spellings else "")
+    ]
     if "Parameters" in sections:
         lines.append(f"- **Call:** `{name}{_call(entry)}`")
         lines += [f"  - `{names}`: {text}" for names, text in _items(sections["Parameters"])]
@@ -110,7 +119,11 @@ def _in_ties(entry: Entry) -> str:
     parameters = inspect.signature(entry.function).parameters
     if any(parameter.annotation == MetricName for parameter in parameters.values()):
         return "an error"
-    needed = {p.name: _SAMPLES.get(p.name, 1) for p in parameters.values() if p.default is p.empty}
+    needed = {
+        p.name: descriptions.SAMPLES.get(p.name, 1)
+        for p in parameters.values()
+        if p.default is p.empty
+    }
     cuts: list[Any] = [{**needed, "k": 10}] if "k" in parameters else []
     cuts += [{**needed, "k": None}] if "k" in parameters and "k" not in needed else []
     exact = [_is_exact_in_ties(entry, options) for options in cuts or [needed]]
@@ -129,55 +142,13 @@ def _is_exact_in_ties(entry: Entry, options: Mapping[str, object]) -> bool:
     return all(column is None or column.in_ties != "ranks" for column in columns)
 
 
-#: Values for parameters without a default.
-_SAMPLES: Mapping[str, object] = {
-    "k": 10,
-    "recall": 0.5,
-    "collection": 1000,
-    "sampled": 100,
-}
-
-
 def _reads(entry: Entry) -> str:
     """Name the columns that the expression reads, and those that other options add."""
-    parameters = inspect.signature(entry.function).parameters.values()
-    if any(parameter.annotation == MetricName for parameter in parameters):
+    if not (first := descriptions.columns_read(entry)):
         return "Reads what `metric` reads."
-    options = {
-        p.name: _SAMPLES.get(p.name, 1) for p in parameters if p.default is p.empty or p.name == "k"
-    }
-    first = _columns_read(entry, options)
-    other_columns: set[str] = set()
-    for parameter in parameters:
-        for value in _choices(parameter):
-            other_columns |= _columns_read(entry, {**options, parameter.name: value})
-    also = other_columns - first
+    also = descriptions.other_columns(entry)
     text = f"Reads {_names(first)}"
     return f"{text}; with other options also {_names(also)}." if also else f"{text}."
-
-
-def _choices(parameter: inspect.Parameter) -> tuple[object, ...]:
-    """List the values of a parameter that may read other columns."""
-    annotation = parameter.annotation
-    if parameter.name == "k":
-        return (None,) if parameter.default is None else ()
-    if annotation == int | None:
-        return (_SAMPLES[parameter.name],)
-    if annotation in (Gain, AnyGain):
-        falling: tuple[object, ...] = ({0: 1.0, 1: 0.5},) if annotation == AnyGain else ()
-        return ("exponential", "binary", *falling)
-    if annotation is bool:
-        return (True,)
-    if annotation == PlaceDiscount:
-        return ("log2", "hit")
-    kinds = [annotation, *get_args(annotation)]  # a choice, or none
-    return next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
-
-
-def _columns_read(entry: Entry, options: Mapping[str, object]) -> set[str]:
-    result = entry.function(**options)
-    expr = result.metric if isinstance(result, Mean) else result
-    return {name.partition("(")[0] for name in expr.meta.root_names()}
 
 
 def _names(columns: Collection[str]) -> str:
@@ -206,10 +177,6 @@ def _joined(text: str) -> str:
     return " ".join(text.split())
 
 
-def first_line(function: Callable[..., Any]) -> str:
-    return (inspect.getdoc(function) or "").partition("\n")[0].replace("``", "`")
-
-
 def explanation(function: Callable[..., Any], width: int) -> str:
     """Write what a metric is, in lines of at most ``width`` characters."""
     text = re.sub(r"\n-{3,}\n", ":\n", inspect.getdoc(function) or "")
@@ -236,14 +203,6 @@ def _indent(line: str) -> int:
 def _title(module: str) -> str:
     """The first line of a family's docstring."""
     return (inspect.getdoc(sys.modules[module]) or "").partition("\n")[0].rstrip(".")
-
-
-def _label(entry: Entry) -> str:
-    """The label with its required parameters only."""
-    parameters = inspect.signature(entry.function).parameters
-    needed = [p.name for p in parameters.values() if p.default is p.empty and p.name != "k"]
-    arguments = f"({', '.join(f'{name}=…' for name in needed)})" if needed else ""
-    return entry.plain + arguments + ("@k" if "k" in parameters else "")
 
 
 def _call(entry: Entry) -> str:

@@ -13,7 +13,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast
 
 import polars as pl
@@ -283,7 +283,11 @@ def parse_metric(metric: object, defaults: Defaults | None = None) -> RequestedM
     if isinstance(metric, str):
         return _by_label(metric, defaults) if defaults else _by_label_alone(metric)
     kind = type(metric).__name__
-    hint = "; pass the truth as truth=" if kind in ("DataFrame", "LazyFrame") else ""
+    hint = "; pass the truth as truth=" if _is_frame(metric) else ""
+    if name := next((name for name in METRICS if METRICS[name] is metric), ""):
+        label = _example_of(_ENTRIES[name])
+        cut = "10" if label.endswith("@10") else ""
+        hint = f": call it, rf.metrics.{name}({cut}), or request its label, {label!r}"
     if isinstance(metric, list | tuple | set | frozenset):
         hint = ": unpack it with *, as in evaluate(*metrics)"
     msg = f"a metric is a label or a polars expression, not {kind}{hint}"
@@ -502,6 +506,28 @@ def spelled_out(metrics: Sequence[Metric], *, defaults: Defaults | None = None) 
 def function_of(label: str) -> Callable[..., Any]:
     """Return the function that a label calls."""
     return _parsed(label).entry.function
+
+
+def of_method(name: str) -> str | None:
+    """Return the label of a method: that of ``map_at`` and ``map`` is map."""
+    return next(filter(look_up, (name.removesuffix("_at"), name)), None)
+
+
+def unknown_method(name: str, verbs: Iterable[str]) -> str:
+    """Return the error for an unknown method, with what it means, else with the nearest one."""
+    from difflib import get_close_matches
+
+    label = name.removesuffix("_at")
+    if label in _ELSEWHERE:
+        return _unknown(label)
+    ending = name.removeprefix(label)
+    named = {f"{low}{ending}": f"{own}{ending}" for low, own in _spellings().items()}
+    named = {low: own for low, own in named.items() if own.isidentifier()}
+    near = get_close_matches(
+        name.lower(), names := named | {n: n for n in (*verbs, *METRICS)}, 1, 0.8
+    )
+    hint = f"; did you mean {names[near[0]]!r}?" if near else ""
+    return f"rankframe has no verb and no metric {name!r}{hint}"
 
 
 # ------------------------------------------------------------------ reading labels
@@ -919,9 +945,15 @@ def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:
 
 def _written(entry: Entry, options: Mapping[str, Any]) -> str:
     """Write a label with all of these options."""
-    inside = [f"{n}={parameters.as_text(x)}" for n, x in options.items() if n != "k"]
-    label = f"{entry.label}({', '.join(inside)})" if inside else entry.plain
-    return f"{label}@{options['k']}" if options.get("k") else label
+    return with_options(entry.label if {*options} - {"k"} else entry.plain, options)
+
+
+def with_options(label: str, options: Mapping[str, Any]) -> str:
+    """Write options and the cut-off behind a label; None leaves an option out."""
+    texts = {n: parameters.as_text(x) for n, x in options.items() if x is not None}
+    cut = f"@{texts.pop('k')}" if "k" in texts else ""
+    inside = ", ".join(f"{name}={text}" for name, text in texts.items())
+    return f"{label}({inside}){cut}" if inside else f"{label}{cut}"
 
 
 def _spelled_out(metric: str | pl.Expr, defaults: Defaults) -> str:
@@ -944,8 +976,16 @@ def _checked(
 ) -> dict[str, Any]:
     """Bind the arguments, defaults included, and check each against its annotation."""
     name = function.__name__
-    wrong_keywords.check(function, kwargs)
     signature = signature_of(function)
+    if any(_is_frame(value) for value in (*args, *kwargs.values())):
+        cut, ten = ("k", "10, ") if "k" in signature.parameters else ("", "")
+        label = _example_of(_ENTRIES[name])
+        msg = (
+            f"{name}({cut}) makes an expression and takes no frame: df.rank.{name}({ten}truth=…), "
+            f"or rf.evaluate(df, {label!r}, truth=…)"
+        )
+        raise TypeError(msg)
+    wrong_keywords.check(function, kwargs)
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -958,6 +998,14 @@ def _checked(
         )
         for option, value in bound.arguments.items()
     }
+
+
+def _is_frame(value: object) -> bool:
+    return type(value).__name__ in ("DataFrame", "LazyFrame")
+
+
+def _example_of(entry: Entry) -> str:
+    return entry.plain + ("@10" if "k" in signature_of(entry.function).parameters else "")
 
 
 def _output_name(expr: pl.Expr) -> str:

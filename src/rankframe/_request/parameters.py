@@ -56,8 +56,8 @@ def as_text(value: object) -> str:
     if isinstance(value, Mapping):
         gains = cast("Mapping[float, float]", value)
         return ";".join(f"{as_text(grade)}:{as_text(gain)}" for grade, gain in gains.items())
-    if isinstance(value, tuple):
-        return ";".join(map(as_text, cast("tuple[float, ...]", value)))
+    if isinstance(value, tuple | list):
+        return ";".join(map(as_text, cast("Sequence[float]", value)))
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

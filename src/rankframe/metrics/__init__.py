@@ -8,6 +8,7 @@ the columns.
 from typing import TYPE_CHECKING
 
 from rankframe import _rooms
+from rankframe._request.descriptions import describe
 from rankframe._request.labels import of_label
 from rankframe._request.registry import register_column
 from rankframe.metrics import core, diversity, exposure, lists, order, trec, unbiased, user_models
@@ -26,7 +27,7 @@ else:
     _ROWS = dict.fromkeys(("listed", "relevant"), "_evaluation.row_verbs")
     __getattr__, __dir__ = _rooms.doors(__name__, _ROWS)
 
-__all__ = ["listed", "of_label", "register_column", "relevant"]
+__all__ = ["describe", "listed", "of_label", "register_column", "relevant"]
 __all__ += core.__all__
 __all__ += diversity.__all__
 __all__ += exposure.__all__
