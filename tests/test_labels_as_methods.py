@@ -67,7 +67,7 @@ def test_the_function_of_a_label_without_cut_off_takes_it_first():
         ("mapp_at", "no verb and no metric 'mapp_at'; did you mean 'map_at'?"),
         ("evalute", "did you mean 'evaluate'?"),
         ("gauc_at", "metric 'gauc' is the AUC weighted by user: use 'auc'"),
-        ("serendipitous", "no verb and no metric 'serendipitous'$"),
+        ("zyzzyva", "no verb and no metric 'zyzzyva'$"),
     ],
 )
 def test_an_unknown_method_is_explained(typed, said):

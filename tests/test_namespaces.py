@@ -27,7 +27,7 @@ RankingDataError metrics parts plot presets runs stats
 #: What TAB shows at each door, but for the metrics.
 DOORS = {
     "rankframe": FRONT,
-    "rankframe.metrics": "of_label listed register_column relevant",
+    "rankframe.metrics": "describe of_label listed register_column relevant",
     "rankframe.stats": "at_k compare_segments exposure harm power who_gained anova best_systems "
     "discriminative_power letters metric_agreement",
     "rankframe.runs": "stack fuse overlap rbo side_by_side",
