@@ -231,8 +231,8 @@ def test_a_mean_over_users_has_no_per_user_value(label):
 
 def test_what_is_not_a_metric_is_reported():
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
-    with pytest.raises(TypeError, match="a metric is a label or a polars expression, not list"):
-        judged.rank.evaluate(["map"])
+    with pytest.raises(TypeError, match="a metric is a label or a polars expression, not set: unp"):
+        judged.rank.evaluate({"map"})
     with pytest.raises(ValueError, match="ask for at least one metric"):
         judged.rank.evaluate()
     with pytest.raises(ValueError, match="makes several"):
