@@ -917,7 +917,8 @@ def test_a_wrong_call_is_reported_as_locally(rs, a, truth, metrics, options):
         rf.evaluate(A, *metrics, truth=TRUTH, **options)
     with pytest.raises(expected.type) as raised:
         rs.evaluate(a, *metrics, truth=truth, **options)
-    assert str(raised.value) == str(expected.value)
+    said, local = (str(error.value).partition("; it takes")[0] for error in (raised, expected))
+    assert said == local  # Spark has a keyword of its own
 
 
 def test_ids_of_two_types_do_not_meet(rs, a, bring):
@@ -1202,6 +1203,7 @@ SEEN_3 = A.filter(pl.col("rank") == 1).select("user", "item")
         {"ties": "expected", "descending": False},
         {"exclude": SEEN_3},
         {"close_gaps": True, "exclude": SEEN_3},
+        {"preset": {"single_precision": True}},
     ],
     ids=str,
 )
