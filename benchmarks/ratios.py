@@ -105,7 +105,7 @@ def on_a(tables: Tables) -> Iterator[Comparison]:
     )
 
     def compose(rows: pl.LazyFrame) -> pl.LazyFrame:
-        return rf.metrics.relevant(rows).group_by("user").agg(EXPRESSIONS)
+        return rf.metrics.rows(rows).group_by("user").agg(EXPRESSIONS)
 
     street = rf.judge(tables.run.lazy(), tables.truth)
     yield Comparison(

@@ -32,7 +32,7 @@ CALLS = {
     "per_user": lambda: rf.per_user(RANKED, *FIVE, truth=TRUTH),
     "judge": lambda: rf.judge(RANKED, TRUTH),
     "with_rank": lambda: rf.with_rank(SCORED),
-    "relevant": lambda: rf.metrics.relevant(JUDGED),
+    "relevant": lambda: rf.metrics.rows(JUDGED),
 }
 
 

@@ -179,7 +179,7 @@ CALLS = {
         undefined=0.0,
     ),
     "bounds": lambda run, truth: rf.per_user(run, "recall@10", truth=truth, bounds=True),
-    "judge": lambda run, truth: rf.metrics.relevant(rf.judge(run, truth)),
+    "judge": lambda run, truth: rf.metrics.rows(rf.judge(run, truth)),
     "with_rank": lambda run, truth: rf.with_rank(run, ties="expected"),
     "check": lambda run, truth: rf.check(run, truth=truth),
 }

@@ -138,7 +138,7 @@ def test_columns_are_derived_where_they_are_read(acme):
     got = rf.per_user(RUN, acme.widest_gap, acme.pages, truth=TRUTH)
     assert got.rows() == [(1, 2, 2), (2, 2, 1), (3, None, None)]
     assert rf.per_user(RUN, acme.pages).rows() == [(1, 2), (2, 1)]
-    rows = rf.metrics.relevant(rf.judge(RUN, TRUTH), acme.widest_gap)
+    rows = rf.metrics.rows(rf.judge(RUN, TRUTH), acme.widest_gap)
     assert rows["gap_above"].to_list() == [2, 2, None, 2, None]
 
 

@@ -71,15 +71,15 @@ def test_composing_by_hand_equals_per_user(by):
     judged = run.rank.judge(TRUTH, by=by)
     expected = judged.rank.per_user(*SOME, by=by)
     keys = [*by, "user"]
-    eager = judged.rank.relevant(*SOME, by=by).group_by(keys).agg(SOME).sort(keys)
+    eager = rf.metrics.rows(judged, *SOME, by=by).group_by(keys).agg(SOME).sort(keys)
     # some metrics reduce all rows of the truth, also of users without an item of grade > 0
     assert_same(eager.join(expected, on=keys, how="semi"), expected)
-    lazy = run.lazy().rank.judge(TRUTH, by=by).rank.relevant(*SOME, by=by)
+    lazy = rf.metrics.rows(run.lazy().rank.judge(TRUTH, by=by), *SOME, by=by)
     composed = lazy.group_by(keys).agg(SOME).sort(keys).collect()
     assert_same(composed.join(expected, on=keys, how="semi"), expected)
     plain = [e for e in SOME if {*e.meta.root_names()} <= {*BASIC}]
     assert len(plain) > 40
-    rows = judged.rank.relevant(by=by).group_by(keys).agg(plain).sort(keys)
+    rows = rf.metrics.rows(judged, by=by).group_by(keys).agg(plain).sort(keys)
     assert_same(rows, expected.select(rows.columns))
 
 
@@ -94,7 +94,7 @@ def test_pandas_equals_polars(some, some_means):
     assert_same(pl.from_pandas(evaluated), some_means)
     judged = run.ranking.judge(truth)
     assert_same(pl.from_pandas(judged.ranking.per_user(*SOME)), some)
-    composed = pl.from_pandas(judged.ranking.relevant(*SOME)).group_by("user").agg(SOME)
+    composed = pl.from_pandas(rf.metrics.rows(judged, *SOME)).group_by("user").agg(SOME)
     assert_same(composed.join(some, on="user", how="semi").sort("user"), some)
 
 
@@ -286,7 +286,7 @@ def test_by_equals_filtering_with_disjoint_folds():
 
 
 def test_a_user_of_the_composed_way_may_group_by_columns_that_ride_along():
-    rows = A.rank.judge(TRUTH).rank.relevant()
+    rows = rf.metrics.rows(A.rank.judge(TRUTH))
     got = (
         rows.group_by("user", "genre")
         .agg(rf.metrics.recall_at(3), rf.metrics.precision_at(3))

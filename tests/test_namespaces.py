@@ -27,7 +27,7 @@ RankingDataError metrics parts plot presets runs stats
 #: What TAB shows at each door, but for the metrics.
 DOORS = {
     "rankframe": FRONT,
-    "rankframe.metrics": "describe of_label listed register_column relevant",
+    "rankframe.metrics": "describe of_label register_column rows",
     "rankframe.stats": "at_k compare_segments exposure harm power who_gained anova best_systems "
     "discriminative_power letters metric_agreement",
     "rankframe.runs": "stack fuse overlap rbo side_by_side",
@@ -96,7 +96,7 @@ def test_a_dropped_frame_is_freed_at_once(without_gc, make):
     for _ in range(50):
         frame = make(TABLE)
         kept.append(frame.rank.per_user("ap"))
-        kept.append(frame.rank.relevant())
+        kept.append(rf.metrics.rows(frame))
         kept.append(frame.rank.precision_at(1))
         references.append(weakref.ref(frame))
         del frame
@@ -157,7 +157,7 @@ def test_changes_in_place_are_seen_in_pandas():
 
 def test_every_verb_and_metric_is_a_method():
     named = {name for name in vars(RankFrame) if not name.startswith("_")}
-    assert named == {*VERBS, *METRICS, *ROOMS, "relevant", "listed"}
+    assert named == {*VERBS, *METRICS, *ROOMS}
 
 
 @pytest.mark.parametrize(

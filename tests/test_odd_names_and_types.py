@@ -37,7 +37,7 @@ DOUBLE = pl.concat([RUN, RUN]).with_columns(points=pl.lit(0.5))
         lambda: RUN.lazy().rank.evaluate("map", truth=TRUTH.with_columns(pl.col("user") + 100)),
         lambda: BAD.lazy().rank.per_user("map", truth=TRUTH),
         lambda: BAD.lazy().rank.judge(TRUTH),
-        lambda: BAD.lazy().rank.judge(TRUTH).rank.relevant(),
+        lambda: rf.metrics.rows(BAD.lazy().rank.judge(TRUTH)),
         lambda: BAD.lazy().rank.check(truth=TRUTH),
         lambda: DOUBLE.lazy().rank.with_rank(score="points"),
     ],
@@ -80,7 +80,7 @@ def test_relevant_rows_count_no_row_twice(lazy):
     ]:
         judged = (run.lazy() if lazy else run).rank.judge(judgments)
         with pytest.raises(rf.RankingDataError, match="duplicate"):
-            judged.rank.relevant("precision").lazy().collect()
+            rf.metrics.rows(judged, "precision").lazy().collect()
 
 
 def test_no_mean_is_infinite():

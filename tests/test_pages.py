@@ -134,8 +134,7 @@ OF_THEIR_OWN = {
         "sql_check",
         "stats.metric_agreement plot.metric_agreement",
         "gate stats.harm",
-        "metrics.listed",
-        "metrics.relevant",
+        "metrics.rows",
         "report",
     ],
     "baseline": [
@@ -223,7 +222,6 @@ OF_THEIR_OWN = {
         "parts.facts",
         "check",
         "judge",
-        "metrics.listed",
         "trec.write_qrels",
         "from_lists",  # a column
     ],

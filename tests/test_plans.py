@@ -78,8 +78,8 @@ def queries(metrics, **options):
     run = RUN if by else ONE
     keys = [by, "user"] if by else ["user"]
     relevant_at = options.get("relevant_at")
-    composed = run.rank.judge(TRUTH, by=by or ()).rank.relevant(
-        by=by or (), relevant_at=relevant_at
+    composed = rf.metrics.rows(
+        run.rank.judge(TRUTH, by=by or ()), by=by or (), relevant_at=relevant_at
     )
     exprs = [rf.metrics.of_label(m) if isinstance(m, str) else m for m in metrics]
     return {

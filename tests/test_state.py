@@ -173,7 +173,7 @@ VERBS = {
         run, data.draw(st.sampled_from([1, 3, 0])), truth=truth, baseline="a"
     ),
     "judge": lambda run, truth, judged, asked, by, two, data: rf.judge(run, truth, by=by),
-    "relevant": lambda run, truth, judged, asked, by, two, data: rf.metrics.relevant(
+    "relevant": lambda run, truth, judged, asked, by, two, data: rf.metrics.rows(
         judged, *(asked if two else ()), by=by
     ),
     "check": lambda run, truth, judged, asked, by, two, data: (

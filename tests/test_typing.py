@@ -20,7 +20,7 @@ def test_the_kind_of_frame_is_kept() -> None:
     assert_type(rf.evaluate(df, "ap", rf.metrics.ndcg_at(10)), pl.DataFrame)
     assert_type(rf.evaluate(lf, "ap", truth=None), pl.LazyFrame)
     assert_type(df.pipe(rf.evaluate, "ap", rf.metrics.ndcg_at(10)), pl.DataFrame)
-    assert_type(lf.pipe(rf.metrics.relevant), pl.LazyFrame)
+    assert_type(lf.pipe(rf.metrics.rows), pl.LazyFrame)
     assert_type(rf.evaluate(df, "ap", preset="trec_eval"), pl.DataFrame)
     assert_type(rf.metrics.ndcg_at(10, gain={1: 1.0}), pl.Expr)
     assert_type(rf.summarize(df, "ap", users="judged", user="user"), pl.DataFrame)

@@ -32,11 +32,11 @@ CHARTS = {
         "How long should the list be?",
         'rf.plot.at_k(runs, "ndcg", "recall", truth=truth)',
     ),
-    "users": (
+    "per_user": (
         "How are the values of users spread?",
         'rf.plot.per_user(runs, "ndcg@10", truth=truth)',
     ),
-    "change": (
+    "who_gained": (
         "Who gains, and who loses?",
         'rf.plot.who_gained(two, 10, truth=truth, baseline="popularity")',
     ),
@@ -52,7 +52,7 @@ CHARTS = {
         "Do all items get a place?",
         "rf.plot.lorenz(runs, items=films, k=10)",
     ),
-    "shares": (
+    "exposure": (
         "Which genres are shown?",
         'rf.plot.exposure(two, of="genre", k=10, items=films, target="history", history=past)',
     ),
@@ -64,7 +64,7 @@ CHARTS = {
         "Which systems are alike, over all users?",
         'rf.plot.critical_difference(runs, "ndcg@10", truth=truth)',
     ),
-    "agreement": (
+    "metric_agreement": (
         "Do metrics agree on the best system?",
         'rf.plot.metric_agreement(rf.evaluate(runs, "ndcg@10", "mrr", "map", truth=truth))',
     ),

@@ -9,23 +9,21 @@ import griffe
 from live_report import CHARTS
 
 import rankframe as rf
-from rankframe._request.labels import METRICS
 from rankframe.presets import PRESETS
 
 #: What people look for, and the names that serve it; a name that is in no group is under More.
 GROUPS = {
-    "Evaluate": "evaluate per_user at_k judge with_rank relevant listed shares overlap rbo as_dict "
-    "metric register_metric register_column RankFrame typing",
-    "Compare": "compare summarize gate power diagnose harm compare_segments best_systems letters "
-    "anova agreement discriminative_power",
-    "Show": "report Report table ResultsTable lists plot",
-    "Read": "from_runs from_lists from_grades from_scores fuse trec",
+    "Evaluate": "evaluate per_user judge with_rank as_dict register_metric metrics.of_label "
+    "metrics.rows metrics.describe metrics.register_column typing",
+    "Compare": "compare summarize gate stats",
+    "Show": "report typing.Report table typing.ResultsTable plot",
+    "Read": "runs from_lists from_grades from_scores trec",
     "Big": "Meter parts spark",
     "Check": "check health RankingDataError",
 }
 SOURCES = Path(__file__).parents[2] / "src"
-_MODULES = ("plot", "trec", "parts", "spark")
-_NO_PAGE = (*METRICS, "compare_values", "summarize_values")
+_MODULES = ("plot", "stats", "runs", "trec", "parts", "spark")
+_NO_PAGE = ("metrics", "presets")
 
 
 def write_pages(pages: Path) -> str:
@@ -82,9 +80,7 @@ def _groups() -> dict[str, list[str]]:
 def _written_out(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         if name in _MODULES:
-            module = _package()[name]
-            own = [one for one in module.functions if one[0] != "_"]
-            yield from (f"{name}.{inner}" for inner in module.exports or own)
+            yield from (f"{name}.{inner}" for inner in _package()[name].exports or ())
         else:
             yield name
 

@@ -233,7 +233,3 @@ _attach_methods(
 _attach_methods(
     RankFrame, {name: functools.partial(_metric, f) for name, f in labels.METRICS.items()}
 )
-_attach_methods(
-    RankFrame,
-    {n: functools.partial(_room_verb, n, "_evaluation.row_verbs") for n in ("relevant", "listed")},
-)

@@ -272,7 +272,7 @@ def test_of_equal_items_the_higher_comes_first_in_the_ideal(dtype):
     run = pl.DataFrame({"user": 1, "item": [9], "rank": [1]}).with_columns(
         pl.col("item").cast(pl.String).cast(dtype)
     )
-    rows = run.rank.judge(truth).rank.relevant(rf.metrics.alpha_ndcg_at(alpha=0.9))
+    rows = rf.metrics.rows(run.rank.judge(truth), rf.metrics.alpha_ndcg_at(alpha=0.9))
     places = dict(rows.select(pl.col("item").cast(pl.String), "diverse_rank(0.9)").rows())
     # all add 2 at first; then 2 and 1 both add one that is new and one that is not
     assert places == {"3": 1, "2": 2, "1": 3}
@@ -299,15 +299,15 @@ def test_composing_by_hand():
     run, truth = make_tables(9)
     judged = run.rank.judge(truth, by="model")
     diverse = [rf.metrics.alpha_ndcg_at(5), rf.metrics.subtopic_recall_at(3)]
-    got = judged.rank.relevant(*diverse, by="model").group_by("model", "user").agg(diverse)
+    got = rf.metrics.rows(judged, *diverse, by="model").group_by("model", "user").agg(diverse)
     expected = judged.rank.per_user(*diverse, by="model")
     assert_frame_equal(got.sort("model", "user"), expected, abs_tol=1e-12)
-    rows = judged.rank.relevant(by="model")
+    rows = rf.metrics.rows(judged, by="model")
     assert not rows.select("model", "user", "item").is_duplicated().any()
     with pytest.raises(
         ValueError, match="some of these metrics reduce items, others the subtopics"
     ):
-        judged.rank.relevant("ndcg", *diverse, by="model")
+        rf.metrics.rows(judged, "ndcg", *diverse, by="model")
 
 
 def test_a_truth_is_not_changed_and_its_other_columns_ride_along():

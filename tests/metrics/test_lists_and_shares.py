@@ -444,7 +444,7 @@ def test_a_repeated_row_of_the_history_is_not_a_second_user():
     of_hits = ["serendipity@2", "epc@2", "snips_recall@2"]
     got = rf.evaluate(RUN, *of_hits, history=twice, **truth)
     assert got.equals(rf.evaluate(RUN, *of_hits, history=twice.unique(), **truth))
-    rows = rf.metrics.listed(
+    rows = rf.metrics.rows(
         RUN, "popularity", "novelty(out_of=rows)", "epc(measure=efd)", history=twice, **truth
     )
     assert rows.filter(item="a")["popularity", "interactions", "history_rows"].row(0) == (1, 2, 3)
@@ -492,8 +492,8 @@ def test_columns_of_the_catalogue_ride_along_where_they_are_named():
     price = pl.col("price").filter(pl.col("listed") & (pl.col("rank") <= 2)).mean().alias("price@2")
     got = rf.per_user(RUN, price, items=items)
     assert got["price@2"].to_list() == [1.5, 2.0, 3.0]
-    assert "price" in rf.metrics.listed(RUN, price, items=items).columns
-    assert "price" not in rf.metrics.listed(RUN, items=items).columns
+    assert "price" in rf.metrics.rows(RUN, price, items=items).columns
+    assert "price" not in rf.metrics.rows(RUN, items=items).columns
 
 
 # ------------------------------------------------------------------ errors

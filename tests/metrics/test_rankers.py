@@ -73,7 +73,7 @@ def test_equal_scores_keep_the_order_of_rows():
     assert many.rank.evaluate("rr").row(0)[1] == 1 / 501
     repeated = [many.head(n).rank.evaluate("rr").row(0)[1] for n in (501, 600, 700)]
     assert repeated == [1 / 501] * 3
-    tied = many.rank.relevant("rr")
+    tied = rf.metrics.rows(many, "rr")
     assert tied.select("qid", "rank", "row_from_end").row(0) == (1, 501, 501)
 
 

@@ -168,12 +168,12 @@ def test_renamed_and_own_expressions():
         with pytest.raises(ValueError, match="'(rank|hits)', which an item in a block of ties"):
             TIED.rank.per_user(bad.alias("own"), truth=TRUTH)
     with pytest.raises(rf.RankingDataError, match="no single rank to compose metrics on"):
-        TIED.rank.judge(TRUTH).rank.relevant()
+        rf.metrics.rows(TIED.rank.judge(TRUTH))
     for lists in (TIED, TIED.lazy()):
         with pytest.raises(rf.RankingDataError, match="run, column 'tied': .* no single rank to"):
-            rf.metrics.listed(lists)
+            rf.metrics.rows(lists)
         with pytest.raises(rf.RankingDataError, match="run, column 'tied': .* no single rank to"):
-            rf.metrics.listed(lists, "precision@1", truth=TRUTH)
+            rf.metrics.rows(lists, "precision@1", truth=TRUTH)
 
 
 def test_a_cut_through_a_block_refuses():

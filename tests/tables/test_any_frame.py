@@ -68,8 +68,7 @@ def verbs():
     yield from ((name, getattr(rf, name)) for name in [*VERBS, "as_dict"])
     rooms = ((room, getattr(rf, room), names) for room, names in ROOMS.items())
     yield from ((f"{room}.{n}", getattr(module, n)) for room, module, names in rooms for n in names)
-    yield from [("runs.stack", rf.runs.stack), ("metrics.relevant", rf.metrics.relevant)]
-    yield ("metrics.listed", rf.metrics.listed)
+    yield from [("runs.stack", rf.runs.stack), ("metrics.rows", rf.metrics.rows)]
     names = "facts", "sums", "values", "combine"
     yield from ((f"parts.{name}", getattr(rf.parts, name)) for name in names)
     yield from [("Meter", rf.Meter.__init__), ("Meter.update", rf.Meter.update)]
@@ -90,7 +89,7 @@ CALLS = {
     "compare": lambda frame: rf.compare(frame(RUNS), "rr", truth=frame(TRUTH), baseline="x"),
     "lists": lambda frame: rf.runs.side_by_side(frame(RUNS), 1, truth=frame(TRUTH), by="model"),
     "health": lambda frame: rf.health({"x": frame(RUN)}, truth=frame(TRUTH), history=frame(RUN)),
-    "listed": lambda frame: rf.metrics.listed(frame(RUN), "popularity", history=frame(RUN)),
+    "listed": lambda frame: rf.metrics.rows(frame(RUN), "popularity", history=frame(RUN)),
     "overlap": lambda frame: rf.runs.overlap(frame(RUN), frame(RUN), k=1),
     "plot": lambda frame: rf.plot.metric_agreement(frame(MEANS)).data,
     "sums": lambda frame: rf.parts.combine(rf.parts.sums(frame(RUN), "rr", truth=frame(TRUTH))),

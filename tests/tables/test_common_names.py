@@ -80,8 +80,8 @@ def test_all_verbs_find_them():
     calls = [
         (lambda r, t, o: rf.evaluate(r, "ap", truth=t)),
         (lambda r, t, o: rf.summarize(r, "ap", truth=t)),
-        (lambda r, t, o: rf.metrics.relevant(rf.judge(r, t))),
-        (lambda r, t, o: rf.metrics.listed(r)),
+        (lambda r, t, o: rf.metrics.rows(rf.judge(r, t))),
+        (lambda r, t, o: rf.metrics.rows(r)),
         (lambda r, t, o: rf.stats.exposure(r, of="shown", target=None)),
         (lambda r, t, o: rf.runs.rbo(r, o)),
         (lambda r, t, o: rf.runs.overlap(r, o, k=1)),

@@ -133,7 +133,7 @@ def test_a_rank_falls_by_the_removed_rows_above_it(seed, blocks):
     truth = drawn(seed)[1].select("user", "item", "relevance")
     for given in (run, run.lazy(), run.sample(fraction=1, shuffle=True, seed=seed)):
         if not blocks:
-            listed = eager(rf.metrics.listed(given, by="model", exclude=seen))
+            listed = eager(rf.metrics.rows(given, by="model", exclude=seen))
             assert_frame_equal(listed.select(run.columns), expected, check_row_order=False)
         judged = eager(rf.judge(given, truth, by="model", exclude=seen))
         places = judged.filter(pl.col("rank").is_not_null()).select(run.columns)
@@ -252,7 +252,7 @@ def test_a_bad_exclusion_is_seen_behind_a_lazy_judged_table():
         lambda: rf.evaluate(judged, "ap"),
         lambda: rf.evaluate(judged, "ap", history=SEEN),
         lambda: rf.evaluate(judged, "ap", exclude=SEEN),
-        lambda: rf.metrics.relevant(judged),
+        lambda: rf.metrics.rows(judged),
         lambda: judged,
     ):
         with pytest.raises(rf.RankingDataError, match="exclude=, column 'user': null user"):
@@ -304,7 +304,7 @@ def test_every_verb_takes_it():
         lambda f, **e: rf.compare(f, "rr", truth=TRUTH, **e),
         lambda f, **e: rf.stats.who_gained(f, 1, truth=TRUTH, baseline="a", **e),
         lambda f, **e: rf.judge(f, TRUTH, **e),
-        lambda f, **e: rf.metrics.listed(f, **e),
+        lambda f, **e: rf.metrics.rows(f, **e),
         lambda f, **e: rf.stats.exposure(f, of="genre", items=items, **e),
         lambda f, **e: rf.evaluate(f, "coverage@1", items=items, **e),
         lambda f, **e: rf.evaluate(f, "precision@1", truth=TRUTH, bounds=True, **e),
@@ -436,7 +436,7 @@ BAD = {
         lambda run, seen: rf.judge(run, TRUTH, exclude=seen),
         lambda run, seen: rf.with_rank(run, close_gaps=True, exclude=seen),
         lambda run, seen: rf.check(run, truth=TRUTH, exclude=seen),
-        lambda run, seen: rf.metrics.listed(run, exclude=seen),
+        lambda run, seen: rf.metrics.rows(run, exclude=seen),
     ],
 )
 def test_a_bad_table_is_one_clear_error(call, case, lazy):

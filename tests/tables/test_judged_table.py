@@ -252,7 +252,7 @@ def test_relevant_returns_the_vocabulary():
             "genre": list("abcdef"),
         }
     )
-    rows = judged.rank.relevant(relevant_at=2)
+    rows = rf.metrics.rows(judged, relevant_at=2)
     counts = ["hits", "ideal_rank", "ideal_place", "total"]
     numbers = ["ideal_relevance", "rank_discount", "place_discount"]
     assert set(rows.columns) == {*judged.columns, "relevant", *counts, *numbers}
@@ -272,8 +272,8 @@ def test_list_lengths_are_counted_for_who_reads_them():
     judged = pl.DataFrame(
         {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, None], "relevance": [1, 0, 1]}
     )
-    assert "retrieved" not in judged.rank.relevant("precision@1").columns
-    rows = judged.rank.relevant("precision")
+    assert "retrieved" not in rf.metrics.rows(judged, "precision@1").columns
+    rows = rf.metrics.rows(judged, "precision")
     assert rows.select("user", "retrieved").rows() == [(1, 2), (2, 0)]
     assert rows.schema["retrieved"] == pl.Int64
 
@@ -377,5 +377,5 @@ def test_scores_that_only_64_bits_distinguish():
 def test_the_overlap_with_the_ideal_list_is_of_items_with_a_grade():
     judged = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [1, 2], "relevance": [0, 1]})
     reads = (pl.col("judged").sum() + pl.col("common_weight").sum()).alias("x")
-    rows = rf.metrics.relevant(judged, reads)
+    rows = rf.metrics.rows(judged, reads)
     assert rows["common_weight"].is_null().to_list() == [True, False]

@@ -122,7 +122,7 @@ def test_a_filter_that_comes_later_does_not_reach_below_the_order():
     judged = pl.LazyFrame(
         {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [3, 1, 2], "relevance": [1, 2, 3]}
     )
-    rows = judged.rank.relevant().filter(pl.col("rank") > 1).sort("rank")
+    rows = rf.metrics.rows(judged).filter(pl.col("rank") > 1).sort("rank")
     kept = rows.select("item", "hits", "ideal_place", "ideal_relevance").collect()
     assert kept.rows() == [(9, 2, 2, 2.0), (7, 3, 3, 1.0)]
 
@@ -132,7 +132,7 @@ def test_a_filter_that_comes_later_does_not_reach_below_the_order():
 @pytest.mark.parametrize("users", ["small", "unsigned", "text", "floats", "bytes"])
 def test_hits_are_those_at_or_above_the_rank(users, metrics, relevant_at):
     frame = random_rows(users, USERS[users], GRADES["any sign"], RANKS["deep"])
-    rows = frame.rank.relevant(*metrics, by="group", relevant_at=relevant_at)
+    rows = rf.metrics.rows(frame, *metrics, by="group", relevant_at=relevant_at)
     line = relevant_at or 1
     for mine in rows.partition_by("group", "user"):
         for rank, hits in mine.select("rank", "hits").rows():
@@ -146,8 +146,8 @@ def test_ndcg_of_grades_that_only_64_bits_distinguish():
         {"user": [1, 1, 1], "item": [1, 2, 3], "rank": [3, 2, 1], "relevance": grades}
     )
     assert judged.rank.evaluate("ndcg")["ndcg"].item() == 1.0
-    assert judged.rank.relevant()["ideal_relevance"].to_list() == sorted(grades, reverse=True)
-    assert rf.metrics.relevant(judged.with_columns(rank=4 - pl.col("rank")))["hits"].to_list() == [
+    assert rf.metrics.rows(judged)["ideal_relevance"].to_list() == sorted(grades, reverse=True)
+    assert rf.metrics.rows(judged.with_columns(rank=4 - pl.col("rank")))["hits"].to_list() == [
         1,
         2,
         3,

@@ -607,7 +607,7 @@ def test_judging_and_composing_raise_it_too(case, lazy):
     keys = [options["by"], "user"] if options else ["user"]
     with pytest.raises(rf.RankingDataError) as error:
         judged = made if truth is None else made.rank.judge(frame(truth, "lazy"), **options)
-        rows = judged.rank.relevant(**options)
+        rows = rf.metrics.rows(judged, **options)
         collected(rows.group_by(keys).agg(rf.metrics.precision_at(3)))
     assert str(error.value) == message
 

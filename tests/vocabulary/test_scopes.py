@@ -192,7 +192,7 @@ def test_words_of_items_are_null_on_other_rows():
     truth = pl.DataFrame({"user": 1, "item": [2, 4, 9, 3], "relevance": [2, 1, 1, 0]})
     judged = rf.judge(run, truth)
     one = pl.col("hits").filter("listed").max().alias("x")
-    rows = rf.metrics.relevant(judged, one, pl.col("total").max().alias("y")).sort("item")
+    rows = rf.metrics.rows(judged, one, pl.col("total").max().alias("y")).sort("item")
     assert rows["item"].to_list() == [1, 2, 3, 4, 9]
     assert rows["hits"].to_list() == [None, 1, None, 2, None]
     assert rows["ideal_rank"].to_list() == [None, 1, None, 2, 3]
@@ -215,8 +215,8 @@ def test_every_word_keeps_its_value_beside_listed(name):
     judged = rf.judge(run, truth)
     word = pl.col(name).max().alias("x")
     scope = "judged" if column.scope == "judged" else "relevant"
-    plain = rf.metrics.relevant(judged, word, pl.col(scope).max().alias("y"))
-    wide = rf.metrics.relevant(judged, word, pl.col("listed").sum().alias("y"))
+    plain = rf.metrics.rows(judged, word, pl.col(scope).max().alias("y"))
+    wide = rf.metrics.rows(judged, word, pl.col("listed").sum().alias("y"))
     keys = ["user", "item"]
     both = plain.select(*keys, name).join(wide.select(*keys, name), on=keys, suffix="_wide")
     if name in keys or name in ("user", "item"):
@@ -232,7 +232,7 @@ def test_numbers_of_the_user_are_on_every_row():
     run, truth = tables(13)
     words = ["retrieved", "total", "graded", "nonrelevant", "top_grade", "hits"]
     metrics = [pl.col(word).min().alias(word) for word in words]
-    rows = rf.metrics.relevant(rf.judge(run, truth), *metrics, pl.col("listed").sum().alias("y"))
+    rows = rf.metrics.rows(rf.judge(run, truth), *metrics, pl.col("listed").sum().alias("y"))
     for user, part in rows.group_by("user"):
         grades = truth.filter(user=user[0])["relevance"]
         expected = {

@@ -40,7 +40,7 @@ that its function returns.
 """
 _SHORT = 60  # characters of a call in one line, and of a line after which a sentence ends
 _VOCABULARY = """\
-The columns that metrics read, including [your own](your_own.md). `rf.metrics.relevant(judged)`
+The columns that metrics read, including [your own](your_own.md). `rf.metrics.rows`
 returns them. Each is derived only if an expression reads it.
 """
 _PRESETS = """\

@@ -32,31 +32,39 @@ from rankframe.errors import RankingDataError
 
 
 @adapters.takes_any_frame
-def listed(
-    run: Runs[FrameT],
+def rows(
+    frame: Runs[FrameT],
     /,
     *metrics: Metric,
     truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    relevant_at: float | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     exclude: Frame | None = None,
-    by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
-    Return the rows of the lists, with the columns that metrics of lists read.
+    Return the rows that metrics reduce, with the vocabulary in which they are written.
 
     Parameters
     ----------
-    run
-        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as ``runs.stack`` takes it.
+    frame
+        A judged table, or a run with its ``truth``; without either, the lists of a run; or a dict
+        of these by name, as ``runs.stack`` takes it.
     *metrics
-        Metrics that you will compute from the rows, such as ``"novelty@10"``: the columns that they
-        read are derived or joined from ``items``.
+        Metrics that you will compute from the rows, such as ``"novelty@10"``: columns that they
+        read are derived in addition, or joined from ``items``. With a metric that reads ``judged``,
+        all rows of the truth are returned, and with one that reads ``listed`` all rows of the
+        lists, too.
     truth
-        The truth, if a metric reads ``relevant``; the result then includes its rows that were not
-        retrieved, with ``listed`` false.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+    by
+        Columns of segments, such as country, fold or day.
+    relevant_at
+        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
+        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
+        such as ``"ap(rel=2)"``, has its own, which changes no user.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -69,8 +77,6 @@ def listed(
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
         that match no list are ignored. The truth stays as it is, so an excluded item that is in the
         truth is a miss.
-    by
-        Columns of segments, such as country, fold or day.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.
@@ -78,42 +84,78 @@ def listed(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per item of a list, with ``listed`` (Boolean), ``rank`` (Int64), the columns that
-        the metrics read and all others of the run. Sorted unless lazy.
+        The rows of grade > 0, retrieved or not, with all their columns and ``relevant`` (Boolean),
+        ``hits``, ``ideal_rank``, ``ideal_place``, ``total`` (Int64), ``ideal_relevance``,
+        ``rank_discount`` and ``place_discount`` (Float64). Where nothing is judged, the rows of the
+        lists, with ``listed`` (Boolean) and ``rank`` (Int64). Group them by by… and user, and
+        aggregate them. Sorted unless lazy.
 
     Raises
     ------
     RankingDataError
         If a table that a metric reads is missing.
 
+    Notes
+    -----
+    Ranks and derived columns are those of the user's whole list. You may group the rows finer than
+    by by… and user, for example by an item's category. Then ``precision_at``, ``recall_at``,
+    ``hit_at``, ``reciprocal_rank``, ``dcg_at`` and your own sums show what the items of each group
+    contribute. ``average_precision``, ``ndcg_at`` and ``r_precision`` compare with the whole list,
+    so they have no meaning there.
+
     Examples
     --------
-    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
-    >>> history = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
-    >>> rows = rf.metrics.listed(run, "popularity@2", "unseen@2", history=history)
+    >>> run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2]})
+    >>> truth = pl.DataFrame({"user": [1, 1], "item": [8, 9], "relevance": [1, 3]})
+    >>> rows = rf.metrics.rows(run, truth=truth)
+    >>> rows.group_by("user").agg(rf.metrics.average_precision(), rf.metrics.ndcg_at(2)).rows()
+    [(1, 0.25, 0.17376534287144)]
+    >>> history = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
+    >>> rows = rf.metrics.rows(run, "popularity@2", "unseen@2", history=history)
     >>> rows.select("item", "popularity", "seen").rows()
-    [('a', 2, True), ('b', 0, False)]
+    [(7, 2, True), (8, 0, False)]
     """
-    run, by, columns = run_dicts.as_frame(run, by, columns)
-    settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
+    frame, by, columns = run_dicts.as_frame(frame, by, columns)
+    settings = Settings(
+        relevant_at=relevant_at, items=items, history=history, exclude=exclude, columns=columns
+    )
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
-    read = {"listed", "rank", *(name for metric in requested for name in metric.reads)}
-    reading = registry.reading_of(read, inputs=settings.inputs)
-    if reading.scope == "shares":
-        msg = "listed returns rows of lists, but one of these metrics reads shares: call exposure"
+    own = {name for metric in requested for name in metric.reads}
+    of_lists = registry.reading_of({"listed", "rank", *own}, inputs=settings.inputs)
+    if of_lists.scope == "shares":
+        msg = "one of these metrics reads shares: call rf.stats.exposure"
         raise ValueError(msg)
-    alone = reading.lists_alone
-    tables = readers.read_all(run, truth, by, settings, reads=reading.names, run_alone=alone)
+    reads = {*registry.BASIC, *own}
+    alone = of_lists.lists_alone
+    tables = readers.read_all(frame, truth, by, settings, reads=reads, run_alone=alone)
     _raise_if_tied(tables)
+    split = tables.has_subtopics
+    scopes = {registry.reading_of(metric.reads, has_subtopics=split).scope for metric in requested}
+    if "subtopic" in scopes and len(scopes) > 1:
+        msg = (
+            "some of these metrics reduce items, others the subtopics of items: call rows for "
+            "each kind separately"
+        )
+        raise ValueError(msg)
+    reading = of_lists
+    if tables.has_truth:
+        reading = registry.reading_of(reads, has_subtopics=split, inputs=settings.inputs)
     for name in reading.outside:
         if name in registry.COLUMNS:
-            msg = f"listed reads {name!r}: pass {registry.COLUMNS[name].source}="
+            msg = f"a metric reads {name!r}: pass {registry.COLUMNS[name].source}="
             raise RankingDataError(msg)
     prepared, table = judgment.judge(tables), tables.run
-    checked = _guarded(scope_rows.rows_of_scope(prepared, reading), prepared)
+    kept = scope_rows.rows_of_scope(prepared, reading, missed=tables.has_truth)
+    unread = {name for name, column in registry.COLUMNS.items() if column.always_reserved}
+    unread -= {*registry.BASIC, *reading.names, "subtopic"}
+    kept = kept.drop(*rank_order.INNER, *unread, strict=False)
+    flags = _lists_flags(prepared) if reading.counts_judged or reading.counts_listed else []
+    if tables.has_truth:
+        flags.append(judgment.rows_flag(prepared, scope_rows.truth_of(prepared, reading)))
+    checked = _guarded(kept, prepared, flags)
     beside = (truth, items, history, exclude)
     return adapters.to_caller_type(
-        checked, like=run, beside=beside, sort=[*table.keys, "rank", table.item]
+        checked, like=frame, beside=beside, sort=[*table.keys, "rank", table.item]
     )
 
 
@@ -221,7 +263,7 @@ def exposure(
     share_rows.check_shares("exposure", kind, share_columns, prepared.inputs, table.item)
     if tables.tied:
         share_names.check_shares_in_ties("exposure", share_columns)
-    rows = share_rows.rows_of_shares(Shares(prepared, kind, table.by), share_columns)
+    shares = share_rows.rows_of_shares(Shares(prepared, kind, table.by), share_columns)
     keys = [*(table.keys if over == "user" else table.by)]
     value = share_rows.public_name(kind.of, prepared.inputs, table.item)
     names = dict(zip(share_columns, ("exposure", "share", "target"), strict=False))
@@ -230,12 +272,12 @@ def exposure(
         msg = f"column {min(taken)!r}: exposure makes a column with this name: rename it"
         raise RankingDataError(msg)
     # a list without a known value has a row without a value
-    rows = rows.filter(pl.col(share_rows.VALUE).is_not_null())
-    kept = rows.select(*keys, pl.col(share_rows.VALUE).alias(value), *share_columns).rename(names)
+    shares = shares.filter(pl.col(share_rows.VALUE).is_not_null())
+    kept = shares.select(*keys, pl.col(share_rows.VALUE).alias(value), *share_columns).rename(names)
     if not isinstance(run, pl.LazyFrame):
         down = [*(False for _ in keys), True, False]
         kept = kept.sort(*keys, "exposure", value, descending=down)
-    checked = _guarded(kept, prepared)
+    checked = _guarded(kept, prepared, _lists_flags(prepared))
     return adapters.to_caller_type(checked, like=run, beside=(truth, items, history, exclude))
 
 
@@ -357,103 +399,10 @@ def _raise_if_tied(tables: Tables) -> None:
         raise RankingDataError(msg)
 
 
-def _guarded(rows: pl.LazyFrame, prepared: Judged) -> pl.LazyFrame:
-    flags = [
-        *judgment.table_flags(prepared),
-        *(guards.lists_flag(table) for table in prepared.tables.both),
-    ]
-    flags += judgment.input_flags(prepared)
-    return guards.guarded(rows, flags, partial(judgment.raise_broken, prepared))
+def _lists_flags(prepared: Judged) -> list[pl.LazyFrame]:
+    return [guards.lists_flag(table) for table in prepared.tables.both]
 
 
-@adapters.takes_any_frame
-def relevant(
-    judged: Runs[FrameT],
-    /,
-    *metrics: Metric,
-    by: str | Sequence[str] = (),
-    relevant_at: float | None = None,
-    **columns: Unpack[Columns],
-) -> FrameT:
-    """
-    Return the rows of grade > 0, with the vocabulary in which metrics are written.
-
-    Parameters
-    ----------
-    judged
-        A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own. Or
-        a dict of these by name, as ``runs.stack`` takes it.
-    *metrics
-        Metrics that you will compute from the rows. Columns that they read are derived in addition
-        to those below, such as ``retrieved``, which takes a pass over all rows. With a metric that
-        reads ``judged``, all rows of the truth are returned, and with one that reads ``listed`` all
-        rows of the lists.
-    by
-        Columns of segments, such as country, fold or day.
-    relevant_at
-        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
-        such as ``"ap(rel=2)"``, has its own, which changes no user.
-    **columns
-        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
-
-    Returns
-    -------
-    DataFrame, LazyFrame or pandas.DataFrame
-        The rows, retrieved or not, with all their columns and ``relevant`` (Boolean), ``hits``,
-        ``ideal_rank``, ``ideal_place``, ``total`` (Int64), ``ideal_relevance``, ``rank_discount``
-        and ``place_discount`` (Float64). Group them by by… and user, and aggregate them. Sorted
-        unless lazy.
-
-    Notes
-    -----
-    Ranks and derived columns are those of the user's whole list. You may group the rows finer than
-    by by… and user, for example by an item's category. Then ``precision_at``, ``recall_at``,
-    ``hit_at``, ``reciprocal_rank``, ``dcg_at`` and your own sums show what the items of each group
-    contribute. ``average_precision``, ``ndcg_at`` and ``r_precision`` compare with the whole list,
-    so they have no meaning there.
-
-    Examples
-    --------
-    >>> judged = pl.DataFrame(
-    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 3]}
-    ... )
-    >>> judged.rank.relevant().group_by("user").agg(
-    ...     rf.metrics.average_precision(), rf.metrics.ndcg_at(2)
-    ... )
-    shape: (1, 3)
-    ┌──────┬──────┬──────────┐
-    │ user ┆ ap   ┆ ndcg@2   │
-    │ ---  ┆ ---  ┆ ---      │
-    │ i64  ┆ f64  ┆ f64      │
-    ╞══════╪══════╪══════════╡
-    │ 1    ┆ 0.25 ┆ 0.173765 │
-    └──────┴──────┴──────────┘
-    """
-    judged, by, columns = run_dicts.as_frame(judged, by, columns)
-    requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
-    settings = Settings(relevant_at=relevant_at, columns=columns)
-    tables = readers.read_all(judged, None, by, settings)
-    _raise_if_tied(tables)
-    prepared, table, split = judgment.judge(tables), tables.run, tables.has_subtopics
-    scopes = {registry.reading_of(metric.reads, has_subtopics=split).scope for metric in requested}
-    if "subtopic" in scopes and len(scopes) > 1:
-        msg = (
-            "some of these metrics reduce items, others the subtopics of items: call relevant for "
-            "each kind separately"
-        )
-        raise ValueError(msg)
-    read = {*registry.BASIC, *(name for metric in requested for name in metric.reads)}
-    reading = registry.reading_of(read, has_subtopics=split)
-    rows = scope_rows.rows_of_scope(prepared, reading, missed=True)
-    ranked_truth = scope_rows.truth_of(prepared, reading)
-    flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, ranked_truth)]
-    if reading.counts_judged or reading.counts_listed:
-        flags += [guards.lists_flag(table) for table in tables.both]
-    own = {name for name, column in registry.COLUMNS.items() if column.always_reserved}
-    unread = own - {*registry.BASIC, *reading.names, "subtopic"}
-    rows = rows.drop(*rank_order.INNER, *unread, strict=False)
-    flags += judgment.input_flags(prepared)
-    rows = guards.guarded(rows, flags, partial(judgment.raise_broken, prepared))
-    return adapters.to_caller_type(rows, like=judged, sort=[*table.keys, "rank", table.item])
+def _guarded(rows: pl.LazyFrame, prepared: Judged, flags: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    every = [*judgment.table_flags(prepared), *flags, *judgment.input_flags(prepared)]
+    return guards.guarded(rows, every, partial(judgment.raise_broken, prepared))

@@ -22,12 +22,11 @@ from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403
 
 if TYPE_CHECKING:
-    from rankframe._evaluation.row_verbs import listed, relevant
+    from rankframe._evaluation.row_verbs import rows
 else:
-    _ROWS = dict.fromkeys(("listed", "relevant"), "_evaluation.row_verbs")
-    __getattr__, __dir__ = _rooms.doors(__name__, _ROWS)
+    __getattr__, __dir__ = _rooms.doors(__name__, {"rows": "_evaluation.row_verbs"})
 
-__all__ = ["describe", "listed", "of_label", "register_column", "relevant"]
+__all__ = ["describe", "of_label", "register_column", "rows"]
 __all__ += core.__all__
 __all__ += diversity.__all__
 __all__ += exposure.__all__

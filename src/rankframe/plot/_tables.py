@@ -607,8 +607,9 @@ def counted_lists(call: Call, exclude: Frame | None, discount: str | float) -> s
     columns: Any = call.options
     ids = column_roles.with_ids(columns, call.groups, {"run": call.frame, "truth": call.truth})
     user = pl.col(ids.get("user", "user")).n_unique().alias("__rankframe_users")
-    rows = row_verbs.listed(
-        call.frame, truth=call.truth, exclude=exclude, by=call.groups, **columns
+    of_lists = pl.col("listed").any().alias("served")
+    rows = row_verbs.rows(
+        call.frame, of_lists, truth=call.truth, exclude=exclude, by=call.groups, **columns
     ).filter("listed")
     counts = rows.group_by(call.groups).agg(user) if call.groups else rows.select(user)
     text = user_count(counts.collect()["__rankframe_users"])
