@@ -207,11 +207,6 @@ def test_pandas_returns_pandas():
 @pytest.mark.parametrize(
     ("metrics", "options", "message"),
     [
-        (
-            ["rr"],
-            {"baseline": None},
-            "gate without a baseline: name the system to compare with in baseline=",
-        ),
         (["rr"], {"baseline": "x"}, "baseline must be one of"),
         (["rr"], {"undecided": "fail"}, 'such as margin="1%", or undecided="pass"'),
         (
@@ -229,7 +224,6 @@ def test_pandas_returns_pandas():
         (["rr"], {"at_most": "x"}, "at_most of 'rr' must be a finite number, not 'x'"),
         (["rr"], {"at_least": {"ap": 0.1}}, "at_least names 'ap'; the metrics are 'rr'"),
         (["rr", "ap"], {"baseline": None, "at_least": {"ap": 0}}, "metric 'rr': it has no floor"),
-        (["rr"], {"baseline": None, "at_least": 0, "margin": 0.1}, "margin=0.1 without a baseline"),
         (["rr"], {"baseline": None, "at_least": 0, "paired": False}, "paired=False without a bas"),
         (
             ["rr"],

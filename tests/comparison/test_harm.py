@@ -150,7 +150,7 @@ def test_wrong_calls_are_reported():
         ({"higher_is_better": None}, "metric 'v': neither direction is declared better"),
         ({"more_than": -0.1}, "more_than of 'v' must be a finite number ≥ 0, not -0.1"),
         ({"more_than": {"x": 0.1}}, "more_than names 'x'; the metrics are 'v'"),
-        ({"baseline": None}, "harm without a baseline"),
+        ({"baseline": None}, "baseline of harm: name it, "),
         ({"weights": "w"}, "harm has no weighted form"),
         ({"cluster": "shop"}, "harm has no keyword 'cluster': summarize"),
         ({"total": True}, "'total': evaluate, summarize, compare, gate and"),

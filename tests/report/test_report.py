@@ -635,12 +635,10 @@ def test_a_note_of_a_comparison_is_below_its_table(tmp_path):
 # ------------------------------------------------------------------ what can be asked
 
 
-@pytest.mark.parametrize("systems", [["old"], ["old", "new"]])
-def test_without_a_baseline_nothing_is_compared(systems, tmp_path):
-    run = RUN.filter(pl.col("model").is_in(systems))
-    made = rf.report(run, *METRICS, truth=TRUTH)
+def test_of_one_system_nothing_is_compared(tmp_path):
+    made = rf.report(RUN.filter(model="old"), *METRICS, truth=TRUTH)
     assert not {"comparison", "diagnosis"} & {*made.tables}
-    assert re.match(r"old has (a|the highest) mean ndcg@5", made.verdict)
+    assert made.verdict.startswith("old has a mean ndcg@5")
     assert "Lists side by side" not in page(made, tmp_path)
 
 

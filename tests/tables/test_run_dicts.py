@@ -1,10 +1,14 @@
 """Dicts of runs in the place of a frame."""
 
+import json
+from functools import partial
+
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+from rankframe._command.main import main
 
 POP = pl.DataFrame({"user": [1, 1, 2, 3], "item": ["a", "b", "a", "a"], "rank": [1, 2, 1, 1]})
 KNN = pl.DataFrame({"user": [1, 1, 2, 3], "item": ["b", "c", "b", "c"], "rank": [1, 2, 1, 1]})
@@ -491,3 +495,94 @@ def test_meters_and_queries_have_the_role():
     options = {"truth": TRUTH, "model": "engine", "users": "served"}
     assert meter.compute().equals(rf.evaluate(ENGINES, "ap", **options))
     assert rf.sql("ap", model="engine").endswith('GROUP BY "engine"\n')
+
+
+OLD = pl.DataFrame({"user": range(10), "item": "a", "rank": [2, 3, 4, 2, 5, 4, 3, 2, 6, 1]})
+NEW = OLD.with_columns(rank=pl.Series([1, 1, 2, 1, 2, 3, 1, 1, 2, 1]))
+LIKED = OLD.select("user", "item")
+
+
+def as_text(runs):
+    return pl.concat(eager(run).with_columns(model=pl.lit(name)) for name, run in runs.items())
+
+
+#: The verbs that need a baseline, and the column that says which one they took.
+OF_BASELINE = {
+    "gate": (partial(rf.gate, margin=0.1), "note"),
+    "harm": (rf.harm, "note"),
+    "power": (rf.power, "note"),
+    "diagnose": (lambda frame, _metric, **options: rf.diagnose(frame, 3, **options), "reading"),
+}
+
+
+@KINDS
+@pytest.mark.parametrize("verb", OF_BASELINE)
+def test_the_first_system_of_a_dict_is_the_baseline_and_a_column_of_text_needs_its_name(verb, kind):
+    runs = {name: given(run, kind) for name, run in {"old": OLD, "new": NEW}.items()}
+    text = as_text(runs)
+    ordered = text.with_columns(pl.col("model").cast(pl.Enum(["gone", "old", "new"])))
+    call, said = OF_BASELINE[verb]
+    named = call(text, "rr", truth=LIKED, baseline="old")
+    without = pl.col(said).str.replace("(; )?baseline: 'old', the first system$", "")
+    for frame in (runs, rf.from_runs(runs), ordered):
+        got = eager(call(frame, "rr", truth=LIKED)).with_columns(pl.col("model").cast(pl.String))
+        assert got[said].last().endswith("baseline: 'old', the first system")
+        got = got.with_columns(pl.col("^baseline$").cast(pl.String), without.replace("", None))
+        assert_frame_equal(got, named, check_dtypes=kind != "pandas")
+    with pytest.raises(
+        ValueError, match=r"^column 'model' names 'new', 'old', .* baseline=\"new\""
+    ):
+        eager(call(given(text, kind), "rr", truth=LIKED))
+
+
+def test_a_page_and_a_chart_take_the_first_system_and_say_so():
+    runs = {"old": OLD, "new": NEW}
+    made = rf.report(runs, "rr", truth=LIKED)
+    assert made.verdict.startswith("new is better than old")
+    assert "baseline: <bdi>old</bdi>, the first system · 10 users" in made.html()
+    assert "the first system" not in rf.report(runs, "rr", truth=LIKED, baseline="old").html()
+    title = rf.plot.change(runs, 3, truth=LIKED).to_dict()["title"]
+    assert "baseline: 'old', the first system" in " ".join(title["subtitle"])
+    with pytest.raises(ValueError, match="baseline of report: name it"):
+        rf.report(as_text(runs), "rr", truth=LIKED)
+
+
+def test_compare_says_that_names_of_text_are_in_the_order_of_the_alphabet():
+    runs = {"old": OLD, "new": NEW}
+    text = as_text(runs)
+    got = rf.compare(text, "rr", truth=LIKED)
+    assert got["model"].item() == "old"
+    assert got["note"].item().endswith("; systems are in order of name")
+    for frame, options in ((runs, {}), (text, {"baseline": "old"})):
+        assert "order" not in rf.compare(frame, "rr", truth=LIKED, **options)["note"].item()
+
+
+def test_floors_alone_compare_nothing():
+    runs = {"old": OLD, "new": NEW}
+    got = rf.gate(runs, "rr", truth=LIKED, at_least=0.5)
+    assert got.select("model", "passed").rows() == [("old", False), ("new", True)]
+    assert "baseline" not in got.columns
+    both = rf.gate(runs, "rr", truth=LIKED, at_least=0.5, margin="1%")
+    assert both.select("model", "baseline", "at_least").rows() == [
+        ("new", "old", None),
+        ("old", None, 0.5),
+        ("new", None, 0.5),
+    ]
+
+
+def test_the_command_takes_the_order_of_its_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, table in {"old": OLD, "new": NEW, "truth": LIKED}.items():
+        table.write_csv(f"{name}.csv")
+    runs = {name: pl.read_csv(f"{name}.csv") for name in ("old", "new")}
+    for options, gated, verb in (
+        ("", {}, rf.compare),
+        ("--fail-if-worse rr:0.1", {"margin": 0.1, "undecided": "pass"}, rf.gate),
+    ):
+        assert main(f"compare old.csv new.csv truth.csv -m rr --json {options}".split()) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        want = verb(runs, "rr", truth=LIKED, **gated).row(0, named=True)
+        assert {name: row[name] for name in want} == {
+            name: pytest.approx(value) if isinstance(value, float) else value
+            for name, value in want.items()
+        }

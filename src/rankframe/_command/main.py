@@ -392,8 +392,8 @@ def _compare(arguments: argparse.Namespace) -> None:
     metric_labels = _comparable(_metric_labels(arguments))
     test = options.test_options(arguments)
     with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
-        tables, runs, call = _systems(arguments)
-        baseline = _baseline(tables, runs, call["by"], arguments, gated=False)
+        runs, call = _systems(arguments)
+        baseline = _baseline(runs, call["by"], arguments)
         own: Any = {"baseline": baseline, "total": arguments.total, **test}
         result = compare(runs, *metric_labels, **own, **call).collect()
         digits = _provenance(arguments, runs, metric_labels, call, per_metric=True)
@@ -406,7 +406,7 @@ def _compare(arguments: argparse.Namespace) -> None:
 
 def _systems(
     arguments: argparse.Namespace, *, compares: bool = True
-) -> tuple[Tables, pl.LazyFrame, dict[str, Any]]:
+) -> tuple[pl.LazyFrame, dict[str, Any]]:
     """Read the files of one system or more, and the keywords that describe them."""
     columns, conventions = _read_options(arguments)
     tables = files.read_files(arguments, columns)
@@ -417,11 +417,7 @@ def _systems(
             "several systems names them in a column 'model', or that of --model"
         )
         raise ValueError(msg)
-    return (
-        tables,
-        runs,
-        {"truth": tables.truth, "by": by, **conventions, **tables.beside, **columns},
-    )
+    return runs, {"truth": tables.truth, "by": by, **conventions, **tables.beside, **columns}
 
 
 # ------------------------------------------------------------------ gate
@@ -434,9 +430,9 @@ def _gate(arguments: argparse.Namespace) -> int:
     decision: dict[str, Any] = {name: getattr(arguments, name) for name in own}
     decision |= {**options.test_options(arguments), "systems": arguments.systems or None, **bounds}
     with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
-        tables, runs, call = _systems(arguments, compares=compares)
-        baseline = _baseline(tables, runs, call["by"], arguments, gated=compares)
-        result = gate.gate(runs, *names, baseline=baseline, **decision, **call).collect()
+        runs, call = _systems(arguments, compares=compares)
+        decision["baseline"] = _baseline(runs, call["by"], arguments)
+        result = gate.gate(runs, *names, **decision, **call).collect()
         digits = _provenance(arguments, runs, names, call, per_metric=True)
     if not _delivered(result, arguments, digits):
         _show_decisions(result, wide=arguments.wide)
@@ -485,25 +481,13 @@ def _outcome(result: pl.DataFrame, by: Sequence[str]) -> int:
     return int(not gated["passed"].all())
 
 
-def _baseline(
-    tables: Tables,
-    runs: pl.LazyFrame,
-    by: Sequence[str],
-    arguments: argparse.Namespace,
-    *,
-    gated: bool,
-) -> object:
-    """Read --baseline in the type of the column of the systems; a rule needs a baseline."""
+def _baseline(runs: pl.LazyFrame, by: Sequence[str], arguments: argparse.Namespace) -> object:
+    """Read --baseline in the type of the column of the systems."""
     dtype = runs.collect_schema().get(by[0] if by else "", pl.String())
     if arguments.baseline is not None and (dtype.is_integer() or dtype.is_temporal()):
         value = pl.Series([arguments.baseline]).cast(dtype, strict=False).item()
         return arguments.baseline if value is None else value
-    if arguments.baseline is not None or not gated:
-        return arguments.baseline
-    if len(tables.runs) < 2:
-        msg = f"{arguments.runs[0]}: one table of several systems: a gate needs --baseline SYSTEM"
-        raise ValueError(msg)
-    return next(iter(tables.runs))
+    return arguments.baseline
 
 
 def _comparable(labels: Sequence[str]) -> list[str]:
@@ -533,8 +517,9 @@ def _why(row: Mapping[str, Any], by: Sequence[str]) -> str:
     if row.get("ci_low") is not None and row["ci_high"] is not None:
         numbers.append(f"interval {row['ci_low']:.4f} to {row['ci_high']:.4f}")
     text += f": {row['why']}" + (f" ({', '.join(numbers)})" if numbers else "")
-    if row["note"] is not None and row["note"] not in row["why"]:
-        text += f"; {row['note']}"
+    note = re.sub("(; )?baseline: .*, the first system$", "", row["note"] or "")  # is named above
+    if note and note not in row["why"]:
+        text += f"; {note}"
     result = "passed" if row["passed"] else "failed"
     return f"rankframe: gate {result}: {''.join(c if c.isprintable() else '?' for c in text)}"
 
@@ -560,7 +545,7 @@ def _report(arguments: argparse.Namespace) -> None:
             *_comparable(metrics),
             truth=tables.truth,
             by=by,
-            baseline=_baseline(tables, run, by, arguments, gated=len(tables.runs) > 1),
+            baseline=_baseline(run, by, arguments),
             **{name: getattr(arguments, name) for name in own},
             **options.test_options(arguments),
             **conventions,

@@ -508,9 +508,10 @@ def _comparison_of_lists(
     def reduce(lists: pl.DataFrame) -> pl.DataFrame:
         from rankframe._comparison import statistics
 
-        systems = system_pairs.systems_in(lists, model, trial.baseline).to_list()
+        ordered = system_pairs.systems_in(lists, model, trial)
+        systems = ordered.systems.to_list()
         groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
-        pairs = system_pairs.pairs_of_places(systems, trial.baseline)
+        pairs = system_pairs.pairs_of_places(systems, ordered.baseline)
         rows: list[dict[str, Any]] = []
         with statistics.progress(times * len(pairs) * len(groups)) as advance:
             for group in groups:
@@ -524,7 +525,8 @@ def _comparison_of_lists(
                     )
                     rows += [names | numbers_of(result) for result in results]
         table = pl.DataFrame(rows, schema=dict(schema))
-        return table.with_columns(_numbers(of_lists.by).fill_nan(None))
+        order = sentences.noted(pl.lit(ordered.note, pl.String))
+        return table.with_columns(_numbers(of_lists.by).fill_nan(None), order)
 
     return of_lists.exposures(kind).map_batches(reduce, schema=dict(schema))
 
@@ -672,7 +674,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         summaries.check_hits(rows, values, "test='mcnemar'")
     joint = trial.test in trials.JOINT_TESTS
     paired, matrices = system_pairs.open_matrices(rows, values, trial, complete=joint)
-    systems = system_pairs.pairs_of_places(paired.systems.to_list(), trial.baseline)
+    systems = system_pairs.pairs_of_places(paired.systems.to_list(), paired.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
     per_matrix = 2 if trial.test == "max_t" else len(systems)
     bounded = 2 * len(trial.margins) / len(values.requested)
@@ -719,7 +721,9 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table = pair_tests.unless_contrary(table)
     if trial.test == "wilcoxon":
         table = pair_tests.of_ranks(table)
-    return table.with_columns(summaries.cut_at(_widths_of(values.requested))).drop(hidden)
+    order = sentences.noted(pl.lit(paired.order, pl.String))
+    table = table.with_columns(summaries.cut_at(_widths_of(values.requested)))
+    return table.with_columns(order).drop(hidden)
 
 
 def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Range]:

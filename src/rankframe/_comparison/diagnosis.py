@@ -46,7 +46,7 @@ def who_gained(
     *,
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
-    baseline: object,
+    baseline: object = None,
     bins: int = 4,
     cluster: str | None = None,
     **options: Unpack[Options],
@@ -137,9 +137,6 @@ def who_gained(
     """
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="who_gained")
     k, bins = keywords.whole_number("k", k), keywords.whole_number("bins", bins)
-    if baseline is None:
-        msg = "who_gained needs a system to compare with: name it in baseline="
-        raise ValueError(msg)
     measures = (
         core.precision_at,
         core.recall_at,
@@ -151,7 +148,7 @@ def who_gained(
     if options.get("weights") is not None:
         msg = "who_gained describes users in bins, which have no weighted form: leave out weights="
         raise ValueError(msg)
-    trial = Trial(baseline, cluster=cluster)
+    trial = Trial(baseline, cluster=cluster, needed_by="who_gained")
     question = comparison.ask_systems(
         frame, metrics, truth, by, options, trial, per_user=True, count_missed=True
     )
@@ -159,7 +156,7 @@ def who_gained(
     def describe(values: Values) -> pl.LazyFrame:
         summaries.check_packages()
         schema = summaries.result_schema("who_gained", values, _DIAGNOSIS)
-        reduce = partial(diagnosis_of, values=values, baseline=baseline, bins=bins)
+        reduce = partial(diagnosis_of, values=values, trial=trial, bins=bins)
         return values.rows.map_batches(reduce, schema=schema)
 
     return summaries.described(frame, question, describe)
@@ -168,11 +165,9 @@ def who_gained(
 # ------------------------------------------------------------------ one row per user → per bin
 
 
-def diagnosis_of(
-    rows: pl.DataFrame, *, values: Values, baseline: object, bins: int
-) -> pl.DataFrame:
+def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int) -> pl.DataFrame:
     model, *segments = values.by
-    system_pairs.systems_in(rows, model, baseline)
+    _, baseline, order = system_pairs.systems_in(rows, model, trial)
     if values.cluster is not None:
         user_columns.check_clusters(rows, values.cluster, _LEVELS)
         user_columns.check_one_cluster(rows, [values.user], values.cluster)
@@ -220,6 +215,9 @@ def diagnosis_of(
         whole = _of_all_segments(relevant_rows, systems, values, baseline)
         table = pl.concat([table, whole], how="diagonal_relaxed")
     table = table.with_columns(signs=_signs()).sort(*values.by, _BIN, nulls_last=True)
+    of_all = pl.when(pl.col(_BIN).is_null()).then(pl.lit(order, pl.String))
+    both = pl.concat_str("reading", of_all, separator="; ", ignore_nulls=True)
+    table = table.with_columns(reading=pl.when(of_all.is_null()).then("reading").otherwise(both))
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
 
 

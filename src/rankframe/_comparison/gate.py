@@ -37,7 +37,7 @@ def gate(
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
     baseline: object = None,
-    margin: Margin = 0.0,
+    margin: Margin | None = None,
     at_least: float | Mapping[str, float] | None = None,
     at_most: float | Mapping[str, float] | None = None,
     interval: bool = False,
@@ -143,7 +143,7 @@ def gate(
         neither
         direction is better, it is a single number for all lists, which has no interval of a
         difference, or it is a geometric mean with a margin (its ratio is tested, not its
-        difference). If floors alone have an option that does not decide: a ``margin``,
+        difference). If floors alone have an option that does not decide:
         ``paired=False``, a ``test`` other than ``"t"``, or without ``interval`` another
         ``confidence`` or ``undecided="pass"``. If a floor is combined with ``"sequential"``. If
         ``undecided="fail"`` has a baseline and a margin of 0 (a system that equals the baseline
@@ -223,24 +223,19 @@ def gate(
         *(baseline, test, correction, confidence, None, None, resamples, seed, cluster, total),
         paired=paired,
     )
+    has_floors = at_least is not None or at_most is not None
+    if baseline is not None or margin is not None or not has_floors:
+        trial = trial._replace(needed_by="gate")
     keywords.check_flag("interval", interval)
     presence = _Presence(most_missed, systems)
     _check_presence(presence)
     keywords.check_choice("undecided", undecided, get_args(Undecided))
-    compares = None if baseline is None else "gate"
-    frame, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
-    if baseline is None and at_least is None and at_most is None:
-        msg = (
-            "gate without a baseline: name the system to compare with in baseline=, or a floor in "
-            "at_least= or at_most="
-        )
-        raise ValueError(msg)
-    if interval and at_least is None and at_most is None:
+    frame, by, options = run_dicts.as_frame(frame, by, options, compares=trial.needed_by)
+    if interval and not has_floors:
         msg = "interval=True without a floor: name one in at_least= or at_most="
         raise ValueError(msg)
-    if baseline is None:
-        plain = trial._replace(margin=margin)
-        _check_floors(plain, compares=False, interval=interval, undecided=undecided)
+    if trial.needed_by is None:
+        _check_floors(trial, compares=False, interval=interval, undecided=undecided)
     question = comparison.ask_systems(
         frame, metrics, truth, by, options, trial, count_missed=True, count_hits=True
     )
@@ -266,7 +261,7 @@ def _decisions(
     values: Values,
     *,
     trial: Trial,
-    margin: Margin,
+    margin: Margin | None,
     amounts: Mapping[str, Any],
     how: Mapping[str, bool],
     undecided: Undecided,
@@ -274,7 +269,7 @@ def _decisions(
 ) -> pl.LazyFrame:
     """Decide by the margin and the floors of each metric."""
     lists = [] if values.of_lists is None else values.of_lists.requested
-    compares = trial.baseline is not None
+    compares = trial.needed_by is not None
     rules, floored = rules_and_floors(
         [*values.requested, *lists], margin, amounts, how, undecided, compares=compares
     )
@@ -294,7 +289,7 @@ def _decisions(
 
 def rules_and_floors(
     requested: Sequence[RequestedMetric],
-    margin: Margin,
+    margin: Margin | None,
     amounts: Mapping[str, Any],
     how: Mapping[str, bool],
     undecided: Undecided,
@@ -317,7 +312,7 @@ def rules_and_floors(
         if name not in rules and name not in with_floor:
             msg = (
                 f"metric {name!r}: it has no floor: name it in at_least= or at_most=, or pass "
-                "baseline= to compare systems"
+                "margin= to compare systems"
             )
             raise ValueError(msg)
     return rules, floored
@@ -558,7 +553,7 @@ def _check_floors(
     trial: Trial, *, compares: bool, interval: bool, undecided: Undecided = "fail"
 ) -> None:
     """Check that no option is lost on floors, whose means are compared, or have Student's t."""
-    lost = ["paired=False"] * (not trial.paired) + [f"margin={trial.margin!r}"] * bool(trial.margin)
+    lost = ["paired=False"] * (not trial.paired)
     lost += [f"test={trial.test!r}"] * (trial.test != "t")
     cure = "leave it out, or name a baseline= to compare with"
     if not lost and not interval:

@@ -42,7 +42,7 @@ def harm(
     *metrics: Metric,
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
-    baseline: object,
+    baseline: object = None,
     more_than: float | Mapping[str, float] = 0.0,
     confidence: float = 0.95,
     resamples: int = 10_000,
@@ -119,11 +119,9 @@ def harm(
     >>> lost.select("model", "users", "share", pl.col("share_low", "share_high").round(4)).rows()
     [('new', 4, 0.5, 0.0676, 0.9324)]
     """
-    trial = Trial(baseline, confidence=confidence, resamples=resamples, seed=seed)
+    sampled = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    trial = Trial(baseline, **sampled, needed_by="harm")
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="harm")
-    if baseline is None:
-        msg = "harm without a baseline: name the system to compare with in baseline="
-        raise ValueError(msg)
     summaries.check_trial(trial)
     summaries.check_unweighted("harm", options)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)

@@ -135,7 +135,7 @@ def power(
         raise ValueError(msg)
     keywords.check_confidence(confidence)
     number = keywords.whole_number("comparisons", comparisons)
-    trial = Trial(baseline, confidence=confidence, cluster=cluster)
+    trial = Trial(baseline, confidence=confidence, cluster=cluster, needed_by="power")
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
     describe = partial(plan_of, trial=trial, power=power, difference=difference, comparisons=number)
     return summaries.described(frame, question, describe)

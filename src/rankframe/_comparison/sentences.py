@@ -56,7 +56,7 @@ def correction_in_words(trial: Trial, compared: pl.DataFrame) -> str:
 
 def family_of(trial: Trial) -> str:
     """Name the pairs over which a test of all systems at once is corrected."""
-    own = trial.test == "max_t" and trial.baseline is not None
+    own = trial.test == "max_t" and (trial.baseline, trial.needed_by) != (None, None)
     return "all pairs with the baseline" if own else "all pairs"
 
 

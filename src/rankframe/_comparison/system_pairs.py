@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import nan
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import summaries, trials
+from rankframe._comparison import sentences, summaries, trials
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
@@ -96,6 +97,8 @@ class Paired(NamedTuple):
 
     segments: pl.DataFrame  # one row per segment; with a total, the last one is null
     systems: pl.Series
+    baseline: object
+    order: str | None  # what a note says about it
     pairs: list[Pair]
 
     def pair_keys(self, model: str, of: Sequence[Pair] | Sequence[Place]) -> list[pl.Series]:
@@ -115,6 +118,7 @@ class Paired(NamedTuple):
         """Make a row per pair of its numbers, in which NaN is null."""
         table = pl.DataFrame(numbers, schema=dict(columns))
         table = table.with_columns(pl.selectors.float().fill_nan(None))
+        table = table.with_columns(sentences.noted(pl.lit(self.order, pl.String)))
         return table.select(*self.pair_keys(model, self.pairs), *columns)
 
 
@@ -150,7 +154,7 @@ def plan_of(
 def paired_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
     """Pair the users of two systems."""
     paired, matrices = open_matrices(rows, values, trial, complete=False)
-    systems = pairs_of_places(paired.systems.to_list(), trial.baseline)
+    systems = pairs_of_places(paired.systems.to_list(), paired.baseline)
     pairs = [pair for matrix in matrices for pair in pairs_of(matrix, systems)]
     return paired._replace(pairs=pairs)
 
@@ -165,17 +169,28 @@ def open_matrices(
     rows = summaries.in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
-    systems = systems_in(rows, model, trial.baseline)
+    systems, baseline, order = systems_in(rows, model, trial)
     matrices = _matrices(rows, values, systems, complete=complete, total=trial.total)
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     if trial.total:
         of_segments = pl.concat([of_segments, of_segments.clear(1)])
-    return Paired(of_segments, systems, []), matrices
+    return Paired(of_segments, systems, baseline, order, []), matrices
 
 
-def systems_in(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
-    """Return the systems in their order, of which the baseline is one."""
-    systems = rows[model].unique().sort()
+class Ordered(NamedTuple):
+    """The systems in their order, the one that all others are compared with, and a note on it."""
+
+    systems: pl.Series
+    baseline: object
+    note: str | None = None
+
+
+def systems_in(rows: pl.DataFrame, model: str, trial: Trial) -> Ordered:
+    """Order the systems, and find the baseline, which is the first one where a verb needs it.
+
+    A dict of runs and the files of a command are an Enum here; a column of text has no order.
+    """
+    systems, baseline = rows[model].unique().sort(), trial.baseline
     names = systems.to_list()
     if len(names) < 2:
         msg = f"column {model!r}: only one system, {names[0]!r}: a comparison needs two"
@@ -183,12 +198,25 @@ def systems_in(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
     if isinstance(baseline, pl.Expr | pl.Series):
         msg = f"baseline must be the name of a system, not {type(baseline).__name__}"
         raise TypeError(msg)
-    if baseline is None:
-        return systems
-    if baseline not in names:
-        msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
-        raise ValueError(msg)
-    return systems
+    if baseline is not None:
+        if baseline not in names:
+            msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
+            raise ValueError(msg)
+        return Ordered(systems, baseline)
+    if trial.needed_by is None:
+        by_name = isinstance(systems.dtype, pl.String | pl.Categorical)
+        return Ordered(systems, None, "systems are in order of name" if by_name else None)
+    if isinstance(systems.dtype, pl.Enum):
+        return Ordered(systems, names[0], f"baseline: {names[0]!r}, the first system")
+    cures = [
+        f"baseline={json.dumps(name, ensure_ascii=False) if isinstance(name, str) else repr(name)}"
+        for name in names[:2]
+    ]
+    msg = (
+        f"column {model!r} names {', '.join(map(repr, names[:10]))}, and not which of them is the "
+        f"baseline of {trial.needed_by}: name it, {' or '.join(cures)}"
+    )
+    raise ValueError(msg)
 
 
 def pairs_of_places(systems: list[object], baseline: object) -> list[tuple[int, int]]:

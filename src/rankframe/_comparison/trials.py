@@ -147,6 +147,7 @@ class Trial(NamedTuple):
     paired: bool = True
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
     rules: Mapping[str, Rule] = MappingProxyType({})  # of a gate, by metric
+    needed_by: str | None = None  # the verb that compares with the first system, if none is named
 
     @property
     def margins(self) -> Mapping[str, Bound]:

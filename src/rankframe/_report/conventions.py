@@ -101,7 +101,7 @@ def _arguments(call: ReportCall) -> dict[str, Any]:
         "note": call.note,
         "nouns": call.nouns,
         "explore": call.explore or None,
-        **call.trial._asdict(),
+        **call.trial._replace(needed_by=None)._asdict(),
         **{name: value for name, value in options.items() if name != "model"},
     }
     defaults = Trial._field_defaults

@@ -143,6 +143,10 @@ def default_metrics(k: int) -> list[str]:
 def numbers_of(call: ReportCall) -> Numbers:
     values = _read(call)
     rows, names = values.rows, [metric.name for metric in values.requested]
+    systems = rows[call.by].unique().to_list()
+    if len(systems) > 1 or call.trial.baseline not in (None, *systems):
+        baseline = system_pairs.systems_in(rows, call.by, call.trial).baseline
+        call = call._replace(trial=call.trial._replace(baseline=baseline))
     decides = call.trial.primary if call.trial.primary in names else names[0]
     of_users = [name for name in names if name in rows.columns]
     user_metric = _first_with_values(rows, [decides, *names])
@@ -334,8 +338,6 @@ def _ordered(
     baseline = call.trial.baseline
     if baseline is None:
         return names
-    if names != [baseline]:
-        system_pairs.systems_in(of_metric, call.by, baseline)  # checks the baseline
     return [baseline, *(name for name in names if name != baseline)]
 
 
@@ -370,7 +372,7 @@ def _diagnosis(values: Measurement, call: ReportCall, shown: Sequence[object]) -
     clusters = [] if values.values.cluster is None else [user_columns.CLUSTER]
     of_users = [call.by, values.values.user, user_columns.MISSED, *clusters]
     rows = rows.select(*of_users, *levels).rename(levels)
-    return diagnosis.diagnosis_of(rows, values=values.values, baseline=call.trial.baseline, bins=4)
+    return diagnosis.diagnosis_of(rows, values=values.values, trial=call.trial, bins=4)
 
 
 def _harm(

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _TIMES = ("day", "date", "week", "month")  # segments that are times, whatever their type
 _MOST_ROWS = 60  # of a chart of segments
-_MOST_SYSTEMS = 4
 
 
 def charts_of(numbers: Numbers) -> dict[str, ChartType]:
@@ -112,7 +111,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     from rankframe.plot import _marks, _panels
 
     by, drawn = numbers.call.by, "difference" if "difference" in table.columns else "mean"
-    shown = numbers.shown if drawn == "difference" else numbers.systems[:_MOST_SYSTEMS]
+    shown = numbers.shown or numbers.systems
     rows = table.filter(pl.col(by).is_in(shown)).head(_MOST_ROWS)
     rows = rows.select(
         segment=sentences.text_of(table, [name]),

@@ -253,6 +253,7 @@ def report(
     trial = Trial(
         *(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster),
         paired=paired,
+        needed_by="report" if baseline is None else None,
     )
     markup.check_report_packages()
     summaries.check_packages()

@@ -46,7 +46,7 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
 def _title(numbers: Numbers) -> str:
     names = [verdict.text_of(name) for name in numbers.systems]
     if not numbers.pairs:
-        return names[0] if len(names) == 1 else f"{len(names)} systems"
+        return names[0]
     first, *rest = names
     what = markup.listed_words(rest) if len(rest) <= 2 else f"{len(rest)} systems"
     return f"{what} against {first}"
@@ -55,6 +55,8 @@ def _title(numbers: Numbers) -> str:
 def _subtitle(numbers: Numbers) -> str:
     rows = {row["table"]: row["rows"] for row in numbers.sources.to_dicts()}
     parts = [markup.counted(numbers.users, "user")]
+    if numbers.pairs and numbers.trial.needed_by is not None:
+        parts.insert(0, f"baseline: {verdict.baseline_of(numbers)}, the first system")
     parts += [f"{markup.counted(count, 'row')} in the {name}" for name, count in rows.items()]
     if numbers.call.settings.relevant_at is not None:
         parts.append(f"relevant: grade ≥ {numbers.call.settings.relevant_at:g}")
@@ -79,8 +81,7 @@ def _systems(numbers: Numbers) -> Section:
             caption = "The same differences on users with a list from both"
             grids.append(_differences_grid(numbers, numbers.served, caption))
     else:
-        bold = _bold_words(numbers) if len(numbers.systems) > 1 else ""
-        text.append(f"Means with {sure} intervals. {bold}".rstrip())
+        text.append(f"Means with {sure} intervals.")
     return Section("systems", "Systems", text, grids=grids)
 
 

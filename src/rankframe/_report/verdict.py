@@ -391,7 +391,7 @@ def row_of(table: pl.DataFrame, numbers: Numbers, system: object, metric: str) -
 
 def verdicts(numbers: Numbers) -> list[Verdict]:
     if numbers.compared is None:
-        return [_best(numbers)]
+        return [_only(numbers)]
     summary = [_summary(numbers)] if len(numbers.systems) > _PAIR else []
     first, *rest = summary + [_verdict(numbers, system) for system in numbers.shown]
     return [first._replace(text=[*_question(numbers), *first.text]), *rest]
@@ -407,25 +407,13 @@ def _question(numbers: Numbers) -> list[str]:
     return [f"{numbers.decides}: {words}, from 0 to 1."]
 
 
-def _best(numbers: Numbers) -> Verdict:
-    """Report which mean is best if nothing is compared."""
+def _only(numbers: Numbers) -> Verdict:
+    """Report the mean of a single system."""
     row = row_of(numbers.means, numbers, numbers.systems[0], numbers.decides)
     ends = markup.interval(row["ci_low"], row["ci_high"])
     mean = f"{markup.number(row['mean'])}{f' ({ends})' if ends else ''}"
-    name, which = text_of(numbers.systems[0]), _extreme(numbers)
-    if len(numbers.systems) == 1:
-        lead = f"{name} has a mean {numbers.decides} of {mean}."
-        return Verdict("open", lead, ["No comparison: there is only one system."])
-    lead = f"{name} has the {which} mean {numbers.decides}, {mean}."
-    if which is None:
-        lead = f"{len(numbers.systems)} systems, not compared."
-    return Verdict("open", lead, ["Nothing is tested."])
-
-
-def _extreme(numbers: Numbers) -> str | None:
-    """Return the better end of the metric, if there is one."""
-    direction = numbers.directions.get(numbers.decides)
-    return None if direction is None else "highest" if direction else "lowest"
+    lead = f"{text_of(numbers.systems[0])} has a mean {numbers.decides} of {mean}."
+    return Verdict("open", lead, ["No comparison: there is only one system."])
 
 
 def _summary(numbers: Numbers) -> Verdict:
@@ -446,8 +434,9 @@ def _summary(numbers: Numbers) -> Verdict:
     )
     if len(numbers.shown) == len(numbers.systems) - 1:
         return Verdict("open", lead)
-    which = _extreme(numbers)
-    why = f"has the {which} mean of them" if which else "is the first of them by name"
+    direction, why = numbers.directions.get(numbers.decides), "is the first of them by name"
+    if direction is not None:
+        why = f"has the {'highest' if direction else 'lowest'} mean of them"
     text = f"{text_of(numbers.chosen)} {why}; the details below are for this system."
     return Verdict("open", lead, [text])
 
@@ -811,9 +800,7 @@ def _undefined(numbers: Numbers) -> list[str]:
 def steps(numbers: Numbers) -> list[str]:
     """Write what follows from the outcome."""
     if numbers.compared is None:
-        if len(numbers.systems) == 1:
-            return ["Compare it with another system: name that one in baseline=."]
-        return ["Name a system in baseline= to test the others against it."]
+        return ["Compare it with another system: report both."]
     lines: dict[str, list[str]] = {}
     first = ["Judge the unjudged items, or leave them out (judged_only=True)."]
     for system in numbers.shown:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from rankframe._comparison import diagnosis
+from rankframe._comparison import diagnosis, system_pairs
+from rankframe._comparison.trials import Trial
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric
@@ -98,7 +99,7 @@ def who_gained(
     *,
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
-    baseline: object,
+    baseline: object = None,
     bins: int = 8,
     **options: Unpack[Options],
 ) -> alt.FacetChart:
@@ -164,6 +165,8 @@ def who_gained(
     metrics = [trec.num_relevant().alias("relevant"), core.precision_at(k).alias("precision")]
     metrics += [core.recall_at(k).alias("recall")]
     values = call.values(metrics, per_user=True).rows.collect()
+    trial = Trial(baseline, needed_by="change")
+    baseline = system_pairs.systems_in(values, call.groups[0], trial).baseline
     from rankframe.plot import _user_pictures
 
     return _user_pictures.change(values, means, call.groups, k, baseline)
