@@ -237,8 +237,8 @@ def compare(
     ``"max_t"`` and ``"tukey"``, ``confidence`` is the probability that all intervals of a metric
     cover. All metrics and systems share the resamples.
 
-    Without ``baseline``, each system is compared with those before it in sorted order (of an Enum,
-    in the order of its categories). A comparison without a p-value does not count in
+    Without ``baseline``, each system is compared with those before it: in the order of a dict or an
+    Enum, else of name, and ``note`` says so. A comparison without a p-value does not count in
     ``correction``, and rows of ``total`` do; tests of all systems at once have their own
     correction for one metric in one segment, over all pairs, or for ``"max_t"`` over those of the
     baseline.

@@ -72,12 +72,13 @@ def gate(
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with.
+        The system that the others are compared with; by default the first one of a dict or an
+        Enum. A column of text has no order, and needs a name.
     margin
         The accepted loss on the scale of the metric, below the width of its range, or a share of
         the baseline's values such as ``"1%"`` (with ``test="t"``): one for all metrics, or a
         mapping such as ``{"ndcg@10": 0.01}``; metrics missing from the mapping have 0, or are not
-        compared if they have a floor.
+        compared if they have a floor. Floors without ``baseline`` and ``margin`` compare nothing.
     at_least
         A floor: the least accepted mean of every system, the baseline included, such as 0.9, or a
         mapping such as ``{"recall@3": 0.9}``. The mean itself is compared. Floors need no baseline,

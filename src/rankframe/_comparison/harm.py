@@ -67,7 +67,8 @@ def harm(
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with.
+        The system that the others are compared with; by default the first one of a dict or an
+        Enum. A column of text has no order, and needs a name.
     more_than
         The loss that a user must exceed to count, ≥ 0, on the scale of the metric: one number for
         all metrics, or a mapping such as ``{"ndcg@10": 0.1}``; metrics missing from the mapping

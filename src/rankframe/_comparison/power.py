@@ -66,7 +66,8 @@ def power(
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with; by default every pair is compared.
+        The system that the others are compared with; by default the first one of a dict or an
+        Enum. A column of text has no order, and needs a name.
     power
         The probability of finding a true difference, above 1 − ``confidence``.
     confidence

@@ -169,8 +169,9 @@ def report(
     by
         Columns of segments of the truth (or of the judged table), such as the users' country.
     baseline
-        The system that the others are compared with. Without it, or with only one system, the
-        report has no comparison: no verdict of a test, no changes per user, no lists.
+        The system that the others are compared with; by default the first one of a dict or an
+        Enum. A column of text has no order, and needs a name.
+        Of one system, the report has no comparison.
     k
         The length of the displayed lists, and the cut-off for the section "Who gained".
     test

@@ -118,7 +118,8 @@ def who_gained(
     by
         Columns of segments, such as country, fold or day.
     baseline
-        The system that the others are compared with.
+        The system that the others are compared with; by default the first one of a dict or an
+        Enum. A column of text has no order, and needs a name.
     bins
         The greatest number of bins. Users with the same R, their number of relevant items, are in
         the same bin.
