@@ -138,9 +138,8 @@ OF_THEIR_OWN = {
         "report",
     ],
     "baseline": [
-        "stats.who_gained gate stats.harm plot.who_gained",  # it is required
+        "stats.who_gained gate stats.harm plot.who_gained stats.power report",  # the first, by default
         "runs.side_by_side",
-        "report",
         "table",
     ],
     "bins": ["plot.per_user"],  # of a histogram

@@ -171,7 +171,6 @@ def report(
     baseline
         The system that the others are compared with; by default the first one of a dict or an
         Enum. A column of text has no order, and needs a name.
-        Of one system, the report has no comparison.
     k
         The length of the displayed lists, and the cut-off for the section "Who gained".
     test
