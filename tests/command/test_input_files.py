@@ -364,7 +364,7 @@ def test_one_table_of_several_systems_is_compared(folder, capsys, system, names)
     first, second = sorted(names)
     assert text == (
         f"column {system!r} names {first!r}, {second!r}, and not which of them is the baseline of "
-        f"a gate: name it, --baseline {first} or --baseline {second}"
+        f"gate: name it, --baseline {first} or --baseline {second}"
     )
     assert main(f"{gated} --baseline {names[0]}".split()) == 0
     assert f"map of {names[1]} against {names[0]}" in capsys.readouterr().err

@@ -575,11 +575,11 @@ def test_the_command_takes_the_order_of_its_files(tmp_path, monkeypatch, capsys)
     for name, table in {"old": OLD, "new": NEW, "truth": LIKED}.items():
         table.write_csv(f"{name}.csv")
     runs = {name: pl.read_csv(f"{name}.csv") for name in ("old", "new")}
-    for options, gated, verb in (
-        ("", {}, rf.compare),
-        ("--fail-if-worse rr:0.1", {"margin": 0.1, "undecided": "pass"}, rf.gate),
+    for command, gated, verb in (
+        ("compare", {}, rf.compare),
+        ("gate --margin 0.1 --undecided pass", {"margin": 0.1, "undecided": "pass"}, rf.gate),
     ):
-        assert main(f"compare old.csv new.csv truth.csv -m rr --json {options}".split()) == 0
+        assert main(f"{command} old.csv new.csv truth.csv -m rr --json".split()) == 0
         (row,) = json.loads(capsys.readouterr().out)
         want = verb(runs, "rr", truth=LIKED, **gated).row(0, named=True)
         assert {name: row[name] for name in want} == {
