@@ -138,7 +138,7 @@ OF_THEIR_OWN = {
         "report",
     ],
     "baseline": [
-        "stats.who_gained gate stats.harm plot.who_gained stats.power report",  # the first, by default
+        "stats.who_gained gate stats.harm plot.who_gained stats.power report",  # the first
         "runs.side_by_side",
         "table",
     ],

@@ -20,7 +20,7 @@ PAIRS = """metric model baseline users baseline_mean note std target detectable 
 
 
 def asked(*systems, **options):
-    return rf.power(judged(*systems), VALUE, **{"baseline": "m0"} | options)
+    return rf.stats.power(judged(*systems), VALUE, **{"baseline": "m0"} | options)
 
 
 def spread(users, deviation):
@@ -154,7 +154,7 @@ def test_a_relative_difference_is_of_the_baselines_mean():
 def test_each_metric_may_have_its_difference():
     square = (VALUE**2).alias("square")
     table = judged(*sample(6, 20))
-    got = rf.power(table, VALUE, square, baseline="m0", difference={"square": 0.5})
+    got = rf.stats.power(table, VALUE, square, baseline="m0", difference={"square": 0.5})
     assert got.select("metric", "target").rows() == [("value", None), ("square", 0.5)]
     assert got["needed"].null_count() == 1
     assert got["note"].null_count() == 2
@@ -164,7 +164,7 @@ def test_compare_has_the_same_detectable_difference():
     values = sample(7, 60, systems=3)
     square = (VALUE**2).alias("square")
     options = {"confidence": 0.9, "comparisons": 4, "baseline": "m0"}
-    expected = rf.power(judged(*values), VALUE, square, **options)["detectable"]
+    expected = rf.stats.power(judged(*values), VALUE, square, **options)["detectable"]
     assert expected.null_count() == 0
     for test in ("t", "randomization", "bootstrap"):
         options = {"test": test, "confidence": 0.9, "resamples": 20, "baseline": "m0"}

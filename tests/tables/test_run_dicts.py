@@ -509,9 +509,12 @@ def as_text(runs):
 #: The verbs that need a baseline, and the column that says which one they took.
 OF_BASELINE = {
     "gate": (partial(rf.gate, margin=0.1), "note"),
-    "harm": (rf.harm, "note"),
-    "power": (rf.power, "note"),
-    "diagnose": (lambda frame, _metric, **options: rf.diagnose(frame, 3, **options), "reading"),
+    "harm": (rf.stats.harm, "note"),
+    "power": (rf.stats.power, "note"),
+    "who_gained": (
+        lambda frame, _metric, **options: rf.stats.who_gained(frame, 3, **options),
+        "reading",
+    ),
 }
 
 
@@ -524,7 +527,7 @@ def test_the_first_system_of_a_dict_is_the_baseline_and_a_column_of_text_needs_i
     call, said = OF_BASELINE[verb]
     named = call(text, "rr", truth=LIKED, baseline="old")
     without = pl.col(said).str.replace("(; )?baseline: 'old', the first system$", "")
-    for frame in (runs, rf.from_runs(runs), ordered):
+    for frame in (runs, rf.runs.stack(runs), ordered):
         got = eager(call(frame, "rr", truth=LIKED)).with_columns(pl.col("model").cast(pl.String))
         assert got[said].last().endswith("baseline: 'old', the first system")
         got = got.with_columns(pl.col("^baseline$").cast(pl.String), without.replace("", None))
@@ -541,7 +544,7 @@ def test_a_page_and_a_chart_take_the_first_system_and_say_so():
     assert made.verdict.startswith("new is better than old")
     assert "baseline: <bdi>old</bdi>, the first system · 10 users" in made.html()
     assert "the first system" not in rf.report(runs, "rr", truth=LIKED, baseline="old").html()
-    title = rf.plot.change(runs, 3, truth=LIKED).to_dict()["title"]
+    title = rf.plot.who_gained(runs, 3, truth=LIKED).to_dict()["title"]
     assert "baseline: 'old', the first system" in " ".join(title["subtitle"])
     with pytest.raises(ValueError, match="baseline of report: name it"):
         rf.report(as_text(runs), "rr", truth=LIKED)

@@ -166,7 +166,7 @@ def who_gained(
     metrics = [trec.num_relevant().alias("relevant"), core.precision_at(k).alias("precision")]
     metrics += [core.recall_at(k).alias("recall")]
     values = call.values(metrics, per_user=True).rows.collect()
-    trial = Trial(baseline, needed_by="change")
+    trial = Trial(baseline, needed_by="who_gained")
     baseline = system_pairs.systems_in(values, call.groups[0], trial).baseline
     from rankframe.plot import _user_pictures
 
