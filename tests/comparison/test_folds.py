@@ -251,7 +251,7 @@ def test_users_in_unlike_numbers_of_folds_count_as_often():
 
 def test_a_pair_needs_both_systems_in_the_same_fold():
     table = folded([1.0, 2.0, None], [2.0, None, 4.0], folds=[0, 0, 1], users=[1, 2, 2])
-    row = rf.compare(table, VALUE, by=BOTH, total=True).row(-1, named=True)
+    row = rf.compare(table, VALUE, by=BOTH, total=True, baseline="m0").row(-1, named=True)
     alone = "1 of 2 users is left out: this user has a value in one group only"
     assert (row["users"], row["difference"], row["note"]) == (1, 1.0, f"one user; {alone}")
 
