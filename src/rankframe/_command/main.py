@@ -468,7 +468,7 @@ def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[s
         _print_skipped(without, "gated, as neither direction is better")
         requested = [metric for metric in requested if metric.name not in without]
     compares = arguments.baseline is not None or "margin" in bounds or not bounds
-    return requested, {"margin": 0.0, **bounds}, compares
+    return requested, {"margin": None, **bounds}, compares
 
 
 def _outcome(result: pl.DataFrame, by: Sequence[str]) -> int:
