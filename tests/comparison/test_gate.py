@@ -854,7 +854,7 @@ def test_several_gates_have_a_line_each(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "options"),
     [
-        ("-m rr hit@1 --margin 10%", {"baseline": "old", "margin": "10%"}),
+        ("-m rr hit@1 --margin 10%", {"margin": "10%"}),
         (
             "-m rr --margin 0.2 --undecided pass --baseline like",
             {"baseline": "like", "margin": 0.2, "undecided": "pass"},
@@ -865,7 +865,7 @@ def test_several_gates_have_a_line_each(folder, capsys):
         ),
         (
             "--margin rr:0.1 --at-most hit@1:0.9",
-            {"baseline": "old", "margin": {"rr": 0.1}, "at_most": {"hit@1": 0.9}},
+            {"margin": {"rr": 0.1}, "at_most": {"hit@1": 0.9}},
         ),
     ],
 )
