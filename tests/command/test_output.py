@@ -104,7 +104,7 @@ def test_a_terminal_may_be_wider(folder, capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "200")
     text = printed(capsys, "compare old.csv new.csv truth.csv -m map")
-    assert "wins/ties/losses" in text
+    assert "higher/equal/lower" in text
     assert "baseline_mean" in text
 
 

@@ -21,7 +21,7 @@ import rankframe as rf
 from rankframe._comparison.summaries import check_packages
 
 COMPARISON = """metric model baseline difference users num_left_out num_missed baseline_num_missed
-    mean baseline_mean relative relative_low relative_high p_value effect_size wins ties losses
+    mean baseline_mean relative relative_low relative_high p_value effect_size higher equal lower
     detectable note ci_low ci_high p_adjusted verdict""".split()
 NO_PAIR = "no user has a value in both: paired=False compares different users"
 SUMMARY = """metric users undefined mean num_missed min p10 median max std ci_low ci_high
@@ -57,7 +57,7 @@ def test_a_user_whom_a_run_misses_is_a_miss():
     row = got.row(0, named=True)
     assert (row["metric"], row["model"], row["baseline"], row["users"]) == ("rr", "new", "old", 5)
     assert (row["mean"], row["baseline_mean"]) == pytest.approx((0.5, 0.4))
-    assert (row["wins"], row["ties"], row["losses"]) == (2, 1, 2)
+    assert (row["higher"], row["equal"], row["lower"]) == (2, 1, 2)
 
 
 def test_other_policies_pair_the_users_of_both():
@@ -65,7 +65,7 @@ def test_other_policies_pair_the_users_of_both():
     got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
     assert got["users"] == 2
     assert (got["mean"], got["baseline_mean"], got["difference"]) == (0.75, 0.75, 0.0)
-    assert (got["wins"], got["ties"], got["losses"]) == (1, 0, 1)
+    assert (got["higher"], got["equal"], got["lower"]) == (1, 0, 1)
 
 
 def test_an_undefined_metric_is_not_a_pair():
@@ -114,7 +114,7 @@ def test_swapping_turns_the_signs():
         for name in ("p_value", "p_adjusted"):
             assert there[name] == pytest.approx(back[name], abs=1e-2 if test == "bootstrap" else 0)
         assert there["difference"] == -back["difference"]
-        assert (there["wins"], there["losses"]) == (back["losses"], back["wins"])
+        assert (there["higher"], there["lower"]) == (back["lower"], back["higher"])
 
 
 def test_the_order_of_rows_and_the_other_metrics_do_not_matter():
@@ -225,7 +225,7 @@ def test_a_segment_without_users_says_so():
         (2, 0, "no user has a value; systems are in order of name"),
     ]
     told = ("difference", "mean", "baseline_mean", "ci_low", "p_adjusted", "verdict")
-    counts = ("num_missed", "baseline_num_missed", "wins", "ties", "losses", "num_left_out")
+    counts = ("num_missed", "baseline_num_missed", "higher", "equal", "lower", "num_left_out")
     row = got.row(1, named=True)
     assert [row[name] for name in told] == [None] * 6
     assert [row[name] for name in counts] == [0] * 6
@@ -380,7 +380,7 @@ def test_a_note_names_5_percent_or_more():
         run, truth = weeks({"l": {**ranks, "new": 1}, "t": dict.fromkeys(users, 1)})
         got = rf.compare(run, "rr", truth=truth, model="week", baseline="l").row(0, named=True)
         assert (got["users"], got["num_left_out"]) == (both, 1)
-        exact = f"exact test: only {got['wins'] + got['losses']} users differ"
+        exact = f"exact test: only {got['higher'] + got['lower']} users differ"
         assert got["note"] == "; ".join(filter(None, (exact, note)))
 
 
@@ -491,7 +491,7 @@ def test_metrics_of_any_number_type():
     whole = pl.col("value").filter("relevant").first().cast(pl.UInt8).alias("x")
     assert rf.compare(table, whole).drop("metric").equals(expected)
     flag = (pl.col("value").filter("relevant").first() > 1.5).alias("x")
-    assert rf.compare(table, flag).select("wins", "losses").row(0) == (1, 1)
+    assert rf.compare(table, flag).select("higher", "lower").row(0) == (1, 1)
     assert rf.summarize(table, flag, by="model")["mean"][0] == pytest.approx(2 / 3)
     for verb in (rf.compare, rf.summarize):
         with pytest.raises(ValueError, match="metric 'x' is String for each user, which has no"):
@@ -627,7 +627,7 @@ def test_rounding_makes_no_difference():
     old = np.array([0.3, 0.1 + 0.2, 0.5, 0.7, 0.9])
     new = np.array([0.1 + 0.2, 0.3, 0.6, 0.8, 1.0])
     got = one(old, new, test="wilcoxon")
-    assert (got["wins"], got["ties"], got["losses"]) == (3, 2, 0)
+    assert (got["higher"], got["equal"], got["lower"]) == (3, 2, 0)
     tied = [0.0, 0.0, 1.0, 1.0, 1.0]
     assert got["p_value"] == pytest.approx(stats.wilcoxon(tied, method="asymptotic").pvalue)
 
@@ -1025,7 +1025,7 @@ def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
     for test, scipy in (("wilcoxon", wilcoxon), ("t", lambda *_: exact)):
         got = rf.compare(pl.concat(lists), label, truth=truth, baseline="A", test=test)
         assert got["p_value"].item() == pytest.approx(scipy(b, a).pvalue, rel=1e-6)
-        assert got.select("wins", "ties", "losses").row(0) == (9, 1, 0)
+        assert got.select("higher", "equal", "lower").row(0) == (9, 1, 0)
         assert got["difference"].item() == pytest.approx((b - a).mean(), rel=1e-9)
 
 

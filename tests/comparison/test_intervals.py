@@ -634,7 +634,7 @@ def test_paired_hits(cells, confidence):
     both, gained, lost, neither = cells
     exact = mcnemar([[both, gained], [lost, neither]], exact=True).pvalue
     assert got["p_value"] == pytest.approx(min(1, exact), abs=1e-12)
-    assert (got["wins"], got["losses"]) == (gained, lost)
+    assert (got["higher"], got["lower"]) == (gained, lost)
 
 
 @pytest.mark.parametrize("cells", [(5, 6, 1, 3), (3, 2, 2, 3), (0, 9, 0, 1)])

@@ -41,7 +41,7 @@ def test_without_common_users_it_is_welchs_t():
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(tuple(interval), rel=1e-12)
     assert row["difference"] == pytest.approx(new.mean() - old.mean(), rel=1e-12)
     assert (row["users"], row["baseline_users"], row["num_left_out"]) == (50, 80, 0)
-    assert row["wins"] is row["ties"] is row["losses"] is None
+    assert row["higher"] is row["equal"] is row["lower"] is None
     assert row["note"] == "50 users of w42, 80 of w41, 0 in both"
     pooled = np.sqrt((old.var(ddof=1) + new.var(ddof=1)) / 2)
     assert row["effect_size"] == pytest.approx((new.mean() - old.mean()) / pooled)

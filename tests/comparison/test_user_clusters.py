@@ -74,7 +74,7 @@ def test_the_t_of_clusters_is_the_formula_by_hand(weighted):
     got = judged.rank.compare(VALUE, **options).row(0, named=True)
     numbers = ("difference", "ci_low", "ci_high", "p_value")
     assert [got[name] for name in numbers] == pytest.approx([mean, low, high, p], rel=1e-12)
-    assert (got["users"], got["wins"], got["ties"], got["losses"]) == (8, 3, 1, 4)
+    assert (got["users"], got["higher"], got["equal"], got["lower"]) == (8, 3, 1, 4)
     assert "4 clusters" in got["note"]
     assert ("as good as 2.4 equal ones" in got["note"]) is weighted
     ready = values_of(judged).rank.compare("value", **options).row(0, named=True)

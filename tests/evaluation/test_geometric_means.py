@@ -81,7 +81,7 @@ def test_the_article_ends_in_a_test():
         "; exact test: only 1 user differs"
     )
     assert got["note"].startswith("ratio 0.378, 95% interval 0.042")
-    assert (got["wins"], got["ties"], got["losses"], got["users"]) == (0, 9, 1, 10)
+    assert (got["higher"], got["equal"], got["lower"], got["users"]) == (0, 9, 1, 10)
     assert got["effect_size"] == close(math.fsum(logs) / 10 / pl.Series(logs).std())
 
 
@@ -152,7 +152,7 @@ def test_every_test_is_one_of_logarithms(test):
     options = {"truth": TRUTH, "test": test, "resamples": 300}
     logs = run.rank.compare(mine, **options)
     got = run.rank.compare("gmap", **options)
-    same = ["users", "p_value", "p_adjusted", "effect_size", "wins", "ties", "losses"]
+    same = ["users", "p_value", "p_adjusted", "effect_size", "higher", "equal", "lower"]
     for name in same:
         expected = [None if x is None else close(x) for x in logs[name]]
         assert got[name].to_list() == expected, name

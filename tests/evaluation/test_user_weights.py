@@ -238,7 +238,7 @@ def test_the_t_test_is_the_formula_by_hand():
     ends = expected["ci_low"], expected["ci_high"]
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(ends, rel=1e-9)
     assert row["effect_size"] == pytest.approx(expected["mean"] / expected["std"], rel=1e-9)
-    assert (row["users"], row["wins"], row["ties"], row["losses"]) == (7, 2, 1, 4)
+    assert (row["users"], row["higher"], row["equal"], row["lower"]) == (7, 2, 1, 4)
     few = "no exact test with weights, though only 6 users differ"
     assert row["note"] == f"{few}; effective users: {expected['size']:.4g}"
 

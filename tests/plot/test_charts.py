@@ -314,7 +314,7 @@ def test_users_without_a_value_are_reported():
 def test_compare_draws_the_differences():
     data = chart_of("compare metrics").data
     expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
-    names = ["users", "difference", "ci_low", "ci_high", "p_adjusted", "wins", "losses"]
+    names = ["users", "difference", "ci_low", "ci_high", "p_adjusted", "higher", "lower"]
     assert_frame_equal(data.select(names), expected.select(names))
     assert data["panel"].to_list() == expected["metric"].to_list()
     assert data["pair"].to_list()[:3] == ["b − a", "c − a", "c − b"]
@@ -1806,7 +1806,7 @@ def test_an_interval_is_one_row_of_a_tooltip():
     row = chart_of("compare").data.row(0, named=True)
     low, high = (f"{row[name]:.4f}".rstrip("0").replace("-", "−") for name in ("ci_low", "ci_high"))
     assert f"95% interval: {low} to {high}" in picture
-    counts = " / ".join(str(row[name]) for name in ("wins", "ties", "losses"))
+    counts = " / ".join(str(row[name]) for name in ("higher", "equal", "lower"))
     assert f"users higher / equal / lower: {counts}" in picture
     assert "ci_low: " not in picture
     assert "null" not in picture

@@ -184,19 +184,19 @@ def _compared(result: pl.DataFrame) -> pl.DataFrame:
         p=pl.col("p_adjusted"),
         difference=pl.concat_str(pl.Series(marked), "difference", pl.Series(noted)),
         **{name: pl.col(name).replace("null", "no gate") for name in {"passed"} & {*cells.columns}},
-        **{"wins/ties/losses": pl.concat_str("wins", "ties", "losses", separator="/")},
+        **{"higher/equal/lower": pl.concat_str("higher", "equal", "lower", separator="/")},
     )
 
 
 #: The displayed columns of a comparison, in addition to the system and its segments.
 _SHOWN = (
     *("baseline", "users", "mean", "baseline_mean", "difference", "interval", "p"),
-    *("verdict", "wins/ties/losses", "passed"),
+    *("verdict", "higher/equal/lower", "passed"),
 )
 #: Those that are always there, and those that come while there is room, the first ones first.
 _NEEDED = ("baseline", "difference", "interval", "p", "passed")
 _LESS_NEEDED = ("interval", "baseline", "passed")  # dropped in this order once names are cut
-_WELCOME = ("verdict", "users", "mean", "wins/ties/losses", "baseline_mean")
+_WELCOME = ("verdict", "users", "mean", "higher/equal/lower", "baseline_mean")
 
 
 def _most_that_fits(

@@ -71,8 +71,8 @@ def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | N
     most = max(rising, falling)
     if not 2 * stats.binom.sf(most - 1, rising + falling, 0.5) < SIGN_LEVEL:
         return []
-    verb = "gain" if (rising > falling) is higher_is_better else "lose"
+    word = "better" if (rising > falling) is higher_is_better else "worse"
     if higher_is_better is None:
-        verb = f"have a {'higher' if rising > falling else 'lower'} value"
+        word = "higher" if rising > falling else "lower"
     direction = "rises" if difference > 0 else "falls"
-    return [f"{most:,} of {len(values):,} {pair.unit} {verb}, the mean {direction}"]
+    return [f"{word} for {most:,} of {len(values):,} {pair.unit}, the mean {direction}"]

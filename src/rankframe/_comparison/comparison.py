@@ -46,7 +46,7 @@ _COMPARISON = {
     "baseline_num_missed": pl.Int64,
     **dict.fromkeys(("mean", "baseline_mean", *trials.RELATIVE), pl.Float64),
     **dict.fromkeys(("p_value", "effect_size"), pl.Float64),
-    **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
+    **dict.fromkeys(("higher", "equal", "lower"), pl.Int64),
     **dict.fromkeys(("detectable", "p_equivalent", "p_not_worse"), pl.Float64),
     "note": pl.String,
     **dict.fromkeys(("ci_low", "ci_high", "p_adjusted"), pl.Float64),
@@ -141,8 +141,8 @@ def compare(
         ``baseline_num_missed`` (how many of ``users`` have no list of the system, and of the
         baseline), ``mean``, ``baseline_mean``, ``relative`` (difference / baseline_mean, 0.02 for
         +2%) with its interval ``relative_low`` to ``relative_high``, ``p_value``, ``effect_size``
-        (Cohen's d of paired data: mean / standard deviation of the differences), ``wins``,
-        ``ties``, ``losses`` (users whose value is higher, equal, lower), ``detectable``, with a
+        (Cohen's d of paired data: mean / standard deviation of the differences), ``higher``,
+        ``equal``, ``lower`` (users whose value is higher, equal, lower), ``detectable``, with a
         margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval of the difference
         ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for ``"max_t"`` and
         ``"tukey"``, a confidence sequence for ``"sequential"``, of the resamples for
@@ -166,7 +166,7 @@ def compare(
         With ``paired=False``, ``users`` and ``num_missed`` are of the system, ``baseline_users``
         (one more column) and ``baseline_num_missed`` of the baseline, ``num_left_out`` is 0, and
         ``note`` has the number of users in both. ``effect_size`` is the difference / √((s² +
-        s′²)/2), and ``wins``, ``ties`` and ``losses`` are null.
+        s′²)/2), and ``higher``, ``equal`` and ``lower`` are null.
 
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         reports the ratio (mean + ε) / (baseline_mean + ε) and its interval; ``ci_low`` and
@@ -324,7 +324,7 @@ def compare(
     are defined, and a returning user does not count as several users. If users are in different
     numbers of segments, a test without a weighted form is null.
 
-    With clusters, means, ``users``, ``effect_size``, wins, ties and losses still refer to users.
+    With clusters, means, ``users``, ``effect_size`` and the counts still refer to users.
     The standard error is the jackknife's over G clusters (CR3): SE² = (G − 1)/G · Σ (d̄₋ −
     d̄)², where d̄₋ is the mean without a cluster, and t has G′ − 1 degrees of freedom, G′ = (Σ
     w)²/Σ w² of the weights (users) w of clusters: 20 clusters, one of 60 users and 19 of 2, are

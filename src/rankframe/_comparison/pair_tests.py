@@ -282,7 +282,7 @@ def numbers(pair: Pair) -> dict[str, float | None]:
 
     change, weights = pair.difference, pair.weights
     has_users, varied = len(change) > 0, pair.undefined is None
-    wins, losses = int((change > 0).sum()), int((change < 0).sum())
+    higher, lower = int((change > 0).sum()), int((change < 0).sum())
     mean, baseline_mean, difference = (
         float(statistics.weighted_mean(values, weights)) if has_users else nan
         for values in (pair.of_system, pair.of_baseline, change)
@@ -297,9 +297,9 @@ def numbers(pair: Pair) -> dict[str, float | None]:
         "baseline_mean": baseline_mean,
         "difference": difference,
         "effect_size": difference / float(statistics.deviation(change, weights)) if varied else nan,
-        "wins": wins,
-        "ties": len(change) - wins - losses,
-        "losses": losses,
+        "higher": higher,
+        "equal": len(change) - higher - lower,
+        "lower": lower,
     }
 
 

@@ -173,7 +173,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             row = verdict.row_of(table, numbers, system, metric)
             if not row:
                 continue
-            counts = [row[name] for name in ("wins", "ties", "losses")]
+            counts = [row[name] for name in ("higher", "equal", "lower")]
             won = " / ".join(map(markup.number, counts)) if counts[0] is not None else tabular.DASH
             numbers_of = (row[name] for name in ("users", "baseline_mean", "mean"))
             texts = [*map(markup.number, numbers_of), markup.p_value(row["p_adjusted"]), won]

@@ -270,7 +270,7 @@ def _few_differ(row: Mapping[str, Any]) -> int:
     """Return how many of many users differ, if they are too few for an estimate."""
     from rankframe._comparison import statistics
 
-    differ = (row["wins"] or 0) + (row["losses"] or 0)
+    differ = (row["higher"] or 0) + (row["lower"] or 0)
     few = row["users"] >= _FEW_USERS and differ < min(statistics.FEW_USERS, row["users"] / 4)
     return differ if few and row["p_adjusted"] is not None else 0
 
@@ -315,7 +315,7 @@ def _is_alike(row: Mapping[str, Any], numbers: Numbers) -> bool:
 
 
 def _is_identical(row: Mapping[str, Any], numbers: Numbers) -> bool:
-    changed = (row["wins"] or 0) + (row["losses"] or 0)
+    changed = (row["higher"] or 0) + (row["lower"] or 0)
     same_users = numbers.trial.paired and row["users"] > 0
     return same_users and row["difference"] == 0 and changed == 0
 
@@ -533,23 +533,21 @@ def _in_group(row: Mapping[str, Any], kind: str) -> str:
 
 
 def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
-    if row["wins"] is None or row["users"] < 2:
+    if row["higher"] is None or row["users"] < 2:
         return []
     higher_is_better = numbers.directions.get(row["metric"])
-    up, down = row["wins"], row["losses"]
-    words = ("have a higher value", "a lower one")
-    if higher_is_better is not None:
-        up, down = (up, down) if higher_is_better else (down, up)
-        words = ("do better", "worse")
-    users, same = row["users"], row["ties"]
-    if higher_is_better is not None and up == 1:
-        words = ("does better", "worse")
+    words = ("higher", "lower") if higher_is_better is None else ("better", "worse")
+    up, down = (
+        row[name]
+        for name in (("lower", "higher") if higher_is_better is False else ("higher", "lower"))
+    )
+    users, same = row["users"], row["equal"]
     more, less = (f" ({markup.percent(count / users)})" * (count > 0) for count in (up, down))
     changes = numbers.changes.get(row[numbers.call.by])
     zero = round(changes.zero * users) if changes else 0
     both = f" ({zero:,} {'has' if zero == 1 else 'have'} 0 with both)" if zero > same / 2 else ""
-    of_users = f"{up:,} of {markup.counted(users, 'user')} {words[0]}{more}"
-    rest = f"{down:,} {words[1]}{less}, and {same:,} the same{both}"
+    of_users = f"{words[0]} for {up:,} of {markup.counted(users, 'user')}{more}"
+    rest = f"{words[1]} for {down:,}{less}, and the same for {same:,}{both}"
     return [f"In {row['metric']}, {of_users}, {rest}."]
 
 
@@ -815,8 +813,8 @@ def steps(numbers: Numbers) -> list[str]:
             step = f"One group {_CONFIRM}" if number == 1 else step
         if _mixes(row, numbers):
             step = _EQUAL_SHARES
-        if outcome.kind == "better" and row["wins"] is not None:
-            lost = row["losses"] if numbers.directions[row["metric"]] else row["wins"]
+        if outcome.kind == "better" and row["higher"] is not None:
+            lost = row["lower"] if numbers.directions[row["metric"]] else row["higher"]
             step = step if lost else _NO_LOSS
         lines.setdefault(step, []).append(text_of(system))
     several = len(lines) > 1

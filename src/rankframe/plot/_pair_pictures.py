@@ -191,7 +191,7 @@ def _words(confidence: float) -> dict[str, str | Sequence[str]]:
         "p, adjusted": "p_adjusted",
         "p, not adjusted": "p_value",
         "users": "users",
-        "users higher / equal / lower": ("wins", "ties", "losses"),
+        "users higher / equal / lower": ("higher", "equal", "lower"),
         "mean": "mean",
         "mean of the baseline": "baseline_mean",
         "margin": "margin",

@@ -406,7 +406,7 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
         "relative_low": pl.when(pl.col("relative_low") > -1).then(_inverted("relative_high")),
         "relative_high": pl.when(pl.col("relative_low") > -1).then(_inverted("relative_low")),
     }
-    sides = {"wins": "losses", "mean": "baseline_mean", "num_missed": "baseline_num_missed"}
+    sides = {"higher": "lower", "mean": "baseline_mean", "num_missed": "baseline_num_missed"}
     if "baseline_users" in table.columns:
         sides["users"] = "baseline_users"
     sides |= {twin: name for name, twin in sides.items()}

@@ -660,12 +660,12 @@ def compare(
     >>> run = spark.createDataFrame(rows, "model string, user int, item int, rank int")
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
     >>> change = rankframe.spark.compare(run, "rr", truth=truth, baseline="old")
-    >>> change.select("metric", "model", "difference", "wins", "ties", "losses").show()
-    +------+-----+----------+----+----+------+
-    |metric|model|difference|wins|ties|losses|
-    +------+-----+----------+----+----+------+
-    |    rr|  new|     0.125|   1|   1|     0|
-    +------+-----+----------+----+----+------+
+    >>> change.select("metric", "model", "difference", "higher", "equal", "lower").show()
+    +------+-----+----------+------+-----+-----+
+    |metric|model|difference|higher|equal|lower|
+    +------+-----+----------+------+-----+-----+
+    |    rr|  new|     0.125|     1|    1|    0|
+    +------+-----+----------+------+-----+-----+
     """
     trial = Trial(
         *(baseline, test, correction, confidence, margin, primary, resamples, seed),
