@@ -20,7 +20,7 @@ from user_values import FEW, TESTS, VALUE, compared, judged, one, sample, uncorr
 import rankframe as rf
 from rankframe._comparison.summaries import check_packages
 
-COMPARISON = """metric model baseline difference users num_left_out num_missed baseline_num_missed
+COMPARISON = """model metric baseline difference users num_left_out num_missed baseline_num_missed
     mean baseline_mean relative relative_low relative_high p_value effect_size higher equal lower
     detectable note ci_low ci_high p_adjusted verdict""".split()
 NO_PAIR = "no user has a value in both: paired=False compares different users"
@@ -135,7 +135,7 @@ def test_a_segment_is_compared_as_if_alone(test):
     table = judged(*sample(4, 30, systems=3)).with_columns(country=pl.col("user") % 2)
     options = {"test": test, "resamples": FEW, **uncorrected(test)}
     got = rf.compare(table, VALUE, by=["model", "country"], **options)
-    assert got.columns == ["country", *COMPARISON]
+    assert got.columns == ["model", "country", *COMPARISON[1:]]
     for country in (0, 1):
         alone = rf.compare(table.filter(country=country), VALUE, **options)
         assert got.filter(country=country).drop("country").equals(alone)
@@ -247,7 +247,7 @@ def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
     """A terminal shows the first four and the last four columns; new ones go into the middle."""
     values = RUN.rank.per_user("rr", truth=TRUTH, by="model")
     first, last = (
-        ["metric", "model", "baseline", "difference"],
+        ["model", "metric", "baseline", "difference"],
         ["ci_low", "ci_high", "p_adjusted", "verdict"],
     )
     both = {"baseline": "old", "truth": TRUTH}

@@ -159,7 +159,7 @@ def test_model_names_the_systems_and_by_the_segments(kind):
     named = run.rename({"system": "model"})
     run = run.lazy() if kind == "lazy" else run
     expected = rf.compare(named, "rr", truth=truth, by="day", baseline="pop")
-    assert expected.columns[:4] == ["day", "metric", "model", "baseline"]
+    assert expected.columns[:4] == ["model", "day", "metric", "baseline"]
     for by in ("day", ["day", "system"], ["system", "day"]):
         got = rf.compare(run, "rr", truth=truth, model="system", by=by, baseline="pop")
         assert got.lazy().collect().equals(expected.rename({"model": "system"}))

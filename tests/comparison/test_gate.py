@@ -119,7 +119,7 @@ def test_lower_may_be_better():
 
 def test_its_frame():
     frame = gate(RUNS, "rr", "hit@1", truth=TRUTH, baseline="old", margin={"rr": 0.01})
-    columns = "metric model baseline users num_left_out margin difference note ci_low ci_high"
+    columns = "model metric baseline users num_left_out margin difference note ci_low ci_high"
     columns += " passed why"
     assert frame.columns == columns.split()
     compared = rf.compare(RUNS, "rr", "hit@1", truth=TRUTH, baseline="old", correction=None)
@@ -193,7 +193,7 @@ def test_segments_are_decided_by_themselves():
         RUNS, "rr", truth=truth, by=["model", "country"], baseline="old", total=True
     ).filter(model="worse")
     assert frame["country"].to_list() == ["no", "se", None]
-    assert frame.columns[:3] == ["country", "metric", "model"]
+    assert frame.columns[:3] == ["model", "country", "metric"]
 
 
 def test_pandas_returns_pandas():

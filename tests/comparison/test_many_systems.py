@@ -23,7 +23,7 @@ TENTHS = (
 SAKAI = [[int(tenths) / 10 for tenths in row.split()] for row in TENTHS]
 BOOK = judged(*SAKAI)
 VARIANCE = "metric source users sum_of_squares freedom mean_square f epsilon p_value note".split()
-BEST = "metric model users mean difference ci_low ci_high p_value may_be_best note".split()
+BEST = "model metric users mean difference ci_low ci_high p_value may_be_best note".split()
 
 
 def nothing(_):
@@ -461,7 +461,7 @@ def test_every_kind_of_frame(verb):
     got = function(BOOK.to_pandas(), VALUE)
     assert isinstance(got, pandas.DataFrame)
     assert got.shape == expected.shape
-    assert got.iloc[:, 0].tolist() == ["value"] * 3
+    assert got["metric"].tolist() == ["value"] * 3
 
 
 @pytest.mark.parametrize("verb", ["anova", "best_systems"])

@@ -16,7 +16,7 @@ from rankframe._comparison import power_statistics, statistics
 RUN = pl.DataFrame({"user": [1, 2, 3, 4] * 2, "item": [7] * 8, "rank": [2, 2, 4, 1, 1, 2, 3, 1]})
 RUN = RUN.with_columns(model=pl.Series(["old"] * 4 + ["new"] * 4))
 TRUTH = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7] * 4})
-PAIRS = """metric model baseline users baseline_mean note std target detectable needed""".split()
+PAIRS = """model metric baseline users baseline_mean note std target detectable needed""".split()
 
 
 def asked(*systems, **options):

@@ -15,7 +15,7 @@ from rankframe._comparison import segment_statistics, segments, trials
 from rankframe._comparison import statistics as st
 
 BY = ["model", "country"]
-COLUMNS = """country metric model baseline users difference rest_users rest_difference f p_value
+COLUMNS = """model country metric baseline users difference rest_users rest_difference f p_value
     note contrast ci_low ci_high p_adjusted""".split()
 
 MIX = ", each system over its own users: the mix changed"
@@ -97,7 +97,7 @@ def test_the_differences_are_those_of_compare():
     frame = table(some_changes(1))
     got = frame.rank.stats.compare_segments(VALUE, by=BY)
     expected = frame.rank.compare(VALUE, by=BY, total=True)
-    names = ["country", "metric", "model", "baseline", "users"]
+    names = ["model", "country", "metric", "baseline", "users"]
     assert got.select(names).equals(expected.select(names))
     assert got["difference"].to_list() == pytest.approx(expected["difference"].to_list())
 

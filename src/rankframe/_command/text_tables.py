@@ -203,7 +203,7 @@ def _most_that_fits(
     cells: pl.DataFrame, systems: Sequence[str], shared: Mapping[str, object], width: int
 ) -> pl.DataFrame:
     *segments, model = systems
-    first = [*segments, "metric", model]
+    first = [model, *segments, "metric"]
     candidates = [name for name in _SHOWN if name in cells.columns and name not in shared]
     chosen = [name for name in candidates if name in _NEEDED]
     short = _with_cut(cells, dict.fromkeys([*first, *({"baseline"} & {*chosen})], _NARROWEST))

@@ -133,8 +133,8 @@ def compare(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and pair: segments…, ``metric``, the system (in the column of
-        the model), ``baseline``, ``difference``, ``users`` (for whom both values are defined; the
+        One row per segment, metric and pair: the system (in the column of the model), segments…,
+        ``metric``, ``baseline``, ``difference``, ``users`` (for whom both values are defined; the
         other columns describe these users), ``num_left_out`` (users with a value in only one of the
         two groups: they are not in the other, or the metric is null for them; and users for whom no
         system has a value, such as those without an item at ``rel=``), ``num_missed`` and
@@ -391,8 +391,8 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     """Plan a comparison of values per user."""
     trial = _read_trial(trial, values)
     types = system_pairs.schema_of(verb, values, {**_COMPARISON, **losses.COLUMNS})
-    model, *segments = values.by
-    order = [*segments, "metric", model, "baseline", *_columns(trial)]
+    segments = values.by[1:]
+    order = [*values.by, "metric", "baseline", *_columns(trial)]
     schema = {name: types[name] for name in order}
     reduce = partial(_comparison_table, values=values, trial=trial)
     comparison = values.rows.map_batches(

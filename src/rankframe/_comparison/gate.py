@@ -126,8 +126,8 @@ def gate(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and system, and one per floor: segments…, ``metric``, the system
-        (in a column named as in ``by``, if there is one), with a baseline ``baseline``; ``users``,
+        One row per segment, metric and system, and one per floor: the system (in the column of the
+        model, if there is one), segments…, ``metric``, with a baseline ``baseline``; ``users``,
         ``num_left_out`` and ``note`` as in ``compare`` (of a floor, users with a value and without
         one, whom ``note`` names from 5% on, and else ``note`` as in ``summarize``); with a baseline
         ``margin`` and ``difference``, with floors ``mean``, ``at_least`` and ``at_most``; the
@@ -285,7 +285,7 @@ def _decisions(
     decided = _decisions_of(compared, values, trial, floored, presence=presence)
     if undecided == "fail":  # the rule of the margin decides
         decided = decided.with_columns(pl.col("note").str.replace(_OF_EXACT, "").replace("", None))
-    return decided.select(*values.by[1:], "metric", *values.by[:1], *columns, *_DECIDED)
+    return decided.select(*values.by, "metric", *columns, *_DECIDED)
 
 
 def rules_and_floors(

@@ -86,9 +86,9 @@ def harm(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and system: segments…, ``metric``, the system (in a column named
-        as in ``by``), ``baseline``, ``users`` (with a value of both), ``note``, which explains why
-        a number is null and names users with a value in only one of the two, from 5% on,
+        One row per segment, metric and system: the system (in the column of the model), segments…,
+        ``metric``, ``baseline``, ``users`` (with a value of both), ``note``, which explains why a
+        number is null and names users with a value in only one of the two, from 5% on,
         ``more_than``, ``share`` (of the users who lose more than that), its interval ``share_low``
         to ``share_high``, ``worst_mean`` (the mean of the ⌈0.05 · users⌉ worst differences, with
         their sign) and its interval ``worst_low`` to ``worst_high``. The mean is null for fewer

@@ -186,8 +186,8 @@ def best_systems(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and system, best mean first: segments…, ``metric``, the system
-        (in a column named as in ``by``), ``users`` (for whom every system has a value; the others
+        One row per segment, metric and system, best mean first: the system (in the column of
+        the model), segments…, ``metric``, ``users`` (for whom every system has a value; the others
         are left out), ``mean``, ``difference`` = mean − the best mean of the other systems, its
         interval ``ci_low`` to ``ci_high`` (constrained: it contains 0 or ends at 0),
         ``p_value`` of the hypothesis that no system is better, ``may_be_best`` (False if another
@@ -299,8 +299,8 @@ def letters(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and system, greatest mean first: segments…, ``metric``, the
-        system (in a column named as in ``by``), ``mean`` (the average over its pairs, which may
+        One row per segment, metric and system, greatest mean first: the system (in the column
+        of the model), segments…, ``metric``, ``mean`` (the average over its pairs, which may
         have different users) and ``letters``, such as "ab": each letter is a group of systems of
         which no two differ and to which no other can be added; "a" contains the greatest mean.
         After z come A to Z, and then the same letters with a dot before them.
@@ -334,10 +334,10 @@ def letters(
     types = lazy.collect_schema()
     _check_columns(types, ("metric", "baseline", *_PAIR))
     segments = [name for name in keywords.group_names(by) if name != model]
-    needed = (*segments, "metric", model, "baseline", *_PAIR)
+    needed = (model, *segments, "metric", "baseline", *_PAIR)
     _check_columns(types, needed)
     texts = {"mean": pl.Float64, "letters": pl.String}
-    schema: dict[str, Any] = {name: types[name] for name in (*segments, "metric", model)} | texts
+    schema: dict[str, Any] = {name: types[name] for name in (model, *segments, "metric")} | texts
     keys = [*segments, "metric"]
 
     def reduce(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -422,7 +422,7 @@ def _plan_of(
     summaries.check_numbers(values)
     model, *segments = values.by
     types = summaries.result_schema(verb, values, {"metric": pl.String, **columns})
-    order = [*segments, "metric", *([model] if system else []), *columns]
+    order = [*(values.by if system else segments), "metric", *columns]
     schema = {name: types[name] for name in order}
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:

@@ -90,8 +90,8 @@ def power(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
-        as in ``by``), ``baseline``, ``users`` (for whom both values are defined),
+        One row per segment, metric and pair: the system (in the column of the model), segments…,
+        ``metric``, ``baseline``, ``users`` (for whom both values are defined),
         ``baseline_mean``, ``note``, which explains why a number is null, ``std`` (σ),
         ``target`` (the difference to detect, on the scale of the metric), ``detectable`` (the
         smallest true difference that these users detect with this power) and ``needed`` (the least

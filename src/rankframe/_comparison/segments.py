@@ -90,7 +90,7 @@ def compare_segments(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair, and a last one per metric and pair for all segments,
-        with null segments: segments…, ``metric``, the system (in a column named as in ``by``),
+        with null segments: the system (in the column of the model), segments…, ``metric``,
         ``baseline``, ``users``, ``difference`` (their mean difference), ``rest_users`` and
         ``rest_difference`` (of the users of all other segments), ``f``, ``p_value``, ``note``,
         which explains why a number is null, ``contrast`` (difference − rest_difference), its

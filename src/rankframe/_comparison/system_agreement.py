@@ -34,7 +34,7 @@ _POWER = {
     "share": pl.Float64,
     "note": pl.String,
 }
-_CURVE = ("metric", "place", "baseline", "difference", "p_value")
+_CURVE = ("metric", "baseline", "place", "difference", "p_value")
 
 
 @adapters.takes_any_frame
@@ -207,8 +207,8 @@ def discriminative_power(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment and metric: segments…, ``metric``, ``pairs``, ``separated``, ``share`` =
         separated / pairs, and ``note``, which reports how many pairs have no p-value; these are not
-        separated. With ``curve=True``, one row per pair: segments…, ``metric``, ``place`` (1 = the
-        least p), the system (in a column named as in ``by``), ``baseline``, ``difference`` and
+        separated. With ``curve=True``, one row per pair: the system (in the column of the
+        model), segments…, ``metric``, ``baseline``, ``place`` (1 = the least p), ``difference`` and
         ``p_value``.
 
     Notes
@@ -391,8 +391,8 @@ def _curve(compared: pl.LazyFrame, keys: Sequence[str], model: str) -> pl.LazyFr
     family = pl.col(row).min().over(keys)
     ordered = compared.with_row_index(row).sort(family, "p_adjusted", row, nulls_last=True)
     return ordered.select(
-        *keys,
+        *(model, *keys, "baseline"),
         (pl.int_range(pl.len(), dtype=pl.Int64) + 1).over(keys).alias("place"),
-        *(model, "baseline", "difference"),
+        "difference",
         pl.col("p_adjusted").alias("p_value"),
     )

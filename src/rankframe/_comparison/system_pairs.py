@@ -102,10 +102,10 @@ class Paired(NamedTuple):
     pairs: list[Pair]
 
     def pair_keys(self, model: str, of: Sequence[Pair] | Sequence[Place]) -> list[pl.Series]:
-        """Return the columns that name the segment, the metric and the systems of each pair."""
-        systems = [self.systems.gather([pair.system for pair in of]).alias(model)]
-        systems += [self.systems.gather([pair.baseline for pair in of]).alias("baseline")]
-        return [*self.keys(of), *systems]
+        """Return the columns that name the system, the segment, the metric and the baseline."""
+        system = self.systems.gather([pair.system for pair in of]).alias(model)
+        baseline = self.systems.gather([pair.baseline for pair in of]).alias("baseline")
+        return [system, *self.keys(of), baseline]
 
     def keys(self, of: Sequence[Pair] | Sequence[Place] | Sequence[Matrix]) -> list[pl.Series]:
         """Return the columns that name the segment and the metric."""
@@ -133,11 +133,9 @@ class Tested(NamedTuple):
 
 def schema_of(verb: str, values: Values, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Put the columns that name a pair before those that the verb makes."""
-    model, *segments = values.by
     keys: dict[str, Any] = {"metric": pl.String, "baseline": None}
     types = summaries.result_schema(verb, values, {**keys, **columns})
-    types["baseline"] = types[model]
-    return {name: types[name] for name in [*segments, "metric", model, "baseline", *columns]}
+    return types | {"baseline": types[values.by[0]]}
 
 
 def plan_of(

@@ -123,7 +123,7 @@ def table(
         ``.note`` is the line below it: the test and its correction, the number of users, the
         effective number with ``weights``, the number of clusters with ``cluster``, the systems
         without a list for at least 5% of the users, and other notes of ``compare``, with a * at
-        their cells. ``.frame`` (polars) has one row per system and metric: segments…, the system,
+        their cells. ``.frame`` (polars) has one row per system and metric: the system, segments…,
         ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null without ``interval``),
         ``p_adjusted``, ``higher_is_better`` (null for a metric without a direction), ``best``,
         ``better`` and ``worse``, which are true for means marked † and ‡, and ``note``.
@@ -275,8 +275,7 @@ def _marked(
 
     The rows of a segment stand together.
     """
-    segments = values.by[1:]
-    keys = [*segments, *values.by[:1]]
+    keys = values.by
     lists = [] if values.of_lists is None else values.of_lists.requested
     directions = pair_tests.directions_of([*values.requested, *lists])
     higher = pl.col("metric").replace_strict(directions, default=None, return_dtype=pl.Boolean)
