@@ -179,7 +179,7 @@ def test_segments_have_their_own_best():
         ("no", "new"),
         ("se", "new"),
     ]
-    assert made.as_markdown().startswith("| country | model |      rr ↑ |")
+    assert made.as_markdown().startswith("| model | country |      rr ↑ |")
     rows = made.frame.select("country", "model").rows()
     assert rows == [(country, model) for country in ("no", "se") for model in ("old", "mid", "new")]
 
