@@ -179,7 +179,7 @@ def test_segments_of_the_truth_and_of_several_columns():
     got = run.rank.stats.compare_segments(
         "rr", "hit@2", truth=truth, by=["model", "country", "device"], baseline="old"
     )
-    assert got.columns == ["country", "device", *COLUMNS[1:]]
+    assert got.columns == ["model", "country", "device", *COLUMNS[2:]]
     assert got.height == 2 * (6 + 1)
     changes = rf.per_user(run, "rr", truth=truth, by=["model", "country", "device"])
     changes = changes.pivot("model", index=["country", "device", "user"], values="rr")
