@@ -269,12 +269,12 @@ def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
         assert made.columns[1:5] == ["metric", "users", "undefined", "mean"]
         assert made.columns[-4:] == ["std", "ci_low", "ci_high", "note"]
     made = RUN.rank.stats.power("rr", **both)
-    assert made.columns[:4] == ["metric", "model", "baseline", "users"]
+    assert made.columns[:4] == ["model", "metric", "baseline", "users"]
     assert made.columns[-2:] == ["detectable", "needed"]
     truth = TRUTH.join(COUNTRIES, on="user")
     by = ["model", "country"]
     made = RUN.rank.stats.compare_segments("rr", truth=truth, by=by, baseline="old")
-    assert made.columns[:4] == ["country", "metric", "model", "baseline"]
+    assert made.columns[:4] == ["model", "country", "metric", "baseline"]
     assert made.columns[-4:] == ["contrast", "ci_low", "ci_high", "p_adjusted"]
 
 

@@ -92,7 +92,7 @@ def test_letters_and_agreement_need_systems():
     pairs = rf.compare(RUN, "rr", truth=TRUTH, model="system")
     with pytest.raises(rf.RankingDataError, match="comparison: no column 'model'; letters"):
         rf.stats.letters(pairs)
-    assert rf.stats.letters(pairs, model="system").columns[:2] == ["metric", "system"]
+    assert rf.stats.letters(pairs, model="system").columns[:2] == ["system", "metric"]
     means = rf.evaluate(RUN, "rr", "ap", truth=TRUTH, model="system")
     assert rf.stats.metric_agreement(means, model="system")["systems"].unique().to_list() == [2]
     with pytest.raises(ValueError, match="agreement takes a frame of evaluate, one row per system"):

@@ -121,7 +121,7 @@ def test_a_row_per_segment_metric_and_system():
     options = {"truth": truth, "by": ["model", "land"], "baseline": "a"}
     amounts = {"rr": 0.1}
     got = rf.stats.harm(runs, "rr", "mean_hit_rank", more_than=amounts, **options)
-    assert got.columns[:4] == ["land", "metric", "model", "baseline"]
+    assert got.columns[:4] == ["model", "land", "metric", "baseline"]
     assert got.columns[4:] == [
         *("users", "note", "more_than", "share", "share_low", "share_high"),
         *("worst_mean", "worst_low", "worst_high"),
@@ -135,7 +135,7 @@ def test_a_row_per_segment_metric_and_system():
     assert got["more_than"].unique().sort().to_list() == [0.0, 0.1]
     compared = rf.compare(runs, "rr", "mean_hit_rank", **options)
     # a lower rank is better: a loss is a rise
-    losers = pl.when(metric="rr").then("losses").otherwise("wins") / pl.col("users")
+    losers = pl.when(metric="rr").then("lower").otherwise("higher") / pl.col("users")
     free = rf.stats.harm(runs, "rr", "mean_hit_rank", **options)
     assert free["share"].to_list() == compared.select(losers).to_series().to_list()
     lazy = rf.stats.harm(runs.lazy(), "rr", "mean_hit_rank", more_than=amounts, **options)

@@ -281,7 +281,7 @@ def test_the_curve_has_every_pair_least_level_first():
     square = (VALUE**2).alias("square")
     both = ["model", "country"]
     got = table.rank.stats.discriminative_power(square, VALUE, by=both, test="t", curve=True)
-    names = ["country", "metric", "place", "model", "baseline", "difference", "p_value"]
+    names = ["model", "country", "metric", "baseline", "place", "difference", "p_value"]
     assert got.columns == names
     assert got["place"].to_list() == [1, 2, 3, 4, 5, 6] * 4
     assert got["metric"].to_list() == (["square"] * 6 + ["value"] * 6) * 2

@@ -327,7 +327,7 @@ def letters(
     ...     }
     ... )
     >>> rf.stats.letters(pairs).rows()
-    [('rr', 'als', 0.4, 'a'), ('rr', 'knn', 0.3, 'ab'), ('rr', 'pop', 0.2, 'b')]
+    [('als', 'rr', 0.4, 'a'), ('knn', 'rr', 0.3, 'ab'), ('pop', 'rr', 0.2, 'b')]
     """
     keywords.check_confidence(confidence)
     lazy = adapters.to_lazy(comparison, "comparison")
