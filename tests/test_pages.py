@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import extension
+import names
 import pages
 import polars as pl
 import pytest
@@ -21,7 +22,7 @@ from rankframe._request import labels
 from rankframe._request.labels import METRICS
 
 README = pages.PAGES[0].read_text()
-GENERATED = ("metrics.md", "odd_input.md")
+GENERATED = ("metrics.md", "names.md", "odd_input.md")
 
 # Polars 1 asks to be told what explode does with an empty list: the pages have none
 explodes = pytest.mark.filterwarnings("ignore:In Polars 2.0, the default:DeprecationWarning")
@@ -43,12 +44,16 @@ def test_every_page_but_the_generated_has_code():
 def test_no_page_is_long():
     lengths = {page.name: len(page.read_text().splitlines()) for page in pages.PAGES}
     assert lengths.pop("README.md") <= 180
-    lengths.pop("metrics.md")
+    del lengths["metrics.md"], lengths["names.md"]
     assert max(lengths.values()) <= 275
 
 
+def test_the_page_of_names_is_current():
+    assert names.PAGE.read_text() == names.page()
+
+
 def test_every_public_name_is_on_a_page():
-    text = "".join(page.read_text() for page in pages.PAGES)
+    text = "".join(page.read_text() for page in pages.PAGES if page != names.PAGE)
     rooms = (rf, rf.stats, rf.runs, rf.plot, rf.parts)
     for name in itertools.chain.from_iterable(room.__all__ for room in rooms):
         assert re.search(rf"\b{name}\b", text), name

@@ -24,7 +24,7 @@ class UnpackedKeywords(griffe.Extension):
                     griffe.DocstringParameter(
                         name,
                         annotation=keys[name].annotation,
-                        description=keys[name].docstring.value,
+                        description=getattr(keys[name].docstring, "value", ""),
                         value="…",
                     )
                     for name in names

@@ -13,17 +13,21 @@ from rankframe.presets import PRESETS
 
 #: What people look for, and the names that serve it; a name that is in no group is under More.
 GROUPS = {
-    "Evaluate": "evaluate per_user judge with_rank as_dict register_metric metrics.of_label "
-    "metrics.rows metrics.describe metrics.register_column typing",
+    "Evaluate": "evaluate per_user judge with_rank as_dict provenance sql",
     "Compare": "compare summarize gate stats",
-    "Show": "report typing.Report table typing.ResultsTable plot",
-    "Read": "runs from_lists from_grades from_scores trec",
+    "Show": "report table plot",
+    "Read": "from_scores from_grades from_lists runs trec",
     "Big": "Meter parts spark",
     "Check": "check health RankingDataError",
+    "Own metrics": "register_metric metrics.register_column metrics.of_label "
+    "metrics.describe",
+    "Types": "typing",
 }
 SOURCES = Path(__file__).parents[2] / "src"
-_MODULES = ("plot", "stats", "runs", "trec", "parts", "spark")
-_NO_PAGE = ("metrics", "presets")
+#: Rooms of which each function has a page, and those that are imported by name.
+_BY_IMPORT = ("trec", "spark", "typing")
+_ROOMS = ("stats", "runs", "plot", "parts", *_BY_IMPORT)
+_NO_PAGE = ("metrics", "presets", *_ROOMS)
 
 
 def write_pages(pages: Path) -> str:
@@ -79,7 +83,7 @@ def _groups() -> dict[str, list[str]]:
 
 def _written_out(names: Iterable[str]) -> Iterator[str]:
     for name in names:
-        if name in _MODULES:
+        if name in _ROOMS:
             yield from (f"{name}.{inner}" for inner in _package()[name].exports or ())
         else:
             yield name
@@ -142,7 +146,8 @@ def _presets() -> str:
 
 
 def _shown(name: str) -> str:
-    return f"rf.{name}"
+    package = "rankframe" if name.partition(".")[0] in _BY_IMPORT else "rf"
+    return f"{package}.{name}"
 
 
 def _first_line(name: str) -> str:
