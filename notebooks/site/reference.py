@@ -20,7 +20,7 @@ GROUPS = {
     "Big": "Meter parts spark",
     "Check": "check health RankingDataError",
     "Own metrics": "register_metric metrics.register_column metrics.of_label "
-    "metrics.describe",
+    "metrics.rows metrics.describe",
     "Types": "typing",
 }
 SOURCES = Path(__file__).parents[2] / "src"
