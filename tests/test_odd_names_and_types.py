@@ -185,6 +185,7 @@ def test_lists_may_be_arrays():
         (lambda: RUN.rank.from_lists(score="no"), ValueError, "no column 'no' for score"),
         (lambda: RUN.rank.with_rank(descending="no"), TypeError, "must be True or False"),
         (lambda: RUN.rank.evaluate("map", TRUTH), TypeError, "pass the truth as truth="),
+        (lambda: rf.compare(RUN, RUN, "map"), TypeError, 'two runs as {"old": old, "new": new}'),
         (
             lambda: rf.metrics.of_label("ndcg(gain=linear,gain=linear)"),
             ValueError,

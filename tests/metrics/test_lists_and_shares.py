@@ -509,16 +509,20 @@ CATALOGUE = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["y"], ["x"], ["z"
         (
             "novelty@2",
             {},
-            "'novelty@2' reads '(popularity|history_users)': pass history=, the",
+            "'novelty@2': pass history=, the",
         ),
-        ("ild@2", {}, "metric 'ild@2' reads '(pairs|distance)_above.*pass items=, the catalogue"),
+        (
+            "ild@2",
+            {},
+            "metric 'ild@2': pass items=, the catalogue.*; it reads '(pairs|distance)_above",
+        ),
         ("coverage@2", {}, "reads shares of item: pass items=.*or history=.*of=shown"),
         (
             "miscalibration@2",
             {"items": CATALOGUE},
             "reads shares of a column of items=: pass history=",
         ),
-        ("epc@2", {"history": HISTORY}, "metric 'epc@2' reads 'relevant': pass truth="),
+        ("epc@2", {"history": HISTORY}, "metric 'epc@2': pass truth=, what users want"),
         (
             "coverage(of=gener)@2",
             {"items": CATALOGUE},

@@ -167,6 +167,7 @@ class Dask:
         (Lazy(), "not narwhals Lazy: call .collect()"),
         (Dask(), "not dask Dask: call .compute()"),
         ("run.parquet", "not str: read the file, as in pl.read_parquet(path)"),
+        ("a.qrels", "not str: read the file, as in rankframe.trec.read_qrels(path)"),
         (Path("run.parquet"), ": read the file, as in pl.read_parquet(path)"),
         ([{"user": 1, "item": "a", "rank": 1}], "not list: pl.DataFrame(…) makes one"),
         ({"a"}, "not set: a set has no order; rf.from_grades makes a truth of {user: {items}}"),

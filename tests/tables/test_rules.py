@@ -379,8 +379,8 @@ CASES = {
         RUN,
         None,
         {},
-        "judged table: no column 'relevance' for relevance; it has 'user', 'item', 'rank'; name "
-        "it with relevance=; a run needs its truth: pass truth=, or call judge(run, truth)",
+        "judged table: no column 'relevance' for relevance; a run needs its truth: pass truth=, or "
+        "call judge(run, truth); it has 'user', 'item', 'rank'; name it with relevance=",
         "call",
     ),
     "a relevance that was named and is not there": (

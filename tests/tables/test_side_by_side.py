@@ -130,6 +130,11 @@ def test_folds_have_lists_of_their_own():
     assert got.rows() == [(1, 1, "a", None, "a", None, 0), (2, 1, "c", 2, "c", 2, 0)]
 
 
+def test_the_user_comes_by_position():
+    with pytest.raises(TypeError, match=r"needs a user, by position .* side_by_side\(frame, 7\)"):
+        rf.runs.side_by_side(pl.DataFrame(), user=1)
+
+
 @pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["1", "2", "3"]), pl.UInt8, pl.Float64])
 def test_ids_of_users_have_any_type(dtype):
     text = not pl.Series([], dtype=dtype).dtype.is_numeric()

@@ -51,8 +51,8 @@ def check_truth(question: Question) -> None:
             question.frame, question.by, question.settings.columns
         ):
             msg = (
-                f"metric {metric.name!r} reads {reads[0]!r}: pass truth=, what users want "
-                "(user, item)"
+                f"metric {metric.name!r}: pass truth=, what users want (user, item); it reads "
+                f"{reads[0]!r}"
             )
             raise RankingDataError(msg)
 
@@ -168,7 +168,7 @@ def _check_outside(name: str, metric: str, tables: Tables) -> None:
     if column is not None and not any(has):
         sources = column.source.split(" or ")
         passed = " or ".join(f"{table}=, {side_tables.INPUT_MEANINGS[table]}" for table in sources)
-        msg = f"metric {metric!r} reads {name!r}: pass {passed}"
+        msg = f"metric {metric!r}: pass {passed}; it reads {name!r}"
         raise RankingDataError(msg)
     if not (tables.has_truth or any(has) or name.startswith("^")):
         columns = dict.fromkeys([*run.schema, *(() if items is None else items.schema)])

@@ -283,7 +283,7 @@ def parse_metric(metric: object, defaults: Defaults | None = None) -> RequestedM
     if isinstance(metric, str):
         return _by_label(metric, defaults) if defaults else _by_label_alone(metric)
     kind = type(metric).__name__
-    hint = "; pass the truth as truth=" if _is_frame(metric) else ""
+    hint = ""
     if name := next((name for name in METRICS if METRICS[name] is metric), ""):
         label = _example_of(_ENTRIES[name])
         cut = "10" if label.endswith("@10") else ""
@@ -618,13 +618,22 @@ def _read_options(parsed: ParsedLabel) -> dict[str, Any]:
         if "k" not in arguments:
             msg = f"metric {label!r}: {entry.plain} takes no cut-off @k"
             raise ValueError(msg)
+        cut, opened, inside = parts["k"].partition("(")
+        if opened:
+            right = f"{parts['name']}({inside}@{cut}"
+            msg = f"metric {label!r}: options stand before the @, as in {right!r}"
+            raise ValueError(msg)
         options["k"] = _read(label, "k", parts["k"])
     for part in _split(parts["options"] or ""):
         name, _, text = (piece.strip() for piece in part.partition("="))
         if name in options:
             msg = f"metric {label!r}: duplicate parameter {name!r}"
             raise ValueError(msg)
-        if name not in arguments or name == "k":
+        if "k" in arguments and (name == "k" or name.isdigit()):
+            right = f"{parts['name']}@{text or name}"
+            msg = f"metric {label!r}: the cut-off stands behind the @, as in {right!r}"
+            raise ValueError(msg)
+        if name not in arguments:
             takes = ", ".join(p for p in arguments if p != "k") or "no parameters"
             msg = f"metric {label!r}: unknown parameter {name!r}; {entry.label} takes {takes}"
             raise ValueError(msg)
@@ -977,7 +986,7 @@ def _checked(
     """Bind the arguments, defaults included, and check each against its annotation."""
     name = function.__name__
     signature = signature_of(function)
-    if any(_is_frame(value) for value in (*args, *kwargs.values())):
+    if any(wrong_keywords.is_frame(value) for value in (*args, *kwargs.values())):
         cut, ten = ("k", "10, ") if "k" in signature.parameters else ("", "")
         label = _example_of(_ENTRIES[name])
         msg = (
@@ -998,10 +1007,6 @@ def _checked(
         )
         for option, value in bound.arguments.items()
     }
-
-
-def _is_frame(value: object) -> bool:
-    return type(value).__name__ in ("DataFrame", "LazyFrame")
 
 
 def _example_of(entry: Entry) -> str:

@@ -55,14 +55,25 @@ _ELSEWHERE = {
 
 
 def checked(function: FunctionT) -> FunctionT:
-    """Let a function answer a wrong keyword."""
+    """Let a function answer a wrong keyword, and a second table among the metrics."""
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         check(function, options)
+        if any(map(is_frame, args[1:])) and {"TABLE", "METRICS"} <= {*taken_by(function)}:
+            msg = (
+                f"{_name_of(function)} takes one table by position: pass the truth as truth=, or "
+                'two runs as {"old": old, "new": new}'
+            )
+            raise TypeError(msg)
         return function(*args, **options)
 
     return cast("FunctionT", call)
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a table of Polars, pandas or Spark, which need not be imported."""
+    return type(value).__name__ in ("DataFrame", "LazyFrame")
 
 
 def check(function: Callable[..., Any], options: Iterable[str]) -> None:
@@ -70,9 +81,12 @@ def check(function: Callable[..., Any], options: Iterable[str]) -> None:
     taken = taken_by(function)
     for name in options:
         if name not in taken:
-            call = function.__qualname__.rpartition("<locals>.")[2].removeprefix("RankFrame.")
-            call = call.removesuffix(".__init__")
-            raise TypeError(answer(call, name, taken))
+            raise TypeError(answer(_name_of(function), name, taken))
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    name = function.__qualname__.rpartition("<locals>.")[2].removeprefix("RankFrame.")
+    return name.removesuffix(".__init__")
 
 
 @functools.cache

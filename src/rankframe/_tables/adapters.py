@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, cast
 
 import polars as pl
@@ -26,6 +27,13 @@ _ROWS_UNOPTIMIZED = 2_000
 _FEW_LEVELS = 8  # an error shows all levels of a smaller Enum
 #: Frames of these packages are read as they are; Spark's would be collected.
 _READ_OTHERWISE = {"polars", "pandas", "pyspark"}
+
+#: What reads a file, by its suffix.
+_READERS = {
+    ".csv": "pl.read_csv",
+    ".run": "rankframe.trec.read_run",
+    ".qrels": "rankframe.trec.read_qrels",
+}
 
 VerbT = TypeVar("VerbT", bound=Callable[..., Any])
 PolarsT = TypeVar("PolarsT", bound="pl.DataFrame | pl.LazyFrame")
@@ -143,7 +151,8 @@ def _cure(frame: object) -> str:
     """Name the one call that makes a frame, as the rest of a sentence."""
     package = type(frame).__module__.partition(".")[0]
     if isinstance(frame, str | os.PathLike):
-        return ": read the file, as in pl.read_parquet(path)"
+        reader = _READERS.get(Path(frame).suffix, "pl.read_parquet")
+        return f": read the file, as in {reader}(path)"
     if isinstance(frame, set | frozenset):
         return ": a set has no order; rf.from_grades makes a truth of {user: {items}}"
     if isinstance(frame, Mapping):

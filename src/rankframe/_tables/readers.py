@@ -409,7 +409,9 @@ def _raise_if_missing(
     has = ", ".join(map(repr, table.schema.names()))
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
     cures = "".join(_cures(table, missing, columns, beside)) if has else ""
-    msg = f"{table.name}: no column {absent}; it has {has or 'no columns'}{cures}"
+    needs_truth = table.name == "judged table" and "relevance" in dict(missing)
+    first = "; a run needs its truth: pass truth=, or call judge(run, truth)" * needs_truth
+    msg = f"{table.name}: no column {absent}{first}; it has {has or 'no columns'}{cures}"
     raise RankingDataError(msg)
 
 
@@ -448,8 +450,6 @@ def _keywords(
         yield f"; perhaps {' or '.join(map(repr, meant))} is meant"
     if "item" in roles and table.name == "judged table":
         yield f"; {_why_not_numbered(table, columns)}"
-    if "relevance" in roles and table.name == "judged table":
-        yield "; a run needs its truth: pass truth=, or call judge(run, truth)"
 
 
 def _why_not_numbered(table: Table, columns: Columns) -> str:

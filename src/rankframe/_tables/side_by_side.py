@@ -39,7 +39,7 @@ class _Side(NamedTuple):
 @adapters.takes_any_frame
 def side_by_side(
     frame: Runs[FrameT],
-    user: object,
+    user: object = ...,
     /,
     k: int = 10,
     *,
@@ -117,6 +117,12 @@ def side_by_side(
     │ 3    ┆ c   ┆ 2         ┆ d   ┆ 1         ┆ null  │
     └──────┴─────┴───────────┴─────┴───────────┴───────┘
     """
+    if user is ...:
+        msg = (
+            "side_by_side needs a user, by position behind the frame, as in "
+            "side_by_side(frame, 7); user= names the column of users"
+        )
+        raise TypeError(msg)
     k = keywords.whole_number("k", k)
     frame, groups, columns = run_dicts.as_frame(frame, by, columns)
     settings = Settings(items=items, columns=columns)
