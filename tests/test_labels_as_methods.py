@@ -65,6 +65,7 @@ def test_the_function_of_a_label_without_cut_off_takes_it_first():
     ("typed", "said"),
     [
         ("mapp_at", "no verb and no metric 'mapp_at'; did you mean 'map_at'?"),
+        ("power", "no metric 'power'; did you mean 'stats.power'?"),
         ("evalute", "did you mean 'evaluate'?"),
         ("gauc_at", "metric 'gauc' is the AUC weighted by user: use 'auc'"),
         ("zyzzyva", "no verb and no metric 'zyzzyva'$"),
@@ -82,7 +83,7 @@ def test_a_slip_in_the_name_of_a_metric_leads_to_that_metric():
         typed = f"{name[:2]}{name[3]}{name[2]}{name[4:]}_at"
         if labels.of_method(typed) is not None:
             continue
-        text = labels.unknown_method(typed, VERBS)
+        text = labels.unknown_method(typed, {})
         near = text.partition("mean '")[2].partition("'")[0]
         assert near, typed
         function = METRICS.get(near) or labels.function_of(labels.of_method(near))

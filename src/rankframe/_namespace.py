@@ -54,7 +54,9 @@ class RankFrame(Generic[FrameT]):
             return MethodType(_metric(function), self)
         if label := labels.of_method(name):
             return MethodType(_by_label(name, label), self)
-        raise AttributeError(labels.unknown_method(name, _rooms.VERBS))
+        doors = {verb: f"{room}.{verb}" for room in _rooms.ROOMS for verb in _rooms.ROOMS[room]}
+        doors |= {verb: verb for verb in _rooms.VERBS}
+        raise AttributeError(labels.unknown_method(name, doors))
 
     def __dir__(self) -> list[str]:
         return sorted([*_rooms.VERBS, *_rooms.ROOMS, *SHOWN])

@@ -13,7 +13,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast
 
 import polars as pl
@@ -513,8 +513,11 @@ def of_method(name: str) -> str | None:
     return next(filter(look_up, (name.removesuffix("_at"), name)), None)
 
 
-def unknown_method(name: str, verbs: Iterable[str]) -> str:
-    """Return the error for an unknown method, with what it means, else with the nearest one."""
+def unknown_method(name: str, doors: Mapping[str, str]) -> str:
+    """Return the error for an unknown method, with what it means, else with the nearest one.
+
+    ``doors`` says where each verb is, such as ``stats.power``.
+    """
     from difflib import get_close_matches
 
     label = name.removesuffix("_at")
@@ -523,9 +526,8 @@ def unknown_method(name: str, verbs: Iterable[str]) -> str:
     ending = name.removeprefix(label)
     named = {f"{low}{ending}": f"{own}{ending}" for low, own in _spellings().items()}
     named = {low: own for low, own in named.items() if own.isidentifier()}
-    near = get_close_matches(
-        name.lower(), names := named | {n: n for n in (*verbs, *METRICS)}, 1, 0.8
-    )
+    names = {**named, **{function: function for function in METRICS}, **doors}
+    near = get_close_matches(name.lower(), names, n=1, cutoff=0.8)
     hint = f"; did you mean {names[near[0]]!r}?" if near else ""
     return f"rankframe has no verb and no metric {name!r}{hint}"
 
