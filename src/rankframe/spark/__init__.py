@@ -293,7 +293,7 @@ def _exploded(
     batches: Iterable[pa.RecordBatch],
     *,
     names: Sequence[str],
-    columns: Columns,
+    columns: ListColumns,
     types: pl.Schema,
     arrow: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
