@@ -151,7 +151,7 @@ def _cure(frame: object) -> str:
     """Name the one call that makes a frame, as the rest of a sentence."""
     package = type(frame).__module__.partition(".")[0]
     if isinstance(frame, str | os.PathLike):
-        reader = _READERS.get(Path(str(frame)).suffix, "pl.read_parquet")
+        reader = _READERS.get(Path(cast("str", frame)).suffix, "pl.read_parquet")
         return f": read the file, as in {reader}(path)"
     if isinstance(frame, set | frozenset):
         return ": a set has no order; rf.from_grades makes a truth of {user: {items}}"
