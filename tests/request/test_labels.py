@@ -128,7 +128,10 @@ def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
         ("ndcg@", "unknown metric 'ndcg@'; the nearest are"),
         ("ndcg@ten", "metric 'ndcg@ten': k cannot be read from 'ten'"),
         ("ndcg@2.5", "metric 'ndcg@2.5': k cannot be read from '2.5'"),
-        ("ndcg@5(gain=binary)", "metric 'ndcg@5(gain=binary)': options stand before the @, as in 'ndcg(gain=binary)@5'"),
+        (
+            "ndcg@5(gain=binary)",
+            "metric 'ndcg@5(gain=binary)': options stand before the @, as in 'ndcg(gain=binary)@5'",
+        ),
         ("ndcg(k=5)", "metric 'ndcg(k=5)': the cut-off stands behind the @, as in 'ndcg@5'"),
         ("ndcg(5)", "metric 'ndcg(5)': the cut-off stands behind the @, as in 'ndcg@5'"),
         ("ndcg@5@6", "metric 'ndcg@5@6': k cannot be read from '5@6'"),
