@@ -133,207 +133,71 @@ def compare(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per segment, metric and pair: the system (in the column of the model), segments…,
-        ``metric``, ``baseline``, ``difference``, ``users`` (for whom both values are defined; the
-        other columns describe these users), ``num_left_out`` (users with a value in only one of the
-        two groups: they are not in the other, or the metric is null for them; and users for whom no
-        system has a value, such as those without an item at ``rel=``), ``num_missed`` and
-        ``baseline_num_missed`` (how many of ``users`` have no list of the system, and of the
-        baseline), ``mean``, ``baseline_mean``, ``relative`` (difference / baseline_mean, 0.02 for
-        +2%) with its interval ``relative_low`` to ``relative_high``, ``p_value``, ``effect_size``
-        (Cohen's d of paired data: mean / standard deviation of the differences), ``higher``,
-        ``equal``, ``lower`` (users whose value is higher, equal, lower), ``detectable``, with a
-        margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval of the difference
-        ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for ``"max_t"`` and
-        ``"tukey"``, a confidence sequence for ``"sequential"``, of the resamples for
-        ``"bootstrap"``, else Student's, which agrees with an exact p; cut at the width of the
-        metric's range), ``p_adjusted`` and ``verdict``. A print that is too narrow leaves out the
-        columns in the middle, and shows the answer.
+        One row per segment, metric and pair, null where a number is undefined:
 
-        ``note`` explains why a number is null, names each system that has no list for 5% of the
-        users or more, and reports users who are left out, if they are 5% or more: a test of paired
-        values cannot use them, so the difference may not be that of the groups' means. For tests of
-        all systems at once, these are users with a value in some systems only; in a row of
-        ``total``, they are left out in each of their segments. With ``weights``, users of weight 0
-        are left out uncounted, means, interval, p-value and effect size are weighted, and ``note``
-        reports the effective number of users. With ``cluster``, ``note`` reports the number of
-        clusters.
+        - segments…, ``metric``, the system (in the column of the model), ``baseline``
+        - ``difference``: the mean difference of ``users``, whom all other columns describe
+        - ``users``: those with a value of both (with ``paired=False``, those of the system, and
+          ``baseline_users`` those of the baseline)
+        - ``num_left_out``: those with a value in only one of the groups, or in none
+        - ``num_missed``, ``baseline_num_missed``: those of ``users`` without a list
+        - ``mean``, ``baseline_mean``
+        - ``relative``, ``relative_low``, ``relative_high``: difference / baseline_mean, 0.02 for
+          +2%, with Fieller's interval
+        - ``p_value``: of ``test``
+        - ``effect_size``: mean / standard deviation of the differences (Cohen's d of paired data)
+        - ``higher``, ``equal``, ``lower``: users whose value is so
+        - ``detectable``: the smallest true difference that these users show with power 0.8 (see
+          ``power``), at the level α / m of one of the m comparisons that are corrected together
+        - ``p_equivalent``, ``p_not_worse``: with a margin, one-sided, each corrected like p
+        - ``note``: why a number is null, who is left out, and what to doubt, such as systems
+          without a list for 5% of the users, few users, or an effect too small to matter
+        - ``ci_low``, ``ci_high``: the interval of the difference
+        - ``p_adjusted``: ``p_value`` after ``correction``
+        - ``verdict``: the first that holds at α = 1 − ``confidence`` of "worse, by less than the
+          margin" (a loss is proved, and one of the margin excluded); "equivalent"
+          (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` < α), or, without a better
+          direction, "higher" or "lower"; "not worse" (``p_not_worse`` < α); "undecided"
 
-        ``note`` also says what to doubt: fewer than 5 users; that most users change against the
-        mean (by the sign test, p < 0.05); and that there is no margin, for 10,000 users or more
-        and an effect size below 0.02.
-
-        With ``paired=False``, ``users`` and ``num_missed`` are of the system, ``baseline_users``
-        (one more column) and ``baseline_num_missed`` of the baseline, ``num_left_out`` is 0, and
-        ``note`` has the number of users in both. ``effect_size`` is the difference / √((s² +
-        s′²)/2), and ``higher``, ``equal`` and ``lower`` are null.
-
-        Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
-        reports the ratio (mean + ε) / (baseline_mean + ε) and its interval; ``ci_low`` and
-        ``ci_high`` apply the ends of that interval to the baseline: (baseline_mean + ε) · (ratio −
-        1).
-
-        The interval of ``relative`` is Fieller's: it has the shares e for which Student's t of
-        new − (1 + e) · old, per user, has p > 1 − ``confidence``, uncorrected. It is null where the
-        same test finds no difference of the baseline's mean from 0, where all users differ by the
-        same amount or the same share, for ``"sequential"`` (it is valid at one look), and, as
-        ``relative`` itself, where the baseline's mean is not above 0, and for geometric means.
-
-        ``detectable`` is the smallest true difference that these users detect with power 0.8 or
-        more: the verdict finds a difference of this size at least 8 times in 10. It is computed for
-        the paired t test at the level α / m of one of the m comparisons that ``correction`` adjusts
-        together (see ``power``); with ``primary``, separately for that metric, and without its
-        effect on the others. It is null for ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"``, tests
-        of all systems at once and geometric means. With ``weights`` or ``cluster``, it is computed
-        for the weighted mean or the clusters.
-
-        ``verdict`` is the first that holds at α = 1 − ``confidence``: "worse, by less than the
-        margin", if a loss is proved and one of the margin excluded; "equivalent", if the
-        difference is within ± margin (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` <
-        α), or, for a metric without a better direction, "higher" or "lower"; "not worse", if it is
-        not worse by the margin (``p_not_worse`` < α); "undecided". It is null where there is no
-        test.
-
-        ``p_equivalent`` and ``p_not_worse`` are one-sided, so they decide like an interval of
-        confidence 1 − 2α; they are null for a metric without a margin. ``p_not_worse`` is also null
-        for a metric without a better direction, and for an expression of your own. The two are not
-        corrected for each other; ``correction`` adjusts each of them over metrics and pairs, and
-        with ``primary``, separately over the pairs of that metric and over all others.
+        A narrow print leaves out the columns in the middle, and shows the answer.
 
     Raises
     ------
     RankingDataError
-        If with ``"mcnemar"`` a value is neither 0 nor 1, there is only one cluster, or a user has
+        If a value is neither 0 nor 1 with ``"mcnemar"``, there is only one cluster, or a user has
         no cluster or several.
     ValueError
-        If ``baseline`` is in two columns of ``by``, a metric such as ``num_users`` is neither a
-        value per user nor a geometric mean, ``weights`` or ``cluster`` are combined with
-        ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once (but
-        ``"max_t"`` takes clusters), a geometric mean is combined with ``"mcnemar"``, ``margin`` is
-        neither a number > 0 nor a percentage, names a metric that is not compared, or is combined
-        with a geometric mean or a test that takes no margin, ``primary`` is not a tested metric, or
-        a test of all systems at once is combined with a ``correction``.
+        If a metric has no value per user and is no geometric mean, or an option has no form for the
+        ``test``: weights and clusters, a margin, a correction; or if ``margin`` or ``primary``
+        names no tested metric.
 
     Notes
     -----
-    Choose the test before you see the values. Where fewer than 20 users differ, ``"t"`` gives way
-    to the exact test, and ``note`` says so: p is the share of all patterns of signs of the
-    differences whose sum is at least as far from 0 (of hits, McNemar's p). The interval is
-    Student's, but an end that contradicts p is moved: to 0 if no difference is shown, else to the
-    nearest mean that the exact test accepts. With weights, clusters of several users and
-    ``paired=False``, no exact test is taken, and ``note`` says so. ``"randomization"`` flips
-    the signs of the differences: p = (b + 1)/(n + 1) where b of n patterns are at least as extreme
-    as the data, exact if fewer than 20 users differ, or there are at most ``resamples`` patterns.
-    ``"bootstrap"`` takes the t statistic of shifted resamples; its interval contains the
-    differences that it does not reject, so it excludes 0 where ``p_value`` < 1 − ``confidence``.
-    ``"mcnemar"`` is McNemar's exact test, for values that are all 0 or 1, such as hits.
-    ``"sequential"`` is for experiments that are inspected every day while users arrive: its p-value
-    and interval are valid at every look.
+    Choose the test before you see the values. How well each one holds is on the page on comparing.
 
-    Tests of all systems at once take the users shared by all: ``"max_t"`` flips the signs of all
-    differences of a user together; ``"tukey"`` finds honest significant differences, and ``note``
-    reports if the largest variance of a pair is over twice the mean one, which it takes for equal;
-    ``"friedman"`` is Friedman's test, reported in ``note``, with Nemenyi's comparison. With
-    ``"max_t"`` and ``"tukey"``, ``confidence`` is the probability that all intervals of a metric
-    cover. All metrics and systems share the resamples.
+    - ``"t"``: where fewer than 20 users differ, the exact test (all patterns of signs of the
+      differences; of hits, McNemar's), and ``note`` says so; not with weights, clusters of several
+      users or ``paired=False``. An end of the interval that contradicts an exact p is moved.
+    - ``"randomization"``: flips the signs of the differences, exact for few users.
+    - ``"bootstrap"``: the t statistic of shifted resamples. M. D. Smucker, J. Allan and B.
+      Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006.
+    - ``"mcnemar"``: exact, with Newcombe's interval. R. G. Newcombe, *Statistics in Medicine* 17,
+      1998, pp. 2635–2650, method 10.
+    - ``"wilcoxon"``: symmetry about 0, so its verdicts are "ranks higher" and "ranks lower".
+    - ``"sequential"``: p-value and interval are valid at every look, if each has all earlier users.
+      I. Waudby-Smith and A. Ramdas, *J. Royal Statistical Society B* 86, 2024.
+    - ``"max_t"``: flips the signs of all systems of a user together, step-down; its intervals, and
+      those of ``"tukey"``, cover all differences at once. P. H. Westfall and S. S. Young,
+      *Resampling-Based Multiple Testing*, 1993; B. Carterette, *ACM TOIS* 30(1), 2012, for Tukey's.
+    - ``"friedman"``: by ranks, with Nemenyi's comparison. J. Demšar, *JMLR* 7, 2006.
 
     Without ``baseline``, each system is compared with those before it: in the order of a dict or an
-    Enum, else of name, and ``note`` says so. A comparison without a p-value does not count in
-    ``correction``, and rows of ``total`` do; tests of all systems at once have their own
-    correction for one metric in one segment, over all pairs, or for ``"max_t"`` over those of the
-    baseline.
-
-    ``"max_t"`` compares the |t| of each pair with the greatest |t| among this pair and those behind
-    it, in each pattern of signs (step-down; p as for ``"randomization"``). So near copies count
-    almost as one comparison, and variances of pairs may differ. It assumes that differences are
-    symmetric about 0 where systems are equal, as ``"randomization"`` does: rare losses of one
-    system are not. Pairs whose users all differ alike are left out. The intervals have the quantile
-    of the greatest |t| of all pairs, of differences without their means: otherwise they would be
-    too short where the baseline is far from all others (of nine systems 3 standard deviations above
-    it, all would cover in 84%, and now in 94 to 95%). So near 0, an interval and ``p_adjusted`` may
-    disagree. They are null for fewer than 6 users or clusters.
-
-    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or, with 50 users or more,
-    ``"bootstrap"``. A margin of ``"1%"`` tests whether the mean of new − 0.99 · old, per user, is
-    above 0, and that of new − 1.01 · old below 0; the mean of the baseline must be above 0. The
-    p-values are those of ``gate``: the larger one of Student's t and of Hall's transformed t, and
-    where fewer than 20 users differ, exact, by the share of users who lose; with ``paired=False``
-    the larger one of Welch's t and of Hall's, with the skewness of both means. Users without a list
-    of either system are no evidence: the test of a margin leaves them out, and ``note`` has their
-    number.
-
-    With ``users="truth"``, a user missing from a run scores 0, so a difference may come from
-    missing lists. With ``users="both"``, each pair is compared on the users whom both systems
-    serve; with ``users="served"``, all pairs on the users whom every system serves. M. D. Smucker,
-    J. Allan and B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar,
-    *JMLR* 7, 2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
-    *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
-    30(1), 2012, for Tukey's test; P. H. Westfall and S. S. Young, *Resampling-Based Multiple
-    Testing*, 1993, for max-t; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987, for the two
-    one-sided tests of equivalence; E. C. Fieller, *J. Royal Statistical Society B* 16, 1954, for
-    relative differences. Values that agree to 14 significant digits are equal. If ranks and means
-    have opposite signs, the verdict of a rank test is "undecided".
-
-    ``"wilcoxon"`` tests whether the differences are symmetric about 0, not whether their mean is 0:
-    of many users with skewed differences and equal means, it finds most (N. Ihemelandu and M. D.
-    Ekstrand, *SIGIR* 2023). So its verdicts are "ranks higher" and "ranks lower", and ``note`` says
-    so from 200 users on where the skewness exceeds twice its standard error. It leaves out users
-    with a difference of 0. p is exact for 50 users or fewer without ties and zeros, else that of
-    the normal approximation with the correction for ties and without that for continuity.
-
-    With ``primary``, the other metrics count only where the primary metric shows a difference:
-    their ``p_adjusted``, corrected without the primary metric, is at least that of the primary
-    metric for the same pair (and segment). With one pair in one segment, the probability of any
-    false difference, among all metrics, is at most α (P. H. Westfall and A. Krishen, *J.
-    Statistical Planning and Inference* 99, 2001). With more pairs, this holds separately for the
-    primary metric and for the others.
-
-    ``"sequential"`` bets on the differences d, divided by the width of the metric's range: the
-    wealth is the mean over the stakes c = 0.96/2^j, j = 0…7, and both directions of Π (1 ± c·d),
-    and p = min(1, 1/wealth). Under equal means, the probability that p < α at any look is at most
-    α: exactly, for each distribution and any number of users, whatever their order in a table. The
-    interval has the means m that the same stakes on (1 + d)/2 against (1 + m)/2 do not reject. For
-    nDCG it is about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from
-    1,000 on. A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²),
-    in standard deviations of the differences, ρ = 0.1: exact for normal differences, asymptotic for
-    others, so it does not decide before 20 users differ. Its interval is tightest near 900 users,
-    1.55 times as wide as Student's; fewer than 27 users have none at confidence 0.95. Each look
-    must include all users of earlier looks, and a user's value may not change between looks; new
-    users must arrive in an order that does not depend on the values. I. Waudby-Smith and A. Ramdas,
-    *J. Royal Statistical Society B* 86, 2024, for the bets; H. Robbins, *Annals of Mathematical
-    Statistics* 41, 1970; R. Johari, L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al.,
-    *Annals of Statistics* 52, 2024; H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the
-    unknown variance.
-
-    With ``paired=False``, the variance of the difference is SE² + SE′² − 2c. The covariance c of
-    the means is √(n/(n − 1) · n′/(n′ − 1)) · Σ w·w′·(x − x̄)(y − ȳ) / (Σ w · Σ w′): the first sum
-    is over the n″ users in both, the means and Σ w, Σ w′ are over all n and n′ users of each group
-    (all weights are 1 without ``weights``). So common users may vary less or more than the others.
-    The degrees of freedom are n″ − 1 + (γ − n″ + 1)(n + n′ − 2n″)/(n + n′), where γ is Welch's.
-    Without common users, this is Welch's t; if all are common, it is the paired t. Of groups of
-    very different sizes with skewed values, it finds too much: of 100 and 1,000 users of whom 5%
-    buy, a difference in 17%, though the means are equal (of 1,000 and 1,000, in 4%). A margin is
-    not tested if more than half of a group's users have the same value, and fewer than 20 have
-    others. B. Derrick et al., *J. Modern Applied Statistical Methods* 16(1), 2017, for the degrees
-    of freedom; their covariance takes common users to vary as the others do.
-
-    With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
-    flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
-    is one observation: the mean of the user's differences, whose weight is their number, or the sum
-    of their weights. So the difference equals that of ``evaluate(total=True)`` where both systems
-    are defined, and a returning user does not count as several users. If users are in different
-    numbers of segments, a test without a weighted form is null.
-
-    With clusters, means, ``users``, ``effect_size`` and the counts still refer to users.
-    The standard error is the jackknife's over G clusters (CR3): SE² = (G − 1)/G · Σ (d̄₋ −
-    d̄)², where d̄₋ is the mean without a cluster, and t has G′ − 1 degrees of freedom, G′ = (Σ
-    w)²/Σ w² of the weights (users) w of clusters: 20 clusters, one of 60 users and 19 of 2, are
-    as good as 2.6 equal ones, and ``note`` says so. Weights of users count likewise. The
-    bootstrap draws whole clusters, and ``"randomization"`` and ``"max_t"`` flip all differences
-    of a cluster together. J. G. MacKinnon, M. Ø. Nielsen and M. D. Webb, *J. Applied
-    Econometrics* 38, 2023. Simulated with 10 to 300 clusters of log-normal sizes, t finds a
-    difference where there is none in 4.7 to 5.8% (with the usual CR1 and G − 1 degrees of
-    freedom 6.5 to 16%).
+    Enum, else of name, and ``note`` says so. Rows of ``total`` count in ``correction``; in them, a
+    user of several segments is one observation. Users missing from a run score 0, unless ``users=``
+    says otherwise. With ``primary``, ``p_adjusted`` of other metrics is at least that of the
+    primary one for the same pair. Geometric means are compared on logarithms, and ``note`` has the
+    ratio. A margin of ``"1%"`` tests new − 0.99 · old and new − 1.01 · old, per user, whose
+    baseline must be above 0; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15, 1987.
 
     Examples
     --------

@@ -120,8 +120,7 @@ def harm(
     >>> lost.select("model", "users", "share", pl.col("share_low", "share_high").round(4)).rows()
     [('new', 4, 0.5, 0.0676, 0.9324)]
     """
-    sampled = {"confidence": confidence, "resamples": resamples, "seed": seed}
-    trial = Trial(baseline, **sampled, needed_by="harm")
+    trial = Trial(baseline, confidence=confidence, resamples=resamples, seed=seed, needed_by="harm")
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="harm")
     summaries.check_trial(trial)
     summaries.check_unweighted("harm", options)
