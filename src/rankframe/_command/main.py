@@ -25,7 +25,7 @@ from rankframe._comparison.comparison import compare
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
 from rankframe._report import facts, report
-from rankframe._request import descriptions, labels, progress
+from rankframe._request import descriptions, keywords, labels, progress
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import health, run_dicts, side_tables, verbs
@@ -623,7 +623,7 @@ def _read_options(arguments: argparse.Namespace) -> tuple[Columns, dict[str, Any
 
 def _columns(arguments: argparse.Namespace) -> Columns:
     """Read the columns that play roles in all files."""
-    columns = {role: getattr(arguments, role) for role in Columns.__annotations__}
+    columns = {role: getattr(arguments, role) for role in keywords.ROLES}
     columns = {role: name for role, name in columns.items() if name}
     if columns.get("model") == "none":
         columns["model"] = None

@@ -141,7 +141,7 @@ def _check_options(settings: Settings) -> None:
     options = [
         name
         for name in Options.__annotations__
-        if name not in (*keywords.ROLES, "weights")
+        if name not in (*Columns.__annotations__, "weights")
         and getattr(settings, name) is not getattr(plain, name)  # None or False: may be a table
     ]
     roles = [role for role in settings.columns if role not in ("model", "user")]

@@ -31,8 +31,8 @@ class Columns(TypedDict, total=False):
 
     model: str | None
     """The system that made the list; None ignores a column ``model`` of the run."""
-    user: str
-    """The user, or the query."""
+    user: Any
+    """The user, or the query: the name of a column, or a list of names whose values make one."""
     item: str
     """The item, or the document."""
     rank: str
@@ -43,6 +43,10 @@ class Columns(TypedDict, total=False):
     """The score of the run, from which ranks are made."""
     subtopic: str
     """The subtopic of a judgment, for metrics of diversity."""
+    truth_user: str | Sequence[str]
+    """The user in the truth, if it has another name there."""
+    truth_item: str
+    """The item in the truth, if it has another name there."""
 
 
 class ListColumns(TypedDict, total=False):
@@ -144,7 +148,7 @@ class StatisticsOptions(Options, total=False):
 #: The column that names the systems, unless the caller names another.
 MODEL = "model"
 
-ROLES = tuple(Columns.__annotations__)
+ROLES = tuple(name for name in Columns.__annotations__ if not name.startswith("truth_"))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # 0.5 ms less to import
@@ -253,6 +257,12 @@ def read_options(options: Mapping[str, Any], **more: Any) -> Settings:
 def check_columns(columns: Mapping[str, object]) -> None:
     """Check that roles are names of columns."""
     for role, name in columns.items():
+        if role.startswith("truth_"):
+            msg = f"{role}= is not of this call: rename the column of the truth"
+            raise TypeError(msg)
+        if role == "user" and isinstance(name, list | tuple):
+            msg = "user= takes one column here: combine several before, as by pl.format"
+            raise TypeError(msg)
         if not isinstance(name, str) and (role, name) != ("model", None):
             msg = f"{role}= must be the name of a column, not {name!r}"
             raise TypeError(msg)

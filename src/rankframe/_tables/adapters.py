@@ -1,13 +1,14 @@
 """Turn any frame into a LazyFrame, and a result into the caller's kind of frame."""
 
 import functools
+import inspect
 import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, TypeVar, cast
 
 import polars as pl
 
@@ -39,8 +40,16 @@ VerbT = TypeVar("VerbT", bound=Callable[..., Any])
 PolarsT = TypeVar("PolarsT", bound="pl.DataFrame | pl.LazyFrame")
 
 
+class Opened(NamedTuple):
+    """The arguments of a verb, and what is done with its result."""
+
+    args: Sequence[Any]
+    options: dict[str, Any]
+    close: Callable[[Any], Any]
+
+
 #: What opens the arguments of a verb: ``arguments``, which is above this module.
-openers: list[Callable[[Sequence[str], Sequence[Any], dict[str, Any]], tuple[Any, Any]]] = []
+openers: list[Callable[[str, Sequence[str], Sequence[Any], dict[str, Any]], Opened]] = []
 
 
 def takes_any_frame(verb: VerbT) -> VerbT:
@@ -49,7 +58,7 @@ def takes_any_frame(verb: VerbT) -> VerbT:
     They are tables that export Arrow, dicts of users, and frames with lists of items. Metrics may
     be in a list.
     """
-    code = verb.__code__
+    code = inspect.unwrap(verb).__code__
     names = code.co_varnames[: code.co_argcount]
 
     @wrong_keywords.checked
@@ -57,10 +66,8 @@ def takes_any_frame(verb: VerbT) -> VerbT:
     def call(*args: Any, **options: Any) -> Any:
         with errors.one_call():
             own = {name: _of_arrow(options[name]) for name in options}
-            values: Sequence[Any] = [*map(_of_arrow, args)]
-            for opener in openers:
-                values, own = opener(names, values, own)
-            return verb(*values, **own)
+            opened = openers[0](verb.__name__, names, [*map(_of_arrow, args)], own)
+            return opened.close(verb(*opened.args, **opened.options))
 
     return cast("VerbT", call)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import polars as pl
@@ -10,22 +11,76 @@ import polars as pl
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._request.types import By, Frame
-from rankframe._tables import adapters, column_roles, dicts, run_dicts, verbs
+from rankframe._tables import adapters, column_roles, dicts, run_dicts, several_users, verbs
+from rankframe.errors import RankingDataError
 
 
 def opened(
-    names: Sequence[str], args: Sequence[Any], options: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
+    verb: str, names: Sequence[str], args: Sequence[Any], options: Mapping[str, Any]
+) -> adapters.Opened:
     """Open the arguments of a verb, whose own positions have ``names``; metrics follow them."""
-    own, metrics = [*args[: len(names)]], labels.flat(args[len(names) :])
+    own, metrics = args[: len(names)], labels.flat(args[len(names) :])
+    if not own:
+        return adapters.Opened(metrics, dict(options), lambda result: result)
     passed = {**dict(zip(names, own, strict=False)), **options}
-    tables: dict[str, Any] = {name: passed[name] for name in ("truth", "other") if name in passed}
-    run = own[0] if own else None
-    new, roles = frames_of(run, tables, passed.get("by", ()), passed)
-    own = [new.get(name, value) for name, value in zip(names, own, strict=False)]
-    if run is not None:
-        own[0] = new["run"]
-    return [*own, *metrics], {**{n: new.get(n, value) for n, value in options.items()}, **roles}
+    passed["run"] = passed.pop(names[0])
+    if {"truth_user", "truth_item"} & {*passed}:
+        _name_truth(passed)
+    several = isinstance(passed.get("user"), list | tuple) and names[0] != "self"
+    close = _with_one_user(verb, passed) if several else None
+    tables = {name: passed[name] for name in ("truth", "other") if name in passed}
+    frames, roles = frames_of(passed["run"], tables, passed.get("by", ()), passed)
+    passed |= {**frames, **roles}
+    passed[names[0]] = passed.pop("run")
+    values = [passed.pop(name) for name, _ in zip(names, own, strict=False)]
+    return adapters.Opened([*values, *metrics], passed, close or (lambda result: result))
+
+
+def _name_truth(passed: dict[str, Any]) -> None:
+    """Give the columns of the truth the names that the run has for the same roles."""
+    truth = passed.get("truth")
+    for role in ("user", "item"):
+        if f"truth_{role}" not in passed:
+            continue
+        named = passed.pop(f"truth_{role}")
+        if not adapters.is_frame(truth):
+            msg = f"truth_{role}={named!r} names a column of the truth: pass truth=, a frame"
+            raise TypeError(msg)
+        if role not in passed:
+            columns = cast(
+                "Columns",
+                {r: name for r in keywords.ROLES if isinstance(name := passed.get(r), str)},
+            )
+            runs = {"run": next(iter(_runs(passed["run"])), None)}
+            passed[role] = column_roles.with_ids(columns, (), runs).get(role, role)
+        olds, news = ([x] if isinstance(x, str) else list(x) for x in (named, passed[role]))
+        if len(olds) != len(news):
+            msg = f"truth_{role}={named!r}, and {role}={passed[role]!r}: name as many columns"
+            raise ValueError(msg)
+        names = adapters.column_names(truth, "truth")
+        for old, new in zip(olds, news, strict=True):
+            if old not in names or (new in names and new not in olds):
+                why = "drop it" if old in names else f"it has {', '.join(map(repr, names))}"
+                column = f"column {new!r}" if old in names else f"no column {old!r}"
+                msg = f"truth: {column}, but truth_{role}={named!r}: {why}"
+                raise RankingDataError(msg)
+        truth = adapters.renamed(truth, dict(zip(olds, news, strict=True)))
+    passed["truth"] = truth
+
+
+def _with_one_user(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:
+    """Make one column of several that are the user, and return what turns it back."""
+    users = several_users.Users(passed["user"], passed)
+    run = passed["run"]
+    if isinstance(run, Mapping):
+        passed["run"] = {n: users.as_one(frame, f"run {n!r}") for n, frame in run.items()}
+    else:
+        passed["run"] = users.as_one(run, "run")
+    for name in ("truth", "other", "exclude", "history"):
+        if passed.get(name) is not None and not isinstance(passed[name], str):
+            passed[name] = users.as_one(passed[name], name)
+    passed["user"] = users.name
+    return partial(users.as_several, verb)
 
 
 def frames_of(

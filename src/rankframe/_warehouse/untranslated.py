@@ -66,6 +66,7 @@ def refuse_options(options: Mapping[str, object], *, of_sql: bool = False) -> No
         if of_sql and name in _OF_SQL:
             msg = f"sql_check takes no {name}=, which changes no rule: leave it out"
             raise ValueError(msg)
+    keywords.check_columns(options)
 
 
 def refuse_metric(metric: RequestedMetric) -> None:

@@ -1,0 +1,137 @@
+"""Several columns as one user: they become one column on the way in, and several on the way out.
+
+The column is JSON text, such as ``{"wiki":"en","session":3}``, which errors and charts show as it
+is. Only a call that names several columns pays for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import polars as pl
+
+from rankframe._request.types import Frame
+from rankframe._tables import adapters
+from rankframe.errors import RankingDataError
+
+FrameT = TypeVar("FrameT", bound=Frame)
+_ORDER = "__rankframe_group"
+#: Options that name columns, which a user's cannot be beside.
+_NAME_COLUMNS = ("by", "weights", "cluster", "time", "of", "model", "item", "rank", "score")
+#: Verbs whose rows have the order of the caller's.
+_IN_ORDER_OF_ROWS = ("with_rank", "check")
+
+
+class Users:
+    """The columns of a user, and the one that stands for them in a call."""
+
+    def __init__(self, columns: Sequence[object], options: Mapping[str, Any]) -> None:
+        names = [name for name in columns if isinstance(name, str)]
+        if not names or len(names) < len(columns):
+            msg = f"user= must be the name of a column, or a list of names, not {columns!r}"
+            raise TypeError(msg)
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                msg = f"user: column {name!r} is named twice: name it once"
+                raise ValueError(msg)
+            for option in _NAME_COLUMNS:
+                value = options.get(option)
+                if name in (value if isinstance(value, list | tuple) else [value]):
+                    msg = (
+                        f"{option}={value!r} names a column of user=: copy it, with_columns("
+                        f"pl.col({name!r}).alias({name + '_copy'!r})), and name the copy"
+                    )
+                    raise ValueError(msg)
+        self.columns, self.name = names, " and ".join(names)
+        self._types: dict[str, pl.DataType] = {}
+
+    def as_one(self, frame: FrameT, table: str) -> FrameT:
+        """Put the one column in the place of the first."""
+        if not adapters.is_frame(frame):
+            msg = f"{table}: several columns of user= need a frame, not {adapters.kind(frame)}"
+            raise TypeError(msg)
+        names = adapters.column_names(frame, table)
+        for name in self.columns:
+            if name not in names:
+                has = ", ".join(map(repr, names))
+                msg = f"{table}: no column {name!r} for user; it has {has}"
+                raise RankingDataError(msg)
+        is_polars = isinstance(frame, pl.DataFrame | pl.LazyFrame)
+        own: Any = frame if is_polars else cast("Any", frame)[self.columns]
+        opened = adapters.to_polars(own, table)
+        schema = opened.collect_schema()
+        self._note_types({name: schema[name] for name in self.columns}, table)
+        fields = [_plain(pl.col(name), schema[name]).alias(name) for name in self.columns]
+        text = pl.struct(fields).struct.json_encode()
+        is_whole = pl.all_horizontal(pl.col(*self.columns).is_not_null())
+        user = pl.when(is_whole).then(text).alias(self.name)
+        order = [self.name if n == self.columns[0] else n for n in names]
+        order = [n for n in order if n not in self.columns]
+        if isinstance(opened, pl.LazyFrame) or is_polars:
+            return cast("FrameT", opened.with_columns(user).select(order))
+        values = opened.select(user)[self.name].to_list()
+        changed = cast("Any", frame).assign(**{self.name: values})
+        return cast("FrameT", changed[order])
+
+    def _note_types(self, types: Mapping[str, pl.DataType], table: str) -> None:
+        for name, dtype in types.items():
+            if _kind(dtype) is None:
+                msg = f"{table}, column {name!r}: {dtype} cannot be part of a user: cast it to text"
+                raise RankingDataError(msg)
+            noted = self._types.setdefault(name, dtype)
+            if _kind(noted) != _kind(dtype) and pl.Null not in (noted, dtype):
+                msg = (
+                    f"column {name!r}: it is {noted} in one table and {dtype} in the {table}: cast "
+                    "one; ids must have the same type in all tables, or any two integer types"
+                )
+                raise RankingDataError(msg)
+            if noted != dtype and noted.is_integer():
+                self._types[name] = pl.Int64()
+
+    def as_several(self, verb: str, result: Any) -> Any:
+        """Put the columns back in the place of the one, and sort users by them."""
+        if not adapters.is_frame(result) or self.name not in adapters.column_names(result, "run"):
+            return result
+        opened = adapters.to_lazy(result, "result")
+        names = opened.collect_schema().names()
+        before = names[: names.index(self.name)]
+        types = {name: _stored(dtype) for name, dtype in self._types.items()}
+        decoded = pl.col(self.name).str.json_decode(pl.Struct(types))
+        fields = [
+            decoded.struct.field(name).cast(dtype).alias(name)
+            for name, dtype in self._types.items()
+        ]
+        plan = opened.with_columns(fields)
+        if verb not in _IN_ORDER_OF_ROWS:
+            group = pl.struct(before).rle_id() if before else pl.lit(0)
+            keys = [_ORDER, *self.columns]
+            plan = plan.with_columns(group.alias(_ORDER)).sort(keys, maintain_order=True)
+        rest = names[names.index(self.name) + 1 :]
+        plan = plan.select(*before, *self.columns, *rest)
+        several = adapters.to_caller_type(plan, like=result)
+        adapters.keep_notes(several, result)
+        if isinstance(result, pl.DataFrame | pl.LazyFrame) or verb not in _IN_ORDER_OF_ROWS:
+            return several
+        return cast("Any", several).set_axis(cast("Any", result).index, axis="index")
+
+
+def _kind(dtype: pl.DataType) -> str | None:
+    if dtype.is_integer() or dtype == pl.Null:
+        return "integer"
+    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+        return "text"
+    return str(dtype) if dtype in (pl.Boolean, pl.Date) else None
+
+
+def _plain(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Write a value as text, or as a number."""
+    return column.cast(pl.String) if _kind(dtype) == "text" else column.cast(_stored(dtype))
+
+
+def _stored(dtype: pl.DataType) -> pl.DataType:
+    if _kind(dtype) == "text":
+        return pl.String()
+    if dtype == pl.Date:
+        return pl.Int32()
+    return dtype if dtype in (pl.Boolean, pl.UInt64) else pl.Int64()
