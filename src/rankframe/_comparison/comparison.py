@@ -135,7 +135,7 @@ def compare(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair, null where a number is undefined:
 
-        - segments…, ``metric``, the system (in the column of the model), ``baseline``
+        - the system (in the column of the model), segments…, ``metric``, ``baseline``
         - ``difference``: the mean difference of ``users``, whom all other columns describe
         - ``users``: those with a value of both (with ``paired=False``, those of the system, and
           ``baseline_users`` those of the baseline)
