@@ -216,9 +216,9 @@ def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int)
         whole = _of_all_segments(relevant_rows, systems, values, baseline)
         table = pl.concat([table, whole], how="diagonal_relaxed")
     table = table.with_columns(signs=_signs()).sort(*values.by, _BIN, nulls_last=True)
-    of_all = pl.when(pl.col(_BIN).is_null()).then(pl.lit(order, pl.String))
-    both = pl.concat_str("reading", of_all, separator="; ", ignore_nulls=True)
-    table = table.with_columns(reading=pl.when(of_all.is_null()).then("reading").otherwise(both))
+    said = pl.when(pl.col(_BIN).is_null()).then(pl.lit(order, pl.String))
+    both = pl.concat_str("reading", said, separator="; ", ignore_nulls=True)
+    table = table.with_columns(reading=pl.when(said.is_null()).then("reading").otherwise(both))
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
 
 

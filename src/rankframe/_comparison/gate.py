@@ -139,63 +139,33 @@ def gate(
     Raises
     ------
     ValueError
-        If ``margin`` or a floor names a metric that is not requested, a metric has neither a
-        baseline nor a floor, no value reaches a floor or a margin, or a metric cannot be decided:
-        neither
-        direction is better, it is a single number for all lists, which has no interval of a
-        difference, or it is a geometric mean with a margin (its ratio is tested, not its
-        difference). If floors alone have an option that does not decide:
-        ``paired=False``, a ``test`` other than ``"t"``, or without ``interval`` another
-        ``confidence`` or ``undecided="pass"``. If a floor is combined with ``"sequential"``. If
-        ``undecided="fail"`` has a baseline and a margin of 0 (a system that equals the baseline
-        would pass with probability (1 − confidence)/2 only), or a test other than ``"t"`` and
-        ``"bootstrap"``. If ``"sequential"`` has a margin > 0, for which its p-values cannot be
-        corrected: with ``correction=None``, its intervals decide. If ``confidence`` is below 0.5.
+        If ``margin`` or a floor names a metric that is not requested, a metric cannot be decided
+        (it has no better direction, or no value per user, or is a geometric mean with a margin), no
+        value reaches a floor or a margin, or an option does not decide: without a comparison
+        ``paired=False``, a ``test``, or without ``interval`` a ``confidence`` or ``undecided``. If
+        ``undecided="fail"`` has no margin, with which a system that equals the baseline would pass
+        with probability (1 − confidence)/2 only. If ``"sequential"`` has a floor, or a margin with
+        a correction.
 
     Notes
     -----
+    By default, every row must pass, so no correction is needed: a system that is worse by the
+    margin or more passes with a probability of (1 − confidence)/2, or about so where t decides. The
+    p-value is the larger one of Student's t and of Hall's transformed t. Where fewer than 20 users
+    differ, or hits are lost and none is gained, the mean loss is at most the upper limit of the
+    share of users who lose, times the width of the metric's range: to pass a margin of 0.01 for a
+    metric from 0 to 1, 400 users are enough if none loses, and 300 are not. Where more differ, few
+    users who lose much are bounded likewise. C. J. Clopper and E. S. Pearson, *Biometrika* 26,
+    1934; with weights or clusters, E. L. Korn and B. I. Graubard, *Survey Methodology* 24, 1998.
+
     With ``undecided="pass"``, the p-value that the system is worse than the margin is corrected for
-    all decisions of the call, and compared with (1 − confidence)/2. Without a margin it is that of
-    ``compare``, exact where fewer than 20 users differ; with one, the largest of this, of t and of
-    Hall's transformed t. So an interval beyond the margin may be undecided, and ``why`` has the
-    p-value.
+    all decisions of the call, so all systems as good as the baseline pass with probability 0.975 or
+    more. Without a margin it is that of ``compare``. If all users differ by the same amount, the
+    sign test decides.
 
-    All systems as good as the baseline, in all segments and metrics, pass with probability 0.975 or
-    more (confidence 0.95, Holm). The intervals of ``"max_t"``, which cover all differences at once,
-    decide without a p-value. A system is only known not to be worse with ``undecided="fail"``.
-
-    By default, every row must pass, so no correction is needed: if a system is worse by the
-    margin or more in any row, that row passes with a probability of (1 − confidence)/2 or less;
-    about so where Student's t decides, as of any mean: the larger p of t and of Hall's
-    transformed t counts, which sees rare losses (at most 0.026 for 0.025 in simulations, t
-    alone 0.044). The one-sided p-value that the loss is below the margin must be below (1 −
-    confidence)/2. Student's t and the bootstrap cannot be trusted where fewer than 20 users
-    differ, or hits are lost and none is gained. There, the mean loss is at most the upper limit
-    of the share of users who lose (Clopper and Pearson), times the width of the metric's range:
-    to pass a margin of 0.01 for a metric from 0 to 1, 400 users are enough if none loses, and
-    300 are not. A metric without a finite range is then undecided. Where more users differ, a
-    few may lose much, unseen: users whose loss is farther from the mean than half of what can
-    be lost are bounded in the same way, by their number, or by 0 if others gain as much. With
-    weights, and clusters of unequal sizes, shares are weighted, and the effective number of
-    users counts (Korn and Graubard): this assumes that losses do not depend on the weights.
-
-    A floor that is tested by the interval, with ``undecided="pass"``, fails only if both t and
-    Hall's t show it: of skewed values, such as the RR of 30 users, t alone gives too many false
-    alarms.
-
-    A margin of ``"1%"`` is tested as in ``compare``: by new − 0.99 · old per user, or by the
-    interval of the relative difference, whose bound ``why`` names; the column ``margin`` has the
-    share of the baseline's mean. If this mean may be 0, there is no interval. Where the share of
-    users who lose decides, the baseline's mean has its lower bound, and each of the two half of the
-    probability.
-
-    If all users differ by the same amount, such as 0, there is no spread: with
-    ``undecided="pass"``, the interval is that amount, and the sign test, p = 1/2ⁿ of n users,
-    decides that it is worse. Means without spread have exact intervals of the same kind: of n users
-    with the value x, at most the share u = 1 − ((1 − confidence)/2)^(1/n) may have less, so the
-    mean is at least x − u · (x − least value). Without an interval, as with no users or one,
-    nothing is known, and a system fails, also in a segment without a user. C. J. Clopper and E. S.
-    Pearson, *Biometrika* 26, 1934; E. L. Korn and B. I. Graubard, *Survey Methodology* 24, 1998.
+    A margin of ``"1%"`` is tested as in ``compare``; the column ``margin`` has the share of the
+    baseline's mean. Without an interval, as with no users or one, nothing is known, and a system
+    fails, also in a segment without a user.
 
     Examples
     --------
