@@ -33,16 +33,16 @@ class PerUser(Columns, total=False):
     truth: rankframe._request.types.Truth | None
     by: str | Sequence[str]
     users: rankframe.presets.Users | None
-    undefined: float | None
     relevant_at: float | None
+    undefined: float | None
     judged_only: bool
-    depth: int | None
     bounds: bool
     scenarios: bool
-    preset: rankframe.presets.PresetName | rankframe.presets.Preset | None
+    depth: int | None
+    exclude: Frame | None
     items: Frame | None
     history: Frame | None
-    exclude: Frame | None
+    preset: rankframe.presets.PresetName | rankframe.presets.Preset | None
 
 class RoomOfFrame:
     def __init__(self, room: str, frame: Frame) -> None: ...
@@ -125,10 +125,10 @@ class Plot(RoomOfFrame):
         discount: str | float = ...,
         target: rankframe._request.share_names.Target | None = ...,
         truth: rankframe._request.types.Truth | None = ...,
+        by: str | Sequence[str] = ...,
+        exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        exclude: Frame | None = ...,
-        by: str | Sequence[str] = ...,
         **columns: Unpack[Columns],
     ) -> alt.LayerChart | alt.FacetChart: ...
     def trade_off(
@@ -150,10 +150,10 @@ class Plot(RoomOfFrame):
         k: int | None = ...,
         discount: str | float = ...,
         truth: rankframe._request.types.Truth | None = ...,
+        by: str | Sequence[str] = ...,
+        exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        exclude: Frame | None = ...,
-        by: str | Sequence[str] = ...,
         **columns: Unpack[Columns],
     ) -> alt.LayerChart | alt.FacetChart: ...
     def critical_difference(
@@ -222,10 +222,10 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         discount: str | float = ...,
         target: rankframe._request.share_names.Target | None = ...,
         truth: rankframe._request.types.Truth | None = ...,
+        by: str | Sequence[str] = ...,
+        exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        exclude: Frame | None = ...,
-        by: str | Sequence[str] = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def harm(
@@ -372,18 +372,18 @@ class RankFrame(Generic[FrameT]):
         by: str | Sequence[str] = ...,
         total: bool = ...,
         users: rankframe.presets.Users | None = ...,
+        relevant_at: float | None = ...,
         undefined: float | None = ...,
         weights: str | None = ...,
-        relevant_at: float | None = ...,
         judged_only: bool = ...,
-        depth: int | None = ...,
         bounds: bool = ...,
         scenarios: bool = ...,
-        count_users: bool = ...,
-        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
+        depth: int | None = ...,
+        exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        exclude: Frame | None = ...,
+        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
+        count_users: bool = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def per_user(
@@ -393,16 +393,16 @@ class RankFrame(Generic[FrameT]):
         truth: rankframe._request.types.Truth | None = ...,
         by: str | Sequence[str] = ...,
         users: rankframe.presets.Users | None = ...,
-        undefined: float | None = ...,
         relevant_at: float | None = ...,
+        undefined: float | None = ...,
         judged_only: bool = ...,
-        depth: int | None = ...,
         bounds: bool = ...,
         scenarios: bool = ...,
-        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
+        depth: int | None = ...,
+        exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        exclude: Frame | None = ...,
+        preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def summarize(
@@ -509,10 +509,10 @@ class RankFrame(Generic[FrameT]):
         /,
         *,
         truth: rankframe._request.types.Truth | None = ...,
+        by: str | Sequence[str] = ...,
+        exclude: Frame | None = ...,
         items: Frame | None = ...,
         history: Frame | None = ...,
-        exclude: Frame | None = ...,
-        by: str | Sequence[str] = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def health(
@@ -532,8 +532,8 @@ class RankFrame(Generic[FrameT]):
         /,
         truth: rankframe._request.types.Truth,
         *,
-        exclude: Frame | None = ...,
         by: str | Sequence[str] = ...,
+        exclude: Frame | None = ...,
         preset: rankframe.presets.PresetName | rankframe.presets.Preset | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...

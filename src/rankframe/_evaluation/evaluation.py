@@ -40,16 +40,16 @@ def per_user(
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
     users: Users | None = None,
-    undefined: float | None = None,
     relevant_at: float | None = None,
+    undefined: float | None = None,
     judged_only: bool = False,
-    depth: int | None = None,
     bounds: bool = False,
     scenarios: bool = False,
-    preset: PresetName | Preset | None = None,
+    depth: int | None = None,
+    exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    exclude: Frame | None = None,
+    preset: PresetName | Preset | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -74,20 +74,17 @@ def per_user(
         ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
         judged table of which no judged row lacks a rank, every user counts: one without a relevant
         item has the worst value of each metric, and a warning says so.
-    undefined
-        The value where a metric (a number or a boolean) is undefined, for example for a user
-        without a relevant item or, if the metric reads the list, without a list. By default null,
-        which a mean leaves out.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
         such as ``"ap(rel=2)"``, has its own, which changes no user.
+    undefined
+        The value where a metric (a number or a boolean) is undefined, for example for a user
+        without a relevant item or, if the metric reads the list, without a list. By default null,
+        which a mean leaves out.
     judged_only
         Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
         the ranks (trec_eval ``-J``).
-    depth
-        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
-        ``-M``).
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
         can have if any items of the list that are unjudged (or have a negative grade) are judged,
@@ -95,10 +92,14 @@ def per_user(
     scenarios
         Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
         varies are judged not relevant, and if all have the highest grade of the truth.
-    preset
-        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
-        wins over it, and so does a parameter in a label.
+    depth
+        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+        ``-M``).
+    exclude
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -106,11 +107,10 @@ def per_user(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+    preset
+        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
+        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
+        wins over it, and so does a parameter in a label.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.
@@ -184,18 +184,18 @@ def evaluate(
     by: str | Sequence[str] = (),
     total: bool = False,
     users: Users | None = None,
+    relevant_at: float | None = None,
     undefined: float | None = None,
     weights: str | None = None,
-    relevant_at: float | None = None,
     judged_only: bool = False,
-    depth: int | None = None,
     bounds: bool = False,
     scenarios: bool = False,
-    count_users: bool = False,
-    preset: PresetName | Preset | None = None,
+    depth: int | None = None,
+    exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    exclude: Frame | None = None,
+    preset: PresetName | Preset | None = None,
+    count_users: bool = False,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -223,6 +223,10 @@ def evaluate(
         ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
         judged table of which no judged row lacks a rank, every user counts: one without a relevant
         item has the worst value of each metric, and a warning says so.
+    relevant_at
+        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
+        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
+        such as ``"ap(rel=2)"``, has its own, which changes no user.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
@@ -232,16 +236,9 @@ def evaluate(
         weight·value / Σ weight. It has one value per user (or, if the truth has columns of ``by``,
         per user and group), and every averaged user needs one. By default all users have the same
         weight.
-    relevant_at
-        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
-        such as ``"ap(rel=2)"``, has its own, which changes no user.
     judged_only
         Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
         the ranks (trec_eval ``-J``).
-    depth
-        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
-        ``-M``).
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
         can have if any items of the list that are unjudged (or have a negative grade) are judged,
@@ -249,13 +246,14 @@ def evaluate(
     scenarios
         Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
         varies are judged not relevant, and if all have the highest grade of the truth.
-    count_users
-        Add ``<metric>_users``: the number of users with a value of the metric, which is less than
-        ``users`` if it is undefined for some. A metric of all lists has no such column.
-    preset
-        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
-        wins over it, and so does a parameter in a label.
+    depth
+        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+        ``-M``).
+    exclude
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -263,11 +261,13 @@ def evaluate(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+    preset
+        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
+        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
+        wins over it, and so does a parameter in a label.
+    count_users
+        Add ``<metric>_users``: the number of users with a value of the metric, which is less than
+        ``users`` if it is undefined for some. A metric of all lists has no such column.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.

@@ -39,9 +39,9 @@ def rows(
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
     relevant_at: float | None = None,
+    exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    exclude: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -65,6 +65,11 @@ def rows(
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
         such as ``"ap(rel=2)"``, has its own, which changes no user.
+    exclude
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -72,11 +77,6 @@ def rows(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.
@@ -170,10 +170,10 @@ def exposure(
     discount: str | float = "none",
     target: Target | None = "catalogue",
     truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    exclude: Frame | None = None,
-    by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -201,6 +201,13 @@ def exposure(
         catalogue without each user's past items), or None.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+    by
+        Columns of segments, such as country, fold or day.
+    exclude
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -208,13 +215,6 @@ def exposure(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
-    by
-        Columns of segments, such as country, fold or day.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.
@@ -287,10 +287,10 @@ def check(
     /,
     *,
     truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    exclude: Frame | None = None,
-    by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -304,6 +304,13 @@ def check(
     truth
         The truth (user, item and, unless it is 1 in every row, relevance). Without a relevance, a
         column of 0 and 1, or of False and True, breaks a rule.
+    by
+        Columns of segments, such as country, fold or day.
+    exclude
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -311,13 +318,6 @@ def check(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
-    by
-        Columns of segments, such as country, fold or day.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.

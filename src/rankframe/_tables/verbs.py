@@ -34,8 +34,8 @@ def judge(
     /,
     truth: Truth,
     *,
-    exclude: Frame | None = None,
     by: str | Sequence[str] = (),
+    exclude: Frame | None = None,
     preset: PresetName | Preset | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -52,11 +52,6 @@ def judge(
         has relevance 1; then no other column may hold 0 and 1, or False and True, and nothing else
         but null, since it would be grades that nobody reads. With a column ``subtopic``, one row
         per subtopic of an item.
-    exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
     by
         Columns of segments, such as country, fold or day. A truth that has the column is joined on
         it too. A truth that lacks it judges every group, so a user whom a model misses counts as a
@@ -64,6 +59,11 @@ def judge(
         raises an error. A column that only the truth has, such as the user's country, puts each
         list into the groups that the truth has for its user; lists of users who are not in the
         truth are left out.
+    exclude
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
         and so does ``{"single_precision": True}``. No other rule of a preset changes rows.

@@ -38,12 +38,12 @@ def sql(
     names: Literal["label", "snake"] | None = None,
     schema: Mapping[str, TableSchema] | None = None,
     users: Users | None = None,
-    undefined: float | None = None,
     relevant_at: float | None = None,
+    undefined: float | None = None,
     judged_only: bool = False,
     depth: int | None = None,
-    preset: PresetName | Preset | None = None,
     exclude: TableName | None = None,
+    preset: PresetName | Preset | None = None,
     **columns: Unpack[Columns],
 ) -> str:
     r"""
@@ -79,26 +79,26 @@ def sql(
         ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
         judged table of which no judged row lacks a rank, every user counts: one without a relevant
         item has the worst value of each metric, and a warning says so.
-    undefined
-        The value where a metric (a number or a boolean) is undefined, for example for a user
-        without a relevant item or, if the metric reads the list, without a list. By default null,
-        which a mean leaves out.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
         such as ``"ap(rel=2)"``, has its own, which changes no user.
+    undefined
+        The value where a metric (a number or a boolean) is undefined, for example for a user
+        without a relevant item or, if the metric reads the list, without a list. By default null,
+        which a mean leaves out.
     judged_only
         Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
         the ranks (trec_eval ``-J``).
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
+    exclude
+        The name of a table of rows to remove from the lists, one per user and item.
     preset
         The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
         ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
         wins over it, and so does a parameter in a label.
-    exclude
-        The name of a table of rows to remove from the lists, one per user and item.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.

@@ -32,10 +32,10 @@ def exposure(
     discount: str | float = "none",
     target: Target | None = "catalogue",
     truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    exclude: Frame | None = None,
-    by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> alt.LayerChart | alt.FacetChart:
     """
@@ -61,6 +61,13 @@ def exposure(
         catalogue without each user's past items), or None.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+    by
+        Columns of segments, such as country, fold or day.
+    exclude
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -68,13 +75,6 @@ def exposure(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
-    by
-        Columns of segments, such as country, fold or day.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.
@@ -193,10 +193,10 @@ def lorenz(
     k: int | None = None,
     discount: str | float = "none",
     truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    exclude: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    exclude: Frame | None = None,
-    by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> alt.LayerChart | alt.FacetChart:
     """
@@ -217,6 +217,13 @@ def lorenz(
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+    by
+        Columns of segments, such as country, fold or day.
+    exclude
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     items
         The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
         text), a provider or a vector (a list of numbers); or one row per item and value of a column
@@ -224,13 +231,6 @@ def lorenz(
     history
         Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
         one user: distinct users are counted.
-    exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
-    by
-        Columns of segments, such as country, fold or day.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.
