@@ -21,7 +21,7 @@ from rankframe._rooms import ROOMS, VERBS
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
 FRONT = """
 evaluate per_user summarize compare gate report table check health judge with_rank
-from_lists from_grades from_scores as_dict provenance sql sql_check Meter register_metric
+from_lists from_grades from_scores as_dict provenance sql Meter register_metric
 RankingDataError metrics parts plot presets runs stats
 """
 #: What TAB shows at each door, but for the metrics.

@@ -136,7 +136,6 @@ OF_THEIR_OWN = {
     ],
     "**options": ["parts.sums parts.values", "parts.facts", OF_VALUES],  # of a part, of the whole
     "*metrics": [
-        "sql_check",
         "stats.metric_agreement plot.metric_agreement",
         "gate stats.harm",
         "metrics.rows",
@@ -174,6 +173,7 @@ OF_THEIR_OWN = {
         "parts.sums parts.values Meter.update",  # a part
         "check runs.side_by_side",  # the truth is another matter, or none
         "health",
+        "metrics.rows",  # what is reduced
         "parts.facts",
         OF_VALUES,
         "as_dict",  # means
@@ -209,7 +209,7 @@ OF_THEIR_OWN = {
     "parts": ["parts.combine", "parts.merge"],
     "preset": ["judge with_rank spark.judge spark.with_rank"],
     "path": ["Report.save", "trec.read_judgments"],
-    "run": ["sql sql_check", "with_rank spark.with_rank", "trec.write_run"],  # names; scores
+    "run": ["sql", "with_rank spark.with_rank", "trec.write_run"],  # names; scores
     "runs": ["runs.stack", "runs.fuse"],
     "scores": ["from_scores"],
     "test": ["stats.discriminative_power", "gate"],
@@ -220,7 +220,7 @@ OF_THEIR_OWN = {
         "gate",
     ],
     "truth": [
-        "sql sql_check",  # the name of a table
+        "sql",  # the name of a table
         "spark.compare spark.evaluate spark.judge spark.per_user spark.summarize",
         "parts.sums parts.values Meter.update",
         "parts.facts",

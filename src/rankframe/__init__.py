@@ -27,7 +27,6 @@ _LATER = _rooms.VERBS | {
     "presets": None,
     "runs": None,
     "sql": "_warehouse.query",
-    "sql_check": "_warehouse.checking",
     "stats": None,
 }
 
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from rankframe._report.results import table
     from rankframe._tables.health import health
     from rankframe._tables.matrices import from_grades, from_scores
-    from rankframe._warehouse.checking import sql_check
     from rankframe._warehouse.query import sql
     from rankframe.parts._meter import Meter
 else:
@@ -74,7 +72,6 @@ __all__ = [  # noqa: RUF022  (by topic)
     "as_dict",
     "provenance",
     "sql",
-    "sql_check",
     # your own metrics, and the one error
     "RankingDataError",
     "register_metric",

@@ -1181,7 +1181,7 @@ def test_sql_prints_what_rf_sql_returns(capsys):
     want = rf.sql("ndcg@10", "map", **tables, **options)
     assert got.partition("WITH")[2] == want.partition("WITH")[2] != ""
     assert main([*ask, "--check"]) == 0
-    assert capsys.readouterr().out == rf.sql_check("ndcg@10", "map", **tables)
+    assert capsys.readouterr().out == rf.sql("ndcg@10", "map", **tables, check=True)
     grades = ["--schema", "truth=user,item:int,relevance:bool"]
     assert main([*ask, *grades]) == 0
     schema = {"truth": {"user": pl.String, "item": pl.Int64, "relevance": pl.Boolean}}

@@ -106,7 +106,7 @@ def test_postgres_ranks_by_score(postgres):
 
 def test_postgres_finds_what_is_broken(postgres):
     run, truth = tables(4)
-    text = rf.sql_check("ndcg(gain=1:1;2:3)", by="model", dialect="postgres")
+    text = rf.sql("ndcg(gain=1:1;2:3)", by="model", dialect="postgres", check=True)
     problems = postgres(text, run=pl.concat([run, run.head(1)]), truth=truth)
     assert {*problems["field"]} == {"item", "rank", "relevance"} - (
         {"rank"} if run["rank"][0] is None else set()

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from functools import partial
 
 import duckdb
 import polars as pl
@@ -43,7 +44,7 @@ def test_each_dialect_parses_every_label(dialect):
     assert not query.args.get("order")
     assert query.named_selects[:2] == ["model", "users"]
     (query,) = statements(
-        rf.sql_check("ndcg(gain=1:1;2:3)@10", by="model", dialect=dialect), dialect
+        rf.sql("ndcg(gain=1:1;2:3)@10", by="model", dialect=dialect, check=True), dialect
     )
     assert query.named_selects == ["source", "field", "problem", "num_rows"]
 
@@ -254,9 +255,9 @@ FRAME = pl.DataFrame({"user": [1], "item": [1], "rank": [1]})
         "a number": ({"run": 5}, "run= is the name of a table.*not int"),
         "no parts": ({"run": ()}, "run= is the name of a table.*not an empty tuple"),
         "a schema": ({"schema": FRAME}, "schema= is a dict by table"),
-        "weights": ({"weights": FRAME}, "weights has no form in SQL"),
-        "total": ({"total": True}, "total has no form in SQL"),
-        "history": ({"history": FRAME}, "history has no form in SQL"),
+        "weights": ({"weights": FRAME}, "sql has no keyword 'weights'"),
+        "total": ({"total": True}, "sql has no keyword 'total'"),
+        "history": ({"history": FRAME}, "sql has no keyword 'history'"),
         "databricks": ({"dialect": "databricks"}, "use 'spark'"),
         "postgresql": ({"dialect": "postgresql"}, "use 'postgres'"),
     }.values(),
@@ -265,16 +266,18 @@ def test_wrong_options_are_one_clear_error(options, error):
     with pytest.raises((TypeError, ValueError), match=error):
         rf.sql("map", **options)
     with pytest.raises((TypeError, ValueError), match=error):
-        rf.sql_check(**options)
+        rf.sql(**options, check=True)
 
 
-def test_wrong_names_of_excluded_rows_and_options_of_sql():
+def test_wrong_names_of_excluded_rows_and_options_that_change_no_rule():
     with pytest.raises(TypeError, match="exclude= is the name of a table"):
         rf.sql("map", exclude=FRAME)
     with pytest.raises(ValueError, match="preset: single_precision has no form in SQL"):
         rf.sql("map", preset="pytrec_eval")
-    with pytest.raises(ValueError, match="sql_check takes no users="):
-        rf.sql_check(users="both")
+    assert (
+        rf.sql(users="both", check=True).partition("SELECT")[2]
+        == (rf.sql(check=True).partition("SELECT")[2])
+    )
 
 
 class Relation:
@@ -339,7 +342,7 @@ def test_hostile_names_make_one_statement(table, column, label, value):
         options = {"run": table, "item": column, "schema": {"run": run, "truth": truth}}
         try:
             text = rf.sql(own, above, "map", **options, dialect=dialect, names=None)
-            check = rf.sql_check(**options, dialect=dialect)
+            check = rf.sql(**options, dialect=dialect, check=True)
         except (ValueError, TypeError, rf.RankingDataError):  # not a name, or a reserved one
             continue
         if dialects.is_jinja(table):
@@ -437,7 +440,9 @@ def test_rules_find_what_is_broken():
         {"user": [1, 1, 1, 5], "item": [7, 7, 8, 9], "relevance": [nan, 1, None, 9]}
     )
     got = in_duckdb(
-        rf.sql_check("err(max_grade=4)", schema={"run": run, "truth": truth}), run=run, truth=truth
+        rf.sql("err(max_grade=4)", schema={"run": run, "truth": truth}, check=True),
+        run=run,
+        truth=truth,
     )
     broken = {(s, f, p.partition(":")[0].partition(" (")[0], n) for s, f, p, n in got.rows()}
     assert broken == {
@@ -456,7 +461,7 @@ def test_rules_find_what_is_broken():
 def test_rules_of_good_tables_are_an_empty_result(dialect):
     need(dialect)
     run, truth = tables(1, text=True)
-    text = rf.sql_check("ndcg(gain=1:1;2:2;3:5)", by="model", dialect=dialect)
+    text = rf.sql("ndcg(gain=1:1;2:2;3:5)", by="model", dialect=dialect, check=True)
     assert ENGINES[dialect](text, run=run, truth=truth).is_empty()
     apart = truth.with_columns(pl.col("user") + "x")
     problems = ENGINES[dialect](text, run=run, truth=apart)["problem"].to_list()
@@ -470,7 +475,7 @@ def test_groups_that_the_truth_lacks_have_the_same_users(dialect):
     need(dialect)
     run, truth = tables(1)
     run = run.rename({"model": "fold"})
-    text = rf.sql_check(by="fold", dialect=dialect)
+    text = rf.sql(by="fold", dialect=dialect, check=True)
     (problem,) = ENGINES[dialect](text, run=run, truth=truth)["problem"]
     assert problem.startswith("users are in several folds")
     split = run.filter((pl.col("user") < 4) == (pl.col("fold") == "m0"))
@@ -486,7 +491,7 @@ def test_groups_that_the_truth_lacks_have_the_same_users(dialect):
 def test_sqlite_reads_no_unknown_column_as_a_text(options):
     need("sqlite")
     run, truth = tables(1, groups=1)
-    for verb, metrics in ((rf.sql, ["hit@5"]), (rf.sql_check, [])):
+    for verb, metrics in ((rf.sql, ["hit@5"]), (partial(rf.sql, check=True), [])):
         with pytest.raises(sqlite3.OperationalError, match="no such column"):
             in_sqlite(verb(*metrics, **options, dialect="sqlite"), run=run, truth=truth)
 
@@ -499,7 +504,7 @@ def test_ranks_that_are_no_integers_break_a_rule(rank, dialect):
         pytest.skip("it has no NaN")
     run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1.0, rank]})
     truth = pl.DataFrame({"user": [1], "item": [7], "relevance": [1]})
-    got = ENGINES[dialect](rf.sql_check(dialect=dialect), run=run, truth=truth)
+    got = ENGINES[dialect](rf.sql(dialect=dialect, check=True), run=run, truth=truth)
     assert got["num_rows"].to_list() == [1]
     assert "not an integer" in got.item(0, "problem")
 
@@ -509,17 +514,17 @@ def test_tables_have_items_and_users_of_each_group_in_common(dialect):
     need(dialect)
     run, truth = tables(1)
     other = truth.with_columns(pl.col("item") + 100)
-    (problem,) = ENGINES[dialect](rf.sql_check(by="model", dialect=dialect), run=run, truth=other)[
-        "problem"
-    ]
+    (problem,) = ENGINES[dialect](
+        rf.sql(by="model", dialect=dialect, check=True), run=run, truth=other
+    )["problem"]
     assert problem == "no item of the run is in the truth"
     new = run.head(1).with_columns(model=pl.lit("new"), user=pl.lit(77).cast(pl.Int64))
-    text = rf.sql_check(by="model", dialect=dialect)
+    text = rf.sql(by="model", dialect=dialect, check=True)
     (row,) = ENGINES[dialect](text, run=pl.concat([run, new]), truth=truth).rows()
     assert row[:2] == ("run", "model")
     assert row[2].startswith("a group in which no user is in the truth")
     judged = pl.concat([truth.with_columns(model=pl.lit(name)) for name in ("m0", "m1", "m2")])
-    text = rf.sql_check(by="model", dialect=dialect, schema={"run": run, "truth": judged})
+    text = rf.sql(by="model", dialect=dialect, schema={"run": run, "truth": judged}, check=True)
     (row,) = ENGINES[dialect](text, run=run, truth=judged).rows()
     assert row[:2] == ("truth", "model")
     assert row[2].startswith("a group in which no user is in the run")
@@ -535,7 +540,7 @@ def test_a_run_that_is_said_to_have_systems_has_a_row_for_each():
     assert both[0].split("SELECT", 1)[1] == both[1].split("SELECT", 1)[1]
 
 
-@pytest.mark.parametrize("function", [rf.sql, rf.sql_check])
+@pytest.mark.parametrize("function", [rf.sql, partial(rf.sql, check=True)])
 def test_a_judged_table_is_named_twice(function):
     judged = pl.DataFrame(
         {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "rank": [1, 2, 1], "grade": [0, 1, 0]}

@@ -29,7 +29,7 @@ from rankframe._request import descriptions, keywords, labels, progress
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import health, run_dicts, side_tables, verbs
-from rankframe._warehouse import checking, query
+from rankframe._warehouse import query
 from rankframe.errors import RankingWarning
 
 # Two recommenders, ten users, five items each; they differ only for the last user.
@@ -582,14 +582,13 @@ def _sql(arguments: argparse.Namespace) -> None:
     call["schema"] = dict(map(_schema_of, arguments.schema))
     names = trec.spelled_out(arguments.metrics, arguments.preset)
     labels_ = [name for name in names if name != trec.RUN_ID]
-    if arguments.check:
-        text_tables.print_data(checking.sql_check(*labels_, **call))
-        return
-    if not arguments.metrics:
+    if not arguments.metrics and not arguments.check:
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
     more = ("preset", "users", "undefined", "relevant_at", "depth", "judged_only")
-    call |= {name: getattr(arguments, name) for name in (*more, "per_user", "names", "exclude")}
+    call |= {
+        name: getattr(arguments, name) for name in (*more, "per_user", "names", "exclude", "check")
+    }
     text_tables.print_data(query.sql(*labels_, **call))
 
 

@@ -386,7 +386,7 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
         {
             "--names": (("label", "snake"), "columns of metrics: ndcg@10, or ndcg_at_10"),
             "--per-user": (None, "one row per user instead of means"),
-            "--check": (None, "write the query of sql_check, which looks for broken rules"),
+            "--check": (None, "write the query that looks for rows that break a rule"),
         },
     )
     _add_by(text)

@@ -50,8 +50,8 @@ def rows(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``; without either, the lists of a run; or a dict
-        of these by name, as ``runs.stack`` takes it.
+        A judged table, or a run with its ``truth``; or the lists of a run, of which nothing is
+        judged; or a dict of these by name, as ``runs.stack`` takes it.
     *metrics
         Metrics that you will compute from the rows, such as ``"novelty@10"``: columns that they
         read are derived in addition, or joined from ``items``. With a metric that reads ``judged``,

@@ -1,73 +1,35 @@
-"""``sql_check``: the rules that a query assumes, as one SELECT with a row per broken rule."""
+"""``check=True``: the rules that a query assumes, as one SELECT with a row per broken rule."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Unpack
 
 import polars as pl
 
-from rankframe._request import keywords, labels, parameters, wrong_keywords
+from rankframe._request import keywords, labels, parameters
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import Metric
 from rankframe._tables import readers, rules, run_dicts
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 from rankframe._vocabulary import trees
-from rankframe._warehouse import dialects, headers, tables, untranslated
+from rankframe._warehouse import dialects, headers, tables
 from rankframe._warehouse.dialects import Dialect, DialectName
 from rankframe._warehouse.printing import ColumnText
 from rankframe._warehouse.steps import Steps
 from rankframe._warehouse.tables import TableName, TableSchema
 
 
-@wrong_keywords.checked
-def sql_check(
-    *metrics: Metric,
-    run: TableName = "run",
-    truth: TableName = "truth",
-    by: str | Sequence[str] = (),
-    dialect: DialectName = "duckdb",
-    schema: Mapping[str, TableSchema] | None = None,
-    **columns: Unpack[Columns],
+def query_of_rules(
+    metrics: Sequence[Metric],
+    run: TableName,
+    truth: TableName,
+    by: str | Sequence[str],
+    dialect: DialectName,
+    schema: Mapping[str, TableSchema] | None,
+    columns: Columns,
 ) -> str:
-    """
-    Write a query that looks for what breaks the assumptions of ``sql``.
-
-    Parameters
-    ----------
-    *metrics
-        Labels or expressions whose gains are checked, too: every grade needs one.
-    run
-        The name of the table: a dotted path such as ``"analytics.recs"``, whose parts are quoted; a
-        tuple of parts; or one Jinja expression, ``'{{ ref("recs") }}'``.
-    truth
-        The name of the truth, in the same forms.
-    by
-        Columns of segments, such as country, fold or day.
-    dialect
-        The SQL of DuckDB, Spark and Databricks, Postgres, SQLite, BigQuery or Snowflake.
-    schema
-        The columns of the tables by ``"run"``, ``"truth"`` and ``"exclude"``: a frame, of which
-        only the types count, a schema, or a dict of types. By default the run has its keys, item
-        and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
-    **columns
-        ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
-
-    Returns
-    -------
-    str
-        A SELECT of source, field, problem and num_rows: one row per broken rule, and none if all
-        hold, which is what a dbt test means by success.
-
-    Examples
-    --------
-    >>> print(rf.sql_check(run="recs", truth="labels").splitlines()[2])
-    SELECT "source", "field", "problem", "num_rows"
-    """
-    untranslated.refuse_options(columns, of_sql=True)
-    tables.check_paths({"run": run, "truth": truth})
+    """Write a SELECT of source, field, problem and num_rows: one row per broken rule."""
     written = dialects.dialect_named(dialect)
     groups = keywords.group_names(by)
     paths = {"run": written.table(run), "truth": written.table(truth)}

@@ -44,7 +44,10 @@ def header(
     """Tell the call, what the tables must hold, who counts, and what each metric is."""
     metrics = [plain(metric.name) for metric in question.requested]
     options = [f"{name}={plain(value)}" for name, value in call.items()]
-    lines = [f"rf.sql({', '.join([*metrics, *options])})", "Assumed, and checked by rf.sql_check:"]
+    lines = [
+        f"rf.sql({', '.join([*metrics, *options])})",
+        "Assumed, and checked by rf.sql(…, check=True):",
+    ]
     lines += [f"  {line}" for table in tables.both for line in _assumed(table)]
     if tables.lacking:
         groups = ", ".join(plain(name)[1:-1] for name in tables.lacking)

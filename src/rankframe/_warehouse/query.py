@@ -18,7 +18,7 @@ from rankframe._tables import judgment, readers, run_dicts
 from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe._vocabulary.trees import Call, Cast, Column
-from rankframe._warehouse import dialects, headers, scopes, tables, untranslated
+from rankframe._warehouse import checking, dialects, headers, scopes, tables, untranslated
 from rankframe._warehouse.dialects import Dialect, DialectName
 from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.scopes import Values
@@ -44,6 +44,7 @@ def sql(
     depth: int | None = None,
     exclude: TableName | None = None,
     preset: PresetName | Preset | None = None,
+    check: bool = False,
     **columns: Unpack[Columns],
 ) -> str:
     r"""
@@ -99,6 +100,11 @@ def sql(
         The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
         ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
         wins over it, and so does a parameter in a label.
+    check
+        Write the query that looks for rows of run and truth that break what the other one assumes:
+        a SELECT of source, field, problem and num_rows with one row per broken rule, and none if
+        all hold, which is what a dbt test means by success. Of metrics, which may be left out, it
+        reads the gains: every grade needs one. Options such as ``users`` change no rule.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``model=None`` ignores the run's.
@@ -107,7 +113,7 @@ def sql(
     -------
     str
         One SELECT with the columns of ``evaluate``, by…, users and metrics, in any order of rows.
-        The comment above it tells what it assumes of the tables; ``sql_check`` looks for rows that
+        The comment above it tells what it assumes of the tables; ``check`` looks for rows that
         break this.
 
     Raises
@@ -131,10 +137,14 @@ def sql(
       AVG("map") AS "map"
     FROM relevant_values
     GROUP BY "model"
+    >>> print(rf.sql(run="recs", truth="labels", check=True).splitlines()[2])
+    SELECT "source", "field", "problem", "num_rows"
     """
-    untranslated.refuse_options(columns)
     named = {"run": run, "truth": truth} | ({} if exclude is None else {"exclude": exclude})
+    keywords.check_columns(columns)
     tables.check_paths(named)
+    if check:
+        return checking.query_of_rules(metrics, run, truth, by, dialect, schema, columns)
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
     call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns

@@ -30,7 +30,7 @@ _JUDGED = (
     "SQL reads the lists and the judgments as two tables: for a judged table, name it twice, as in "
     "run='judged', truth='judged', and leave relevance out of schema['run']; users with a relevant "
     "item count then, and with users='judged', undefined=0.0 every user with a judged item; "
-    "sql_check counts the rows of a user without an item, which are in neither table"
+    "check=True counts the rows of a user without an item, which are in neither table"
 )
 
 

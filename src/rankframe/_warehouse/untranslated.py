@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from rankframe._request import keywords, labels, registry, share_names
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.table import Tables
@@ -32,20 +30,6 @@ _NEAREST = {
 }
 
 
-#: Options of other verbs, and what to do without them.
-_OPTIONS = {
-    "weights": "join them to the values of users, from per_user=True",
-    "total": "join the counts to the means",
-    **dict.fromkeys(("history", "items"), "rf.evaluate takes it"),
-    **dict.fromkeys(("bounds", "scenarios"), "rf.evaluate and rf.per_user take it"),
-}
-#: Those of ``sql`` that ``sql_check`` does not have.
-_OF_SQL = {
-    *("users", "undefined", "relevant_at", "judged_only", "depth", "preset"),
-    *("exclude", "per_user", "names"),
-}
-
-
 def error(name: str, reason: str) -> ValueError:
     """Make the error of a metric that SQL cannot say."""
     parsed = labels.look_up(name)
@@ -55,18 +39,6 @@ def error(name: str, reason: str) -> ValueError:
     instead = "" if near is None else f"the nearest label is {near!r}; "
     msg = f"metric {name!r} has no form in SQL: {reason}; {instead}rf.evaluate computes it"
     return ValueError(msg)
-
-
-def refuse_options(options: Mapping[str, object], *, of_sql: bool = False) -> None:
-    """Raise for options of other verbs; ``of_sql`` says whether those of ``sql`` are among them."""
-    for name in options:
-        if name in _OPTIONS:
-            msg = f"{name} has no form in SQL: {_OPTIONS[name]}"
-            raise ValueError(msg)
-        if of_sql and name in _OF_SQL:
-            msg = f"sql_check takes no {name}=, which changes no rule: leave it out"
-            raise ValueError(msg)
-    keywords.check_columns(options)
 
 
 def refuse_metric(metric: RequestedMetric) -> None:

@@ -1,6 +1,6 @@
 -- rankframe 0.1.0, for postgres
 -- rf.sql('precision@10', 'recall@10', 'map', 'mrr', 'ndcg@10', run='recs', truth='labels', by='model', dialect='postgres')
--- Assumed, and checked by rf.sql_check:
+-- Assumed, and checked by rf.sql(…, check=True):
 --   run: groups, user and item are never null; one row per group, user and item
 --   run: ranks are integers from 1, each once in a list; null is not retrieved
 --   truth: user and item are never null; one row per user and item
