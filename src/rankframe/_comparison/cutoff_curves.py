@@ -48,6 +48,7 @@ def at_k(
         The cut-offs.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments, such as country, fold or day.
     interval

@@ -69,6 +69,7 @@ def gate(
         with a direction: higher is better, or lower is.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments, such as country, fold or day.
     baseline

@@ -166,6 +166,7 @@ def report(
         not corrected for the other four.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments of the truth (or of the judged table), such as the users' country.
     baseline

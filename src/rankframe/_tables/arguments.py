@@ -28,7 +28,8 @@ def opened(
         _name_truth(passed)
     several = isinstance(passed.get("user"), list | tuple) and names[0] != "self"
     close = _with_one_user(verb, passed) if several else None
-    tables = {name: passed[name] for name in ("truth", "other") if name in passed}
+    beside = ("truth", "other")
+    tables: dict[str, Any] = {name: passed[name] for name in beside if name in passed}
     frames, roles = frames_of(passed["run"], tables, passed.get("by", ()), passed)
     passed |= {**frames, **roles}
     passed[names[0]] = passed.pop("run")

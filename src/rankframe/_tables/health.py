@@ -55,6 +55,7 @@ def health(
         ``runs.stack`` takes it, but with any columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments of the run, such as fold or day. A truth with these columns is split,
         too.

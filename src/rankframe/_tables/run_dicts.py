@@ -55,7 +55,8 @@ def stack(runs: Mapping[str, FrameT], /, *, model: str = keywords.MODEL) -> Fram
     -----
     Each verb, chart and Spark verb takes such a dict in place of its frame, as
     ``runs.stack(runs)``: its names are the models. If the runs have a column ``model`` of their
-    own, pass ``model="system"`` to the verb, or to both.
+    own, pass ``model="system"`` to the verb, or to both. Each run may also be
+    ``{user: {item: score}}`` or ``{user: [items]}``, and a single one is passed as it is.
 
     Examples
     --------

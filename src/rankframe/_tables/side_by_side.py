@@ -63,6 +63,7 @@ def side_by_side(
         Cut-off.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments, such as fold or day, with lists of their own.
     baseline

@@ -46,6 +46,7 @@ def at_k(
         The cut-offs.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments, such as country, fold or day.
     interval
@@ -114,6 +115,7 @@ def precision_recall(
         The cut-offs.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments, such as country, fold or day.
     **options

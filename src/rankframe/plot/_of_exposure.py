@@ -61,6 +61,7 @@ def exposure(
         catalogue without each user's past items), or None.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments, such as country, fold or day.
     exclude
@@ -145,6 +146,7 @@ def trade_off(
         The metric of the vertical axis, as ``x``.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments, such as country, fold or day.
     confidence
@@ -217,6 +219,7 @@ def lorenz(
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments, such as country, fold or day.
     exclude

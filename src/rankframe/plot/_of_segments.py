@@ -39,6 +39,7 @@ def heatmap(
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
     by
         Columns of segments. The last column, or the model, defines the rows, and the others the
         panels: ``by="country"`` has one panel per model and one row per country. With one metric,
