@@ -343,7 +343,7 @@ class Runs(RoomOfFrame, Generic[FrameT]):
     ) -> FrameT: ...
     def side_by_side(
         self,
-        user: object = ...,
+        user_id: object = ...,
         /,
         k: int = ...,
         *,

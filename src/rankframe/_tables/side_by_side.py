@@ -39,7 +39,7 @@ class _Side(NamedTuple):
 @adapters.takes_any_frame
 def side_by_side(
     frame: Runs[FrameT],
-    user: object = ...,
+    user_id: object = ...,
     /,
     k: int = 10,
     *,
@@ -57,8 +57,8 @@ def side_by_side(
     frame
         A run (user, item, rank or score), or a judged table; or a dict of these by name, as
         ``runs.stack`` takes it.
-    user
-        The id of the user.
+    user_id
+        The user whose lists are shown, by position.
     k
         Cut-off.
     truth
@@ -118,7 +118,7 @@ def side_by_side(
     │ 3    ┆ c   ┆ 2         ┆ d   ┆ 1         ┆ null  │
     └──────┴─────┴───────────┴─────┴───────────┴───────┘
     """
-    if user is ...:
+    if user_id is ...:
         msg = (
             "side_by_side needs a user, by position behind the frame, as in "
             "side_by_side(frame, 7); user= names the column of users"
@@ -139,7 +139,7 @@ def side_by_side(
     texts = _texts(tables)
     outer_groups = run.segments
     _check_names(run, sides, texts)
-    parts = [_of_user(table, user) for table in both]
+    parts = [_of_user(table, user_id) for table in both]
     whole = _with_texts(_graded(parts), tables, texts)
     result = _shown(whole, tables, sides, k, texts)
 
@@ -148,7 +148,7 @@ def side_by_side(
     flags += side_tables.flags_of(tables, {}, whole)
     flags.append(guards.flag(chosen, pl.len() == 0))
     flags += [guards.table_flag(table) for table in both if table.ungraded is not None]
-    raise_broken = partial(_raise_broken, parts, tables, chosen, user, sides)
+    raise_broken = partial(_raise_broken, parts, tables, chosen, user_id, sides)
     checked = guards.guarded(result, flags, raise_broken)
     return adapters.to_caller_type(
         checked, like=frame, beside=[truth, items], sort=[*outer_groups, "rank"]
