@@ -53,11 +53,11 @@ def judge(lists, truth, *, width=0, shared=()):
     return {key: (lists.get(key, {}), grades.get(key, {})) for key in {*lists, *grades}}
 
 
-def cut(ranks, grades, *, depth=None, judged_only=False):
+def cut(ranks, grades, *, depth=None, unjudged="miss"):
     """The list of one user, cut to `depth`, then without its unjudged items, the ranks closed."""
     if depth is not None:
         ranks = {item: rank for item, rank in ranks.items() if rank <= depth}
-    if judged_only:
+    if unjudged == "drop":
         kept = [item for item in sorted(ranks, key=ranks.get) if grades.get(item, -1) >= 0]
         ranks = {item: position for position, item in enumerate(kept, start=1)}
     return ranks
@@ -242,7 +242,7 @@ def per_user(
     users="truth",
     undefined=None,
     relevant_at=None,
-    judged_only=False,
+    unjudged="miss",
     depth=None,
 ):
     """Rows (*group, user, *values), sorted, of `metrics` = (name, k, parameters), ..."""
@@ -251,7 +251,7 @@ def per_user(
     for (group, user), (ranks, grades) in table.items():
         if not is_selected(ranks, grades, users, relevant_at):
             continue
-        kept = cut(ranks, grades, depth=depth, judged_only=judged_only)
+        kept = cut(ranks, grades, depth=depth, unjudged=unjudged)
         values = [
             measure(name, kept, grades, k, top=top, relevant_at=relevant_at, **parameters)
             for name, k, parameters in metrics

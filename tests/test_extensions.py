@@ -76,16 +76,14 @@ def test_its_expectation_is_taken_under_ties():
     assert got.equals(rf.evaluate(RUN, "first_half@4", truth=TRUTH))
 
 
-def test_defaults_statistics_and_scenarios_know_it():
+def test_defaults_statistics_and_bounds_know_it():
     got = rf.evaluate(
         RUN, "first_half@4", truth=TRUTH, preset={"defaults": {"first_half": {"weight": 2}}}
     )
     assert got.item(0, "first_half@4") == pytest.approx(2 * (0.25 + 0.25) / 3)
     assert rf.summarize(RUN, "first_half@4", truth=TRUTH)["metric"].to_list() == ["first_half@4"]
-    got = rf.evaluate(RUN, "first_half@4", truth=TRUTH, scenarios=True)
-    assert got.columns[2:] == ["first_half@4_if_none", "first_half@4_if_all"]
     with pytest.raises(ValueError, match="no bounds are proven"):
-        rf.evaluate(RUN, "first_half@4", truth=TRUTH, bounds=True)
+        rf.evaluate(RUN, "first_half@4", truth=TRUTH, unjudged="bounds")
 
 
 def test_parts_and_meters_know_it():

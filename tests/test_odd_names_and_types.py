@@ -63,12 +63,12 @@ def test_a_judged_plan_has_roles_like_any_judged_table():
 
 
 @pytest.mark.parametrize("grades", [[0, 0, 1], [1, 0, 1]])
-def test_judged_only_sees_items_that_are_judged_in_duplicate(grades):
+def test_dropping_sees_items_that_are_judged_in_duplicate(grades):
     run = pl.DataFrame({"user": [1, 1], "item": [10, 11], "rank": [1, 2]})
     truth = pl.DataFrame({"user": [1, 1, 1], "item": [10, 10, 11], "relevance": grades})
     for frame in (run, run.lazy(), run.select("user", "item", score=-pl.col("rank"))):
         with pytest.raises(rf.RankingDataError, match="truth, column 'item': duplicate"):
-            frame.rank.per_user("rr", truth=truth, judged_only=True).lazy().collect()
+            frame.rank.per_user("rr", truth=truth, unjudged="drop").lazy().collect()
 
 
 @pytest.mark.parametrize("lazy", [False, True])
@@ -132,8 +132,8 @@ def test_names_that_are_patterns_are_reported(name):
 @pytest.mark.parametrize("name", ["rows", "suspect", "row", "count", "len", "literal", "keys"])
 def test_names_that_we_use_inside_are_free(name):
     run, truth = RUN.rename({"user": name}), TRUTH.rename({"user": name})
-    got = run.rank.per_user("map", "precision", truth=truth, user=name, judged_only=True)
-    expected = RUN.rank.per_user("map", "precision", truth=TRUTH, judged_only=True)
+    got = run.rank.per_user("map", "precision", truth=truth, user=name, unjudged="drop")
+    expected = RUN.rank.per_user("map", "precision", truth=TRUTH, unjudged="drop")
     assert_frame_equal(got.rename({name: "user"}), expected)
     by = RUN.with_columns(pl.lit("x").alias(name)).rank.evaluate("precision", truth=TRUTH, by=name)
     assert by.columns == [name, "users", "precision"]

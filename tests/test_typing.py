@@ -28,7 +28,7 @@ def test_the_kind_of_frame_is_kept() -> None:
 
 def keywords(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.evaluate(df, "ap", truth=df, by="user", users="both"), pl.DataFrame)
-    assert_type(rf.per_user(lf, "p@10", undefined=0.0, scenarios=True, item="sku"), pl.LazyFrame)
+    assert_type(rf.per_user(lf, "p@10", undefined=0.0, unjudged="drop", item="sku"), pl.LazyFrame)
 
 
 def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:

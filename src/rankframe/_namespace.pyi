@@ -35,9 +35,7 @@ class PerUser(Columns, total=False):
     users: rankframe.presets.Users | None
     relevant_at: float | None
     undefined: float | None
-    judged_only: bool
-    bounds: bool
-    scenarios: bool
+    unjudged: rankframe._request.keywords.Unjudged
     depth: int | None
     exclude: Frame | None
     items: Frame | None
@@ -375,9 +373,7 @@ class RankFrame(Generic[FrameT]):
         relevant_at: float | None = ...,
         undefined: float | None = ...,
         weights: str | None = ...,
-        judged_only: bool = ...,
-        bounds: bool = ...,
-        scenarios: bool = ...,
+        unjudged: rankframe._request.keywords.Unjudged = ...,
         depth: int | None = ...,
         exclude: Frame | None = ...,
         items: Frame | None = ...,
@@ -395,9 +391,7 @@ class RankFrame(Generic[FrameT]):
         users: rankframe.presets.Users | None = ...,
         relevant_at: float | None = ...,
         undefined: float | None = ...,
-        judged_only: bool = ...,
-        bounds: bool = ...,
-        scenarios: bool = ...,
+        unjudged: rankframe._request.keywords.Unjudged = ...,
         depth: int | None = ...,
         exclude: Frame | None = ...,
         items: Frame | None = ...,
@@ -564,8 +558,6 @@ class RankFrame(Generic[FrameT]):
         truth: rankframe._request.types.Truth | None = ...,
         by: str | Sequence[str] = ...,
         total: bool = ...,
-        bounds: bool = ...,
-        scenarios: bool = ...,
         count_users: bool = ...,
         checksums: bool = ...,
         **options: Unpack[rankframe._request.keywords.Options],

@@ -119,7 +119,7 @@ def test_every_option_reaches_the_function(files):
     out = files / "out.parquet"
     command = f"""evaluate {files}/scored.parquet {files}/graded.parquet --user uid --item sku
         --score points --relevance grade -m p@1 -m ndcg --users all --undefined 0.5
-        --relevant-at 2 --judged-only --depth 1 --per-user --out {out}"""
+        --relevant-at 2 --unjudged drop --depth 1 --per-user --out {out}"""
     assert main(command.split()) == 0
     expected = rf.per_user(
         run,
@@ -129,7 +129,7 @@ def test_every_option_reaches_the_function(files):
         users="all",
         undefined=0.5,
         relevant_at=2,
-        judged_only=True,
+        unjudged="drop",
         depth=1,
         user="uid",
         item="sku",
@@ -435,11 +435,11 @@ def test_ties_and_bounds(files, capsys):
     scored.write_parquet(files / "scored.parquet")
     out = files / "out.parquet"
     paths = [str(files / "scored.parquet"), str(files / "truth.csv")]
-    options = ["-m", "rr", "--by", "model", *ROLES, "--ties", "expected", "--bounds"]
+    options = ["-m", "rr", "--by", "model", *ROLES, "--ties", "expected", "--unjudged", "bounds"]
     assert main(["evaluate", *paths, *options, "--out", str(out)]) == 0
     roles = {"user": "uid", "item": "sku"}
     ranked = scored.rank.with_rank(ties="expected", by="model", **roles)
-    expected = ranked.rank.evaluate("rr", truth=TRUTH, by="model", bounds=True, **roles)
+    expected = ranked.rank.evaluate("rr", truth=TRUTH, by="model", unjudged="bounds", **roles)
     assert pl.read_parquet(out).equals(expected)
     assert main(["evaluate", str(files / "run.csv"), paths[1], *options]) == 2
     assert "no column 'score' for score" in capsys.readouterr().err

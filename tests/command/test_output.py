@@ -339,7 +339,7 @@ def test_a_table_names_those_who_were_missed(folder, capsys):
     assert printed(capsys, f"{command} --count-users").count("map_users") == 1
     assert "num_missed" in printed(capsys, f"{command} -m num_missed")
     assert printed(capsys, f"{command} -q").endswith("┘\n9 of 40 users have no list of gaps\n")
-    alone = printed(capsys, "evaluate gaps.csv truth.csv -m rr --bounds")
+    alone = printed(capsys, "evaluate gaps.csv truth.csv -m rr --unjudged bounds")
     assert alone.endswith("┘\n9 of 40 users have no list\n")
     assert "num_missed" not in alone
     split = printed(capsys, f"{command} --by country")

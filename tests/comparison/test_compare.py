@@ -983,7 +983,7 @@ def test_the_options_are_those_of_evaluate():
 
     from rankframe._request.keywords import Columns, Options
 
-    own = {"frame", "metrics", "truth", "by", "columns", "bounds", "scenarios"}
+    own = {"frame", "metrics", "truth", "by", "columns"}
     of_values = inspect.signature(rf.per_user).parameters.keys() - own
     of_means = inspect.signature(rf.evaluate).parameters.keys() - own - {"total", "count_users"}
     assert {*of_means, *Columns.__annotations__} == {*Options.__annotations__}
@@ -1039,13 +1039,6 @@ def test_values_without_squares_are_reported():
 def test_a_baseline_is_the_name_of_a_system():
     with pytest.raises(TypeError, match="name of a system"):
         rf.stats.who_gained(RUN, 1, truth=TRUTH, baseline=pl.lit("a"))
-
-
-@pytest.mark.parametrize("option", ["bounds", "scenarios"])
-@pytest.mark.parametrize("verb", [rf.summarize, rf.compare])
-def test_statistics_do_not_take_bounds(verb, option):
-    with pytest.raises(TypeError, match=f"has no keyword '{option}'"):
-        verb(RUN, "rr", truth=TRUTH, by="model", **{option: True})
 
 
 def test_diagnose_returns_the_same_bits_in_each_call_and_order():

@@ -1,10 +1,10 @@
-"""``bounds=True`` and ``scenarios=True``: what the unjudged items of the lists leave open."""
+"""``unjudged="bounds"``: what the unjudged items of the lists leave open."""
 
 import itertools
 
 import polars as pl
 import pytest
-from every_metric import EVERY_METRIC, FEW, SPECIAL_MEANS
+from every_metric import EVERY_METRIC
 from polars.testing import assert_frame_equal
 from two_models import RUN, TRUTH, A
 
@@ -22,7 +22,7 @@ def test_worked_by_hand():
     run = pl.DataFrame({"user": [1] * 4, "item": [1, 2, 3, 4], "rank": [1, 2, 3, 4]})
     truth = pl.DataFrame({"user": [1] * 4, "item": [2, 3, 4, 5], "relevance": [3, 0, -1, 1]})
     got = run.rank.evaluate(
-        "p@2", "recall@4", "dcg@2", "err(max_grade=3)@1", truth=truth, bounds=True
+        "p@2", "recall@4", "dcg@2", "err(max_grade=3)@1", truth=truth, unjudged="bounds"
     )
     assert got.columns[:4] == ["users", "p@2", "p@2_low", "p@2_high"]
     # item 1 is unjudged, item 4 is of negative grade: both may be relevant, item 3 is not
@@ -35,7 +35,7 @@ def test_worked_by_hand():
 @pytest.mark.parametrize("p", [0.5, 0.9])
 def test_the_gap_of_rbp_is_its_residual_within_the_list(p):
     label, residual = f"rbp(p={p})", f"rbp_residual(p={p})"
-    got = A.rank.per_user(label, truth=TRUTH, bounds=True)
+    got = A.rank.per_user(label, truth=TRUTH, unjudged="bounds")
     got = got.join(A.rank.per_user(residual, truth=TRUTH), on="user")
     lengths = A.group_by("user").agg(n=pl.len().cast(pl.Int64))
     gap = got.join(lengths, on="user", how="left").select(
@@ -47,50 +47,16 @@ def test_the_gap_of_rbp_is_its_residual_within_the_list(p):
     assert gap["gap"].max() > 0.1
 
 
-def test_scenarios_are_the_metric_of_both_judgments():
-    got = A.rank.per_user(*FEW, truth=TRUTH, scenarios=True)
-    plain = A.rank.per_user(*FEW, truth=TRUTH)
-    assert_same(got.select(plain.columns), plain)
-    unjudged = A.select("user", "item").join(
-        TRUTH.filter(pl.col("relevance") >= 0), on=["user", "item"], how="anti"
-    )
-    kept = TRUTH.drop("genre").join(unjudged, on=["user", "item"], how="anti")
-    scenarios = []
-    for grade in (0, TRUTH["relevance"].max()):
-        filled = pl.concat([kept, unjudged.with_columns(relevance=pl.lit(grade, pl.Int64))])
-        values = A.rank.per_user(*FEW, truth=filled, users="judged")
-        scenarios.append(plain.select("user").join(values, on="user", how="left").sort("user"))
-    for label in FEW:
-        pair = pl.DataFrame({"a": scenarios[0][label], "b": scenarios[1][label]})
-        both = pair["a"].is_not_null() & pair["b"].is_not_null()
-        for name, expected in (("if_none", pair["a"]), ("if_all", pair["b"])):
-            bound = got[f"{label}_{name}"]
-            assert (bound.is_not_null() == both).all(), label
-            assert ((bound - expected).filter(both).abs() < 1e-12).all(), label
-
-
-@pytest.mark.parametrize("option", ["bounds", "scenarios"])
-def test_every_way_in_gives_the_same(option):
-    labels = {"bounds": [*BOUNDED][::5], "scenarios": [*[*FEW][::2], *SPECIAL_MEANS]}[option]
-    options = {"by": "model", option: True}
+def test_every_way_in_gives_the_same():
+    labels = [*BOUNDED][::5]
+    options = {"by": "model", "unjudged": "bounds"}
     expected = RUN.rank.evaluate(*labels, truth=TRUTH, **options)
     lazy = RUN.lazy().rank.evaluate(*labels, truth=TRUTH.lazy(), **options)
     assert_same(lazy.collect(), expected)
     judged = RUN.rank.judge(TRUTH, by="model")
     assert_same(judged.rank.evaluate(*labels, **options), expected)
-    own = [EVERY_METRIC[label] for label in labels if label in EVERY_METRIC]
-    exprs = RUN.rank.evaluate(*own, truth=TRUTH, **options)
+    exprs = RUN.rank.evaluate(*map(BOUNDED.get, labels), truth=TRUTH, **options)
     assert_same(exprs, expected.select(exprs.columns))
-    if option == "scenarios":  # of gmap, too, they are means over users
-        assert {"gmap_if_none", "num_users_if_all"} <= {*expected.columns}
-
-
-def test_condensed_lists_have_scenarios_of_the_full_ones():
-    got = A.rank.evaluate("p@5", truth=TRUTH, judged_only=True, scenarios=True)
-    full = A.rank.evaluate("p@5", truth=TRUTH, scenarios=True)
-    condensed = A.rank.evaluate("p@5", truth=TRUTH, judged_only=True)
-    assert_same(got.select(pl.col("^p@5_.*$")), full.select(pl.col("^p@5_.*$")))
-    assert_same(got.select("users", "p@5"), condensed)
 
 
 def test_a_complete_truth_leaves_nothing_open():
@@ -98,62 +64,58 @@ def test_a_complete_truth_leaves_nothing_open():
     complete = pl.concat(
         [TRUTH.drop("genre"), items.with_columns(relevance=pl.lit(0, pl.Int64))]
     ).with_columns(pl.col("relevance").clip(0))
-    for option, labels, names in (
-        ("bounds", BOUNDED, ("low", "high")),
-        ("scenarios", FEW, ("if_none", "if_all")),
-    ):
-        got = A.rank.per_user(*labels, truth=complete, **{option: True})
-        for label in labels:
-            one, other = (got[f"{label}_{name}"] for name in names)
-            assert one.null_count() == other.null_count()
-            assert ((one - other).drop_nulls().abs() < 1e-12).all(), label
+    got = A.rank.per_user(*BOUNDED, truth=complete, unjudged="bounds")
+    for label in BOUNDED:
+        one, other = got[f"{label}_low"], got[f"{label}_high"]
+        assert one.null_count() == other.null_count()
+        assert ((one - other).drop_nulls().abs() < 1e-12).all(), label
 
 
 def test_with_ties():
     tied = A.with_columns(score=pl.col("minutes").round()).rank.with_rank(ties="expected")
-    got = tied.rank.per_user("p@3", "ap", truth=TRUTH, scenarios=True)
-    assert (got["p@3_if_none"] <= got["p@3_if_all"] + 1e-12).all()
+    got = tied.rank.per_user("p@3", truth=TRUTH, unjudged="bounds")
     assert_same(got.select("user", "p@3"), tied.rank.per_user("p@3", truth=TRUTH))
-    bounds = tied.rank.per_user("p@3", truth=TRUTH, bounds=True)
-    assert_same(
-        bounds["p@3_low", "p@3_high"],
-        got.select(low="p@3_if_none", high="p@3_if_all").rename(
-            {"low": "p@3_low", "high": "p@3_high"}
-        ),
-    )
+    unjudged = A.join(TRUTH.filter(pl.col("relevance") >= 0), on=["user", "item"], how="anti")
+    kept = TRUTH.join(unjudged, on=["user", "item"], how="anti").select("user", "item", "relevance")
+    for end, grade in (("low", 0), ("high", TRUTH["relevance"].max())):
+        filled = unjudged.select("user", "item", relevance=pl.lit(grade, pl.Int64))
+        want = tied.rank.per_user("p@3", truth=pl.concat([kept, filled]), users="all")
+        both = got.filter(pl.col("p@3").is_not_null()).join(want, on="user", suffix="_want")
+        assert (both[f"p@3_{end}"] - both["p@3_want"].fill_null(0)).abs().max() < 1e-12
     with pytest.raises(ValueError, match=r"'recall@3': no bounds are proven for it under ties"):
-        tied.rank.per_user("recall@3", truth=TRUTH, bounds=True)
+        tied.rank.per_user("recall@3", truth=TRUTH, unjudged="bounds")
 
 
 def test_bad_calls_are_reported():
-    with pytest.raises(TypeError, match="bounds must be True or False"):
-        A.rank.evaluate("ap", truth=TRUTH, bounds=1)
-    with pytest.raises(TypeError, match="scenarios must be True or False"):
-        A.rank.evaluate("ap", truth=TRUTH, scenarios="no")
+    with pytest.raises(ValueError, match="unjudged must be one of 'miss', 'drop', 'bounds', not 1"):
+        A.rank.evaluate("ap", truth=TRUTH, unjudged=1)
+    for verb in (rf.summarize, rf.compare, rf.table, rf.plot.at_k):
+        with pytest.raises(ValueError, match="unjudged='bounds': per_user and evaluate take it;"):
+            verb(RUN, "precision", truth=TRUTH, unjudged="bounds")
     with pytest.raises(ValueError, match="two output columns are called 'p@1_low'"):
-        A.rank.evaluate("p@1", rf.metrics.of_label("rr").alias("p@1_low"), truth=TRUTH, bounds=True)
-    with pytest.raises(ValueError, match="judged_only=True drops the unjudged items"):
-        A.rank.evaluate("p@1", truth=TRUTH, bounds=True, judged_only=True)
+        A.rank.evaluate(
+            "p@1", rf.metrics.of_label("rr").alias("p@1_low"), truth=TRUTH, unjudged="bounds"
+        )
     with pytest.raises(ValueError, match="no bounds are proven with undefined=1"):
-        A.rank.evaluate("p@1", truth=TRUTH, bounds=True, undefined=1)
+        A.rank.evaluate("p@1", truth=TRUTH, unjudged="bounds", undefined=1)
     for label in ("ap", "ndcg@10", "bpref", "gmap", "r_precision", "ap(divide_by=hits)"):
-        message = "no bounds are proven for it; scenarios=True reports"
+        message = "no bounds are proven for it: add its unjudged items to the truth, once as"
         with pytest.raises(ValueError, match=message) as error:
-            A.rank.evaluate("p@1", label, truth=TRUTH, bounds=True)
+            A.rank.evaluate("p@1", label, truth=TRUTH, unjudged="bounds")
         assert str(error.value).startswith(f"metric {label!r}: ")
     with pytest.raises(ValueError, match="since an unjudged item may have any subtopics"):
-        A.rank.evaluate("alpha_ndcg", truth=TRUTH.with_columns(subtopic=1), scenarios=True)
+        A.rank.evaluate("alpha_ndcg", truth=TRUTH.with_columns(subtopic=1), unjudged="bounds")
     text = pl.col("genre").filter("relevant").first().alias("genre_first")
     with pytest.raises(ValueError, match="genre_first"):
-        A.rank.per_user(text, truth=TRUTH, bounds=True)
+        A.rank.per_user(text, truth=TRUTH, unjudged="bounds")
 
 
 def test_the_means_are_over_the_same_users():
     run = pl.DataFrame({"user": [1, 1, 2, 2], "item": list("abcd"), "rank": [1, 2, 1, 2]})
     truth = pl.DataFrame({"user": [1, 1, 2], "item": list("abc"), "relevance": [1, 1, 0]})
-    got = run.rank.evaluate("precision@2", truth=truth, users="judged", bounds=True)
+    got = run.rank.evaluate("precision@2", truth=truth, users="judged", unjudged="bounds")
     assert got.row(0) == (2, 1.0, 1.0, 1.0)  # of user 2 nothing is known, and nothing counts
-    filled = run.rank.evaluate("p@2", truth=truth, users="judged", bounds=True, undefined=0.0)
+    filled = run.rank.evaluate("p@2", truth=truth, users="judged", unjudged="bounds", undefined=0.0)
     assert filled.row(0) == (2, 0.5, 0.5, 0.75)
 
 
@@ -161,11 +123,9 @@ def test_metrics_of_judged_items_take_the_verdict():
     run = pl.DataFrame({"user": [1, 1], "item": ["u", "a"], "rank": [1, 2]})
     truth = pl.DataFrame({"user": [1], "item": ["a"], "relevance": [1]})
     counted = "num_nonrelevant(of=judged)"
-    got = run.rank.per_user("bpref", counted, truth=truth, scenarios=True)
-    assert got.row(0) == (1, 1.0, 0.0, 1.0, 0, 1, 0)
-    got = run.rank.per_user(counted, "judged@1", truth=truth, bounds=True)
+    got = run.rank.per_user(counted, "judged@1", truth=truth, unjudged="bounds")
     assert got.row(0) == (1, 0, 0, 1, 0.0, 0.0, 1.0)
-    got = run.rank.per_user("num_nonrelevant", "num_nonrelevant@1", truth=truth, bounds=True)
+    got = run.rank.per_user("num_nonrelevant", "num_nonrelevant@1", truth=truth, unjudged="bounds")
     assert got.row(0) == (1, 1, 0, 1, 1, 0, 1)
 
 
@@ -222,7 +182,7 @@ def _worlds(run, truth):
 def test_bounds_are_the_extremes_over_all_judgments(options):
     run, truth = _tables()
     assert len(BOUNDED) > 60
-    got = run.rank.per_user(*BOUNDED, truth=truth, bounds=True, users="all", **options)
+    got = run.rank.per_user(*BOUNDED, truth=truth, unjudged="bounds", users="all", **options)
     # the list is cut first: what is below is not open
     worlds = _worlds(run.filter(pl.col("rank") <= options.get("depth", 9)), truth)
     lists = worlds.select("user", "world").unique().join(run, on="user")
@@ -241,19 +201,15 @@ def test_bounds_are_the_extremes_over_all_judgments(options):
 def test_whole_truths_bound_recall_by_its_closed_form():
     """Low h/(R + z), high (h + a)/(R + a): a and z unjudged items above and below k."""
     run, truth = _tables()
-    got = run.rank.per_user("recall@3", truth=truth, bounds=True).rows()
+    got = run.rank.per_user("recall@3", truth=truth, unjudged="bounds").rows()
     assert got[0] == (1, 1 / 2, 1 / 3, 3 / 4)  # h = 1, R = 2, a = 2 (b, c), z = 1 (e)
 
 
-def test_the_map_of_the_report_is_refused_and_its_scenarios_are_not_bounds():
+def test_the_map_of_the_report_is_refused():
     run = pl.DataFrame({"user": [1] * 3, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     with pytest.raises(ValueError, match="metric 'map': no bounds are proven for it"):
-        run.rank.evaluate("map", truth=truth, bounds=True)
-    got = run.rank.evaluate("map", truth=truth, scenarios=True)
-    assert got.row(0) == (1, 1.0, 1.0, 1.0)
-    either = pl.DataFrame({"user": [1, 1], "item": ["a", "c"]})
-    assert run.rank.evaluate("map", truth=either)["map"].item() == pytest.approx(5 / 6)
+        run.rank.evaluate("map", truth=truth, unjudged="bounds")
 
 
 def test_a_geometric_mean_takes_no_undefined_value_below_0():

@@ -57,7 +57,7 @@ def test_a_list_of_which_nothing_is_left_is_missing():
 
     assert missed() == 1
     assert missed(depth=4) == 2  # user 3 has a list from rank 5 on
-    assert missed(judged_only=True) == 2  # user 3 has an unjudged item alone
+    assert missed(unjudged="drop") == 2  # user 3 has an unjudged item alone
     assert missed(exclude=pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})) == 2
     unranked = run.with_columns(rank=pl.when(pl.col("user") != 3).then("rank"))
     assert unranked.rank.evaluate(rf.metrics.num_missed(), truth=truth).item(0, "num_missed") == 2
@@ -218,7 +218,7 @@ def test_the_counts_are_those_of_evaluate():
     rows = [(m, u, i, i) for m in "xyz" for u in range(30) if draw.random() < 0.8 for i in (1, 2)]
     run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
     truth = pl.DataFrame({"user": range(35), "item": [1, 2, 3, 4, 5] * 7})
-    for options in ({}, {"judged_only": True}, {"users": "judged"}, {"users": "both"}):
+    for options in ({}, {"unjudged": "drop"}, {"users": "judged"}, {"users": "both"}):
         counted = run.rank.evaluate("num_missed", truth=truth, by="model", **options)
         counts = dict(counted.select("model", "num_missed").rows())
         got = run.rank.summarize("rr", truth=truth, by="model", **options)
@@ -400,10 +400,10 @@ def by_batches(run, truth, **options):
 @pytest.mark.parametrize(
     ("options", "users"),
     [
-        ({"judged_only": True}, 2),
+        ({"unjudged": "drop"}, 2),
         ({"depth": 4}, 2),
         ({"exclude": pl.DataFrame({"user": [2], "item": ["y"]})}, 2),
-        ({"judged_only": True, "depth": 4}, 1),
+        ({"unjudged": "drop", "depth": 4}, 1),
         ({}, 3),
     ],
 )
@@ -424,10 +424,10 @@ def test_users_who_are_served_miss_no_list(options, users):
 @pytest.mark.parametrize(
     ("options", "users", "missed"),
     [
-        ({"judged_only": True}, 3, 1),
+        ({"unjudged": "drop"}, 3, 1),
         ({"depth": 4}, 3, 1),
         ({"exclude": pl.DataFrame({"user": [2], "item": ["y"]})}, 2, 0),
-        ({"judged_only": True, "depth": 4}, 3, 2),
+        ({"unjudged": "drop", "depth": 4}, 3, 2),
         ({}, 3, 0),
     ],
 )

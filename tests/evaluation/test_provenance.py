@@ -69,7 +69,7 @@ CHANGES = [
     {"undefined": 0.0},
     {"relevant_at": 2},
     {"depth": 5},
-    {"judged_only": True},
+    {"unjudged": "drop"},
     {"exclude": TRUTH.select("user", "item").head(1)},
     {"preset": {"defaults": {"map": {"divide_by": "attainable"}}}},
     {"by": "device"},
@@ -87,7 +87,7 @@ def test_conventions_change_with_a_convention_and_with_nothing_else():
     same = [
         conventions(users="truth"),
         conventions(relevance="relevance"),
-        conventions(total=True, count_users=True, bounds=True, scenarios=True),
+        conventions(total=True, count_users=True, unjudged="bounds"),
         conventions(RUN.head(5), TRUTH.reverse()),
         conventions(RUN.lazy(), TRUTH.lazy()),
         conventions(RUN.to_pandas(), TRUTH.to_pandas()),

@@ -165,7 +165,7 @@ def test_what_is_filled_counts_and_a_group_without_users_has_0():
 
 
 def test_beside_bounds_and_numbers_of_all_lists():
-    got = A.rank.evaluate("precision@5", truth=TRUTH, bounds=True, count_users=True)
+    got = A.rank.evaluate("precision@5", truth=TRUTH, unjudged="bounds", count_users=True)
     names = ["precision@5", "precision@5_users", "precision@5_low", "precision@5_high"]
     assert got.columns == ["users", *names]
     items = pl.DataFrame({"item": range(30)})

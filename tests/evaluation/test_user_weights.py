@@ -194,8 +194,8 @@ def test_a_truth_with_folds_has_a_weight_per_fold():
 
 
 def test_bounds_are_weighted():
-    got = RUN.rank.evaluate("precision@2", truth=TRUTH, bounds=True, weights="impressions")
-    values = RUN.rank.per_user("precision@2", truth=TRUTH, bounds=True)
+    got = RUN.rank.evaluate("precision@2", truth=TRUTH, unjudged="bounds", weights="impressions")
+    values = RUN.rank.per_user("precision@2", truth=TRUTH, unjudged="bounds")
     weights = pl.Series([10, 3, 5, 2])
     for name in ("precision@2", "precision@2_low", "precision@2_high"):
         expected = (values[name] * weights).sum() / 20

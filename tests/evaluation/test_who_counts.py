@@ -42,7 +42,7 @@ def test_every_user_of_retrieved_rows_counts(table, lazy):
 
 def test_an_unjudged_item_is_a_miss_or_is_dropped():
     with pytest.warns(rf.errors.RankingWarning, match=WARNED):
-        got = rf.evaluate(CLICKED, "rr", "hit@1", judged_only=True)
+        got = rf.evaluate(CLICKED, "rr", "hit@1", unjudged="drop")
     assert got.row(0) == (4, 0.5, 0.5)
 
 

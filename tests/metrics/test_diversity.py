@@ -143,20 +143,20 @@ def one_row_an_item(truth):
 
 
 @pytest.mark.parametrize("relevant_at", [None, 2])
-@pytest.mark.parametrize(("depth", "judged_only"), [(None, False), (5, False), (None, True)])
-def test_every_measure_equals_the_oracle(depth, judged_only, relevant_at):
+@pytest.mark.parametrize(("depth", "unjudged"), [(None, "miss"), (5, "miss"), (None, "drop")])
+def test_every_measure_equals_the_oracle(depth, unjudged, relevant_at):
     drawn = [make_tables(seed) for seed in range(4)]
     run, truth = (
         pl.concat(frame.with_columns(pl.col("user") + 10 * i) for i, frame in enumerate(frames))
         for frames in zip(*drawn, strict=True)
     )
-    options = {"depth": depth, "judged_only": judged_only, "relevant_at": relevant_at}
+    options = {"depth": depth, "unjudged": unjudged, "relevant_at": relevant_at}
     got = run.rank.per_user(*ASKED.values(), truth=truth, by="model", **options)
     assert got.height > 20
     kept = set(truth.filter(pl.col("relevance") >= 0).select("user", "item").rows())
     for row in got.rows(named=True):
         own = run.filter(model=row["model"], user=row["user"]).sort("rank")["item"].to_list()
-        if judged_only:
+        if unjudged == "drop":
             own = [item for item in own if (row["user"], item) in kept]
         relevant = relevant_of(truth, row["user"], relevant_at or 1)
         for (name, k, alpha), metric in ASKED.items():
@@ -181,8 +181,8 @@ def ways(run, truth, *metrics, **options):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("judged_only", [False, True])
-def test_all_others_reduce_one_row_an_item_of_the_highest_grade(judged_only):
+@pytest.mark.parametrize("unjudged", ["miss", "drop"])
+def test_all_others_reduce_one_row_an_item_of_the_highest_grade(unjudged):
     run, truth = make_tables(11)
     both = [
         *ITEMS.values(),
@@ -190,14 +190,14 @@ def test_all_others_reduce_one_row_an_item_of_the_highest_grade(judged_only):
         rf.metrics.nrbp(),
         rf.metrics.judged_at(3).alias("mine"),
     ]
-    options = {"judged_only": judged_only, "by": "model"}
+    options = {"unjudged": unjudged, "by": "model"}
     expected = run.rank.per_user(*ITEMS.values(), truth=one_row_an_item(truth), **options)
     diverse = run.rank.per_user(
         rf.metrics.alpha_ndcg_at(3), rf.metrics.nrbp(), truth=truth, **options
     )
     mine = expected["judged@3"].alias("mine")
     expected = expected.hstack(diverse.select("alpha_ndcg@3", "nrbp")).with_columns(mine)
-    for got in ways(run, truth, *both, judged_only=judged_only):
+    for got in ways(run, truth, *both, unjudged=unjudged):
         assert_frame_equal(got, expected, abs_tol=1e-12, rel_tol=1e-12)
 
 

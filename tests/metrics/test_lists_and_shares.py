@@ -412,7 +412,7 @@ def test_parts_of_lists_with_gaps_add_up(names, options):
 
 def test_a_list_without_a_judged_item_is_an_empty_list():
     truth = pl.DataFrame({"user": [1, 9], "item": ["a", "a"]})
-    options = {"truth": truth, "users": "all", "judged_only": True, "items": CATALOGUE}
+    options = {"truth": truth, "users": "all", "unjudged": "drop", "items": CATALOGUE}
     got = rf.per_user(
         RUN, "filled@2", "categories@2", "awrf@2", "popularity@2", history=HISTORY, **options
     )
@@ -604,9 +604,9 @@ def test_vectors_that_cannot_be_compared(vectors, message):
 def test_numbers_of_all_lists_are_nobodys():
     with pytest.raises(ValueError, match="coverage@2 is one number for all users: use evaluate"):
         rf.per_user(RUN, "novelty@2", "coverage@2", items=CATALOGUE, history=HISTORY)
-    with pytest.raises(ValueError, match="'coverage@2' has no bounds and no scenarios"):
+    with pytest.raises(ValueError, match="'coverage@2' has no bounds, since it is one"):
         truth = pl.DataFrame({"user": [1], "item": ["a"]})
-        rf.evaluate(RUN, "coverage@2", items=CATALOGUE, truth=truth, scenarios=True)
+        rf.evaluate(RUN, "coverage@2", items=CATALOGUE, truth=truth, unjudged="bounds")
     mixed = (pl.col("exposure(item;all;none;2)").sum() + pl.col("rank").sum()).alias("mixed")
     with pytest.raises(ValueError, match="reads columns of shares and 'rank'"):
         rf.evaluate(RUN, mixed, items=CATALOGUE)

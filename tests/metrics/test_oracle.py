@@ -236,7 +236,7 @@ OPTIONS = st.fixed_dictionaries(
         "users": st.sampled_from(["truth", "judged", "both", "run", "all"]),
         "undefined": st.sampled_from([0.0, 0.25, None]),
         "relevant_at": st.sampled_from([0.5, 1, 2, 2.5, None]),
-        "judged_only": st.booleans(),
+        "unjudged": st.sampled_from(["miss", "drop"]),
         "depth": st.integers(1, 7) | st.none(),
     },
 )

@@ -390,14 +390,14 @@ def is_defined(name, grades, *, relevant_at=None, gain="binary", **_):
     return any(grade >= least for grade in grades.values())
 
 
-def per_user(table, metrics, *, users, undefined, relevant_at, judged_only, depth):
+def per_user(table, metrics, *, users, undefined, relevant_at, unjudged, depth):
     """Rows (user, *values), sorted, of `metrics` = (name, k, parameters), ..."""
     top = max(grade for _, grades in table.values() for grade in grades.values())
     rows = []
     for (_, user), (ranks, grades) in table.items():
         if not reference.is_selected(ranks, grades, users, relevant_at):
             continue
-        kept = reference.cut(ranks, grades, depth=depth, judged_only=judged_only)
+        kept = reference.cut(ranks, grades, depth=depth, unjudged=unjudged)
         listed = Listed(kept, grades, relevant_at, top)
         row = [user]
         for name, k, parameters in metrics:
@@ -616,7 +616,7 @@ OPTIONS = st.fixed_dictionaries(
         "users": st.sampled_from(["judged", "truth", "both", "all"]),
         "undefined": st.sampled_from([None, 0.0]),
         "relevant_at": st.sampled_from([None, 2]),
-        "judged_only": st.booleans(),
+        "unjudged": st.sampled_from(["miss", "drop"]),
         "depth": st.sampled_from([None, 3]),
     }
 )
@@ -676,15 +676,15 @@ def test_one_over_users_alone(name, case, options):
     check(evaluate, rf.evaluate, case, ({name: (name, None, {})}, [name]), options)
 
 
-@pytest.mark.parametrize("judged_only", [False, True])
+@pytest.mark.parametrize("unjudged", ["miss", "drop"])
 @pytest.mark.parametrize("name", sorted(OF_ROWS))
-def test_a_user_with_nothing_but_negative_grades(name, judged_only):
-    """Rows of the truth they are, so what counts rows is defined, judged_only or not."""
+def test_a_user_with_nothing_but_negative_grades(name, unjudged):
+    """Rows of the truth they are, so what counts rows is defined, dropped or not."""
     ranks, grades = {1: 1, 2: 2}, {2: -1}
     run = pl.DataFrame({"user": 1, "item": list(ranks), "rank": list(ranks.values())})
     truth = pl.DataFrame({"user": 1, "item": list(grades), "relevance": list(grades.values())})
     options = {"users": "judged", "undefined": None, "relevant_at": None, "depth": None}
-    options["judged_only"] = judged_only
+    options["unjudged"] = unjudged
     case = Case(run, {"truth": truth}, {((), 1): (ranks, grades)})
     metric = with_cut(name, {}, 2)
     check(per_user, rf.per_user, case, ({label(*metric): metric}, [label(*metric)]), options)

@@ -114,7 +114,7 @@ def test_a_truth_that_ranks_itself_agrees_and_backwards_does_not():
 
 def test_two_grades_of_judged_lists_are_auc():
     run, truth = make_tables(GRADES["two"])
-    got = run.rank.per_user("concordance", "auc", truth=truth, judged_only=True)
+    got = run.rank.per_user("concordance", "auc", truth=truth, unjudged="drop")
     assert got["concordance"].drop_nulls().len() > 10
     assert (got["concordance"] - got["auc"]).abs().max() < 1e-12
 

@@ -130,10 +130,10 @@ PYTREC_EVAL = {
     }.items()
 }
 JUDGED_ONLY = {
-    "pytrec_eval:AP(judged_only=True)": "map",
-    "pytrec_eval:P(judged_only=True)@10": "P_10",
-    "pytrec_eval:RR(judged_only=True)": "recip_rank",
-    "pytrec_eval:nDCG(judged_only=True)@10": "ndcg_cut_10",
+    "pytrec_eval:AP(unjudged='drop')": "map",
+    "pytrec_eval:P(unjudged='drop')@10": "P_10",
+    "pytrec_eval:RR(unjudged='drop')": "recip_rank",
+    "pytrec_eval:nDCG(unjudged='drop')@10": "ndcg_cut_10",
 }
 GDEVAL = each(
     (5, 10, 20),
@@ -194,7 +194,7 @@ COMPARISONS = {
     "Spark": Comparison("spark", SPARK, "spark"),
     "LensKit": Comparison("lenskit", LENSKIT, "lenskit"),
     "pytrec_eval": Comparison(IR, PYTREC_EVAL, "pytrec_eval"),
-    "pytrec_eval -J": Comparison(IR, JUDGED_ONLY, "pytrec_eval", options={"judged_only": True}),
+    "pytrec_eval -J": Comparison(IR, JUDGED_ONLY, "pytrec_eval", options={"unjudged": "drop"}),
     # gdeval prints five decimals
     "gdeval": Comparison(IR, GDEVAL, "trec_eval", tolerance=5.1e-6),
     "ir_measures, item ascending": Comparison(IR, ASCENDING, "trec_eval", by_item_ascending),

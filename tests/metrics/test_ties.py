@@ -68,7 +68,7 @@ def make_tables():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"relevant_at": 2}, {"judged_only": True}], ids=["plain", "l2", "judged"]
+    "options", [{}, {"relevant_at": 2}, {"unjudged": "drop"}], ids=["plain", "l2", "judged"]
 )
 def test_expectation_is_the_mean_over_every_order(options):
     tied, orders, truth = make_tables()

@@ -17,7 +17,7 @@ OPTIONS = {
     "expected_trec_l2": {"preset": TEN, "users": "both", "relevant_at": 2},
     "expected_trec_c_l2": {"preset": TEN, "relevant_at": 2},
     "expected_trec_M10": {"preset": TEN, "users": "both", "depth": 10},
-    "expected_trec_J": {"preset": TEN, "users": "both", "judged_only": True},
+    "expected_trec_J": {"preset": TEN, "users": "both", "unjudged": "drop"},
     "expected_trec_params": {"preset": TEN, "users": "both"},
     "expected_trec_v9": {"preset": NINE, "users": "both"},
     "expected_trec_v9_c": {"preset": NINE},

@@ -117,9 +117,9 @@ def test_metrics_of_users(by):
         {"users": "both", "undefined": 0.0},
         {"users": "judged"},
         {"users": "served"},
-        {"judged_only": True},
+        {"unjudged": "drop"},
         {"depth": 2},
-        {"scenarios": True},
+        {"unjudged": "bounds"},
         {"relevant_at": 2},
         {"exclude": RUN.filter(pl.col("rank") == 1).select("user", "item", "model")},
     ],
@@ -133,9 +133,9 @@ def test_options_and_totals(options):
 
 
 def test_bounds():
-    meter = met(RUN, "rr", "err@3", truth=TRUTH, by="model", bounds=True)
+    meter = met(RUN, "rr", "err@3", truth=TRUTH, by="model", unjudged="bounds")
     assert_same(
-        meter.compute(), rf.evaluate(RUN, "rr", "err@3", truth=TRUTH, by="model", bounds=True)
+        meter.compute(), rf.evaluate(RUN, "rr", "err@3", truth=TRUTH, by="model", unjudged="bounds")
     )
 
 

@@ -33,7 +33,7 @@ from rankframe._request.labels import METRICS, entry_of
 
 METRICS_OF_CALLS = [*OF_TIER.values(), *SPECIAL_MEANS]
 LABELS = ["rr", "err", "rbp(gain=graded)", "ndcg@3", "gmap@3", "num_hits", "bpref"]
-EXTRA = ("bounds", "scenarios", "count_users")
+EXTRA = ("unjudged", "count_users")
 
 
 def combined(run, *metrics, truth, by=(), places=USERS, total=False, **options):
@@ -131,11 +131,11 @@ def test_every_policy_and_totals(users, by):
 @pytest.mark.parametrize(
     "options",
     [
-        {"bounds": True},
-        {"scenarios": True, "users": "all"},
+        {"unjudged": "bounds"},
+        {"unjudged": "bounds", "users": "all"},
         {"count_users": True, "users": "all"},
         {"undefined": 0.0, "users": "all"},
-        {"judged_only": True},
+        {"unjudged": "drop"},
         {"depth": 2},
         {"relevant_at": 2},
         {"preset": {"defaults": {"rr": {}, "ndcg": {"gain": "exponential"}}}},
@@ -144,7 +144,7 @@ def test_every_policy_and_totals(users, by):
     ids=lambda options: next(iter(options)),
 )
 def test_every_option(options):
-    metrics = ["rr", "precision@3", "err@3"] if "bounds" in options else LABELS[:4]
+    metrics = ["rr", "precision@3", "err@3"] if options.get("unjudged") == "bounds" else LABELS[:4]
     got = combined(RUN, *metrics, truth=TRUTH, by="model", **options)
     assert_same(got, rf.evaluate(RUN, *metrics, truth=TRUTH, by="model", **options))
 
@@ -532,7 +532,7 @@ def test_facts_are_asked_for_where_they_are_needed(verb):
     with pytest.raises(ValueError, match="a metric reads the highest grade of the truth"):
         verb(A, "err", truth=TRUTH)
     with pytest.raises(ValueError, match="highest grade"):
-        verb(A, "rr", truth=TRUTH, scenarios=True)
+        verb(A, "rr", truth=TRUTH, unjudged="bounds")
     with pytest.raises(ValueError, match=r"the truth lacks 'model', so a part must know"):
         verb(RUN, "rr", truth=TRUTH, by="model")
     with pytest.raises(

@@ -70,9 +70,7 @@ def test_the_parts_differ():
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("by", [["model"], []])
-@pytest.mark.parametrize(
-    "options", [{}, {"scenarios": True, "users": "all"}, {"judged_only": True}]
-)
+@pytest.mark.parametrize("options", [{}, {"users": "all"}, {"unjudged": "drop"}])
 def test_parts_add_up_to_the_whole(by, options):
     run = RUN if by else A
     settings = Settings(**options)
@@ -194,7 +192,7 @@ def test_cut_offs_are_read_off_the_expression():
         (["precision@3", "missed", "num_missed"], {}, 3, True),
         (["precision@3", "num_ret"], {}, None, False),
         (["precision@3"], {"count_missed": True}, 3, True),
-        (["precision@3"], {"judged_only": True}, None, False),
+        (["precision@3"], {"unjudged": "drop"}, None, False),
         (["precision@3"], {"by": "model"}, 3, True),
         (["precision@3"], {"by": "genre"}, None, False),
         ([pl.len().alias("n"), "precision@3"], {}, None, True),
@@ -207,7 +205,7 @@ def test_what_must_go_into_a_shuffle(metrics, options, depth, relevant):
     plan = plan_values(ask(RUN, metrics, TRUTH, by, settings, per_user=True))
     needs = needs_of(plan, settings)
     assert (needs.depth, needs.relevant) == (depth, relevant)
-    needs = needs_of(plan, replace(settings, scenarios=True))
+    needs = needs_of(plan, replace(settings, unjudged="bounds"))
     assert (needs.depth, needs.relevant) == (None, False)
 
 
@@ -220,4 +218,4 @@ def test_the_top_grade_is_asked_for_where_it_is_read():
     ]:
         plan = plan_values(ask(A, [metric], TRUTH, [], Settings(), per_user=True))
         assert needs_of(plan, Settings()).top_grade is needed
-        assert needs_of(plan, Settings(scenarios=True)).top_grade
+        assert needs_of(plan, Settings(unjudged="bounds")).top_grade

@@ -1111,7 +1111,7 @@ def test_the_charts_of_two_hundred_thousand_users_are_small():
 
 
 def test_slips_are_reported_in_a_sentence():
-    for name, value in {"bounds": True, "total": True, "usrs": "all"}.items():
+    for name, value in {"unjudged": "bounds", "total": True, "usrs": "all"}.items():
         for draw, metric in [
             (rf.plot.per_user, "rr"),
             (rf.plot.heatmap, "rr"),

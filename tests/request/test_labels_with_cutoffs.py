@@ -64,9 +64,9 @@ def test_several_cut_offs_under_ties_of_lists_and_in_bounds():
     assert got.equals(tied.rank.evaluate("precision@1", "precision@2", truth=TRUTH, by="model"))
     got = RUN.rank.evaluate("coverage@1,2", items=ITEMS, by="model")
     assert got.equals(RUN.rank.evaluate("coverage@1", "coverage@2", items=ITEMS, by="model"))
-    got = RUN.rank.evaluate("hit@1,2", truth=TRUTH, by="model", bounds=True, scenarios=True)
+    got = RUN.rank.evaluate("hit@1,2", truth=TRUTH, by="model", unjudged="bounds")
     apart = ["hit@1", "hit@2"]
-    expected = RUN.rank.evaluate(*apart, truth=TRUTH, by="model", bounds=True, scenarios=True)
+    expected = RUN.rank.evaluate(*apart, truth=TRUTH, by="model", unjudged="bounds")
     assert got.equals(expected)
 
 
@@ -217,7 +217,12 @@ assert got["mean"].to_list()[:2] == [0.0, 1.0], got
         (["ndcg"], {"interval": 1}, TypeError, "interval must be True or False, not 1"),
         (["ndcg"], {"confidence": 2}, ValueError, "confidence must be a number between 0 and 1"),
         (["ndcg"], {"by": ["model", "k"]}, rf.RankingDataError, "column 'k': at_k makes a column"),
-        (["ndcg"], {"bounds": True}, TypeError, "at_k has no keyword 'bounds'"),
+        (
+            ["ndcg"],
+            {"unjudged": "bounds"},
+            ValueError,
+            "unjudged='bounds': per_user and evaluate take",
+        ),
     ],
 )
 def test_bad_calls_are_reported(names, options, error, message):

@@ -111,8 +111,12 @@ def test_every_verb_takes_a_level():
     assert two.to_list() == three.to_list() != one.to_list()
 
 
-def test_bounds_scenarios_ties_and_judged_tables_keep_the_level():
-    for options in ({"bounds": True}, {"scenarios": True}, {"judged_only": True}, {"depth": 3}):
+def test_bounds_ties_and_judged_tables_keep_the_level():
+    for options in (
+        {"unjudged": "bounds"},
+        {"unjudged": "drop"},
+        {"depth": 3},
+    ):
         got = rf.evaluate(RUN, "recall@3", "recall(rel=2)@3", **OPTIONS, **options)
         alone = rf.evaluate(RUN, "recall@3", **OPTIONS, **options, relevant_at=2)
         wanted = [name for name in got.columns if name.startswith("recall(rel=2)@3")]

@@ -196,9 +196,9 @@ def test_workers_know_what_others_registered(rs, run, truth):
         (DISTANT, {"users": "judged", "undefined": 0.5}),
         (DISTANT, {"users": "run"}),
         (FEW, {"users": "both", "relevant_at": 2}),
-        (FEW, {"users": "all", "judged_only": True}),
-        (FEW, {"scenarios": True, "partitions": 20}),
-        (["recall@3", "err@10", "num_hits"], {"bounds": True, "users": "all"}),
+        (FEW, {"users": "all", "unjudged": "drop"}),
+        (["recall@3", "rr"], {"unjudged": "bounds", "partitions": 20}),
+        (["recall@3", "err@10", "num_hits"], {"unjudged": "bounds", "users": "all"}),
         (FEW, {"depth": 4}),
         (
             ["ndcg@3", "auc", "concordance", "kendall_tau_b", "num_hits"],
@@ -1342,8 +1342,8 @@ run = spark.createDataFrame(RUN.to_arrow(compat_level=pl.CompatLevel.oldest()))
 by = {"by": "model"}
 values = take(rs.per_user(run, *FEW, truth=TRUTH, **by), "model", "user")
 assert_same(values, rf.per_user(RUN, *FEW, truth=TRUTH, **by))
-means = take(rs.evaluate(run, *FEW, truth=TRUTH, scenarios=True, **by))
-assert_same(means, rf.evaluate(RUN, *FEW, truth=TRUTH, scenarios=True, **by))
+means = take(rs.evaluate(run, *FEW, truth=TRUTH, count_users=True, **by))
+assert_same(means, rf.evaluate(RUN, *FEW, truth=TRUTH, count_users=True, **by))
 
 local = pl.concat([RUN_3, BAD_RUNS["rank 0"]])
 bad = spark.createDataFrame(local.to_arrow(compat_level=pl.CompatLevel.oldest()))
@@ -1386,7 +1386,7 @@ def _in_spark(spark, run, truth, labels, *, per_user, **options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"users": "served", "judged_only": True}, {"users": "all", "undefined": 0, "depth": 3}],
+    [{}, {"users": "served", "unjudged": "drop"}, {"users": "all", "undefined": 0, "depth": 3}],
     ids=str,
 )
 def test_the_text_of_sql_has_the_values_of_evaluate(spark, options):

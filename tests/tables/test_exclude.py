@@ -58,7 +58,7 @@ def test_a_worked_example():
     assert rf.per_user(by_antijoin, "rr", truth=TRUTH)["rr"].to_list() == [0.5, 0.5, 0.0]
 
 
-@pytest.mark.parametrize("options", [{}, {"depth": 2}, {"judged_only": True}, {"users": "run"}])
+@pytest.mark.parametrize("options", [{}, {"depth": 2}, {"unjudged": "drop"}, {"users": "run"}])
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_what_filtering_by_hand_gives(seed, options):
     run, truth, seen = drawn(seed)
@@ -307,7 +307,7 @@ def test_every_verb_takes_it():
         lambda f, **e: rf.metrics.rows(f, **e),
         lambda f, **e: rf.stats.exposure(f, of="genre", items=items, **e),
         lambda f, **e: rf.evaluate(f, "coverage@1", items=items, **e),
-        lambda f, **e: rf.evaluate(f, "precision@1", truth=TRUTH, bounds=True, **e),
+        lambda f, **e: rf.evaluate(f, "precision@1", truth=TRUTH, unjudged="bounds", **e),
     ]
     for call in calls:
         assert_frame_equal(call(runs, exclude=SEEN), call(others))

@@ -620,7 +620,7 @@ def test_a_sink_raises_it_too(tmp_path):
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("option", [{"depth": 2}, {"judged_only": True}, {"relevant_at": 2}])
+@pytest.mark.parametrize("option", [{"depth": 2}, {"unjudged": "drop"}, {"relevant_at": 2}])
 @pytest.mark.parametrize("case", ["two hits at one rank", "a hit twice", "rank 0, miss"])
 def test_options_hide_nothing(case, option):
     table, truth, _, message, _ = CASES[case]
@@ -631,7 +631,7 @@ def test_options_hide_nothing(case, option):
 
 @pytest.mark.parametrize(
     ("metric", "options"),
-    [("precision(divide_by=returned)@3", {}), ("f1", {}), ("ap", {"judged_only": True})],
+    [("precision(divide_by=returned)@3", {}), ("f1", {}), ("ap", {"unjudged": "drop"})],
 )
 def test_where_rows_are_counted_a_duplicate_miss_is_reported(metric, options):
     table, truth, _, message, _ = CASES["a miss twice"]
@@ -767,7 +767,11 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         ({"undefined": inf}, ValueError, "undefined must be None or a finite number, not inf"),
         ({"relevant_at": 0}, ValueError, "relevant_at must be a number > 0, not 0"),
         ({"relevant_at": "2"}, ValueError, "relevant_at must be a number > 0, not '2'"),
-        ({"judged_only": "no"}, TypeError, "judged_only must be True or False, not 'no'"),
+        (
+            {"unjudged": "no"},
+            ValueError,
+            "unjudged must be one of 'miss', 'drop', 'bounds', not 'no'",
+        ),
         ({"user": ["u"]}, TypeError, "user= must be the name of a column, not ['u']"),
         ({"by": None}, TypeError, "by must be the name of a column, or a list of names, not None"),
         ({"depth": 0}, ValueError, "depth must be an integer ≥ 1, not 0"),
@@ -803,7 +807,7 @@ def test_nothing_of_the_callers_is_changed():
     before = run.hash_rows().sum(), truth.hash_rows().sum(), run.columns, truth.columns
     run.rank.with_rank()
     run.rank.judge(truth)
-    run.rank.evaluate("ap", "precision", truth=truth, judged_only=True, depth=2)
+    run.rank.evaluate("ap", "precision", truth=truth, unjudged="drop", depth=2)
     assert before == (run.hash_rows().sum(), truth.hash_rows().sum(), run.columns, truth.columns)
 
 

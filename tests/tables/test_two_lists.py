@@ -193,7 +193,7 @@ def test_a_row_of_a_user_alone_is_taken_by_each_verb():
     by_topic = judged.rank.evaluate("hit@5", by="topic", users="all", undefined=0.0)
     assert by_topic.rows() == [("a", 2, 0.5), ("b", 2, 0.0)]
     assert judged.rank.evaluate("hit@5", users="run").row(0) == (2, 0.5)
-    only = {"judged_only": True, "users": "all", "undefined": 0.0}
+    only = {"unjudged": "drop", "users": "all", "undefined": 0.0}
     assert judged.rank.evaluate("hit@5", **only).row(0) == (4, 0.25)
     other = pl.DataFrame({"user": [1], "item": ["z"]})
     assert judged.rank.evaluate("hit@5", exclude=other, users="all").row(0) == (4, 0.5)

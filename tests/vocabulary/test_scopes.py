@@ -39,7 +39,7 @@ def tables(seed, *, by=False):
     return (run if by else run.drop("model")), truth
 
 
-def by_hand(run, truth, user, *, depth=None, relevant_at=1, judged_only=False):
+def by_hand(run, truth, user, *, depth=None, relevant_at=1, unjudged="miss"):
     """All four metrics of one user, in plain Python."""
     grades = {
         row["item"]: row["relevance"] for row in truth.filter(user=user).iter_rows(named=True)
@@ -47,7 +47,7 @@ def by_hand(run, truth, user, *, depth=None, relevant_at=1, judged_only=False):
     rows = sorted(run.filter(user=user).iter_rows(named=True), key=lambda row: row["rank"])
     if depth is not None:
         rows = [row for row in rows if row["rank"] <= depth]
-    if judged_only:
+    if unjudged == "drop":
         rows = [row for row in rows if grades.get(row["item"], -1) >= 0]
         rows = [{**row, "rank": place} for place, row in enumerate(rows, 1)]
     if run.filter(user=user).is_empty():  # a list that is cut to nothing is an empty list
@@ -85,7 +85,7 @@ def users_of(run, truth):
     }
 
 
-OPTIONS = [{}, {"depth": 6}, {"relevant_at": 2}, {"judged_only": True}]
+OPTIONS = [{}, {"depth": 6}, {"relevant_at": 2}, {"unjudged": "drop"}]
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -405,7 +405,7 @@ OF_A_LIST = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"judged_only": True}, {"depth": 3}])
+@pytest.mark.parametrize("options", [{}, {"unjudged": "drop"}, {"depth": 3}])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_of_listed_are_the_list_whatever_else_is_read(seed, options):
     rng = random.Random(seed)
@@ -420,7 +420,7 @@ def test_rows_of_listed_are_the_list_whatever_else_is_read(seed, options):
     for row in got.iter_rows(named=True):
         some = lists[row["user"]][: options.get("depth")]
         known = [grades[row["user"]].get(item) for item in some]
-        if "judged_only" in options:
+        if "unjudged" in options:
             known = [grade for grade in known if grade is not None]
         for name, (_, by_hand) in OF_A_LIST.items():
             want = by_hand(known)
@@ -443,8 +443,8 @@ OF_LISTS = sorted(
 )
 
 
-@pytest.mark.parametrize("judged_only", [True, False])
-def test_missed_items_change_what_reads_listed_through_counts_of_the_truth_alone(judged_only):
+@pytest.mark.parametrize("unjudged", ["drop", "miss"])
+def test_missed_items_change_what_reads_listed_through_counts_of_the_truth_alone(unjudged):
     run, truth = tables(3)
     more = [(u, 100 + u * 7 + i, i % 4 - 1) for u in range(3, 16) for i in range(1 + u % 5)]
     more = pl.concat([truth, pl.DataFrame(more, schema=truth.schema, orient="row")])
@@ -456,7 +456,7 @@ def test_missed_items_change_what_reads_listed_through_counts_of_the_truth_alone
         for kind, reduced in (("mean", word.mean()), ("n", word.len()), ("min", word.min()))
     ]
     both = [
-        rf.per_user(run, *metrics, truth=some, users="run", judged_only=judged_only)
+        rf.per_user(run, *metrics, truth=some, users="run", unjudged=unjudged)
         for some in (truth, more)
     ]
     assert_frame_equal(*both)
@@ -465,7 +465,7 @@ def test_missed_items_change_what_reads_listed_through_counts_of_the_truth_alone
     share = pl.when(number > 0).then(pl.col("relevant").sum() / number + 0 * LISTED.sum())
     share = share.alias("share")
     for some in (truth, more):
-        got = rf.per_user(run, of_total, share, truth=some, users="both", judged_only=judged_only)
+        got = rf.per_user(run, of_total, share, truth=some, users="both", unjudged=unjudged)
         for user, number, part in got.iter_rows():
             grades = some.filter(user=user).filter(pl.col("relevance") > 0)["item"].to_list()
             found = run.filter(user=user)["item"].is_in(grades).sum()
@@ -474,7 +474,7 @@ def test_missed_items_change_what_reads_listed_through_counts_of_the_truth_alone
                 assert part == (pytest.approx(found / number) if number else None)
 
 
-@pytest.mark.parametrize("options", [{}, {"exclude": True}, {"depth": 3}, {"judged_only": True}])
+@pytest.mark.parametrize("options", [{}, {"exclude": True}, {"depth": 3}, {"unjudged": "drop"}])
 @pytest.mark.parametrize("users", ["both", "served", "run"])
 def test_groups_that_the_truth_lacks_have_the_judgments_of_their_lists(users, options):
     """The oracle: a truth that has the column of the groups, each with all rows."""

@@ -19,7 +19,7 @@ FIVE = ["precision@3", "recall@3", "map", "mrr", "ndcg@3"]
 OPTIONS = [
     {},
     {"users": "all", "undefined": 0},
-    {"users": "served", "judged_only": True},
+    {"users": "served", "unjudged": "drop"},
     {"relevant_at": 2, "users": "judged"},
     {"depth": 3, "users": "both"},
 ]

@@ -36,8 +36,8 @@ OPTIONS = [
     {"undefined": 0.5, "users": "all"},
     {"relevant_at": 2, "users": "judged"},
     {"depth": 3, "users": "run", "undefined": 0},
-    {"judged_only": True},
-    {"judged_only": True, "depth": 4, "users": "served"},
+    {"unjudged": "drop"},
+    {"unjudged": "drop", "depth": 4, "users": "served"},
 ]
 SOME = ["ndcg@3", "ap", "bpref", "num_retrieved", "judged@3", "err", "q", "rndcg", "filled@3"]
 SOME += ["ap(rel=2)@5", "rr-l2@5"]
@@ -221,7 +221,7 @@ OF_A_LIST = {
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"judged_only": True}, {"depth": 2}])
+@pytest.mark.parametrize("options", [{}, {"unjudged": "drop"}, {"depth": 2}])
 @pytest.mark.parametrize("dialect", ENGINES)
 def test_expressions_of_the_whole_list_reduce_the_list(dialect, options):
     metrics = [metric.alias(name) for name, metric in OF_A_LIST.items()]

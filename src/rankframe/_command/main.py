@@ -40,7 +40,7 @@ _MODELS = {
 }
 _MISSED = "num_missed"
 _K = 10  # cut-off of the default metrics
-_ENDS = ("_users", "_low", "_high", "_if_none", "_if_all")  # of columns beside a metric
+_ENDS = ("_users", "_low", "_high")  # of columns beside a metric
 _OF_ALL_USERS = (trec.RUN_ID, "num_q")  # lines of trec_eval that are no mean over users
 _RESAMPLED = ("randomization", "bootstrap", "max_t")  # with their own progress bar
 
@@ -100,7 +100,7 @@ def _code_of(words: Sequence[str]) -> int:
 #: Keywords that are options of the command.
 _KEYWORDS = (
     *("user", "item", "rank", "score", "relevance", "subtopic", "model", "by", "weights", "users"),
-    *("undefined", "depth", "relevant_at", "judged_only", "bounds", "scenarios"),
+    *("undefined", "depth", "relevant_at", "unjudged"),
     *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
     *("preset", "interval", "undecided", "at_least", "at_most", "most_missed", "systems"),
     *("baseline", *side_tables.INPUT_MEANINGS),
@@ -585,10 +585,9 @@ def _sql(arguments: argparse.Namespace) -> None:
     if not arguments.metrics and not arguments.check:
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
-    more = ("preset", "users", "undefined", "relevant_at", "depth", "judged_only")
-    call |= {
-        name: getattr(arguments, name) for name in (*more, "per_user", "names", "exclude", "check")
-    }
+    more = ("preset", "users", "undefined", "relevant_at", "depth", "unjudged")
+    given = {n: getattr(arguments, n) for n in (*more, "per_user", "names", "exclude", "check")}
+    call |= {name: value for name, value in given.items() if value is not None}
     text_tables.print_data(query.sql(*labels_, **call))
 
 
@@ -611,8 +610,7 @@ def _read_options(arguments: argparse.Namespace) -> tuple[Columns, dict[str, Any
     """Read the columns that play roles, and the options of per_user."""
     _check_out(arguments)
     columns = _columns(arguments)
-    flags = ("judged_only", "bounds", "scenarios")
-    conventions: dict[str, Any] = {n: getattr(arguments, n) for n in flags if n in arguments}
+    conventions: dict[str, Any] = {}
     for option in options.CONVENTIONS:
         name = option[2:].replace("-", "_")
         if getattr(arguments, name) is not None:

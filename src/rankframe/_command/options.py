@@ -13,6 +13,7 @@ from rankframe._command import files, inputs, trec
 from rankframe._command.inputs import Input
 from rankframe._comparison.trials import Correction, Test, Trial, Undecided
 from rankframe._request import keywords, labels, wrong_keywords
+from rankframe._request.keywords import Unjudged
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
 from rankframe._warehouse.dialects import DialectName
@@ -180,21 +181,6 @@ def _add_ranking(conventions: _Group) -> None:
     _add(conventions, {"--ties": (get_args(Ties), ties)})
 
 
-def _add_unjudged(ask: argparse.ArgumentParser) -> None:
-    unjudged = ask.add_argument_group("unjudged items")
-    _add(
-        unjudged,
-        {
-            **_JUDGED_ONLY,
-            "--bounds": (None, "add the least and greatest value that unjudged items allow"),
-            "--scenarios": (None, "add the values if none or all unjudged items are relevant"),
-        },
-    )
-
-
-_JUDGED_ONLY = {"--judged-only": (None, "drop unjudged items from the lists")}
-
-
 def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add_tables(ask)
     _add_metric(ask)
@@ -206,7 +192,6 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     counted = "add the number of users with a value of each metric"
     _add(rows, {"--total": (None, "add a row of overall means"), "--count-users": (None, counted)})
     _add_ranking(_add_conventions(ask))
-    _add_unjudged(ask)
     output = _add_output(ask)
     _add_provenance(output)
     form = "trec: measure, user and value with tabs between them, as trec_eval prints"
@@ -220,7 +205,6 @@ def _add_check(ask: argparse.ArgumentParser) -> None:
     rows = ask.add_argument_group("rows")
     _add_by(rows)
     _add_ranking(_add_conventions(ask))
-    _add_unjudged(ask)
     _add_files(ask)
 
 
@@ -243,7 +227,7 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
     _add_by(rows)
     _add(rows, {"--total": (None, "add the test over all segments")})
     _add_test(pairs)
-    _add(_add_conventions(pairs), _JUDGED_ONLY)
+    _add_conventions(pairs)
     _add_provenance(_add_output(pairs))
     _add_files(pairs)
 
@@ -264,7 +248,7 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     _add_by(rows)
     _add(rows, {"--total": (None, "add the decision over all segments")})
     _add_test(ask, [name for name in _TEST if name not in ("margin", "primary")])
-    _add(_add_conventions(ask), _JUDGED_ONLY)
+    _add_conventions(ask)
     _add_provenance(_add_output(ask))
     _add_files(ask)
 
@@ -363,7 +347,7 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     _add_by(rows)
     pairs.set_defaults(json=False, outputs=(".html", ".htm"))
     _add_test(pairs)
-    _add(_add_conventions(pairs), _JUDGED_ONLY)
+    _add_conventions(pairs)
     _add_files(pairs)
 
 
@@ -392,7 +376,7 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     _add_by(text)
     conventions = ask.add_argument_group("conventions")
     of_sql = {name: option for name, option in CONVENTIONS.items() if name != "--weights"}
-    _add(conventions, of_sql | _JUDGED_ONLY)
+    _add(conventions, of_sql)
     columns = ask.add_argument_group("columns")
     roles = ("user", "item", "rank", "relevance", "score")
     _add(columns, {f"--{role}": ("NAME", f"column of the {role}") for role in roles})
@@ -599,6 +583,10 @@ CONVENTIONS: Mapping[str, Option] = {
     "--undefined": ("X", "value of undefined metrics (default: left out)"),
     "--weights": ("COL", "column of the truth or run: the weight of each user"),
     "--relevant-at": ("G", "lowest relevant grade (default: > 0)"),
+    "--unjudged": (
+        get_args(Unjudged),
+        "unjudged items are misses (default), are dropped, or give bounds (evaluate alone)",
+    ),
     "--depth": ("K", "first cut the lists to K items"),
 }
 

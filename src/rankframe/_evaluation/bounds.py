@@ -1,9 +1,7 @@
-"""After the reduction: bounds and scenarios, values under other judgments (wider ``Values``)."""
+"""After the reduction: bounds, the values under other judgments (wider ``Values``)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -39,61 +37,41 @@ def extreme_judgments(requested: RequestedMetric, *, tied: bool) -> tuple[_Judgm
         return (_NONE, _ALL) if k is None else (below, inside)
     under = " under ties" if kind and tied else ""
     msg = (
-        f"metric {requested.name!r}: no bounds are proven for it{under}; scenarios=True reports "
-        "its values if none and if all of the unjudged items are relevant"
+        f"metric {requested.name!r}: no bounds are proven for it{under}: add its unjudged items "
+        "to the truth, once as relevant and once as not (a recipe of the guide), or leave it out"
     )
     raise ValueError(msg)
 
 
-def with_judgments(values: Values, question: Question) -> Values:
-    """Add the values of metrics under other judgments of the unjudged items, if requested."""
-    if not (question.settings.bounds or question.settings.scenarios):
+def with_bounds(values: Values, question: Question) -> Values:
+    """Add the least and the greatest value that judgments can give, if requested."""
+    if question.settings.unjudged != "bounds":
         return values
     keys, judged = values.keys, values.source
     columns: list[pl.Expr] = []
     requested: list[RequestedMetric] = []
     read: dict[_Judgments, list[RequestedMetric]] = {}
-    scenarios = (_NONE, _ALL) if question.settings.scenarios else ()
     for plain, metric in zip(question.requested, values.requested, strict=True):
-        extremes = extreme_judgments(plain, tied=judged.tied) if question.settings.bounds else ()
-        expressions = {metric.name: pl.col(metric.name)}
-        expressions |= _between(metric, extremes) | _in_scenarios(metric, scenarios)
-        for judgments in dict.fromkeys([*extremes, *scenarios]):
+        extremes = extreme_judgments(plain, tied=judged.tied)
+        for judgments in extremes:
             read.setdefault(judgments, []).append(metric)
-        columns += [value.alias(name) for name, value in expressions.items()]
-        requested += [metric._replace(name=name) for name in expressions]
+        names = [metric.name, *(_name_under(judgments, metric) for judgments in extremes)]
+        values_of = pl.col(metric.name), pl.min_horizontal(names), pl.max_horizontal(names)
+        for end, value in zip(("", "_low", "_high"), values_of, strict=True):
+            requested.append(metric._replace(name=f"{metric.name}{end}"))
+            defined = pl.when(pl.col(metric.name).is_not_null()).then(value)
+            columns.append(defined.alias(requested[-1].name))
     labels.check_names(requested, keys)
     rows, checks = values.rows, values.checks
     for judgments, metrics in read.items():
         other = reduction.reduced(_judged_in(judgments, judged), metrics)
-        names = {metric.name: _name_under(judgments, metric) for metric in metrics}
-        rows = rows.join(other.rows.rename(names), on=keys, how="left")
+        under = {metric.name: _name_under(judgments, metric) for metric in metrics}
+        rows = rows.join(other.rows.rename(under), on=keys, how="left")
         checks = checks.with_more(other.checks.flags, *other.checks.raisers)
     rows = rows.select(*keys, *columns)
     return values._replace(
         requested=requested, rows=rows, types=rows.collect_schema(), checks=checks
     )
-
-
-def _between(metric: RequestedMetric, extremes: Sequence[_Judgments]) -> dict[str, pl.Expr]:
-    if not extremes:
-        return {}
-    names = [metric.name, *(_name_under(judgments, metric) for judgments in extremes)]
-    defined = pl.when(pl.col(metric.name).is_not_null())
-    return {
-        f"{metric.name}_low": defined.then(pl.min_horizontal(names)),
-        f"{metric.name}_high": defined.then(pl.max_horizontal(names)),
-    }
-
-
-def _in_scenarios(metric: RequestedMetric, scenarios: Sequence[_Judgments]) -> dict[str, pl.Expr]:
-    if not scenarios:
-        return {}
-    pair = [_name_under(judgments, metric) for judgments in scenarios]
-    # null unless both are defined: their means must be over the same users
-    both = pl.when(*(pl.col(name).is_not_null() for name in pair))
-    ends = ("if_none", "if_all")
-    return {f"{metric.name}_{end}": both.then(name) for end, name in zip(ends, pair, strict=True)}
 
 
 def _name_under(judgments: _Judgments, requested: RequestedMetric) -> str:
@@ -104,7 +82,6 @@ def _name_under(judgments: _Judgments, requested: RequestedMetric) -> str:
 def _judged_in(judgments: _Judgments, judged: Judged) -> Judged:
     """Set the grade of unjudged items of the lists to the highest one, or to 0."""
     depth = judged.settings.depth
-    judged = judged._replace(settings=replace(judged.settings, judged_only=False))
     grade, rank = pl.col("relevance"), pl.col("rank")
     listed = rank.is_not_null() if depth is None else (rank <= depth)
     unjudged = listed & ~(grade >= 0).fill_null(value=False)

@@ -23,7 +23,7 @@ from rankframe._evaluation import (
 )
 from rankframe._evaluation.values import Checks, Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns, Settings
+from rankframe._request.keywords import Columns, Settings, Unjudged
 from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT, Runs, Truth
@@ -42,9 +42,7 @@ def per_user(
     users: Users | None = None,
     relevant_at: float | None = None,
     undefined: float | None = None,
-    judged_only: bool = False,
-    bounds: bool = False,
-    scenarios: bool = False,
+    unjudged: Unjudged = "miss",
     depth: int | None = None,
     exclude: Frame | None = None,
     items: Frame | None = None,
@@ -83,16 +81,12 @@ def per_user(
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
         which a mean leaves out.
-    judged_only
-        Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
-        the ranks (trec_eval ``-J``).
-    bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
-        can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth.
-    scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
-        varies are judged not relevant, and if all have the highest grade of the truth.
+    unjudged
+        What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
+        count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close
+        (trec_eval ``-J``); ``"bounds"``, as ``"miss"``, with ``<metric>_low`` and
+        ``<metric>_high``: the least and the greatest value that the metric can have if any of them
+        are judged, with any grade up to the highest of the truth.
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
@@ -119,7 +113,7 @@ def per_user(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        by…, user and one column per metric (three with ``bounds``), sorted by by… and user.
+        by…, user and one column per metric (three with bounds), sorted by by… and user.
 
     Notes
     -----
@@ -128,15 +122,13 @@ def per_user(
     a run alone is enough.
 
     The systems of ``users="served"`` are the models, within each segment; without a model, the run
-    is the only system. Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for all
+    is the only system. Its lists are what ``exclude``, ``depth`` and ``unjudged`` leave; for all
     other choices only ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves
     nothing still is a list, so that ``depth=k`` and a metric at k have the same users.
 
-    Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have ``bounds``; a metric without proven
+    Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without proven
     bounds raises an error. They are null where the metric is null. With ``depth``, items below it
-    are not part of the list. ``scenarios`` are for any metric except those of diversity; they are
-    null where one of the two is undefined, and other judgments may lead to values outside their
-    range.
+    are not part of the list.
 
     Examples
     --------
@@ -162,10 +154,8 @@ def per_user(
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
-        judged_only=judged_only,
+        unjudged=unjudged,
         depth=depth,
-        bounds=bounds,
-        scenarios=scenarios,
         preset=preset,
         items=items,
         history=history,
@@ -188,9 +178,7 @@ def evaluate(
     relevant_at: float | None = None,
     undefined: float | None = None,
     weights: str | None = None,
-    judged_only: bool = False,
-    bounds: bool = False,
-    scenarios: bool = False,
+    unjudged: Unjudged = "miss",
     depth: int | None = None,
     exclude: Frame | None = None,
     items: Frame | None = None,
@@ -238,16 +226,12 @@ def evaluate(
         weight·value / Σ weight. It has one value per user (or, if the truth has columns of ``by``,
         per user and group), and every averaged user needs one. By default all users have the same
         weight.
-    judged_only
-        Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
-        the ranks (trec_eval ``-J``).
-    bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
-        can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth.
-    scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
-        varies are judged not relevant, and if all have the highest grade of the truth.
+    unjudged
+        What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
+        count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close
+        (trec_eval ``-J``); ``"bounds"``, as ``"miss"``, with ``<metric>_low`` and
+        ``<metric>_high``: the least and the greatest value that the metric can have if any of them
+        are judged, with any grade up to the highest of the truth.
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
@@ -278,7 +262,7 @@ def evaluate(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         by…, ``users`` (Int64, the number of users that ``users=`` selects) and one column per
-        metric (three with ``bounds``, one more with ``count_users``); one row, or one per group,
+        metric (three with bounds, one more with ``count_users``); one row, or one per group,
         sorted, totals last. A group that the truth does not cover has 0 users and nulls.
 
     Raises
@@ -310,15 +294,13 @@ def evaluate(
     pass ``"both"``: otherwise the users of other batches count as misses.
 
     The systems of ``users="served"`` are the models, within each segment; without a model, the run
-    is the only system. Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for all
+    is the only system. Its lists are what ``exclude``, ``depth`` and ``unjudged`` leave; for all
     other choices only ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves
     nothing still is a list, so that ``depth=k`` and a metric at k have the same users.
 
-    Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have ``bounds``; a metric without proven
+    Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without proven
     bounds raises an error. They are null where the metric is null. With ``depth``, items below it
-    are not part of the list. ``scenarios`` are for any metric except those of diversity; they are
-    null where one of the two is undefined, and other judgments may lead to values outside their
-    range.
+    are not part of the list.
 
     Examples
     --------
@@ -340,10 +322,8 @@ def evaluate(
         undefined=undefined,
         weights=weights,
         relevant_at=relevant_at,
-        judged_only=judged_only,
+        unjudged=unjudged,
         depth=depth,
-        bounds=bounds,
-        scenarios=scenarios,
         count_users=count_users,
         preset=preset,
         items=items,
@@ -399,7 +379,7 @@ def plan_values(question: Question) -> Values:
         requested = labels.in_ties(requested, question.metrics, defaults=question.settings.defaults)
     values = reduction.reduced(judged, requested)
     for step in (
-        bounds.with_judgments,
+        bounds.with_bounds,
         user_columns.with_columns_of_users,
         user_columns.with_missed,
     ):

@@ -25,7 +25,7 @@ _ROLES = ("user", "item", "rank", "score", "relevance", "subtopic")
 #: Options of ``Settings`` that are no conventions of a metric, or are shown elsewhere.
 _ELSEWHERE = (
     *("columns", "preset", "defaults", *keywords.INPUTS, "higher_is_better", "value_range"),
-    *("bounds", "scenarios", "count_users", "count_missed", "count_hits", "cluster"),
+    *("count_users", "count_missed", "count_hits", "cluster"),
 )
 
 
@@ -37,8 +37,6 @@ def provenance(
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
-    bounds: bool = False,
-    scenarios: bool = False,
     count_users: bool = False,
     checksums: bool = False,
     **options: Unpack[Options],
@@ -62,13 +60,6 @@ def provenance(
     total
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
-    bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
-        can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth.
-    scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
-        varies are judged not relevant, and if all have the highest grade of the truth.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
@@ -92,7 +83,7 @@ def provenance(
 
     Notes
     -----
-    ``total``, ``bounds``, ``scenarios`` and ``count_users`` are accepted, so that a call takes the
+    ``total``, ``unjudged="bounds"`` and ``count_users`` are accepted, so that a call takes the
     keywords of ``evaluate``. They add rows and columns, and are no conventions.
 
     Of equal scores, the conventions see what the run shows: the column ``tied`` of
@@ -114,7 +105,7 @@ def provenance(
     """
     from importlib.metadata import version
 
-    columns = {"total": total, "bounds": bounds, "scenarios": scenarios, "count_users": count_users}
+    columns = {"total": total, "count_users": count_users}
     for name, flag in {**columns, "checksums": checksums}.items():
         keywords.check_flag(name, flag)
     tables, conventions = _conventions(frame, metrics, truth, by, options)
@@ -137,7 +128,6 @@ def provenance(
 
 def conventions_of(frame: Frame, *metrics: Metric, **call: Any) -> dict[str, Any]:
     """Return the hashes of a call alone; no row is counted."""
-    call = {name: value for name, value in call.items() if name not in ("bounds", "scenarios")}
     truth, by = call.pop("truth", None), call.pop("by", ())
     return hashes(_conventions(frame, metrics, truth, by, cast("Options", call))[1])
 
@@ -188,7 +178,7 @@ def _conventions(
 ) -> tuple[Tables, dict[str, Any]]:
     """Read the tables of a call; describe its metrics, options and columns."""
     frame, by, options = run_dicts.as_frame(frame, by, options)
-    question = ask(frame, metrics, truth, by, keywords.read_options(options))
+    question = ask(frame, metrics, truth, by, keywords.read_options(options, takes_bounds=True))
     tables = readers.read_tables(question)
     texts = labels.spelled_out(metrics, defaults=question.settings.defaults)
     for metric in question.requested:
@@ -210,6 +200,7 @@ def _digits(conventions: Mapping[str, Any]) -> str:
 def _options(settings: Settings, *, has_truth: bool) -> dict[str, Any]:
     names = [f.name for f in fields(Settings) if f.name not in _ELSEWHERE]
     options = {name: keywords.plain_number(getattr(settings, name)) for name in names}
+    options["unjudged"] = "drop" if settings.unjudged == "drop" else "miss"
     options["users"] = settings.users or ("truth" if has_truth else "run")
     return {**options, "tables": sorted(settings.inputs)}
 
@@ -236,7 +227,7 @@ def _without_defaults(conventions: Mapping[str, Any]) -> dict[str, Any]:
         part: {
             name: value
             for name, value in values.items()
-            if value is not None and value is not False and value != []
+            if value is not None and value is not False and value not in ([], "miss")
         }
         for part, values in conventions.items()
     }

@@ -158,7 +158,7 @@ def _checks(
         partial(rules.raise_first_broken, tables, policy),
         partial(judgment.raise_broken_input, judged),
     ]
-    if settings.judged_only or reading.counts_judged:
+    if settings.unjudged == "drop" or reading.counts_judged:
         flags += [guards.lists_flag(table) for table in tables]
     elif reading.counts_listed:  # these metrics count rows that are not relevant
         flags.append(guards.lists_flag(tables[0]))
@@ -224,7 +224,7 @@ def _of_relevant_rows(
     judged: Judged, reading: Reading, metrics: Sequence[RequestedMetric], *, first: bool
 ) -> _Reduction:
     in_order = reading.in_order and not judged.tied
-    counts = judged.counts_show_duplicates and not judged.settings.judged_only
+    counts = judged.counts_show_duplicates and judged.settings.unjudged != "drop"
     count = first and in_order and counts
     rows = scope_rows.rows_of_scope(judged, reading, alone=count)
     position = pl.col("block" if judged.tied else "rank")

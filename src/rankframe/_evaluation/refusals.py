@@ -29,9 +29,9 @@ def refuse(question: Question, tables: Tables) -> None:
         _check_scope(metric, reading, tables)
         if metric.is_own:
             _check_missed_items(metric, reading, tables)
-        if (settings.bounds or settings.scenarios) and tables.has_subtopics:
+        if settings.unjudged == "bounds" and tables.has_subtopics:
             _check_no_subtopics(metric)
-    if settings.bounds:
+    if settings.unjudged == "bounds":
         for metric in question.requested:
             bounds.extreme_judgments(metric, tied=tables.tied)
     of_all = [metric.name for metric in question.requested if system_metrics.is_of_all(metric)]
@@ -76,8 +76,8 @@ def _check_users(settings: Settings, tables: Tables) -> None:
     if not tables.has_truth and users in ("truth", "judged", "both", "served"):
         msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
         raise ValueError(msg)
-    if not tables.has_truth and settings.judged_only:
-        msg = "judged_only=True keeps judged items, but there is no truth: pass truth="
+    if not tables.has_truth and settings.unjudged != "miss":
+        msg = f"unjudged={settings.unjudged!r}: nothing is judged without a truth: pass truth="
         raise ValueError(msg)
     if segments and users in ("run", "all"):
         msg = (
@@ -206,10 +206,7 @@ def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> 
 
 def _check_no_subtopics(metric: RequestedMetric) -> None:
     if registry.reading_of(metric.reads, has_subtopics=True).scope == "subtopic":
-        msg = (
-            f"metric {metric.name!r} has no bounds and no scenarios, since an unjudged item may "
-            "have any subtopics"
-        )
+        msg = f"metric {metric.name!r} has no bounds, since an unjudged item may have any subtopics"
         raise ValueError(msg)
 
 
@@ -219,10 +216,8 @@ def _check_of_all_lists(name: str, question: Question) -> None:
     if question.per_user:
         msg = f"{name} is one number for all users: use evaluate"
         raise ValueError(msg)
-    if settings.bounds or settings.scenarios:
-        msg = (
-            f"metric {name!r} has no bounds and no scenarios, since it is one number for all lists"
-        )
+    if settings.unjudged == "bounds":
+        msg = f"metric {name!r} has no bounds, since it is one number for all lists"
         raise ValueError(msg)
     for option in ("weights", "cluster"):
         if getattr(settings, option) is not None:

@@ -48,7 +48,7 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     rules = [
         ("users", verdict.USERS[users]),
         ("relevant", relevant),
-        ("unjudged items", "left out of lists" if settings.judged_only else "not relevant"),
+        ("unjudged items", "left out of lists" if settings.unjudged == "drop" else "not relevant"),
         ("undefined values", undefined),
         (
             "intervals",

@@ -570,7 +570,7 @@ def _unjudged(
         rows = of_systems.agg(pl.col(grade).is_null().mean()).collect()
     shares = {name: share for name, share in rows.rows() if name in systems and share is not None}
     least, most = (end(shares.values(), default=0) for end in (min, max))
-    if most - least < MATTERS or call.settings.judged_only or not _has_misses(call):
+    if most - least < MATTERS or call.settings.unjudged == "drop" or not _has_misses(call):
         return {}
     return {
         name: Unjudged(share, *_if_relevant(call, decides, name))

@@ -800,7 +800,7 @@ def steps(numbers: Numbers) -> list[str]:
     if numbers.compared is None:
         return ["Compare it with another system: report both."]
     lines: dict[str, list[str]] = {}
-    first = ["Judge the unjudged items, or leave them out (judged_only=True)."]
+    first = ["Judge the unjudged items, or leave them out (unjudged='drop')."]
     for system in numbers.shown:
         outcome = outcome_of(numbers.compared, numbers, system)
         assert outcome is not None

@@ -23,6 +23,8 @@ from rankframe.presets import PRESETS, Defaults, Preset, PresetName, Users
 InputName: TypeAlias = Literal["items", "history", "exclude"]
 INPUTS: tuple[InputName, ...] = get_args(InputName)
 
+Unjudged: TypeAlias = Literal["miss", "drop", "bounds"]
+
 ChoiceT = TypeVar("ChoiceT", bound=str | None)
 
 
@@ -107,9 +109,12 @@ class Options(Columns, total=False):
     Users without such an item do not count with ``users="truth"``. A label with ``rel=``, such as
     ``"ap(rel=2)"``, has its own, which changes no user.
     """
-    judged_only: bool
-    """Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
-    the ranks (trec_eval ``-J``).
+    unjudged: Unjudged
+    """What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
+    count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close (trec_eval
+    ``-J``); ``"bounds"``, as ``"miss"``, with ``<metric>_low`` and ``<metric>_high``: the least and
+    the greatest value that the metric can have if any of them are judged, with any grade up to the
+    highest of the truth.
     """
     depth: int | None
     """Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
@@ -161,10 +166,8 @@ class Settings:
     weights: str | None = None
     cluster: str | None = None
     relevant_at: float | None = None
-    judged_only: bool = False
+    unjudged: Unjudged = "miss"
     depth: int | None = None
-    bounds: bool = False
-    scenarios: bool = False
     count_users: bool = False
     count_missed: bool = False
     count_hits: bool = False  # of gates
@@ -190,7 +193,7 @@ class Settings:
     @property
     def cuts_lists(self) -> bool:
         """Whether options may leave nothing of a list."""
-        return self.depth is not None or self.judged_only
+        return self.depth is not None or self.unjudged == "drop"
 
     def __post_init__(self) -> None:
         """Check each option by itself, and options that exclude each other."""
@@ -198,7 +201,7 @@ class Settings:
         for name, value in read_preset(self.preset).items():
             if getattr(self, name) is None or name in ("defaults", "single_precision"):
                 object.__setattr__(self, name, value)
-        flags = "judged_only bounds scenarios count_users count_missed count_hits single_precision"
+        flags = "count_users count_missed count_hits single_precision"
         for name in flags.split():
             check_flag(name, getattr(self, name))
         if self.users is not None:
@@ -217,12 +220,10 @@ class Settings:
             raise ValueError(msg)
         if self.depth is not None:
             object.__setattr__(self, "depth", whole_number("depth", self.depth))
-        if self.bounds and self.judged_only:
-            msg = "bounds=True: judged_only=True drops the unjudged items: leave out one of the two"
-            raise ValueError(msg)
-        if self.bounds and self.undefined:
+        check_choice("unjudged", self.unjudged, get_args(Unjudged))
+        if self.unjudged == "bounds" and self.undefined:
             msg = (
-                f"bounds=True: no bounds are proven with undefined={self.undefined!r}; "
+                f"unjudged='bounds': no bounds are proven with undefined={self.undefined!r}; "
                 "it must be None or 0"
             )
             raise ValueError(msg)
@@ -246,8 +247,13 @@ def read_preset(preset: Any) -> Preset:
     return cast("Preset", preset) if is_own else PRESETS[preset]
 
 
-def read_options(options: Mapping[str, Any], **more: Any) -> Settings:
+def read_options(
+    options: Mapping[str, Any], *, takes_bounds: bool = False, **more: Any
+) -> Settings:
     """Read the keywords that a verb passes on; ``more`` are options that it has by itself."""
+    if options.get("unjudged") == "bounds" and not takes_bounds:
+        msg = "unjudged='bounds': per_user and evaluate take it; here, pass 'miss' or 'drop'"
+        raise ValueError(msg)
     own = StatisticsOptions.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
     own_options = {name: value for name, value in options.items() if name in own}

@@ -171,7 +171,7 @@ def _check_annotations(function: Callable[..., Any]) -> None:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             msg = f"{function.__name__}: {name} must be a parameter that can be passed by name"
             raise TypeError(msg)
-        if name in (*StatisticsOptions.__annotations__, "by", "truth", "bounds", "scenarios"):
+        if name in (*StatisticsOptions.__annotations__, "by", "truth"):
             msg = f"{function.__name__}: {name} is a keyword of per_user: rename the parameter"
             raise TypeError(msg)
         if name == "rel":

@@ -34,6 +34,7 @@ WORDS = {
     "exclude": "filter seen train",
     "preset": "convention conventions",
     "undefined": "zero_division",
+    "unjudged": "judged_only condensed",
 }
 #: Where it is not enough to name the keyword; of a cut-off, where the call takes labels.
 _HOW = {

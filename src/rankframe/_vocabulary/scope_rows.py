@@ -59,12 +59,12 @@ def rows_of_scope(
         _cut(_with_columns_of_items(frame, judged, reading), settings.depth)
         for frame in (judged.items, truth_of(judged, reading), judged.run)
     )
-    if settings.judged_only:
+    if settings.unjudged == "drop":
         items = ranked_truth = ranked = _condensed(items, judged.keys, tied=judged.tied)
     alone = alone and not (reading.outside or reading.counts_judged or judged.inputs)
-    lists = ranked if settings.judged_only else _cut(judged.placed, settings.depth)
+    lists = ranked if settings.unjudged == "drop" else _cut(judged.placed, settings.depth)
     rows = Rows(judged, ranked, lists, reading.scope, ranked_truth, alone=alone)
-    if not settings.judged_only and reading.scope in ("relevant", "judged"):
+    if settings.unjudged != "drop" and reading.scope in ("relevant", "judged"):
         rows = rows._replace(numbered=judged.numbered)
     absent = "ranks" if judged.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
@@ -83,7 +83,7 @@ def truth_of(judged: Judged, reading: Reading) -> pl.LazyFrame:
 
 
 def users_of_run(judged: Judged) -> pl.LazyFrame:
-    """Return each user with a list, of which ``depth`` and ``judged_only`` may leave nothing."""
+    """Return each user with a list, of which ``depth`` and ``unjudged`` may leave nothing."""
     return judged.placed.select(judged.keys).unique()
 
 
@@ -98,7 +98,7 @@ def users_with_lists(judged: Judged) -> pl.LazyFrame:
     """Return each user with a nonempty list once, with the groups."""
     settings = judged.settings
     listed = terms.is_listed if settings.depth is None else terms.rank <= settings.depth
-    if settings.judged_only:
+    if settings.unjudged == "drop":
         return judged.items.filter(listed & terms.is_judged).select(judged.keys).unique()
     return judged.placed.filter(listed).select(judged.keys).unique()
 
@@ -147,7 +147,7 @@ def _list_rows(
     everywhere = {name: c for name, c in columns.items() if c.of_all_rows}
     everywhere["listed"] = registry.COLUMNS["listed"]
     inner = {name: c for name, c in columns.items() if not c.of_all_rows}
-    if not judged.settings.judged_only and of_lists.issuperset([*columns, *reading.outside]):
+    if judged.settings.unjudged != "drop" and of_lists.issuperset([*columns, *reading.outside]):
         return _with_columns(rows.ranked.filter(terms.is_listed), rows, everywhere)
     frame = items.filter(terms.is_listed | terms.relevance.is_not_null())
     if inner:

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._evaluation import refusals, user_choice
 from rankframe._request import keywords, labels, registry, wrong_keywords
-from rankframe._request.keywords import Columns, Settings
+from rankframe._request.keywords import Columns, Settings, Unjudged
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question, ask
 from rankframe._tables import judgment, readers, run_dicts
@@ -40,7 +40,7 @@ def sql(
     users: Users | None = None,
     relevant_at: float | None = None,
     undefined: float | None = None,
-    judged_only: bool = False,
+    unjudged: Unjudged = "miss",
     depth: int | None = None,
     exclude: TableName | None = None,
     preset: PresetName | Preset | None = None,
@@ -88,9 +88,10 @@ def sql(
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
         which a mean leaves out.
-    judged_only
-        Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
-        the ranks (trec_eval ``-J``).
+    unjudged
+        What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
+        count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close
+        (trec_eval ``-J``).
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
@@ -156,12 +157,15 @@ def sql(
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
-        judged_only=judged_only,
+        unjudged=unjudged,
         depth=depth,
         preset=preset,
         exclude=frames.get("exclude"),
         columns=columns,
     )
+    if settings.unjudged == "bounds":
+        msg = "unjudged='bounds' has no form in SQL: rf.evaluate and rf.per_user take it"
+        raise ValueError(msg)
     if settings.single_precision:
         msg = "preset: single_precision has no form in SQL, where sums are of doubles: take a dict "
         msg += "without it, such as {'users': 'both', 'undefined': 0.0}"

@@ -134,7 +134,7 @@ class Sources:
             raise ValueError(msg)
         self.lists = self.cut = self.name("lists" if "exclude" not in self.paths else "lists_left")
         if self.settings.cuts_lists:
-            only = self.settings.judged_only
+            only = self.settings.unjudged == "drop"
             self.cut = self.name("judged_lists" if only else "lists_to_depth")
 
     @property
@@ -258,7 +258,7 @@ class Sources:
         """Cut the lists to a depth, and leave out the items without a judgment."""
         rank, relevance = self.dialect.names_of(["rank", "relevance"])
         where = [] if self.settings.depth is None else [f"{rank} <= {self.settings.depth}"]
-        if not self.settings.judged_only:
+        if self.settings.unjudged != "drop":
             body = f"  SELECT *\n  FROM {self.lists}\n  WHERE {where[0]}"
             return Cte(self.cut, "the lists to this depth", body)
         columns = self.dialect.names_of([*self.keys, self.item, *self.own_of_run])

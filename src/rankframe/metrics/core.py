@@ -750,7 +750,7 @@ def missed() -> pl.Expr:
 
     Notes
     -----
-    A user also counts as missed if ``exclude``, ``depth`` or ``judged_only`` leaves nothing of the
+    A user also counts as missed if ``exclude``, ``depth`` or ``unjudged`` leaves nothing of the
     list. Other metrics are 0 for these users, so a low mean may be due to missing lists rather than
     bad ones. ``users="served"`` leaves these users out for all systems alike.
 

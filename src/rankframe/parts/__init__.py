@@ -178,8 +178,6 @@ def sums(
     by: str | Sequence[str] = (),
     facts: Facts | None = None,
     part: str | None = None,
-    bounds: bool = False,
-    scenarios: bool = False,
     count_users: bool = False,
     **options: Unpack[Options],
 ) -> FrameT:
@@ -204,13 +202,6 @@ def sums(
         The key of the part, such as its day: ``part="2026-11-01"``. ``combine`` and ``merge`` know
         by it a part that was computed again, also with other users. Without a key, they know only a
         part with the same groups and users.
-    bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
-        can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth.
-    scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
-        varies are judged not relevant, and if all have the highest grade of the truth.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
@@ -244,9 +235,7 @@ def sums(
     [('[]', 'users', '', 1.0), ('[]', 'count', 'rr', 1.0), ('[]', 'sum', 'rr', 0.5)]
     """
     frame, by, options = run_dicts.as_frame(frame, by, options, whole=False)
-    settings = keywords.read_options(
-        options, bounds=bounds, scenarios=scenarios, count_users=count_users
-    )
+    settings = keywords.read_options(options, takes_bounds=True, count_users=count_users)
     _check_part(part)
     own = _part(frame, truth, by, settings, facts)
     question = ask(own.frame, metrics, truth, by, settings, totals=own.totals)
@@ -350,8 +339,6 @@ def values(
     facts: Facts | None = None,
     part: str | None = None,
     cluster: str | None = None,
-    bounds: bool = False,
-    scenarios: bool = False,
     **options: Unpack[Options],
 ) -> FrameT:
     """
@@ -377,13 +364,6 @@ def values(
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
         cluster depend on each other, and clusters are the observations.
-    bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
-        can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth.
-    scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
-        varies are judged not relevant, and if all have the highest grade of the truth.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
         ``items`` and ``history`` are whole tables.
@@ -417,7 +397,7 @@ def values(
     True
     """
     frame, by, options = run_dicts.as_frame(frame, by, options, whole=False)
-    settings = keywords.read_options(options, cluster=cluster, bounds=bounds, scenarios=scenarios)
+    settings = keywords.read_options(options, cluster=cluster, takes_bounds=True)
     _check_part(part)
     own = _part(frame, truth, by, settings, facts)
     question = ask(own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals)

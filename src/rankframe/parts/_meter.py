@@ -70,13 +70,6 @@ class Meter(Generic[MeterFrameT]):
         ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     by
         Columns of segments, such as country, fold or day.
-    bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
-        can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth.
-    scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
-        varies are judged not relevant, and if all have the highest grade of the truth.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
@@ -97,7 +90,7 @@ class Meter(Generic[MeterFrameT]):
 
     It keeps sums: a few numbers per group and metric, one per item for metrics of all lists, and
     the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
-    all metrics with ``bounds``, ``scenarios`` or ``users="served"`` need rows until ``compute``:
+    all metrics with ``unjudged="bounds"`` or ``users="served"`` need rows until ``compute``:
     those of the lists and the truth that can change a value, with the item and the user as numbers,
     which takes up to 40 bytes per row (with up to three columns of ``by``; columns that your own
     expressions read come on top, and so do ids where ``items``, ``history`` or ``other`` are
@@ -120,14 +113,10 @@ class Meter(Generic[MeterFrameT]):
         self,
         *metrics: Metric,
         by: str | Sequence[str] = (),
-        bounds: bool = False,
-        scenarios: bool = False,
         count_users: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        settings = keywords.read_options(
-            options, bounds=bounds, scenarios=scenarios, count_users=count_users
-        )
+        settings = keywords.read_options(options, takes_bounds=True, count_users=count_users)
         tables: dict[str, Any] = {
             name: adapters.to_lazy(getattr(settings, name), f"{name}= table").collect()
             for name in keywords.INPUTS
@@ -420,7 +409,7 @@ def _requested(metrics: Sequence[Metric], settings: Settings) -> list[RequestedM
 
 def _reads_whole(metric: Metric, settings: Settings) -> bool:
     """Whether a metric needs rows until all batches are there."""
-    if settings.bounds or settings.scenarios or settings.users == "served":
+    if settings.unjudged == "bounds" or settings.users == "served":
         return True  # a system in a later batch changes which users all serve
     reads = {name for entry in _requested([metric], settings) for name in entry.reads}
     return registry.reading_of(reads, inputs=settings.inputs).top_grade

@@ -199,7 +199,7 @@ def needs_of(plan: Values, settings: Settings) -> Needs:
     """Return what must go into a shuffle; the rest changes no result."""
     requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
     reading = _reading(requested, settings)
-    other_judgments = settings.bounds or settings.scenarios
+    other_judgments = settings.unjudged == "bounds"
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
     if settings.weights is not None:
         needs.columns.add(settings.weights)
@@ -215,7 +215,7 @@ def _needs_all_rows(plan: Values, settings: Settings) -> bool:
     source, tables = plan.source, plan.source.tables.both
     reasons = [
         settings.weights is not None,  # an idle row may be the only one with the weight
-        settings.bounds or settings.scenarios,
+        settings.unjudged == "bounds",
         source.tied or tables[0].rank is None,
         not source.has_truth,
         settings.inputs or plan.of_lists is not None,
@@ -236,7 +236,7 @@ def _thinned(
         or len(more) < len(requested)
         or users not in ("truth", "judged")
     )
-    all_count = settings.judged_only or reading.counts_judged
+    all_count = settings.unjudged == "drop" or reading.counts_judged
     relevant = users == "truth" and not all_count and reading.scope != "listed"
     if plan.source.tables.truth is None:
         relevant = relevant and not reading.counts_listed
@@ -249,7 +249,7 @@ def _thinned(
 
 def _depth(metrics: Sequence[RequestedMetric], reading: Reading, settings: Settings) -> int | None:
     """Return the deepest rank that is read; None if all are."""
-    if settings.depth is not None or settings.judged_only or reading.depends_on_below:
+    if settings.depth is not None or settings.unjudged == "drop" or reading.depends_on_below:
         return settings.depth
     cuts = [labels.cut_off(metric.expr) for metric in metrics]
     return max((k for k in cuts if k), default=None) if all(cuts) else None

@@ -311,8 +311,6 @@ def per_user(
     *metrics: Metric,
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
-    bounds: bool = False,
-    scenarios: bool = False,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -332,13 +330,6 @@ def per_user(
         may be of Spark, Polars or pandas.
     by
         Columns of segments, such as country, fold or day.
-    bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
-        can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth.
-    scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
-        varies are judged not relevant, and if all have the highest grade of the truth.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **options
@@ -378,7 +369,7 @@ def per_user(
         msg = "weights= are of means, and per_user gives one value per user: use evaluate"
         raise TypeError(msg)
     frame, by, options = _as_frame(frame, by, options)
-    settings = _read_options(options, bounds=bounds, scenarios=scenarios)
+    settings = _read_options(options, takes_bounds=True)
     question = ask(_NO_TABLE, metrics, None, by, settings, per_user=True)
     sides, plan = _planned(frame, truth, question, evaluation.plan_values)
     _check_across_users(sides, settings.users)
@@ -400,8 +391,6 @@ def evaluate(
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
-    bounds: bool = False,
-    scenarios: bool = False,
     count_users: bool = False,
     partitions: int | None = None,
     **options: Unpack[Options],
@@ -425,13 +414,6 @@ def evaluate(
     total
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
-    bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
-        can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth.
-    scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
-        varies are judged not relevant, and if all have the highest grade of the truth.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
@@ -467,7 +449,7 @@ def evaluate(
     +-----+----+--------+
     """
     frame, by, options = _as_frame(frame, by, options)
-    settings = _read_options(options, bounds=bounds, scenarios=scenarios, count_users=count_users)
+    settings = _read_options(options, takes_bounds=True, count_users=count_users)
     plans = functools.partial(evaluation.plan_means, total=total)
     question = ask(_NO_TABLE, metrics, None, by, settings)
     sides, plan = _planned(frame, truth, question, plans)
