@@ -190,7 +190,7 @@ def test_segments_that_are_days_are_drawn_over_time():
     day = pl.date(2026, 1, 1) + pl.duration(days=pl.col("user") % 9)
     days = TRUTH.filter(pl.col("user") % 9 != 4).with_columns(day=day).drop("country")
     for options in ({"baseline": "old"}, {}):
-        run = RUN if options else RUN.filter(model="old")
+        run = RUN if options else RUN.filter(model="new")
         made = rf.report(run, "ndcg@5", truth=days, by="day", **options)
         drawn = made.charts["segment-0"].data
         table = made.tables["segments: day"]
