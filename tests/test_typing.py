@@ -141,7 +141,6 @@ def refused(df: pl.DataFrame) -> None:
     rf.stats.metric_agreement(df, 10)  # type: ignore[arg-type]
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.compare(df, "ap", margin=b"1%")  # type: ignore[arg-type]
-    rf.stats.who_gained(df, 10)  # type: ignore[call-arg]
     rf.parts.sums(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.parts.combine([df], duplicates="first")  # type: ignore[arg-type]
     rf.as_dict(df, names="plain")  # type: ignore[arg-type]
