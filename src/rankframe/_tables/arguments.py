@@ -21,7 +21,7 @@ def opened(
     """Open the arguments of a verb, whose own positions have ``names``; metrics follow them."""
     own, metrics = args[: len(names)], labels.flat(args[len(names) :])
     if not own:
-        return adapters.Opened(metrics, dict(options), lambda result: result)
+        return adapters.Opened(metrics, dict(options), _as_it_is)
     passed = {**dict(zip(names, own, strict=False)), **options}
     passed["run"] = passed.pop(names[0])
     if {"truth_user", "truth_item"} & {*passed}:
@@ -34,7 +34,11 @@ def opened(
     passed |= {**frames, **roles}
     passed[names[0]] = passed.pop("run")
     values = [passed.pop(name) for name, _ in zip(names, own, strict=False)]
-    return adapters.Opened([*values, *metrics], passed, close or (lambda result: result))
+    return adapters.Opened([*values, *metrics], passed, close or _as_it_is)
+
+
+def _as_it_is(result: Any) -> Any:
+    return result
 
 
 def _name_truth(passed: dict[str, Any]) -> None:
@@ -73,7 +77,7 @@ def _with_one_user(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:
     """Make one column of several that are the user, and return what turns it back."""
     users = several_users.Users(passed["user"], passed)
     run = passed["run"]
-    if isinstance(run, Mapping):
+    if dicts.is_dict(run):
         passed["run"] = {n: users.as_one(frame, f"run {n!r}") for n, frame in run.items()}
     else:
         passed["run"] = users.as_one(run, "run")
@@ -94,7 +98,7 @@ def frames_of(
     if isinstance(tables.get("truth"), str) or any(map(_may_have_lists, _runs(run))):
         frames, changed = _without_lists(frames, by, columns)
         columns = cast("Columns", {**columns, **changed})
-    if any(map(_is_of_users, frames.values())) or isinstance(frames.get("truth"), Mapping):
+    if any(map(_is_of_users, frames.values())) or dicts.is_dict(frames.get("truth")):
         every = [*_runs(frames["run"]), *filter(adapters.is_frame, tables.values())]
         beside = {f"table {place}": table for place, table in enumerate(every)}
         ids = column_roles.with_ids(columns, by, beside)
@@ -105,13 +109,13 @@ def frames_of(
 
 def _runs(run: Any) -> list[Frame]:
     """Return the frames of a run, or of a dict of runs."""
-    runs: Iterable[Any] = run.values() if isinstance(run, Mapping) else [run]
+    runs: Iterable[Any] = run.values() if dicts.is_dict(run) else [run]
     return [frame for frame in runs if adapters.is_frame(frame)]
 
 
 def _is_of_users(value: Any) -> bool:
     """Whether a value is a dict of other things than frames."""
-    return isinstance(value, Mapping) and not all(map(adapters.is_frame, value.values()))
+    return dicts.is_dict(value) and not all(map(adapters.is_frame, value.values()))
 
 
 def _run(value: Any, columns: Columns, *, by_name: bool) -> Any:
@@ -133,7 +137,7 @@ def _run(value: Any, columns: Columns, *, by_name: bool) -> Any:
 
 def _truth(value: Any, columns: Columns) -> Any:
     """Make a frame of a dict of grades or of relevant items."""
-    if not isinstance(value, Mapping):
+    if not dicts.is_dict(value):
         return value
     ids = [columns.get("user", "user"), columns.get("item", "item")]
     return dicts.truth_of("truth", value, [*ids, columns.get("relevance", "relevance")])
@@ -161,7 +165,7 @@ def _without_lists(
     if ids is None:
         return frames, Columns()
     user, item = ids
-    own: dict[str, Any] = {role: columns[role] for role in ("model", "score") if role in columns}
+    own: dict[str, Any] = {n: columns.get(n) for n in ("model", "score") if n in columns}
     own |= {"user": user, "item": item, "truth": expected, "by": () if expected is None else by}
     changed = Columns(user=user)
     names = {"user": user} if expected else {}
@@ -173,7 +177,7 @@ def _without_lists(
         is_frame = adapters.is_frame(frame)
         return adapters.renamed(verbs.from_lists(frame, **own), names) if is_frame else frame
 
-    is_dict = isinstance(run, Mapping)
+    is_dict = dicts.is_dict(run)
     table = {name: long(frame) for name, frame in run.items()} if is_dict else long(run)
     return {**frames, "run": table, **({"truth": None} if expected else {})}, changed
 

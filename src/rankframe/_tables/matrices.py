@@ -139,7 +139,7 @@ def from_scores(
     >>> rf.from_scores({"q1": {"d1": 0.5, "d2": 0.9}}).rows()
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.9)]
     """
-    if isinstance(scores, Mapping) and not hasattr(scores, "tocsr"):
+    if dicts.is_dict(scores):
         of_matrix = {"k": k, "user_ids": user_ids, "item_ids": item_ids, "exclude": exclude}
         _check_dict("from_scores", {**of_matrix, "descending": None if descending else descending})
         _check_names("from_scores", user=user, item=item, score=score)
@@ -216,7 +216,7 @@ def from_grades(
     [('q1', 'd1'), ('q1', 'd3')]
     """
     _check_names("from_grades", user=user, item=item, relevance=relevance)
-    if isinstance(grades, Mapping) and not hasattr(grades, "tocsr"):  # SciPy's DOK is a dict
+    if dicts.is_dict(grades):
         _check_dict("from_grades", {"user_ids": user_ids, "item_ids": item_ids})
         return dicts.truth_of("from_grades", grades, (user, item, relevance))
     keywords.need_numpy("matrices")

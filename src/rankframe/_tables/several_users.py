@@ -121,7 +121,7 @@ def _kind(dtype: pl.DataType) -> str | None:
         return "integer"
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
         return "text"
-    return str(dtype) if dtype in (pl.Boolean, pl.Date) else None
+    return str(dtype) if isinstance(dtype, pl.Boolean | pl.Date) else None
 
 
 def _plain(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
@@ -134,4 +134,4 @@ def _stored(dtype: pl.DataType) -> pl.DataType:
         return pl.String()
     if dtype == pl.Date:
         return pl.Int32()
-    return dtype if dtype in (pl.Boolean, pl.UInt64) else pl.Int64()
+    return dtype if isinstance(dtype, pl.Boolean | pl.UInt64) else pl.Int64()
