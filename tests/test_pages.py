@@ -45,7 +45,7 @@ def test_no_page_is_long():
     lengths = {page.name: len(page.read_text().splitlines()) for page in pages.PAGES}
     assert lengths.pop("README.md") <= 180
     del lengths["metrics.md"], lengths["names.md"]
-    assert max(lengths.values()) <= 275
+    assert max(lengths.values()) <= 300
 
 
 def test_the_page_of_names_is_current():

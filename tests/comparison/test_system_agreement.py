@@ -236,7 +236,9 @@ def test_bad_frames_say_what_is_wrong():
         rf.stats.metric_agreement(
             means, other=means.with_columns(pl.col("model").cast(pl.Categorical))
         )
-    with pytest.raises(error, match="column 'note': metric_agreement makes a column of this name: rename"):
+    with pytest.raises(
+        error, match="column 'note': metric_agreement makes a column of this name: rename"
+    ):
         rf.stats.metric_agreement(means.rename({"model": "note"}), model="note")
     with pytest.raises(TypeError, match="the means must be a polars DataFrame or LazyFrame"):
         rf.stats.metric_agreement([1])

@@ -515,9 +515,9 @@ def test_what_is_no_mean_refuses_weights():
     for verb in (rf.evaluate, rf.summarize):
         with pytest.raises(ValueError, match="is one number for all lists, and weights="):
             verb(RUN, "coverage@2", items=items, **options)
-    with pytest.raises(TypeError, match="per_user returns one value per user: use evaluate"):
+    with pytest.raises(TypeError, match="'weights': it returns one value per user; evaluate"):
         RUN.rank.per_user("map", **options)
-    with pytest.raises(TypeError, match="per_user returns one value per user"):
+    with pytest.raises(TypeError, match="'weights': it returns one value per user"):
         RUN.rank.precision_at(1, **options)
     run = pl.concat([RUN.with_columns(model=pl.lit(m)) for m in "ab"])
     with pytest.raises(ValueError, match="who_gained describes users in bins"):

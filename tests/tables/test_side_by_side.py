@@ -176,7 +176,9 @@ def test_no_system_cannot_be_named():
 
 @pytest.mark.parametrize("name", ["rank", "moved", "old_grade"])
 def test_a_system_named_like_a_column_that_is_made_raises(name):
-    with pytest.raises(rf.RankingDataError, match=f"system '.*': side_by_side makes two columns '{name}'"):
+    with pytest.raises(
+        rf.RankingDataError, match=f"system '.*': side_by_side makes two columns '{name}'"
+    ):
         rf.runs.side_by_side({"old": OLD, name: NEW}, 1, truth=TRUTH, baseline="old")
 
 

@@ -146,9 +146,6 @@ def per_user(
     │ 3    ┆ 0.0         ┆ 0.0 │
     └──────┴─────────────┴─────┘
     """
-    if "weights" in columns:
-        msg = "weights= applies to means, and per_user returns one value per user: use evaluate"
-        raise TypeError(msg)
     frame, by, columns = run_dicts.as_frame(frame, by, columns, preset=preset)
     settings = Settings(
         users=users,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
@@ -67,7 +67,8 @@ class Question:
     @property
     def beside(self) -> list[Frame | None]:
         """The tables beside the first."""
-        return [self.truth, *(getattr(self.settings, name) for name in keywords.INPUTS)]
+        truth = cast("Frame | None", self.truth)  # other kinds were opened before
+        return [truth, *(getattr(self.settings, name) for name in keywords.INPUTS)]
 
     def of(self, frame: Frame, truth: Truth | None, totals: Totals | None = None) -> Question:
         """Ask the same of other tables."""

@@ -50,6 +50,7 @@ _ELSEWHERE = {
     "groups of different users",
     "cluster": "summarize and compare take it; this verb has no form for clusters of users",
     "total": "evaluate, summarize, compare, gate and the method compute of a Meter take it",
+    "weights": "it returns one value per user; evaluate and summarize take it",
     "seed": "the same call has the same result each time",
     "n_jobs": "Polars takes all threads, or those of the variable POLARS_MAX_THREADS",
 }

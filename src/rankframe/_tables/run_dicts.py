@@ -146,7 +146,7 @@ def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
             raise RankingDataError(msg)
 
 
-def as_frame(
+def as_frame(  # pyright: ignore[reportGeneralTypeIssues]  # only FrameT has a default
     frame: Runs[FrameT],
     by: str | Sequence[str],
     columns: ColumnsT,

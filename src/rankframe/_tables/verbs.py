@@ -275,7 +275,7 @@ def from_lists(
             raise ValueError(msg)
         of_dict = (columns.get("user", "user"), columns.get("item", "item"), "rank")
         return cast("FrameT", dicts.lists_of("from_lists", frame, of_dict))
-    runs = cast("Runs[FrameT]", frame)
+    runs = cast("FrameT | Mapping[str, FrameT]", frame)
     if isinstance(runs, Mapping):
         columns["model"] = model = run_dicts.model_of_dict(columns)
         runs = run_dicts.stack(runs, model=model)
