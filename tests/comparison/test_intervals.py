@@ -661,7 +661,10 @@ def test_hits_that_do_not_differ_have_an_interval():
 def test_hits_of_no_shared_user():
     table = users_of([1.0, None], [None, 0.0])
     got = rf.compare(table, "x", test="mcnemar").row(0, named=True)
-    assert got["note"] == "no user has a value in both: paired=False compares different users"
+    assert got["note"] == (
+        "no user has a value in both: paired=False compares different users; "
+        "systems are in order of name"
+    )
     assert got["p_value"] is None
     assert got["ci_low"] is None
 

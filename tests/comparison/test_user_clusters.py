@@ -17,6 +17,7 @@ OLD = [0.1, 0.4, 0.35, 0.8, 0.9, 0.2, 0.6, 0.55]
 NEW = [0.3, 0.2, 0.45, 0.7, 0.4, 0.1, 0.6, 0.95]
 WHOSE = ["a", "a", "b", "c", "c", "c", "d", "b"]
 WEIGHTS = [1.0, 2.5, 3.0, 0.5, 10.0, 4.0, 2.0, 1.5]
+BY_NAME = "; systems are in order of name"
 
 
 def table(clusters, *systems, weights=None):
@@ -135,7 +136,7 @@ def test_clusters_of_one_user_change_nothing(test):
     options = {"test": test, "resamples": FEW}
     got = judged.rank.compare(VALUE, cluster="customer", **options)
     exact = "exact test: only 7 clusters differ; " * (test == "t")
-    assert got["note"].item() == f"{exact}8 clusters, too few for a sure interval"
+    assert got["note"].item() == f"{exact}8 clusters, too few for a sure interval{BY_NAME}"
     assert got.drop("note").equals(judged.rank.compare(VALUE, **options).drop("note"))
 
 
@@ -190,7 +191,7 @@ def test_a_cluster_may_have_lists_of_every_model_and_users_may_return():
     merged = "8 users in several groups, one observation each"
     clusters = "4 clusters, as good as 3.6 equal ones, too few for a sure interval"
     few = "no exact test of clusters, though only 4 clusters differ"
-    assert row["note"] == f"{few}; {merged}; {clusters}"
+    assert row["note"] == f"{few}; {merged}; {clusters}{BY_NAME}"
     got = judged.rank.summarize(VALUE, by=["model", "day"], total=True, cluster="customer")
     mean, low, high, _ = by_hand(NEW + OLD[::-1], WHOSE * 2)
     row = got.filter(pl.col("day").is_null(), model="m1").row(0, named=True)
@@ -267,13 +268,14 @@ def test_notes_say_why_there_is_no_interval():
     judged = table(["a", "a", "b", "b"], [0.0] * 4, [0.1, -0.1, 0.3, -0.3])
     got = judged.rank.compare(VALUE, cluster="customer").row(0, named=True)
     assert (got["p_value"], got["ci_low"]) == (None, None)
-    assert got["note"] == "2 clusters, too few for a sure interval; every cluster has the same mean"
+    why = "2 clusters, too few for a sure interval; every cluster has the same mean"
+    assert got["note"] == f"{why}{BY_NAME}"
     assert got["effect_size"] is not None
     undefined = table(["a", "a", "b", "b"], [0.0] * 4, [0.1, 0.2, None, None])
     got = undefined.rank.compare(VALUE, cluster="customer").row(0, named=True)
     assert (got["p_value"], got["note"], got["difference"]) == (
         None,
-        "one cluster; 2 of 4 users are left out: they have a value in one group only",
+        f"one cluster; 2 of 4 users are left out: they have a value in one group only{BY_NAME}",
         0.15000000000000002,
     )
     summary = undefined.rank.summarize(VALUE, by="model", cluster="customer")

@@ -371,7 +371,7 @@ def test_one_user_of_weight_is_one_user():
     assert row["note"] == "one user; effective users: 1"
     row = judged.rank.compare(VALUE, weights="w").row(0, named=True)
     assert (row["users"], row["p_value"]) == (1, None)
-    assert row["note"] == "one user; effective users: 1"
+    assert row["note"] == "one user; effective users: 1; systems are in order of name"
 
 
 # ------------------------------------------------------------------ charts and the command

@@ -170,7 +170,7 @@ def _plan_of(values: Values, *, trial: Trial) -> pl.LazyFrame:
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
         _check_segments(rows, values)
-        paired = system_pairs.paired_users(rows, values, trial)
+        paired = system_pairs.paired_users(rows, values, trial)._replace(order=None)
         rows_of_pairs = _rows_of_pairs(paired, trial, weighted=values.weights is not None)
         return paired.table(values.by[0], rows_of_pairs, _MADE)
 
