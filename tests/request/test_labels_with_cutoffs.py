@@ -103,12 +103,10 @@ def test_the_command_takes_several(tmp_path, capsys):
     assert "Normalized DCG" in capsys.readouterr().out
 
 
-def test_metrics_are_unpacked():
+def test_metrics_may_be_in_a_list():
     for some in (["ndcg@10"], ("ndcg@10", "map")):
-        with pytest.raises(
-            TypeError, match=r"not \w+: unpack it with \*, as in evaluate\(\*metrics\)"
-        ):
-            RUN.rank.evaluate(some, truth=TRUTH, by="model")
+        got = RUN.rank.evaluate(some, truth=TRUTH, by="model")
+        assert_frame_equal(got, RUN.rank.evaluate(*some, truth=TRUTH, by="model"))
 
 
 # ------------------------------------------------------------------ the tidy frame

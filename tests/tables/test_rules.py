@@ -772,7 +772,11 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
             ValueError,
             "unjudged must be one of 'miss', 'drop', 'bounds', not 'no'",
         ),
-        ({"user": ["u"]}, TypeError, "user= must be the name of a column, not ['u']"),
+        (
+            {"user": ["u"]},
+            rf.RankingDataError,
+            "run: no column 'u' for user; it has 'user', 'item'",
+        ),
         ({"by": None}, TypeError, "by must be the name of a column, or a list of names, not None"),
         ({"depth": 0}, ValueError, "depth must be an integer ≥ 1, not 0"),
         ({"depth": 2.5}, ValueError, "depth must be an integer ≥ 1, not 2.5"),
@@ -790,7 +794,7 @@ def test_bad_options_are_reported_at_the_call(options, error, message):
 def test_what_is_not_a_frame_is_reported():
     with pytest.raises(TypeError, match="the judged table must be a polars DataFrame or LazyFrame"):
         rf.evaluate([1], "ap")
-    with pytest.raises(TypeError, match="the truth must be a polars .*, not dict"):
+    with pytest.raises(TypeError, match=r"a dict of columns, 'user', .*: pl.DataFrame\(…\) makes"):
         pl.DataFrame(RUN).rank.evaluate("ap", truth=TRUTH)
 
 

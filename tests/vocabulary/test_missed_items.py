@@ -66,7 +66,7 @@ SILENT = [
 @pytest.mark.parametrize(("trap", "function", "column", "k"), TRAPS.values(), ids=TRAPS)
 def test_a_trap_warns_with_its_cures(trap, function, column, k):
     with pytest.warns(rf.errors.RankingWarning) as caught:
-        rf.evaluate(RUN, "rr", trap.alias("share"), truth=TRUTH)
+        rf.evaluate(RUN, "rr", trap.alias("share"), truth=TRUTH, undefined=0)
     (warning,) = caught
     assert str(warning.message) == (
         f"metric 'share': {function}() over a comparison of {column!r} leaves out the items that "

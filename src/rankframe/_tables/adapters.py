@@ -176,7 +176,8 @@ def has_lists(frame: Frame, column: str) -> bool:
     if not _is_pandas(frame):
         frame = cast("pl.DataFrame | pl.LazyFrame", frame)
         return isinstance(frame.collect_schema().get(column), pl.List | pl.Array)
-    if column not in frame.columns or frame[column].dtype != object:
+    # two columns of one name are refused where the frame is read
+    if [*frame.columns].count(column) != 1 or frame[column].dtype != object:
         return False
     first = frame[column].dropna().head(1)
     return any(isinstance(v, list | tuple) or getattr(v, "shape", ()) for v in first)

@@ -30,7 +30,8 @@ def opened(
     close = _with_one_user(verb, passed) if several else None
     beside = ("truth", "other")
     tables: dict[str, Any] = {name: passed[name] for name in beside if name in passed}
-    frames, roles = frames_of(passed["run"], tables, passed.get("by", ()), passed)
+    by, counts = passed.get("by", ()), verb == "health"
+    frames, roles = frames_of(passed["run"], tables, by, passed, counts=counts)
     passed |= {**frames, **roles}
     passed[names[0]] = passed.pop("run")
     values = [passed.pop(name) for name, _ in zip(names, own, strict=False)]
@@ -89,14 +90,22 @@ def _with_one_user(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:
 
 
 def frames_of(
-    run: Any, tables: Mapping[str, Any], by: By, options: Mapping[str, Any]
+    run: Any,
+    tables: Mapping[str, Any],
+    by: By,
+    options: Mapping[str, Any],
+    *,
+    counts: bool = False,
 ) -> tuple[dict[str, Any], Columns]:
-    """Return the run and the tables beside it as frames, by name, and the roles that change."""
+    """Return the run and the tables beside it as frames, by name, and the roles that change.
+
+    Of a verb that ``counts`` what is wrong, lists that cannot be made long stay as they are.
+    """
     roles = {role: options[role] for role in keywords.ROLES if role in options}
     columns, changed = cast("Columns", roles), Columns()
     frames = {"run": run, **tables}
     if isinstance(tables.get("truth"), str) or any(map(_may_have_lists, _runs(run))):
-        frames, changed = _without_lists(frames, by, columns)
+        frames, changed = _without_lists(frames, by, columns, counts=counts)
         columns = cast("Columns", {**columns, **changed})
     if any(map(_is_of_users, frames.values())) or dicts.is_dict(frames.get("truth")):
         every = [*_runs(frames["run"]), *filter(adapters.is_frame, tables.values())]
@@ -140,6 +149,7 @@ def _truth(value: Any, columns: Columns) -> Any:
     if not dicts.is_dict(value):
         return value
     ids = [columns.get("user", "user"), columns.get("item", "item")]
+    run_dicts.check_columns_of_dict(value, "a dict that is a truth is {user: {item: grade}}")
     return dicts.truth_of("truth", value, [*ids, columns.get("relevance", "relevance")])
 
 
@@ -155,7 +165,7 @@ def _schema(frame: pl.DataFrame | pl.LazyFrame) -> pl.Schema:
 
 
 def _without_lists(
-    frames: dict[str, Any], by: By, columns: Columns
+    frames: dict[str, Any], by: By, columns: Columns, *, counts: bool
 ) -> tuple[dict[str, Any], Columns]:
     """Explode the lists of items of runs, as ``from_lists``; a truth may name their column."""
     run, truth = frames["run"], frames.get("truth")
@@ -174,11 +184,18 @@ def _without_lists(
         changed, names = Columns(user=user, item="item"), {**names, item: "item"}
 
     def long(frame: Any) -> Any:
-        is_frame = adapters.is_frame(frame)
-        return adapters.renamed(verbs.from_lists(frame, **own), names) if is_frame else frame
+        if not adapters.is_frame(frame):
+            return frame
+        made = adapters.renamed(verbs.from_lists(frame, **own), names)
+        return made.collect().lazy() if counts and isinstance(made, pl.LazyFrame) else made
 
     is_dict = dicts.is_dict(run)
-    table = {name: long(frame) for name, frame in run.items()} if is_dict else long(run)
+    try:
+        table = {name: long(frame) for name, frame in run.items()} if is_dict else long(run)
+    except RankingDataError:
+        if not counts:
+            raise
+        return frames, Columns()
     return {**frames, "run": table, **({"truth": None} if expected else {})}, changed
 
 
@@ -186,11 +203,13 @@ def _ids_of_lists(
     frame: Frame, truth: str | None, by: By, columns: Columns
 ) -> tuple[str, str] | None:
     """Return the user and the item of a frame of lists of items; None for any other."""
+    names = adapters.column_names(frame, "run")
     ids = column_roles.with_ids(columns, by, {"run": frame})
     user, item = ids.get("user", "user"), ids.get("item", "item")
     if truth is None:
-        return (user, item) if adapters.has_lists(frame, item) else None
-    return (user, item) if truth in adapters.column_names(frame, "run") else None
+        has_rank = columns.get("rank", "rank") in names
+        return (user, item) if adapters.has_lists(frame, item) and not has_rank else None
+    return (user, item) if truth in names else None
 
 
 adapters.openers[:] = [opened]

@@ -263,7 +263,10 @@ def check_runs(runs: object, model: object = keywords.MODEL) -> None:
             raise TypeError(msg)
 
 
-def check_columns_of_dict(mapping: Mapping[Any, Any]) -> None:
+_CURE_OF_COLUMNS = "rf.from_lists reads {user: [items]}; a dict of runs is {name: run}"
+
+
+def check_columns_of_dict(mapping: Mapping[Any, Any], cure: str = _CURE_OF_COLUMNS) -> None:
     """Check that a dict is no table: of arrays, or of lists that are called like the roles."""
     values = mapping.values()
     has_roles = all(
@@ -274,7 +277,7 @@ def check_columns_of_dict(mapping: Mapping[Any, Any]) -> None:
     if all(map(_is_column, values)) and (has_roles or not are_lists):
         msg = (
             f"a dict of columns, {', '.join(map(repr, mapping))}: pl.DataFrame(…) makes a frame of "
-            "it; rf.from_lists reads {user: [items]}; a dict of runs is {name: run}"
+            f"it; {cure}"
         )
         raise TypeError(msg)
 
