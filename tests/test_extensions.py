@@ -61,10 +61,11 @@ def test_it_is_a_method_of_every_frame():
     expected = rf.per_user(RUN, "first_half@4", truth=TRUTH, users="both")
     assert RUN.rank.first_half_at(4, truth=TRUTH, users="both").equals(expected)
     assert RUN.lazy().rank.first_half_at(4, truth=TRUTH, users="both").collect().equals(expected)
+    assert RUN.rank.first_half(4, truth=TRUTH, users="both").equals(expected)  # by its label
     got = RUN.to_pandas().ranking.first_half_at(4, truth=TRUTH, users="both")
     assert_frame_equal(pl.from_pandas(got), expected)
     with pytest.raises(AttributeError, match="did you mean 'first_half_at'"):
-        _ = RUN.rank.first_half
+        _ = RUN.rank.first_hlf_at
 
 
 def test_its_expectation_is_taken_under_ties():

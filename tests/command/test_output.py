@@ -427,7 +427,7 @@ def test_it_prints_what_trec_eval_prints(shared, capsys, file, options, name, qu
 
 def test_help_is_in_groups(capsys):
     for command, groups in {
-        "evaluate": ["rows:", "conventions:", "unjudged items:", "output:", "columns:", "formats:"],
+        "evaluate": ["rows:", "conventions:", "output:", "further tables:", "columns:", "formats:"],
         "compare": ["systems and segments:", "test:", "conventions:", "output:"],
         "gate": ["what must hold:", "systems and segments:", "test:", "conventions:", "output:"],
     }.items():

@@ -408,8 +408,10 @@ def test_the_command_takes_weights(tmp_path, capsys):
     assert main(["evaluate", *files, "-m", "map", "--weights", "impressions"]) == 0
     expected = RUN.rank.evaluate("map", truth=TRUTH, weights="impressions")["map"].item()
     assert f"{expected:.6f}" in capsys.readouterr().out
-    assert main(["evaluate", *files, "-m", "map", "--weights", "impressions", "--per-user"]) == 2
-    assert "per_user returns one value per user" in capsys.readouterr().err
+    for option in ("--per-user", "-q"):
+        assert main(["evaluate", *files, "-m", "map", "--weights", "impressions", option]) == 2
+        expected = f"--weights weighs the users of a mean and cannot be combined with {option}"
+        assert expected in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------ what is refused

@@ -295,6 +295,7 @@ def _check_rows(arguments: argparse.Namespace) -> None:
     for option, meaning in {
         "--total": "adds a row of overall means",
         "--count-users": "counts the users of each mean",
+        "--weights": "weighs the users of a mean",
     }.items():
         if of_users and getattr(arguments, option[2:].replace("-", "_")):
             msg = f"{option} {meaning} and cannot be combined with {of_users}"
@@ -586,8 +587,8 @@ def _sql(arguments: argparse.Namespace) -> None:
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
     more = ("preset", "users", "undefined", "relevant_at", "depth", "unjudged")
-    given = {n: getattr(arguments, n) for n in (*more, "per_user", "names", "exclude", "check")}
-    call |= {name: value for name, value in given.items() if value is not None}
+    values = {n: getattr(arguments, n) for n in (*more, "per_user", "names", "exclude", "check")}
+    call |= {name: value for name, value in values.items() if value is not None}
     text_tables.print_data(query.sql(*labels_, **call))
 
 

@@ -611,7 +611,8 @@ def ndcg_at(
     >>> judged = pl.DataFrame(
     ...     {"user": [1, 1], "item": [7, 8], "rank": [3, None], "relevance": [1, 1]}
     ... )
-    >>> round(judged.rank.evaluate(rf.metrics.ndcg_at(3)).item(0, "ndcg@3"), 4)
+    >>> result = judged.rank.evaluate(rf.metrics.ndcg_at(3))
+    >>> round(result.item(0, "ndcg@3"), 4)
     0.3066
     """
     by = _discounting(k, base, discount)
