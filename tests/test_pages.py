@@ -231,7 +231,7 @@ OF_THEIR_OWN = {
     ],
     "undefined": ["as_dict"],  # of means
     "unjudged": ["sql"],  # without bounds
-    "user": ["from_grades from_scores", "runs.side_by_side"],  # a name to give, and an id
+    "user": ["from_grades from_scores"],  # a name to give
     "user_ids": ["from_grades", "from_scores"],  # batches
     "weights": ["runs.fuse"],  # of systems
 }

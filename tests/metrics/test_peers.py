@@ -129,11 +129,11 @@ PYTREC_EVAL = {
         "nDCG(gains={2:3,3:7,4:15,5:31})": "ndcg.1=1,2=3,3=7,4=15",
     }.items()
 }
-JUDGED_ONLY = {
-    "pytrec_eval:AP(unjudged='drop')": "map",
-    "pytrec_eval:P(unjudged='drop')@10": "P_10",
-    "pytrec_eval:RR(unjudged='drop')": "recip_rank",
-    "pytrec_eval:nDCG(unjudged='drop')@10": "ndcg_cut_10",
+JUDGED_ONLY = {  # in the tool's own words
+    "pytrec_eval:AP(judged_only=True)": "map",
+    "pytrec_eval:P(judged_only=True)@10": "P_10",
+    "pytrec_eval:RR(judged_only=True)": "recip_rank",
+    "pytrec_eval:nDCG(judged_only=True)@10": "ndcg_cut_10",
 }
 GDEVAL = each(
     (5, 10, 20),

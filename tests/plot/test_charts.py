@@ -1111,13 +1111,17 @@ def test_the_charts_of_two_hundred_thousand_users_are_small():
 
 
 def test_slips_are_reported_in_a_sentence():
-    for name, value in {"unjudged": "bounds", "total": True, "usrs": "all"}.items():
+    for name, value, error, message in [
+        ("unjudged", "bounds", ValueError, "here, pass 'miss' or 'drop'"),
+        ("total", True, TypeError, "has no keyword 'total'"),
+        ("usrs", "all", TypeError, "has no keyword 'usrs'"),
+    ]:
         for draw, metric in [
             (rf.plot.per_user, "rr"),
             (rf.plot.heatmap, "rr"),
             (rf.plot.at_k, "ndcg"),
         ]:
-            with pytest.raises(TypeError, match=f"has no keyword '{name}'"):
+            with pytest.raises(error, match=message):
                 draw(RUN, metric, truth=TRUTH, **{name: value})
     with pytest.raises(TypeError, match=r"the cut-offs themselves, such as range\(1, 11\)"):
         rf.plot.at_k(RUN, "ndcg", k=10, truth=TRUTH)

@@ -31,12 +31,12 @@ def refuse(question: Question, tables: Tables) -> None:
             _check_missed_items(metric, reading, tables)
         if settings.unjudged == "bounds" and tables.has_subtopics:
             _check_no_subtopics(metric)
-    if settings.unjudged == "bounds":
-        for metric in question.requested:
-            bounds.extreme_judgments(metric, tied=tables.tied)
     of_all = [metric.name for metric in question.requested if system_metrics.is_of_all(metric)]
     if of_all:
         _check_of_all_lists(of_all[0], question)
+    if settings.unjudged == "bounds":
+        for metric in question.requested:
+            bounds.extreme_judgments(metric, tied=tables.tied)
 
 
 def check_truth(question: Question) -> None:
@@ -217,7 +217,7 @@ def _check_of_all_lists(name: str, question: Question) -> None:
         msg = f"{name} is one number for all users: use evaluate"
         raise ValueError(msg)
     if settings.unjudged == "bounds":
-        msg = f"metric {name!r} has no bounds, since it is one number for all lists"
+        msg = f"metric {name!r} has no bounds, since it is one number for all lists: leave it out"
         raise ValueError(msg)
     for option in ("weights", "cluster"):
         if getattr(settings, option) is not None:
