@@ -186,8 +186,8 @@ def _without_lists(
     def long(frame: Any) -> Any:
         if not adapters.is_frame(frame):
             return frame
-        made = adapters.renamed(verbs.from_lists(frame, **own), names)
-        return made.collect().lazy() if counts and isinstance(made, pl.LazyFrame) else made
+        rows = adapters.renamed(verbs.from_lists(frame, **own), names)
+        return rows.collect().lazy() if counts and isinstance(rows, pl.LazyFrame) else rows
 
     is_dict = dicts.is_dict(run)
     try:
