@@ -112,6 +112,18 @@ def test_no_type_of_a_column_raises(column, wild):
     assert rf.health(judged)["count"].min() >= 0
 
 
+@pytest.mark.parametrize("kind", [pl.DataFrame.clone, pl.DataFrame.lazy, pl.DataFrame.to_pandas])
+def test_lists_that_cannot_be_made_long_are_unreadable(kind):
+    lists = pl.DataFrame({"user": [1, 2], "item": [["a"], []]})
+    truth = pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "relevance": 1})
+    for one in ({}, {"truth": truth}):
+        got = rf.health(kind(lists), **{name: kind(table) for name, table in one.items()})
+        got = pl.from_pandas(got) if kind is pl.DataFrame.to_pandas else got.lazy().collect()
+        (text,) = got.filter(what="unreadable")["example"]
+        assert text.startswith("frame of lists, column 'item': empty or null list")
+        assert "user=2" in text
+
+
 def row_count(found, table):
     return found.filter(table=table, what="rows")["count"].to_list()
 

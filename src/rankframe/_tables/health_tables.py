@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rankframe._request.keywords import Columns, Settings
+from rankframe._request.keywords import Columns, ListColumns, Settings
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, column_roles, readers, rules, run_dicts, side_tables
+from rankframe._tables import adapters, column_roles, readers, rules, run_dicts, side_tables, verbs
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 
@@ -199,6 +199,7 @@ def _refused(call: Call) -> list[tuple[str, str]]:
     run, truth = frames.get("run"), frames.get("truth")
     errors: list[tuple[str, str]] = []
     if run is not None:
+        errors += _problem("run", partial(_read_lists, run, columns))
         grade = columns.get("relevance", "relevance")
         alone = truth is not None or grade not in run.collect_schema()
         read = partial(readers.read_run_and_truth, reads=(), run_alone=alone)
@@ -244,6 +245,17 @@ def _problem(table: str, read: Callable[[], object]) -> list[tuple[str, str]]:
         message = str(error)
         return [(next((name for name in TABLES if message.startswith(name)), table), message)]
     return []
+
+
+def _read_lists(run: pl.LazyFrame, columns: Columns) -> None:
+    """Raise what ``from_lists`` raises of a run of lists; it had been made long otherwise."""
+    item = columns.get("item", "item")
+    own = ListColumns(user=columns.get("user", "user"), item=item)
+    if "score" in columns:
+        own["score"] = columns["score"]
+    is_ranked = columns.get("rank", "rank") in run.collect_schema()
+    if adapters.has_lists(run, item) and not is_ranked:
+        verbs.from_lists(run, **own).collect()
 
 
 def _read_input(name: str, call: Call, run: pl.LazyFrame) -> None:
