@@ -66,9 +66,11 @@ def _name_truth(passed: dict[str, Any]) -> None:
         names = adapters.column_names(truth, "truth")
         for old, new in zip(olds, news, strict=True):
             if old not in names or (new in names and new not in olds):
-                why = "drop it" if old in names else f"it has {', '.join(map(repr, names))}"
-                column = f"column {new!r}" if old in names else f"no column {old!r}"
-                msg = f"truth: {column}, but truth_{role}={named!r}: {why}"
+                has = ", ".join(map(repr, names))
+                msg = f"truth: no column {old!r}, but truth_{role}={old!r}: it has {has}"
+                if old in names:
+                    msg = f"truth: truth_{role}={old!r} takes the name {new!r}, which is a column"
+                    msg += f" of it already: pass truth.drop({new!r})"
                 raise RankingDataError(msg)
         truth = adapters.renamed(truth, dict(zip(olds, news, strict=True)))
     passed["truth"] = truth
