@@ -796,6 +796,8 @@ def test_what_is_not_a_frame_is_reported():
         rf.evaluate([1], "ap")
     with pytest.raises(TypeError, match=r"a dict of columns, 'user', .*: pl.DataFrame\(…\) makes"):
         pl.DataFrame(RUN).rank.evaluate("ap", truth=TRUTH)
+    with pytest.raises(TypeError, match="a dict of columns, 'user', 'item': .* grades are {user"):
+        rf.from_grades({"user": [1, 2], "item": [3, 4]})
 
 
 def test_a_mean_needs_numbers():

@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, dicts
+from rankframe._tables import adapters, dicts, run_dicts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -218,6 +218,7 @@ def from_grades(
     _check_names("from_grades", user=user, item=item, relevance=relevance)
     if dicts.is_dict(grades):
         _check_dict("from_grades", {"user_ids": user_ids, "item_ids": item_ids})
+        run_dicts.check_columns_of_dict(grades, "grades are {user: {item: grade}}")
         return dicts.truth_of("from_grades", grades, (user, item, relevance))
     keywords.need_numpy("matrices")
     from rankframe._tables import arrays
