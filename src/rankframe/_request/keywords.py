@@ -18,8 +18,8 @@ from rankframe import errors
 from rankframe._request.types import Frame
 from rankframe.presets import PRESETS, Defaults, Preset, PresetName, Users
 
-#: The tables besides run and truth: the catalogue, past interactions, and the rows to
-#: remove from the lists.
+#: The tables besides run and truth: the catalogue, past interactions, and the rows to remove
+#: from the lists.
 InputName: TypeAlias = Literal["items", "history", "exclude"]
 INPUTS: tuple[InputName, ...] = get_args(InputName)
 
