@@ -7,6 +7,7 @@ from typing import NamedTuple, get_args
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe.presets import PRESETS, Preset, PresetName
@@ -528,7 +529,7 @@ def test_a_preset_is_for_metrics_there_are(tool):
     asked = ["map@5", "ndcg", "rbp", "iprec_at_recall_0.5", "11pt_avg"]
     named = RUN.rank.evaluate(*asked, truth=TRUTH, preset=tool)
     assert named.columns == ["users", *asked]
-    assert named.equals(RUN.rank.evaluate(*asked, truth=TRUTH, preset=PRESETS[tool]))
+    assert_frame_equal(named, RUN.rank.evaluate(*asked, truth=TRUTH, preset=PRESETS[tool]))
 
 
 def test_the_names_of_presets_are_a_type():
