@@ -1999,11 +1999,6 @@ def test_dir_lists_the_charts():
     assert len(rf.plot.__all__) == 12
 
 
-def test_dust_is_0_in_a_reading():
-    assert _tables.signed(-3e-17) == "0"
-    assert _tables.signed(0.02) == "+0.02"
-
-
 def test_the_panels_of_one_metric_share_an_axis():
     for metrics in (["rr"], ["rr", "num_hits"]):
         chart = rf.plot.compare(RUN, *metrics, truth=PLACED, by=BOTH, baseline="a")

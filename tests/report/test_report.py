@@ -23,7 +23,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe._command.main import main
-from rankframe._comparison import sentences
+from rankframe._comparison import numerals, sentences
 from rankframe._comparison.trials import Test
 from rankframe._evaluation import evaluation
 from rankframe._report import explorer, facts, markup, people, verdict
@@ -456,9 +456,9 @@ def test_a_comparison_without_a_test_is_not_in_the_family():
 
 
 def test_a_share_has_the_digits_that_its_interval_supports():
-    assert markup.percent(-1 + 1e-15) == "−100%"
-    assert markup.percent(-0.9991) == "−99.9%"
-    assert markup.percent(-1e-15, 1) == markup.percent(-0.0, 1) == "0.0%"
+    assert numerals.percent(-1 + 1e-15) == "−100%"
+    assert numerals.percent(-0.9991) == "−99.9%"
+    assert numerals.percent(-1e-15, 1) == numerals.percent(-0.0, 1) == "0.0%"
     row = {"relative": 0.0264, "relative_low": 0.013, "relative_high": 0.039}
     row |= {"difference": 0.01, "ci_low": 0.005, "ci_high": 0.015, "baseline_mean": 0.4}
     assert verdict._change(row) == "+2.6%"
@@ -496,20 +496,23 @@ def test_what_is_not_0_is_not_written_as_0():
     row |= {"difference": 0.27, "ci_low": 0.00003, "ci_high": 0.5}
     assert verdict._ends(row) == ("+0.3%", "+137%")
     assert verdict._ends(row | {"relative_low": -1.1}) == ("+0.00003", "+0.5000")
-    assert markup.percent(-0.00001, 1) == "−0.001%"
-    assert markup.number(-0.00004) == "−0.00004"
-    assert markup.number(1e-7) == "0.0000001"
-    assert [*map(markup.number, (0, -0.0, 1e-17, None))] == ["0", "0.0000", "0.0000", "–"]
+    assert numerals.percent(-0.00001, 1) == "−0.001%"
+    assert numerals.number(-0.00004) == "−0.00004"
+    assert numerals.number(1e-7) == "0.0000001"
+    assert [*map(numerals.number, (0, -0.0, 1e-17, None))] == ["0", "0.0000", "0.0000", "–"]
 
 
 def test_shares_and_numbers_are_rounded_half_up_as_in_charts():
-    assert [markup.percent(share / 8) for share in (1, 3, -1)] == ["13%", "38%", "−13%"]
-    assert [markup.percent(share / 40) for share in (17, 23)] == ["43%", "57%"]  # 57.49999999999999
-    assert markup.number(0.03125) == "0.0313"
-    assert markup.number(0.15, 1) == "0.1"  # less than half in binary, as in JavaScript
-    assert markup.number(12_345_678) == "12,345,678"
-    assert markup.number(1e30) == f"{1e30:,.1f}"
-    assert markup.number(-math.inf) == "−inf"
+    assert [numerals.percent(share / 8) for share in (1, 3, -1)] == ["13%", "38%", "−13%"]
+    assert [numerals.percent(share / 40) for share in (17, 23)] == [
+        "43%",
+        "57%",
+    ]  # 57.49999999999999
+    assert numerals.number(0.03125) == "0.0313"
+    assert numerals.number(0.15, 1) == "0.1"  # less than half in binary, as in JavaScript
+    assert numerals.number(12_345_678) == "12,345,678"
+    assert numerals.number(1e30) == f"{1e30:,.1f}"
+    assert numerals.number(-math.inf) == "−inf"
     new = {"user": range(1, 8), "item": "it", "rank": [1, 2, 2, 3, 3, 4, 4]}  # without user 0
     runs = {"old": of_one_item(8), "new": pl.DataFrame(new)}
     page = rf.report(runs, "rr", truth=runs["old"].drop("rank"), baseline="old").html()
@@ -1282,7 +1285,7 @@ def test_the_interval_of_a_difference_has_signs(tmp_path):
     text = page(made, tmp_path)
     row = made.tables["comparison"].row(0, named=True)
     assert row["ci_low"] > 0
-    ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
+    ends = numerals.interval(row["ci_low"], row["ci_high"], sign=True)
     assert text.count(ends) == 2  # below the mean, and in the table of all differences
 
 

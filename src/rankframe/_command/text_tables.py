@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from rankframe._comparison import numerals
 from rankframe._report import results, tabular
 from rankframe.plot import _colors
 
@@ -22,7 +23,6 @@ _FORMULA = r"[=+\-@\t\r]"
 OUTPUTS = (".csv", ".parquet", ".json")
 _WIDTH = 80  # if the output is not a terminal
 _NARROWEST = 8  # least width of a cut column of names
-_SMALLEST = 1e-4  # smaller p-values are shown as less than this
 _ANSI = {"▲": 33, "▼": 208}  # blue and orange that are read on light and on dark
 _P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse", "p")
 
@@ -164,7 +164,7 @@ def _compared(result: pl.DataFrame) -> pl.DataFrame:
     """Write the columns of a comparison as text, and combine some of them."""
 
     def numbers(name: str, *, signed: bool = False) -> pl.Series:
-        written = [_signed(tabular.number(value, 4, "null")) for value in result[name]]
+        written = [_signed(numerals.fixed(value, 4, "null")) for value in result[name]]
         if signed and _has_signs():
             plus = ["+" if value is not None and value > 0 else "" for value in result[name]]
             written = [before + text for before, text in zip(plus, written, strict=True)]
@@ -266,14 +266,14 @@ def _cell(name: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, float):
         if name in _P_VALUES:
-            return f"<{_SMALLEST:.4f}" if value < _SMALLEST else f"{value:.4f}"
+            return numerals.p_value(value)
         whole = name.startswith("num_") and value.is_integer()
-        return _signed(f"{value:.0f}" if whole else tabular.number(value, 6, "null"))
+        return _signed(f"{value:.0f}" if whole else numerals.fixed(value, 6, "null"))
     return _printable(str(value))
 
 
 def _signed(number: str) -> str:
-    return number.replace("-", "−") if _has_signs() else number
+    return numerals.with_minus(number) if _has_signs() else number
 
 
 def _printable(text: str) -> str:

@@ -102,7 +102,7 @@ def users(numbers: pl.Series) -> str:
 
 def span(numbers: pl.Series) -> str:
     """Write a number, or the least and the greatest."""
-    least, most = (f"{value:.4g}" if value % 1 else f"{value:.0f}" for value in ends(numbers))
+    least, most = (f"{value:.4g}" if value % 1 else f"{value:,.0f}" for value in ends(numbers))
     return most if least == most else f"{least} to {most}"
 
 

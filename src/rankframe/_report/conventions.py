@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
+from rankframe._comparison import numerals, trials
 from rankframe._comparison.trials import Trial
-from rankframe._report import markup, verdict
+from rankframe._report import verdict
 from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Section
@@ -18,7 +19,7 @@ def conventions(numbers: Numbers) -> Section:
     """Write how the numbers are made, and how to reproduce them."""
     rows = [[Cell(name), Cell(text, "", "text")] for name, text in _rules(numbers)]
     sources = [
-        [Cell(row["table"]), Cell(markup.number(row["rows"])), Cell(row["sha256"], "", "text")]
+        [Cell(row["table"]), Cell(numerals.number(row["rows"])), Cell(row["sha256"], "", "text")]
         for row in numbers.sources.to_dicts()
     ]
     grids = [
@@ -59,7 +60,12 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     if numbers.pairs:
         rules.append(("test", verdict.tested(numbers)))
         if trial.margin is not None:
-            rules.append(("margin", _plain(trial.margin)))
+            margin = trial.margin
+            margins = margin.items() if isinstance(margin, Mapping) else [("", margin)]
+            texts = [
+                f"{name}: {trials.bound_of(size)}".removeprefix(": ") for name, size in margins
+            ]
+            rules.append(("margin", ", ".join(texts)))
         if trial.test not in ("t", "wilcoxon", "mcnemar", "tukey", "friedman"):
             rules.append(("resamples", f"{trial.resamples:,}, seed {trial.seed}"))
     columns = ("clusters", trial.cluster), ("weights", settings.weights)
@@ -106,10 +112,3 @@ def _arguments(call: ReportCall) -> dict[str, Any]:
     }
     defaults = Trial._field_defaults
     return {name: value for name, value in arguments.items() if value != defaults.get(name)}
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Mapping):
-        margins = cast("Mapping[str, object]", value)
-        return ", ".join(f"{name}: {_plain(margin)}" for name, margin in margins.items())
-    return f"{value:g}" if isinstance(value, float | int) else str(value)

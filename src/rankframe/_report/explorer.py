@@ -6,7 +6,8 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from rankframe._report import markup, nouns, verdict
+from rankframe._comparison import numerals
+from rankframe._report import nouns, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Dot, Strip
 from rankframe._report.people import Item, People, Person
@@ -51,7 +52,7 @@ def strip_of(numbers: Numbers) -> Strip | None:
         for number, person in enumerate(stack)
     }
     write = numbers.nouns.write
-    text = f"{markup.counted(len(changes), 'user')} with a list from both"
+    text = f"{numerals.counted(len(changes), 'user')} with a list from both"
     text = f"All {text}." if is_all else f"{number:,} of {text}: {_chosen(numbers, people)}"
     names = {name: None for person in people.explored for name in person.segments}
     return Strip(
@@ -59,7 +60,7 @@ def strip_of(numbers: Numbers) -> Strip | None:
         text=write(text),
         dots=[dots[id(person)] for person in people.explored],
         bars=bars,
-        ends=(markup.signed(-reach, 2), markup.signed(reach, 2)),
+        ends=(numerals.signed(-reach, 2), numerals.signed(reach, 2)),
         segments=sorted(names),
         data=as_json(_data(numbers, people)),
         size=(_WIDTH, _ABOVE + below, _ABOVE, _RADIUS),
@@ -74,7 +75,7 @@ def _chosen(numbers: Numbers, people: People) -> str:
         (gains, "the greatest gain" if gains == 1 else f"the {gains:,} greatest gains"),
         (others, f"{others:,} of the others, drawn at random (seed {numbers.trial.seed})"),
     ]
-    words = markup.listed_words([words for count, words in parts if count])
+    words = numerals.listed([words for count, words in parts if count])
     return f"{words}. Bars below: all of them."
 
 
@@ -106,16 +107,16 @@ def kind_of(person: Person) -> str:
 
 def summary_of(person: Person) -> tuple[str, str]:
     """Write the values of a user, and the change."""
-    values = f"{markup.number(person.before, 3)} → {markup.number(person.after, 3)}"
+    values = f"{numerals.number(person.before, 3)} → {numerals.number(person.after, 3)}"
     return values, f"({_change(person)})"
 
 
 def _change(person: Person) -> str:
-    return markup.signed(person.after - person.before, 3)
+    return numerals.signed(person.after - person.before, 3)
 
 
 def note_of(person: Person, people: People) -> str:
-    parts = [markup.counted(person.relevant, "relevant item")]
+    parts = [numerals.counted(person.relevant, "relevant item")]
     parts += [f"{len(person.missed):,} in neither first {people.k}"] if person.missed else []
     return " · ".join([", ".join(parts), *map(nouns.named, person.segments)])
 

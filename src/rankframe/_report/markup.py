@@ -8,12 +8,10 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal
 from importlib.util import find_spec
-from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rankframe._report import nouns, tabular
+from rankframe._report import nouns
 from rankframe._report.nouns import Nouns
 from rankframe._report.tabular import Grid
 from rankframe.plot import _colors
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 
-_MINUS = "\u2212"
-_HALF_UP = Context(prec=400, rounding=ROUND_HALF_UP)
 _FONT = 'system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
 _SIZES = {"labelFontSize": 12, "titleFontSize": 12}
 #: The text of charts inherits its colors from the page, so that both schemes are readable.
@@ -133,75 +129,6 @@ class Page(NamedTuple):
     steps: Sequence[str]
     fine: Sequence[str]
     sections: Sequence[Section]
-
-
-# ------------------------------------------------------------------ numbers in words
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """Write a number: four decimals, fewer if it is large."""
-    if value is None:
-        return tabular.DASH
-    size = abs(value)
-    digits = digits if size < 10 else 2 if size < 1_000 else 1
-    return _rounded(value, 0 if isinstance(value, int) else digits)
-
-
-def _rounded(value: float, digits: int) -> str:
-    """Round half up, as charts do; what is not 0 is not written as 0."""
-    if not isfinite(value):
-        return f"{value}".replace("-", _MINUS)
-    if not round(value, 12):  # the last bits of a sum, or -0
-        value = 0.0
-    elif abs(value) < 0.5 / 10**digits:
-        digits = -floor(log10(abs(value)))
-    rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), context=_HALF_UP)
-    return f"{rounded:,f}".replace("-", _MINUS)
-
-
-def signed(value: float | None, digits: int = 4) -> str:
-    """Write a change with its sign."""
-    text = number(value, digits)
-    is_zero = not any(digit in text for digit in "123456789")
-    return text if value is None or value < 0 or is_zero else f"+{text}"
-
-
-def interval(low: float | None, high: float | None, *, sign: bool = False) -> str:
-    """Write both ends of an interval; nothing if there is none."""
-    if low is None or high is None:
-        return ""
-    write = signed if sign else number
-    return f"{write(low)} to {write(high)}"
-
-
-def percent(share: float | None, decimals: int | None = None) -> str:
-    """Write a share in percent: by default without decimals, unless it is small."""
-    if share is None:
-        return tabular.DASH
-    size = abs(share := round(share, 12))
-    if decimals is None and 0.995 <= size < 1:  # 100% is all
-        share, decimals = floor(1000 * size) / 1000 * (1 if share > 0 else -1), 1
-    if decimals is None:
-        decimals = 0 if share == 0 or size >= 0.0095 else 1 if size >= 0.00095 else 2
-    return f"{_rounded(100 * share, decimals)}%"
-
-
-def p_value(p: float | None) -> str:
-    """Write a p-value, which is never 0."""
-    if p is None:
-        return tabular.DASH
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
-
-
-def counted(count: int, singular: str, plural: str | None = None) -> str:
-    """Write a count and what is counted."""
-    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
-
-
-def listed_words(words: Sequence[str]) -> str:
-    """Join words: one, two and three."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 # ------------------------------------------------------------------ the page

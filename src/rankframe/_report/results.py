@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, many_systems, pair_tests, sentences, summaries
+from rankframe._comparison import (
+    comparison,
+    many_systems,
+    numerals,
+    pair_tests,
+    sentences,
+    summaries,
+)
 from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import evaluation, user_columns
 from rankframe._report import tabular
@@ -471,13 +478,13 @@ def _grid(results_table: ResultsTable) -> Grid:
     rows: dict[tuple[object, ...], dict[str, Cell]] = {}
     for row in frame.iter_rows(named=True):
         rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = Cell(
-            tabular.number(row["mean"], results_table.digits, tabular.DASH),
+            numerals.fixed(row["mean"], results_table.digits, numerals.DASH),
             small=_interval(row, results_table.digits),
             kind="best" if row["best"] else "",
             mark="".join(mark for what, mark in _MARKS.items() if row[what]),
             note=f" {tabular.NOTE}" if row["note"] else "",
         )
-    nothing = Cell(tabular.DASH)
+    nothing = Cell(numerals.DASH)
     arranged = [
         [
             *(Cell(column_roles.in_words(value)) for value in key),
@@ -494,5 +501,5 @@ _ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
 def _interval(row: Mapping[str, Any], digits: int) -> str:
-    ends = [tabular.number(row[end], digits, "") for end in ("ci_low", "ci_high")]
+    ends = [numerals.fixed(row[end], digits, "") for end in ("ci_low", "ci_high")]
     return f"[{', '.join(ends)}]" if all(ends) else ""

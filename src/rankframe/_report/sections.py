@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._comparison import sentences, trials
-from rankframe._report import conventions, explorer, facts, markup, nouns, results, tabular, verdict
+from rankframe._comparison import numerals, sentences, trials
+from rankframe._report import conventions, explorer, facts, nouns, results, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Figure, Group, Lists, Page, Section
 from rankframe._report.people import Item, People, Person
@@ -48,16 +48,16 @@ def _title(numbers: Numbers) -> str:
     if not numbers.pairs:
         return names[0]
     first, *rest = names
-    what = markup.listed_words(rest) if len(rest) <= 2 else f"{len(rest)} systems"
+    what = numerals.listed(rest) if len(rest) <= 2 else f"{len(rest)} systems"
     return f"{what} against {first}"
 
 
 def _subtitle(numbers: Numbers) -> str:
     rows = {row["table"]: row["rows"] for row in numbers.sources.to_dicts()}
-    parts = [markup.counted(numbers.users, "user")]
+    parts = [numerals.counted(numbers.users, "user")]
     if numbers.pairs and numbers.trial.needed_by is not None:
         parts.insert(0, f"baseline: {verdict.baseline_of(numbers)}, the first system")
-    parts += [f"{markup.counted(count, 'row')} in the {name}" for name, count in rows.items()]
+    parts += [f"{numerals.counted(count, 'row')} in the {name}" for name, count in rows.items()]
     if numbers.call.settings.relevant_at is not None:
         parts.append(f"relevant: grade ≥ {numbers.call.settings.relevant_at:g}")
     return " · ".join(parts)
@@ -121,7 +121,7 @@ def _means_grids(numbers: Numbers) -> list[Grid]:
 def _in_two(grid: Grid) -> list[Grid]:
     """Fold the systems after the first ones of many."""
     shown, rest = grid.rows[: verdict.MANY + 1], grid.rows[verdict.MANY + 1 :]
-    caption = f"{grid.caption}: {markup.counted(len(rest), 'more system')}"
+    caption = f"{grid.caption}: {numerals.counted(len(rest), 'more system')}"
     more = [grid._replace(caption=caption, rows=rest, folded=True, notes=())] if rest else []
     return [grid._replace(rows=shown), *more]
 
@@ -149,19 +149,19 @@ def _mean_cell(
 ) -> Cell:
     row = verdict.row_of(numbers.means, numbers, system, metric)
     if not row:
-        return Cell(tabular.DASH)
+        return Cell(numerals.DASH)
     kind = "best" if (system, metric) in numbers.bold and _is_bold(numbers) else ""
-    small = markup.interval(row["ci_low"], row["ci_high"])
+    small = numerals.interval(row["ci_low"], row["ci_high"])
     mark = said = ends = ""
     if numbers.compared is not None and system != numbers.trial.baseline:
         tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
             said = verdict.said_of(tested, numbers)
-            ends = markup.interval(tested["ci_low"], tested["ci_high"], sign=True)
+            ends = numerals.interval(tested["ci_low"], tested["ci_high"], sign=True)
             star = " *" * ((system, metric) in noted)
-            mark = f"{_mark(said)} {markup.signed(tested['difference'])}{star}"
+            mark = f"{_mark(said)} {numerals.signed(tested['difference'])}{star}"
             kind = f"{kind} {_color(said)}"
-    return Cell(markup.number(row["mean"]), small, kind.strip(), mark, said, ends)
+    return Cell(numerals.number(row["mean"]), small, kind.strip(), mark, said, ends)
 
 
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
@@ -174,9 +174,11 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             if not row:
                 continue
             counts = [row[name] for name in ("higher", "equal", "lower")]
-            won = " / ".join(map(markup.number, counts)) if counts[0] is not None else tabular.DASH
+            won = (
+                " / ".join(map(numerals.number, counts)) if counts[0] is not None else numerals.DASH
+            )
             numbers_of = (row[name] for name in ("users", "baseline_mean", "mean"))
-            texts = [*map(markup.number, numbers_of), markup.p_value(row["p_adjusted"]), won]
+            texts = [*map(numerals.number, numbers_of), numerals.p_value(row["p_adjusted"]), won]
             cells = [Cell(text) for text in texts]
             change = _change_cell(numbers, row, " *" * ((system, metric) in noted))
             rows.append([Cell(metric, verdict.text_of(system)), change, *cells])
@@ -199,7 +201,7 @@ def _cuts(numbers: Numbers) -> Section | None:
     rows = [
         [
             Cell(f"{name}@k", verdict.text_of(system)),
-            *(Cell(markup.number(lookup.get((system, name, k)), 3)) for k in ks),
+            *(Cell(numerals.number(lookup.get((system, name, k)), 3)) for k in ks),
         ]
         for name in names
         for system in numbers.systems
@@ -256,11 +258,11 @@ def _color(said: str) -> str:
 def _change_cell(numbers: Numbers, row: Mapping[str, Any], star: str = "") -> Cell:
     """Write a difference, its interval, and its verdict."""
     said = verdict.said_of(row, numbers)
-    ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
+    ends = numerals.interval(row["ci_low"], row["ci_high"], sign=True)
     if said == "undecided" and ends and not row["ci_low"] <= 0 <= row["ci_high"]:
         said = "undecided after correction"
     mark = f"{_mark(said)} {said}{star}"
-    return Cell(markup.signed(row["difference"]), ends, _color(said), mark)
+    return Cell(numerals.signed(row["difference"]), ends, _color(said), mark)
 
 
 def _distribution(numbers: Numbers) -> Section | None:
@@ -272,10 +274,10 @@ def _distribution(numbers: Numbers) -> Section | None:
     rows = [
         [
             Cell(verdict.text_of(system)),
-            Cell(markup.number(row["users"])),
-            Cell(markup.percent(row["zero"])),
-            *(Cell(markup.number(row[name], 3)) for name in shares),
-            Cell(markup.number(row["mean"])),
+            Cell(numerals.number(row["users"])),
+            Cell(numerals.percent(row["zero"])),
+            *(Cell(numerals.number(row[name], 3)) for name in shares),
+            Cell(numerals.number(row["mean"])),
         ]
         for system in numbers.systems
         if (row := rows_by_system.get(system)) is not None
@@ -285,7 +287,7 @@ def _distribution(numbers: Numbers) -> Section | None:
     alt = f"How {numbers.user_metric} is distributed for {verdict.system_names(numbers)}."
     zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[:2]]
     has_zeros = any(row["zero"] for row in rows_by_system.values())
-    whose = markup.listed_words(zero) if has_zeros else "no user"
+    whose = numerals.listed(zero) if has_zeros else "no user"
     title = f"{numbers.user_metric} is 0 for {whose}"
     figure = Figure("distribution", title, alt)
     text = "Dashed: the mean."
@@ -332,14 +334,14 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
     for row in kept[:_MOST_ROWS]:
         label = verdict.text_of(row[name])
         if "difference" not in row:
-            mean = markup.number(row["mean"])
-            mean_cell = Cell(mean, markup.interval(row["ci_low"], row["ci_high"]))
-            users = Cell(markup.number(row["users"]))
+            mean = numerals.number(row["mean"])
+            mean_cell = Cell(mean, numerals.interval(row["ci_low"], row["ci_high"]))
+            users = Cell(numerals.number(row["users"]))
             rows.append([Cell(label, verdict.text_of(row[by])), users, mean_cell])
             continue
         system = verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""
-        counts = [Cell(markup.number(row[it])) for it in ("users", "baseline_mean", "mean")]
-        p = Cell(markup.p_value(row["p_adjusted"]))
+        counts = [Cell(numerals.number(row[it])) for it in ("users", "baseline_mean", "mean")]
+        p = Cell(numerals.p_value(row["p_adjusted"]))
         rows.append([Cell(label, system), _change_cell(numbers, row), *counts, p])
     head = [name, "users", "mean"]
     if numbers.pairs:
@@ -362,7 +364,9 @@ def _lists(numbers: Numbers) -> Section | None:
         f"Colored: relevant; ★ its grade{unjudged}. ▲ up, ▼ down; new, out: not in the other list.",
     ]
     if people.missed:
-        text.append(f"{markup.counted(people.missed, 'more user')} without a list of one or both.")
+        text.append(
+            f"{numerals.counted(people.missed, 'more user')} without a list of one or both."
+        )
     groups = [
         Group(
             f"{verb} most with {after}", [_lists_of_person(numbers, person) for person in persons]
@@ -392,7 +396,7 @@ def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
 
 def _item_cell(item: Item | None, people: People) -> Cell:
     if item is None:
-        return Cell(tabular.DASH)
+        return Cell(numerals.DASH)
     title = people.titles[item.item]
     look = explorer.look_of(item, people)
     return Cell(nouns.named(title), "", look, explorer.mark_of(item), "relevant," * (look == "hit"))
@@ -436,11 +440,11 @@ def _doubts_of_data(numbers: Numbers, *, said: bool) -> list[str]:
     if all(what.startswith(elsewhere) for what in shares["what"]):
         return []
     names = [
-        _words(what) + ("" if share is None else f" ({markup.percent(share)})")
+        _words(what) + ("" if share is None else f" ({numerals.percent(share)})")
         for what, share in shares.rows()
     ]
     what = f"{len(names)} of {number} checks of the data found what may do harm"
-    return [f"{what}: {markup.listed_words(names)}."]
+    return [f"{what}: {numerals.listed(names)}."]
 
 
 def _number_of(checks: pl.DataFrame) -> int:
@@ -453,11 +457,11 @@ def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
             Cell(f"{row['table']}: {_words(row['what'])}"),
             Cell("" if row[numbers.call.by] is None else verdict.text_of(row[numbers.call.by])),
             Cell(
-                markup.number(row["count"]),
-                "" if row["share"] is None else markup.percent(row["share"]),
+                numerals.number(row["count"]),
+                "" if row["share"] is None else numerals.percent(row["share"]),
                 "warn" * _harms(numbers, row),
             ),
-            Cell(nouns.named(row["example"]) if row["example"] else tabular.DASH, "", "text data"),
+            Cell(nouns.named(row["example"]) if row["example"] else numerals.DASH, "", "text data"),
         ]
         for row in table.to_dicts()
     ]

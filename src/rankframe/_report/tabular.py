@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-DASH = "–"  # where a number is undefined
+from rankframe._comparison import numerals
+
 NOTE = "*"  # at a cell with a note
 BOLD_IN_TEXT = "•"
 _RULE = "2px solid"  # in the color of the text, on any background
@@ -46,14 +47,6 @@ class Grid(NamedTuple):
     words: Sequence[str] = ()  # the heads of columns of text
     notes: Sequence[str] = ()  # lines below it
     keys: int = 1  # headers of each row
-
-
-def number(value: float | None, digits: int, absent: str) -> str:
-    """Write a number; one that rounds to 0 has no sign."""
-    if value is None:
-        return absent
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if not text.strip("-0.") else text
 
 
 def as_text(grid: Grid, note: str) -> str:
@@ -152,7 +145,7 @@ def _in_markdown(cell: Cell) -> str:
 
 
 def _in_latex(cell: Cell) -> str:
-    number = cell.text.replace("-", "$-$").replace(DASH, "--")
+    number = cell.text.replace("-", "$-$").replace(numerals.DASH, "--")
     bold = rf"\textbf{{{number}}}" if cell.is_best else number
     note = r"\textsuperscript{*}" if cell.note else ""
     interval = cell.small.replace("-", "$-$")

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import power, sentences, summaries, trials
+from rankframe._comparison import numerals, power, sentences, summaries, trials
 from rankframe._comparison.trials import Bound
-from rankframe._report import facts, markup, nouns, results
+from rankframe._report import facts, nouns, results
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page, Verdict
 from rankframe._request import labels
@@ -121,8 +121,8 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
     changes = [(_direction(row, numbers), f"{row['metric']} ({_change(row)})") for row in rows]
     better, worse = ([text for way, text in changes if way == word] for word in ("better", "worse"))
     if better and worse:
-        claim = f"{names[0]} is better than {names[1]} in {markup.listed_words(better)}"
-        claim += f", and worse in {markup.listed_words(worse)}"
+        claim = f"{names[0]} is better than {names[1]} in {numerals.listed(better)}"
+        claim += f", and worse in {numerals.listed(worse)}"
         return Outcome("mixed", f"The result is mixed: {claim}.")
     kind = _kind(decides, numbers)
     if kind == "identical":
@@ -148,7 +148,7 @@ def _identical(
     metrics = ["both metrics" if len(rows) == _PAIR else f"all {len(rows)} metrics"]
     metrics = [rows[0]["metric"]] if len(rows) == 1 else metrics
     users = max(row["users"] for row in rows)
-    all_users = markup.counted(users, "user")
+    all_users = numerals.counted(users, "user")
     if facts.nothing_judged(numbers):
         claim = f"No item of the lists is judged: nothing can tell {names[0]} from {names[1]}."
         return Outcome("unjudged", claim, "Check that the run and the truth have the same ids")
@@ -156,7 +156,7 @@ def _identical(
     step = _OTHER_METRIC if others or not facts.same_lists(numbers, system) else ""
     values = {row["mean"] for row in rows}
     if users > 1 and len(values) == 1 and all(_is_constant(row, numbers) for row in rows):
-        labels_of = markup.listed_words([row["metric"] for row in rows])
+        labels_of = numerals.listed([row["metric"] for row in rows])
         claim = (
             f"{names[0]} and {names[1]} are identical: all {all_users} have {values.pop():g} with "
         )
@@ -177,14 +177,16 @@ def _too_few_judgments(numbers: Numbers, system: object) -> Outcome:
     (most, of_most), (least, of_least) = ((text_of(name), side) for name, side in sides)
     means = [row_of(numbers.means, numbers, name, numbers.decides)["mean"] for name, _ in sides]
     now, then = (
-        " against ".join(markup.number(value, 3) for value in values)
+        " against ".join(numerals.number(value, 3) for value in values)
         for values in (means, [side.value for _, side in sides])
     )
     claim = f"Not enough judgments to tell {text_of(system)} from {baseline_of(numbers)}: "
-    claim += f"{markup.percent(of_most.share)} of the first {numbers.call.k} items of {most} were "
-    claim += f"never judged ({least}: {markup.percent(of_least.share)}). If they count as not "
+    claim += (
+        f"{numerals.percent(of_most.share)} of the first {numbers.call.k} items of {most} were "
+    )
+    claim += f"never judged ({least}: {numerals.percent(of_least.share)}). If they count as not "
     claim += f"relevant, {numbers.decides} is {now}; if as relevant, {then}."
-    users = markup.listed_words([text_of(user) for user in of_most.users])
+    users = numerals.listed([text_of(user) for user in of_most.users])
     noun = "users" if len(of_most.users) > 1 else "user"
     return Outcome("unjudged", claim, f"Judge the first items of these {noun} first: {users}")
 
@@ -209,7 +211,7 @@ def _proved(
     if ends:
         parts.append(f"{_confidence(numbers)} interval {ends[0]} to {ends[1]}")
     if row["verdict"] is None:
-        parts.append(f"the same for all {markup.counted(row['users'], 'user')}")
+        parts.append(f"the same for all {numerals.counted(row['users'], 'user')}")
     what = "the mean changes by " if by_ranks else ""
     how = " by Student's t" if by_ranks and ends else ""
     return f"{claim}: {what}{', '.join(parts)}{how}."
@@ -226,7 +228,7 @@ def _undecided(
     table: pl.DataFrame, row: Mapping[str, Any], names: tuple[str, str], numbers: Numbers
 ) -> str:
     """Write what fits, why it is not enough, and what these users would show."""
-    users = markup.counted(row["users"], "user")
+    users = numerals.counted(row["users"], "user")
     subject = f"{users} {'is' if row['users'] == 1 else 'are'} too few"
     differ = _few_differ(row)
     if differ:
@@ -250,8 +252,8 @@ def _undecided(
     if row["p_value"] < alpha <= row["p_adjusted"]:
         family = sentences.tests_of(table, numbers.trial.primary)
         parts.append(
-            f"p {markup.p_value(row['p_value'])} is not enough among {family} comparisons "
-            f"(adjusted: {markup.p_value(row['p_adjusted'])})"
+            f"p {numerals.p_value(row['p_value'])} is not enough among {family} comparisons "
+            f"(adjusted: {numerals.p_value(row['p_adjusted'])})"
         )
     if row["verdict"] == "not worse":
         parts.append(f"a loss of the margin ({_margin(numbers, row['metric'])}) is excluded")
@@ -259,8 +261,8 @@ def _undecided(
     width = labels.traits_of(metric).width
     if not differ and row["detectable"] is not None and row["detectable"] < width:
         share = row["baseline_mean"] and row["detectable"] / row["baseline_mean"]
-        raw = markup.number(row["detectable"])
-        size = f"{markup.percent(share)}" if share and share > 0 else raw
+        raw = numerals.number(row["detectable"])
+        size = f"{numerals.percent(share)}" if share and share > 0 else raw
         size += f" ({raw})" * (size != raw and round(row["detectable"], 4) > 0)
         parts.append(f"they show a difference of {size} 8 times in 10")
     return "; ".join(parts) + "."
@@ -327,7 +329,7 @@ def _margin(numbers: Numbers, metric: str) -> Bound | None:
 
 def _change_and_size(row: Mapping[str, Any]) -> str:
     """Write a difference in percent, and on the scale of the metric."""
-    raw = markup.signed(row["difference"])
+    raw = numerals.signed(row["difference"])
     return _change(row) + (
         "" if raw == _change(row) or not round(row["difference"], 4) else f" ({raw})"
     )
@@ -336,8 +338,8 @@ def _change_and_size(row: Mapping[str, Any]) -> str:
 def _change(row: Mapping[str, Any]) -> str:
     """Write a difference in percent of the baseline, or without a positive one as it is."""
     if row["relative"] is None or not row["baseline_mean"] > 0 or abs(row["relative"]) > _MOST:
-        return markup.signed(row["difference"])
-    return _signed_percent(row["relative"], _decimals(row))
+        return numerals.signed(row["difference"])
+    return numerals.signed_percent(row["relative"], _decimals(row))
 
 
 def _ends(row: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -345,9 +347,11 @@ def _ends(row: Mapping[str, Any]) -> tuple[str, str] | None:
     if row["ci_low"] is None or row["ci_high"] is None:
         return None
     if (decimals := _decimals(row)) is not None:
-        low, high = (_signed_percent(row[f"relative_{end}"], decimals) for end in ("low", "high"))
+        low, high = (
+            numerals.signed_percent(row[f"relative_{end}"], decimals) for end in ("low", "high")
+        )
         return low, high
-    return markup.signed(row["ci_low"]), markup.signed(row["ci_high"])
+    return numerals.signed(row["ci_low"]), numerals.signed(row["ci_high"])
 
 
 def _decimals(row: Mapping[str, Any]) -> int | None:
@@ -360,11 +364,6 @@ def _decimals(row: Mapping[str, Any]) -> int | None:
         return None
     half = 50 * (high - low)
     return min(2, max(0, 1 - floor(log10(half)))) if half > 0 else 0
-
-
-def _signed_percent(share: float, decimals: int | None) -> str:
-    text = markup.percent(share, decimals)
-    return f"+{text}" if share > 0 and text.strip("0.%") else text
 
 
 def _confidence(numbers: Numbers) -> str:
@@ -410,8 +409,8 @@ def _question(numbers: Numbers) -> list[str]:
 def _only(numbers: Numbers) -> Verdict:
     """Report the mean of a single system."""
     row = row_of(numbers.means, numbers, numbers.systems[0], numbers.decides)
-    ends = markup.interval(row["ci_low"], row["ci_high"])
-    mean = f"{markup.number(row['mean'])}{f' ({ends})' if ends else ''}"
+    ends = numerals.interval(row["ci_low"], row["ci_high"])
+    mean = f"{numerals.number(row['mean'])}{f' ({ends})' if ends else ''}"
     lead = f"{text_of(numbers.systems[0])} has a mean {numbers.decides} of {mean}."
     return Verdict("open", lead, ["No comparison: there is only one system."])
 
@@ -430,7 +429,7 @@ def _summary(numbers: Numbers) -> Verdict:
     ]
     lead = (
         f"Of {sum(map(len, systems.values()))} systems against {baseline_of(numbers)} in "
-        f"{numbers.decides}: {markup.listed_words(words)}."
+        f"{numbers.decides}: {numerals.listed(words)}."
     )
     if len(numbers.shown) == len(numbers.systems) - 1:
         return Verdict("open", lead)
@@ -485,7 +484,7 @@ def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> lis
             ]
             if len(rows) > _MOST_NAMES:
                 names[-1] = f"{len(rows) - _MOST_NAMES + 1} more"
-            parts.append(f"{words} for {markup.listed_words(names)}")
+            parts.append(f"{words} for {numerals.listed(names)}")
             if len(groups) == 1:
                 parts = [_alike(rows, name, words, kind)]
         lines.append(f"For whom, by {name}{where}: {'; '.join(parts)}.")
@@ -494,7 +493,7 @@ def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> lis
 
 def _alike(rows: Sequence[Mapping[str, Any]], name: str, words: str, kind: str) -> str:
     """Write the one outcome of all groups."""
-    changes = markup.listed_words([f"{_change(row)} for {text_of(row[name])}" for row in rows])
+    changes = numerals.listed([f"{_change(row)} for {text_of(row[name])}" for row in rows])
     if len(rows) > _MOST_NAMES:
         higher = sum((row["difference"] or 0) > 0 for row in rows)
         changes = f"higher in {higher} of {len(rows)} groups"
@@ -520,14 +519,14 @@ def _mixes(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
         system = text_of(row[numbers.call.by])
         lines.append(
             f"{system} is {kind} in each {name}; the mean {moves} because "
-            f"{markup.percent(share)} of its users are of {text_of(group)} "
-            f"({baseline_of(numbers)}: {markup.percent(before)})."
+            f"{numerals.percent(share)} of its users are of {text_of(group)} "
+            f"({baseline_of(numbers)}: {numerals.percent(before)})."
         )
     return lines
 
 
 def _in_group(row: Mapping[str, Any], kind: str) -> str:
-    users = markup.counted(row["users"], "user")
+    users = numerals.counted(row["users"], "user")
     tells = kind not in ("identical", "same") and row["difference"] is not None
     return f"{_change(row)}, {users}" if tells else users
 
@@ -542,11 +541,11 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
         for name in (("lower", "higher") if higher_is_better is False else ("higher", "lower"))
     )
     users, same = row["users"], row["equal"]
-    more, less = (f" ({markup.percent(count / users)})" * (count > 0) for count in (up, down))
+    more, less = (f" ({numerals.percent(count / users)})" * (count > 0) for count in (up, down))
     changes = numbers.changes.get(row[numbers.call.by])
     zero = round(changes.zero * users) if changes else 0
     both = f" ({zero:,} {'has' if zero == 1 else 'have'} 0 with both)" if zero > same / 2 else ""
-    of_users = f"{words[0]} for {up:,} of {markup.counted(users, 'user')}{more}"
+    of_users = f"{words[0]} for {up:,} of {numerals.counted(users, 'user')}{more}"
     rest = f"{words[1]} for {down:,}{less}, and the same for {same:,}{both}"
     return [f"In {row['metric']}, {of_users}, {rest}."]
 
@@ -557,13 +556,13 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     if not row or not row["users"]:
         return []
     much = f" more than {row['more_than']:.4g}" if row["more_than"] else ""
-    lost = [markup.percent(row[name]) for name in ("share", "share_low", "share_high")]
-    won = [*map(markup.percent, numbers.changes[system].gained)]
+    lost = [numerals.percent(row[name]) for name in ("share", "share_low", "share_high")]
+    won = [*map(numerals.percent, numbers.changes[system].gained)]
     ends = f"{_confidence(numbers)} intervals: {won[1]} to {won[2]}, {lost[1]} to {lost[2]}"
     line = f"{won[0]} of users gain{much}, {lost[0]} lose{much} ({ends})"
     if row["worst_mean"] and row["share"]:
-        ends = markup.interval(row["worst_low"], row["worst_high"], sign=True)
-        line += f"; the worst 5% of differences average {markup.signed(row['worst_mean'])}"
+        ends = numerals.interval(row["worst_low"], row["worst_high"], sign=True)
+        line += f"; the worst 5% of differences average {numerals.signed(row['worst_mean'])}"
         line += f" ({ends})" if ends else ""
     return [f"{line}."]
 
@@ -584,8 +583,8 @@ def _others(numbers: Numbers, system: object) -> list[str]:
     if not is_open and metrics:
         names = [name for names in metrics.values() for name in names]
         text = f"Other metrics, which count only if {primary} shows a difference"
-        return [f"{text}: {markup.listed_words(names)}."]
-    words = [f"{said} in {markup.listed_words(names)}" for said, names in metrics.items()]
+        return [f"{text}: {numerals.listed(names)}."]
+    words = [f"{said} in {numerals.listed(names)}" for said, names in metrics.items()]
     if_missed = ", if unjudged items are not relevant" * _may_turn(numbers, system, trial.baseline)
     return [f"Other metrics{if_missed}: {'; '.join(words)}."] if words else []
 
@@ -607,7 +606,7 @@ def fine_print(numbers: Numbers) -> list[str]:
     if len(numbers.systems) == _PAIR:
         row = row_of(numbers.compared, numbers, numbers.chosen, numbers.decides)
         if row["p_adjusted"] is not None:
-            how = f"{how}, p {markup.p_value(row['p_adjusted'])}".replace("p <", "p < ")
+            how = f"{how}, p {numerals.p_value(row['p_adjusted'])}".replace("p <", "p < ")
     if primary is not None and (family < 2 or trial.correction is None):
         others = len(numbers.names) > 1
         rest = f"; the other metrics count only if {primary} shows a difference" if others else ""
@@ -673,13 +672,13 @@ def _unjudged(numbers: Numbers) -> list[str]:
             continue  # the last is an outcome of its own
         both = ((name, value), (least, raised))
         would = " and ".join(
-            f"{markup.number(new)} for {text_of(n)} (not {markup.number(means[n])})"
+            f"{numerals.number(new)} for {text_of(n)} (not {numerals.number(means[n])})"
             for n, new in both
         )
         lines.append(
-            f"{markup.percent(share)} of the first {k} items of {text_of(name)} were never judged "
-            f"({text_of(least)}: {markup.percent(low)}); each counts as not relevant. With the "
-            f"smallest relevant grade for each, {decides} would be {would}."
+            f"{numerals.percent(share)} of the first {k} items of {text_of(name)} were never "
+            f"judged ({text_of(least)}: {numerals.percent(low)}); each counts as not relevant. "
+            f"With the smallest relevant grade for each, {decides} would be {would}."
         )
     return lines
 
@@ -714,7 +713,7 @@ def _ties(numbers: Numbers) -> list[str]:
     )
     shares = {**{row[numbers.call.by]: row["share"] for row in tied.to_dicts()}, **numbers.tied}
     return [
-        f"{markup.percent(share)} of the lists of {text_of(name)} have ties among the first "
+        f"{numerals.percent(share)} of the lists of {text_of(name)} have ties among the first "
         f"{numbers.call.k}: which items come first is arbitrary."
         for name, share in [*shares.items()][:3]
     ]
@@ -723,7 +722,7 @@ def _ties(numbers: Numbers) -> list[str]:
 def _few_users(numbers: Numbers) -> list[str]:
     if numbers.users > _FEW_USERS:
         return []
-    return [f"Only {markup.counted(numbers.users, 'user')}: intervals and tests are rough."]
+    return [f"Only {numerals.counted(numbers.users, 'user')}: intervals and tests are rough."]
 
 
 def _rare_losses(numbers: Numbers) -> list[str]:
@@ -740,10 +739,10 @@ def _rare_losses(numbers: Numbers) -> list[str]:
             continue
         loss = abs(row["difference"]) / harm["share_high"]
         if isfinite(width) and loss <= width:
-            users = markup.counted(row["users"], "user")
+            users = numerals.counted(row["users"], "user")
             lines.append(
                 f"None of {users} lost more than {harm['more_than']:.4g} with {text_of(system)}, "
-                f"but up to {markup.percent(harm['share_high'])} of all may: a loss of "
+                f"but up to {numerals.percent(harm['share_high'])} of all may: a loss of "
                 f"{loss:.2g} each would undo the gain."
             )
     return lines
@@ -758,7 +757,7 @@ def _small_effects(numbers: Numbers) -> list[str]:
         row = row_of(numbers.compared, numbers, system, numbers.decides)
         if row and "no margin was given" in (row["note"] or "") and _direction(row, numbers):
             lines.append(
-                f"With {markup.counted(row['users'], 'user')}, even {_change(row)} is proved. "
+                f"With {numerals.counted(row['users'], 'user')}, even {_change(row)} is proved. "
                 "Decide whether it matters; margin= says so in advance."
             )
     return lines
@@ -786,7 +785,7 @@ def _undefined(numbers: Numbers) -> list[str]:
     )
     most = undefined.group_by("metric", maintain_order=True).agg(pl.col("undefined").max())
     return [
-        f"{name} is undefined for up to {markup.counted(count, 'user')} per system; its mean "
+        f"{name} is undefined for up to {numerals.counted(count, 'user')} per system; its mean "
         "leaves them out."
         for name, count in most.rows()
     ]
@@ -818,7 +817,7 @@ def steps(numbers: Numbers) -> list[str]:
             step = step if lost else _NO_LOSS
         lines.setdefault(step, []).append(text_of(system))
     several = len(lines) > 1
-    ends = [f" ({markup.listed_words(names)})." if several else "." for names in lines.values()]
+    ends = [f" ({numerals.listed(names)})." if several else "." for names in lines.values()]
     turned = any(_may_turn(numbers, name, numbers.trial.baseline) for name in numbers.shown)
     return first * (bool(numbers.unjudged) and not turned) + [
         *map("".join, zip(lines, ends, strict=True))
@@ -883,7 +882,7 @@ def tested(numbers: Numbers) -> str:
 
 def system_names(numbers: Numbers) -> str:
     names = [text_of(name) for name in numbers.systems]
-    return markup.listed_words(names) if len(names) <= 3 else f"{len(names)} systems"
+    return numerals.listed(names) if len(names) <= 3 else f"{len(names)} systems"
 
 
 def baseline_of(numbers: Numbers) -> str:

@@ -105,7 +105,7 @@ def _systems_of(
 def _subtitle(
     table: pl.DataFrame, systems: Systems, by: str, options: Options, confidence: float | None
 ) -> list[str]:
-    mean = f"{_tables.mean_of(options)} over {_tables.user_count(table['users'])}"
+    mean = f"{_tables.mean_of(options)} over {sentences.users(table['users'])}"
     has_bands, many = confidence is not None, systems.are_many
     lines = [mean if confidence is None else f"{mean}, with {confidence * 100:.10g}% intervals"]
     if many:
@@ -267,7 +267,7 @@ def precision_recall(
     last = path.filter(k=cutoffs[-1]).with_columns(f1=f1.fill_nan(0))
     names = _tables.best_first(last, "f1", higher_is_better=True)
     systems = _colors.systems_of(names, groups)
-    counted = f"{_tables.mean_of(options)} over {_tables.user_count(means['users'])}"
+    counted = f"{_tables.mean_of(options)} over {sentences.users(means['users'])}"
     lines = [f"{counted}; gray: equal F1 of the two means"]
     if systems.are_many:
         lines += [_tables.selectable(f"F1 at k = {cutoffs[-1]}", interval=False)]

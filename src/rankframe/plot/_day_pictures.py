@@ -32,7 +32,7 @@ def trend(
     higher, *limits = labels.traits_of_name(metric)
     systems = _colors.systems_of(_tables.best_first(table, "mean", higher_is_better=higher), groups)
     has_band = table["ci_low"].count() > 0
-    counted = f"Mean over {_tables.user_count(table['users'].drop_nulls())}"
+    counted = f"Mean over {sentences.users(table['users'].drop_nulls())}"
     lines = [f"{counted}, with {confidence * 100:.10g}% intervals" if has_band else counted]
     if "times" in table.columns:
         lines.append(f"a point averages {table['times'][0]} times (no list: their greatest share)")

@@ -205,7 +205,7 @@ def trade_off(
         table,
         _panels.title_of(
             f"{up} against {across}",
-            f"{_tables.user_count(table['users'])}{_tables.weighted_by(call.options)}; "
+            f"{sentences.users(table['users'])}{_tables.weighted_by(call.options)}; "
             f"lines: {confidence * 100:.10g}% intervals, not corrected{front}",
             *([_tables.selectable(names[0], interval=False)] if systems.are_many else []),
             *_tables.missed(summary, call.groups),

@@ -44,7 +44,7 @@ def compare(
     _tables.check_rows(table, "pairs", "a baseline")
     names = list(directions)
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
-    counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(call.options)}"
+    counted = f"{sentences.users(table['users'])}{_tables.weighted_by(call.options)}"
     tested = sentences.tested_in_words(trial, compared)
     missed = sentences.missed_lines(_tables.missed_of_pairs(compared, call.groups))
     look = _verdict_look(directions, trial, f"p < {keywords.alpha_of(confidence):.2g}")
@@ -245,7 +245,7 @@ def critical_difference(
         _rank_layers(table, systems),
         table,
         _panels.title_of(
-            f"{what}ean ranks of {systems} systems on {_tables.user_count(ranks['users'])}",
+            f"{what}ean ranks of {systems} systems on {sentences.users(ranks['users'])}",
             f"bars: systems not separated by Nemenyi's test at {confidence * 100:.10g}% confidence",
             *notes,
         ),
@@ -373,7 +373,7 @@ def heatmap(
     keys = ["segment"] if is_grid else ["panel", "segment"]
     counts = table.group_by(keys, maintain_order=True).agg("users")
     named = [
-        f"{sentences.isolated(str(row['segment']))} ({_tables.user_count(pl.Series(row['users']))})"
+        f"{sentences.isolated(str(row['segment']))} ({sentences.users(pl.Series(row['users']))})"
         for row in counts.rows(named=True)
     ]
     counts = counts.select(*keys, pl.Series("row", named, pl.String))
@@ -402,7 +402,7 @@ def heatmap(
     )
     base = _marks.described(base, table, words)
     layers = _cells(base, color, alt.Text("text:N"), "share")
-    counted = f"{_tables.user_count(table['users'])} in each"
+    counted = f"{sentences.users(table['users'])} in each"
     if len(segments) > _MOST_SEGMENTS:
         first = f"{drawn} of {len(segments):,} segments, those with the most users"
         counted = f"{first}: {counted}"

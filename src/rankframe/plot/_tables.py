@@ -612,7 +612,7 @@ def counted_lists(call: Call, exclude: Frame | None, discount: str | float) -> s
         call.frame, of_lists, truth=call.truth, exclude=exclude, by=call.groups, **columns
     ).filter("listed")
     counts = rows.group_by(call.groups).agg(user) if call.groups else rows.select(user)
-    text = user_count(counts.collect()["__rankframe_users"])
+    text = sentences.users(counts.collect()["__rankframe_users"])
     if discount == "none":
         return text
     return f"{text}; discount of a rank: {_DISCOUNTS.get(discount, f'{discount}^(rank − 1)')}"
@@ -626,11 +626,6 @@ def greatest(table: pl.DataFrame, *names: str) -> float:
     return float(table.select(pl.max_horizontal(pl.col(*names).abs().max())).item())
 
 
-def signed(value: float) -> str:
-    """Write a difference with its sign, and the minus sign of axes; 0 has no sign."""
-    return "0" if abs(value) < _DUST else f"{value:+.3g}".replace("-", "−")
-
-
 def system_count(counts: pl.Series) -> str:
     least, greatest = map(int, bounds(counts))
     return f"{least} systems" if least == greatest else f"{least} to {greatest} systems"
@@ -641,7 +636,7 @@ def averaged(means: pl.LazyFrame) -> list[str]:
     if "users" not in means.collect_schema():
         return []
     counts = means.select("users").drop_nulls().collect()["users"]
-    return [f"Means over {user_count(counts)}"] if len(counts) else []
+    return [f"Means over {sentences.users(counts)}"] if len(counts) else []
 
 
 def ranked(ranks: pl.DataFrame) -> pl.DataFrame:
@@ -690,14 +685,6 @@ def _joined(places: Sequence[float], reach: float) -> list[tuple[int, int]]:
         if stop > start and (not groups or stop > groups[-1][1]):
             groups.append((start, stop))
     return groups
-
-
-def user_count(counts: pl.Series) -> str:
-    """Write the number of users, or the least and the greatest number."""
-    least, greatest = map(int, bounds(counts))
-    if least == greatest:
-        return f"{least:,} user{'s' * (least != 1)}"
-    return f"{least:,} to {greatest:,} users"
 
 
 def mean_of(options: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from rankframe._comparison import comparison, sentences, trials
+from rankframe._comparison import comparison, numerals, sentences, trials
 from rankframe._evaluation import user_columns
 from rankframe.errors import RankingDataError
 from rankframe.plot import _colors, _marks, _panels, _tables
@@ -59,13 +59,13 @@ def users(
     if in_strips:
         layers = _strips(table, systems, axis_title)
         width, height = max(150, 480 // len(segments)), 21 * len(systems)
-        lines = [f"{_tables.user_count(counts)} in each row{left_out}"]
+        lines = [f"{sentences.users(counts)} in each row{left_out}"]
         rest = "users not at 0" if zeros else "users"
         lines += [f"{rest}: line 5 to 95%, bar 25 to 75%, gap median; at the right: mean of all"]
     else:
         layers = _histograms(table, systems, axis_title, baseline)
         width, height = max(90, 600 // len(segments)), 80
-        lines = [f"{_tables.user_count(counts)} in each panel; dashed line: mean{left_out}"]
+        lines = [f"{sentences.users(counts)} in each panel; dashed line: mean{left_out}"]
     if zeros:
         lines += ["box on the left: filled to the share of users whose value is exactly 0"]
     rows = {} if in_strips else {"row": _panels.panels_by("system", systems, "share of users")}
@@ -257,7 +257,7 @@ def change(
         column=_panels.panels_by("measure", _tables.texts(table["measure"])),
         title=_panels.title_of(
             f"Change from {sentences.one_line(baseline)} among the first {k} items, user by user",
-            _tables.user_count(overall["users"]) + words,
+            sentences.users(overall["users"]) + words,
             *_readings_of(overall, k),
         ),
     )
@@ -395,7 +395,7 @@ def _readings_of(overall: pl.DataFrame, k: int) -> list[str]:
     lines: list[str] = []
     for row in overall.with_columns(_tables.panel_of("system")).iter_rows(named=True):
         changes = (
-            f"{name}@{k} {_tables.signed(row[f'{name}_change'])}" for name in _tables.AXES[::-1]
+            f"{name}@{k} {numerals.signed(row[f'{name}_change'])}" for name in _tables.AXES[::-1]
         )
         lines += [f"{row['panel']}: {', '.join(changes)}: {row['reading']}"]
     return lines
