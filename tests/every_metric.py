@@ -11,7 +11,7 @@ from typing import Literal, get_args, get_origin
 import polars as pl
 import reference
 
-from rankframe._request.labels import METRICS, entry_of
+from rankframe._request.labels import METRICS, parse_metric
 from rankframe._request.parameters import AnyGain, Discount, Gain, Levels, Signed
 
 GAINS = {1: 1, 2: 3, 3: 7}
@@ -94,7 +94,7 @@ EVERY_METRIC: dict[str, pl.Expr] = {
     label: METRICS[name](**arguments) for label, (name, arguments) in CALLS.items()
 }
 #: the least and the greatest value that each declares
-RANGES = {label: entry_of(expr).value_range for label, expr in EVERY_METRIC.items()}
+RANGES = {label: parse_metric(expr).traits[1:] for label, expr in EVERY_METRIC.items()}
 
 
 def _few() -> list[str]:

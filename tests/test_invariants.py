@@ -10,7 +10,7 @@ from every_metric import CALLS, EVERY_METRIC, FEW, LABELS, OF_TIER, RANGES, SPEC
 from two_models import MODELS, RUN, TRUTH, A, assert_same
 
 import rankframe as rf
-from rankframe._request.labels import entry_of
+from rankframe._request.labels import parse_metric
 from rankframe._request.registry import BASIC
 
 CONSTANT = {"all@1", "attainable_precision@1", "auc@1"}  # one item is no pair
@@ -237,7 +237,7 @@ def test_items_below_the_cut_off_change_nothing(k):
         for label, expr in EVERY_METRIC.items()
         # the ideal list of all returned items has those of any rank
         if label.endswith(f"@{k}")
-        and entry_of(expr).cut == "rank"
+        and parse_metric(expr).call.entry.cut == "rank"
         and "ideal=returned" not in label
     ]
     assert len(labels) > 90

@@ -9,9 +9,9 @@ from polars.testing import assert_frame_equal
 from two_models import RUN, TRUTH, A
 
 import rankframe as rf
-from rankframe._request.labels import extremes_of
+from rankframe._request.labels import extremes_of, parse_metric
 
-BOUNDED = {label: e for label, e in EVERY_METRIC.items() if extremes_of(e)[0]}
+BOUNDED = {label: e for label, e in EVERY_METRIC.items() if extremes_of(parse_metric(e))}
 
 
 def assert_same(left, right):

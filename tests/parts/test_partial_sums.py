@@ -29,7 +29,7 @@ from two_models import (
 )
 
 import rankframe as rf
-from rankframe._request.labels import METRICS, entry_of
+from rankframe._request.labels import METRICS, parse_metric
 
 METRICS_OF_CALLS = [*OF_TIER.values(), *SPECIAL_MEANS]
 LABELS = ["rr", "err", "rbp(gain=graded)", "ndcg@3", "gmap@3", "num_hits", "bpref"]
@@ -100,7 +100,7 @@ SPECIAL = [
 
 def test_every_metric_is_tried():
     labels = [*SPECIAL, *labels_at(3, OF_USERS), *labels_at(3, OF_ALL)]
-    beside = {entry_of(rf.metrics.of_label(label)).function.__name__ for label in labels}
+    beside = {parse_metric(label).call.entry.function.__name__ for label in labels}
     own = {name for name, function in METRICS.items() if "rankframe" in function.__module__}
     assert own == {function for function, _ in CALLS.values()} | beside
 

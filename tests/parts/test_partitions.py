@@ -11,7 +11,7 @@ from two_models import RUN, TRUTH, A, assert_same
 import rankframe as rf
 from rankframe._evaluation.evaluation import plan_means, plan_values
 from rankframe._request.keywords import Settings, read_options
-from rankframe._request.labels import cut_off
+from rankframe._request.labels import parse_metric
 from rankframe._request.question import Totals, ask
 from rankframe._request.registry import reading_of
 from rankframe.parts._numbers import SCHEMA, means_of_plan, numbers_alone, numbers_of
@@ -150,7 +150,7 @@ def test_a_judged_table_is_made_part_by_part():
 
 
 def test_below_its_cut_off_a_metric_reads_nothing():
-    cuts = {label: cut_off(expr) for label, expr in EVERY_METRIC.items()}
+    cuts = {label: parse_metric(expr).cut_off for label, expr in EVERY_METRIC.items()}
     for label, cut in cuts.items():
         name, _, k = label.partition("@")
         assert cut == (int(k) if k and name not in ("pauc", "pap") else None)
@@ -169,13 +169,13 @@ def test_below_its_cut_off_a_metric_reads_nothing():
 
 def test_cut_offs_are_read_off_the_expression():
     assert (
-        cut_off(rf.metrics.of_label("P_10"))
-        == cut_off(rf.metrics.precision_at(10).alias("x"))
+        parse_metric(rf.metrics.of_label("P_10")).cut_off
+        == parse_metric(rf.metrics.precision_at(10).alias("x")).cut_off
         == 10
     )
-    assert cut_off(rf.metrics.of_label("map")) is None
+    assert parse_metric(rf.metrics.of_label("map")).cut_off is None
     own = pl.col("rank").max().alias("precision@10")
-    assert cut_off(own) is None
+    assert parse_metric(own).cut_off is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 from rankframe._comparison import trials
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Trial
-from rankframe._request.labels import RequestedMetric, traits_of
+from rankframe._request.labels import RequestedMetric
 
 #: With fewer users, a test depends on the distribution of the differences.
 FEWEST_USERS = 5
@@ -27,7 +27,7 @@ def cautions_of(
     if pair.undefined is not None:
         return []
     users = len(pair.difference)
-    higher_is_better = traits_of(metric).higher_is_better
+    higher_is_better = metric.traits.higher_is_better
     return [
         *_few(users, clustered=pair.clusters is not None),
         *_contrary_signs(pair, numbers["difference"], higher_is_better=higher_is_better),

@@ -489,7 +489,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
         metric.name for metric in values.requested if metric.over_users.epsilon is not None
     }
     margins = per_metric("margin", margin, [*names, *lists])
-    traits = {m.name: labels.traits_of(m) for m in values.requested}
+    traits = {m.name: m.traits for m in values.requested}
     for name, value in margins.items():
         bound = trials.bound_of(value)
         if bound is None or bound.size <= 0:
@@ -593,7 +593,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
 
 def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Range]:
     """Return between which values the difference of two means is."""
-    widths = {metric.name: float(labels.traits_of(metric).width) for metric in requested}
+    widths = {metric.name: float(metric.traits.width) for metric in requested}
     return {
         name: summaries.Range(-width, width, f"the greatest difference of the metric, {width:.10g}")
         for name, width in widths.items()

@@ -85,7 +85,7 @@ def floors_of(
             raise ValueError(msg)
         if not metric.per_user and metric.over_users.epsilon is None:
             raise ValueError(labels.not_per_user(metric))
-        traits = labels.traits_of(metric)
+        traits = metric.traits
         floor = Floor(metric.name, float(amount), option, interval, fails_undecided)
         if amount > traits.greatest if floor.is_least else amount < traits.least:
             msg = (

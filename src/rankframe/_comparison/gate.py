@@ -316,7 +316,7 @@ def _rules_of(
                 f"margin: metric {metric.name!r} is a geometric mean, whose ratio is tested: set 0"
             )
             raise ValueError(msg)
-        trials.check_margin(metric.name, bound, labels.traits_of(metric))
+        trials.check_margin(metric.name, bound, metric.traits)
         if undecided == "fail":
             _check_margin(metric, bound.size)
         rules[metric.name] = Rule(bound.size, undecided == "fail", higher_is_better, bound.relative)

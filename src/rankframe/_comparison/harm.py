@@ -160,7 +160,7 @@ def _amounts(values: Values, more_than: float | Mapping[str, float]) -> dict[str
             msg = f"more_than of {name!r} must be a finite number ≥ 0, not {amount!r}"
             raise ValueError(msg)
     for metric in values.requested:
-        width = labels.traits_of(metric).width
+        width = metric.traits.width
         bound = Bound(float(amounts[metric.name]))
         trials.check_below_width("more_than", metric.name, bound, width, f"{width / 20:g}")
     return {name: float(amount) for name, amount in amounts.items()}

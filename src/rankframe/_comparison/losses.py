@@ -223,7 +223,7 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
         _are_lost_hits(pair, gain) or pair_tests.why_untested(pair, trial)
     ):
         return {}
-    unit, width = pair.unit, labels.traits_of(metric).width
+    unit, width = pair.unit, metric.traits.width
     few = differ >= statistics.FEW_USERS and pair_tests.too_few_to_resample(pair, trial)
     if not isfinite(width) or -gain.min() > width:
         why = f"{few}" if few else f"{differ:,} of {number:,} {unit} differ, too few for the test"
@@ -256,7 +256,7 @@ def _unseen(
     """Bound the mean loss by losses that are too rare for a test to see, if they decide."""
     from rankframe._comparison import statistics
 
-    traits = labels.traits_of(metric)
+    traits = metric.traits
     if not isfinite(traits.width) or (above != above and pair.undefined not in _ALIKE):
         return {}
     worst = rule.margin - traits.width

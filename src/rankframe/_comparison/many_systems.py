@@ -260,7 +260,7 @@ def best_systems(
 
 def leaders_of(values: Values, confidence: float) -> pl.DataFrame | None:
     """Return which systems may be the best per metric, by ``best_systems``; None with weights."""
-    directions = {m.name: labels.traits_of(m).higher_is_better for m in values.requested}
+    directions = {m.name: m.traits.higher_is_better for m in values.requested}
     rated = [m for m in values.requested if m.per_user and directions[m.name] is not None]
     if values.weights is not None or not rated:
         return None
@@ -520,10 +520,10 @@ def _lowest_is_best(requested: Sequence[RequestedMetric]) -> dict[str, bool]:
     """Return for each metric whether the lowest mean is the best."""
     lowest: dict[str, bool] = {}
     for metric in requested:
-        if metric.own_traits is not None:
+        if metric.is_column:
             lowest[metric.name] = not labels.direction_of(metric)
             continue
-        entry = labels.entry_of(metric.expr)
+        entry = None if metric.call is None else metric.call.entry
         if entry is not None and entry.higher_is_better is None:
             msg = f"metric {metric.name!r} has no best system: neither higher nor lower is better"
             raise ValueError(msg)

@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._comparison import sentences, system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
 from rankframe._comparison.trials import Bound, Rule, Trial
-from rankframe._request import keywords, labels
+from rankframe._request import keywords
 from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
 
@@ -447,14 +447,14 @@ def _few_differ(pair: Pair) -> str | None:
 
 def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
     """Return for each metric whether higher is better; None if neither is, or if undeclared."""
-    return {metric.name: labels.traits_of(metric).higher_is_better for metric in requested}
+    return {metric.name: metric.traits.higher_is_better for metric in requested}
 
 
 def widths_of(requested: Sequence[RequestedMetric]) -> dict[str, float]:
     """Return for each metric how far two users' values can differ; of a geometric mean, in ln."""
     widths: dict[str, float] = {}
     for metric in requested:
-        traits, epsilon = labels.traits_of(metric), metric.over_users.epsilon
+        traits, epsilon = metric.traits, metric.over_users.epsilon
         widths[metric.name] = traits.width
         if epsilon is not None and isfinite(traits.width):
             least, greatest = traits.least + epsilon, traits.greatest + epsilon

@@ -13,7 +13,7 @@ from rankframe._comparison import comparison, summaries, system_pairs, trials
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords, labels
+from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import FrameT, Runs, Truth
@@ -155,7 +155,7 @@ def plan_of(
     wanted = {name: _read_wanted(name, value) for name, value in differences.items()}
     for metric in values.requested:
         if (bound := wanted.get(metric.name)) is not None:
-            width = labels.traits_of(metric).width
+            width = metric.traits.width
             trials.check_below_width("difference", metric.name, bound, width)
     summaries.check_packages()
 

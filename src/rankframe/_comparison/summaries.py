@@ -20,7 +20,7 @@ from rankframe._evaluation import (
     user_columns,
 )
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords, labels
+from rankframe._request import keywords
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
@@ -525,7 +525,7 @@ def _method_of(
 
 def limits_of(metric: RequestedMetric, dtype: pl.DataType) -> tuple[float, float]:
     """Return the least and the greatest value of a metric."""
-    traits = labels.traits_of(metric)
+    traits = metric.traits
     return (0.0, 1.0) if dtype == pl.Boolean else (traits.least, traits.greatest)
 
 
@@ -719,7 +719,7 @@ def ranges_of(requested: Sequence[RequestedMetric]) -> dict[str, Range]:
     """Return the range of each metric; a sum over users has none."""
     ranges: dict[str, Range] = {}
     for metric in requested:
-        traits = labels.traits_of(metric)
+        traits = metric.traits
         if metric.over_users.aggregate != "sum":
             words = f"the metric's range, {traits.least:.10g} to {traits.greatest:.10g}"
             ranges[metric.name] = Range(float(traits.least), float(traits.greatest), words)

@@ -331,10 +331,9 @@ def _reason(means: pl.DataFrame, *names: str) -> str:
 def _lower_is_better(name: str) -> bool:
     """Return whether a column has the name of a metric for which lower is better."""
     try:
-        entry = labels.entry_of(labels.parse_metric(name).expr)
+        return labels.parse_metric(name).traits.higher_is_better is False
     except ValueError:  # a name of the caller's own
         return False
-    return entry is not None and entry.higher_is_better is False
 
 
 def _check_systems(rows: pl.DataFrame, model: str, segments: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from rankframe._comparison import (
 from rankframe._comparison.system_pairs import Matrix, Place
 from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords, labels
+from rankframe._request import keywords
 from rankframe._request.labels import RequestedMetric, Traits
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _row(
     names: pl.Series,
     metric: RequestedMetric,
 ) -> dict[str, Any]:
-    overlap, traits = _overlap(*groups), labels.traits_of(metric)
+    overlap, traits = _overlap(*groups), metric.traits
     margin, rule = trial.margins.get(place.metric), trial.rules.get(place.metric)
     of_groups = [names[place.system], names[place.baseline]]
     notes = _notes(groups, of_groups, overlap)

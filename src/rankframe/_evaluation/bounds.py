@@ -28,7 +28,7 @@ _NONE, _ALL = _Judgments(inside=False, below=False), _Judgments(inside=True, bel
 
 def extreme_judgments(requested: RequestedMetric, *, tied: bool) -> tuple[_Judgments, _Judgments]:
     """Return the judgments that make a metric least and greatest, in either order."""
-    kind, k = labels.extremes_of(requested.expr)
+    kind, k = labels.extremes_of(requested), requested.option("k")
     if kind == "none or all":
         return _NONE, _ALL
     if kind == "above or below k" and not tied:

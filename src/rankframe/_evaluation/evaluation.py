@@ -373,7 +373,7 @@ def plan_values(question: Question) -> Values:
     judged = judgment.judge(tables)
     requested = question.requested
     if judged.tied:
-        requested = labels.in_ties(requested, question.metrics, defaults=question.settings.defaults)
+        requested = [*map(labels.in_ties, requested)]
     values = reduction.reduced(judged, requested)
     for step in (
         bounds.with_bounds,

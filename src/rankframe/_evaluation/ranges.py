@@ -9,7 +9,6 @@ from math import isfinite
 import polars as pl
 
 from rankframe._evaluation.values import Values
-from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import guards, rules
 from rankframe.errors import RankingDataError
@@ -19,7 +18,7 @@ _DUST = 1e-9  # by which rounding may exceed a range
 
 def outside(metric: RequestedMetric) -> pl.Expr | None:
     """Return which values are outside the range of their metric, if it has one."""
-    _, least, greatest = labels.traits_of(metric)
+    _, least, greatest = metric.traits
     ends = [abs(end) for end in (least, greatest) if isfinite(end)]
     if not ends:
         return None
@@ -30,7 +29,7 @@ def outside(metric: RequestedMetric) -> pl.Expr | None:
 
 def span(metric: RequestedMetric) -> str:
     """Write the range of a metric."""
-    _, least, greatest = labels.traits_of(metric)
+    _, least, greatest = metric.traits
     return f"{least:g} to {greatest:g}"
 
 
@@ -38,8 +37,8 @@ def with_registered_checked(values: Values) -> Values:
     """Check the values of registered metrics; a test knows that ours are in their ranges."""
     wrong: dict[str, pl.Expr] = {}
     for metric in values.requested:
-        entry = labels.entry_of(metric.expr)
-        if entry is not None and entry.registered and (broken := outside(metric)) is not None:
+        is_registered = metric.call is not None and metric.call.entry.registered
+        if is_registered and (broken := outside(metric)) is not None:
             wrong[metric.name] = broken
     if not wrong:
         return values

@@ -190,16 +190,16 @@ def _column(
         traits = traits._replace(least=least, greatest=greatest)
     reads = frozenset([name])
     return RequestedMetric(
-        name, pl.col(name), labels.MEAN, per_user=True, reads=reads, own_traits=traits
+        name, pl.col(name), labels.MEAN, per_user=True, reads=reads, traits=traits, is_column=True
     )
 
 
 def _of_type(metric: RequestedMetric, dtype: pl.DataType | None) -> RequestedMetric:
     """Give a Boolean column the range 0 to 1, unless it has another."""
-    traits = labels.traits_of(metric)
+    traits = metric.traits
     if dtype != pl.Boolean or isfinite(traits.width):
         return metric
-    return metric._replace(own_traits=traits._replace(least=0.0, greatest=1.0))
+    return metric._replace(traits=traits._replace(least=0.0, greatest=1.0))
 
 
 def _pair(name: str, value_range: object) -> tuple[float, float]:

@@ -49,7 +49,7 @@ def worst_of(metric: RequestedMetric) -> float | None:
 
     Equal grades have no correlation, so -1, the reverse of the right order, would be made up.
     """
-    traits = labels.traits_of(metric)
+    traits = metric.traits
     if traits.higher_is_better is None or traits.least < 0 < traits.greatest < math.inf:
         return None
     worst = traits.least if traits.higher_is_better else traits.greatest

@@ -85,8 +85,8 @@ class Values(NamedTuple):
 
     def note_of_recall(self, metric: RequestedMetric) -> str | None:
         """Say that a share of all relevant items is of those that the lists of the table have."""
-        judged, entry = self.judged, labels.entry_of(metric.expr) if self.judged else None
-        if judged is None or entry is None or entry.plain not in _OF_RECALL:
+        judged, call = self.judged, metric.call
+        if judged is None or call is None or call.entry.plain not in _OF_RECALL:
             return None
         if not judged.tables.from_judged or judged.tables.run.totals is not None:
             return None

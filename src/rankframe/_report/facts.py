@@ -380,7 +380,7 @@ def _harm(
 ) -> pl.DataFrame | None:
     """Compute who loses more than a tenth of the metric's range, or at all if it has none."""
     (metric,) = [metric for metric in values.requested if metric.name == decides]
-    traits = labels.traits_of(metric)
+    traits = metric.traits
     independent = values.values.weights is None and values.values.cluster is None
     if traits.higher_is_better is None or decides not in values.rows.columns or not independent:
         return None

@@ -14,7 +14,6 @@ from rankframe._comparison.trials import Bound
 from rankframe._report import facts, nouns, results
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page, Verdict
-from rankframe._request import labels
 from rankframe._tables import column_roles
 from rankframe.presets import Users
 
@@ -258,7 +257,7 @@ def _undecided(
     if row["verdict"] == "not worse":
         parts.append(f"a loss of the margin ({_margin(numbers, row['metric'])}) is excluded")
     (metric,) = [metric for metric in numbers.values.requested if metric.name == row["metric"]]
-    width = labels.traits_of(metric).width
+    width = metric.traits.width
     if not differ and row["detectable"] is not None and row["detectable"] < width:
         share = row["baseline_mean"] and row["detectable"] / row["baseline_mean"]
         raw = numerals.number(row["detectable"])
@@ -730,7 +729,7 @@ def _rare_losses(numbers: Numbers) -> list[str]:
     if numbers.harm is None or numbers.compared is None:
         return []
     (metric,) = [metric for metric in numbers.values.requested if metric.name == numbers.decides]
-    width = labels.traits_of(metric).width
+    width = metric.traits.width
     lines: list[str] = []
     for system in numbers.shown:
         row = row_of(numbers.compared, numbers, system, numbers.decides)

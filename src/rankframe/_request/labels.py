@@ -134,23 +134,6 @@ class Traits(NamedTuple):
         return self.greatest - self.least
 
 
-class RequestedMetric(NamedTuple):
-    """One output column: a reduction over a user's rows, and its mean over users."""
-
-    name: str
-    expr: pl.Expr
-    over_users: Aggregate
-    per_user: bool
-    reads: frozenset[str]  # the columns that the expression names
-    relevant_at: float | None = None  # for this label alone; None: that of the call
-    own_traits: Traits | None = None  # of ready values, which no expression computes
-    is_own: bool = False  # whether the caller wrote the expression, perhaps under a label
-
-    def with_expr(self, expr: pl.Expr) -> "RequestedMetric":
-        """Return the same column with another expression."""
-        return self._replace(expr=expr, reads=frozenset(expr.meta.root_names()))
-
-
 class Entry(NamedTuple):
     """Everything declared about a metric: its names, its range and direction, its bounds."""
 
@@ -165,6 +148,63 @@ class Entry(NamedTuple):
     cut: Literal["rank", "misses"] = "rank"  # what its k counts
     registered: bool = False
     in_words: str = ""  # the question that it answers, for a reader who knows no metrics
+
+
+class MetricCall(NamedTuple):
+    """What a label or an expression means: a metric function with all its options, checked."""
+
+    entry: Entry
+    options: Mapping[str, Any]
+
+    @property
+    def expr(self) -> pl.Expr:
+        """The metric, as the present mode of ties makes it."""
+        result: pl.Expr = self.entry.function(**self.options)
+        return result
+
+    @property
+    def label(self) -> str:
+        """The canonical label."""
+        return _canonical(self.entry, self.options)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(self.entry.higher_is_better, *self.entry.value_range)
+
+
+class RequestedMetric(NamedTuple):
+    """One output column: a reduction over a user's rows, and its mean over users."""
+
+    name: str
+    expr: pl.Expr
+    over_users: Aggregate
+    per_user: bool
+    reads: frozenset[str]  # the columns that the expression names
+    call: MetricCall | None = (
+        None  # of a geometric mean, the metric inside; None: no metric of ours
+    )
+    traits: Traits = Traits()
+    relevant_at: float | None = None  # for this label alone; None: that of the call
+    is_column: bool = False  # of ready values, which no expression computes
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the caller wrote the expression, perhaps under a label."""
+        return self.call is None or self.call.entry.registered
+
+    @property
+    def cut_off(self) -> int | None:
+        """The rank at which a metric of ours is cut off; it may read the whole list as well."""
+        is_rank = self.call is not None and self.call.entry.cut == "rank"
+        return self.option("k") if is_rank else None
+
+    def option(self, name: str) -> Any:
+        """Return the value of a parameter of a metric of ours, or None."""
+        return None if self.call is None else self.call.options.get(name)
+
+    def with_expr(self, expr: pl.Expr) -> "RequestedMetric":
+        """Return the same column with another expression."""
+        return self._replace(expr=expr, reads=frozenset(expr.meta.root_names()))
 
 
 _NO_GEOMETRIC_MEAN = "a geometric mean has no exact expectation under ties"
@@ -278,8 +318,8 @@ def of_label(label: str) -> pl.Expr:
 def parse_metric(metric: object, defaults: Defaults | None = None) -> RequestedMetric:
     """Read a label or an expression into an output column."""
     if isinstance(metric, pl.Expr):
-        requested = _requested(_output_name(metric), metric, _aggregate(metric), per_user=True)
-        return requested._replace(is_own=True)
+        name, call = _output_name(metric), _call_of(metric)
+        return _requested(name, metric, call.entry.over_users if call else MEAN, call)
     if isinstance(metric, str):
         return _by_label(metric, defaults) if defaults else _by_label_alone(metric)
     kind = type(metric).__name__
@@ -297,19 +337,22 @@ def parse_metric(metric: object, defaults: Defaults | None = None) -> RequestedM
 def _by_label(label: str, defaults: Defaults) -> RequestedMetric:
     parsed = _parsed(label)
     result, level = _result(parsed, defaults), _level(parsed)
+    call: MetricCall | None
     if per_user := isinstance(result, pl.Expr):
         expr, over_users = result, parsed.entry.over_users
+        call = _called(parsed, defaults)
     else:
-        expr, over_users, _ = result
+        expr, over_users, inner = result
+        call = _call_of(expr) if inner is None else _called(_parsed(inner), defaults)
     expr = expr if expr.meta.output_name() == label else expr.alias(label)
-    requested = _requested(label, expr, over_users, per_user=per_user)
+    requested = _requested(label, expr, over_users, call, per_user=per_user)
     if level and _LEVEL_AT_END.fullmatch(label.strip()) and _reads_grades(requested):
         msg = (
             f"metric {label!r}: in ranx, -l also takes the gain of lower grades: leave it out, "
             f"and pass truth=truth.filter(pl.col('relevance') >= {parameters.as_text(level)})"
         )
         raise ValueError(msg)
-    return requested._replace(relevant_at=level, is_own=parsed.entry.registered)
+    return requested._replace(relevant_at=level)
 
 
 def _reads_grades(metric: RequestedMetric) -> bool:
@@ -323,9 +366,10 @@ def _by_label_alone(label: str) -> RequestedMetric:
 
 
 def _requested(
-    name: str, expr: pl.Expr, over_users: Aggregate, *, per_user: bool
+    name: str, expr: pl.Expr, mean: Aggregate, call: MetricCall | None, *, per_user: bool = True
 ) -> RequestedMetric:
-    return RequestedMetric(name, expr, over_users, per_user, frozenset(expr.meta.root_names()))
+    traits, reads = call.traits if call else Traits(), frozenset(expr.meta.root_names())
+    return RequestedMetric(name, expr, mean, per_user, reads, call, traits)
 
 
 def parse_metrics(
@@ -362,16 +406,18 @@ def call_with_defaults(
     return function(**filled).alias(plain.meta.output_name())
 
 
-def in_ties(
-    requested: Sequence[RequestedMetric],
-    metrics: Sequence[Metric],
-    *,
-    defaults: Defaults | None = None,
-) -> list[RequestedMetric]:
-    """Take the exact expectation of each metric that reads positions, for a table with ties."""
-    options = _read_defaults({} if defaults is None else defaults)
-    pairs = zip(requested, _one_by_one(metrics), strict=True)
-    return [_expectation(column, metric, options) for column, metric in pairs]
+def in_ties(metric: RequestedMetric) -> RequestedMetric:
+    """Take the exact expectation of a metric that reads positions, for a table with ties."""
+    if metric.call is None:
+        return metric
+    with _tie_mode():
+        expr = metric.call.expr
+    if metric.per_user:
+        return metric.with_expr(expr.alias(metric.name))
+    if expr.meta.eq(metric.call.expr):
+        return metric
+    msg = f"metric {metric.name!r}: {_NO_GEOMETRIC_MEAN}"
+    raise ValueError(msg)
 
 
 def in_tie_mode() -> bool:
@@ -415,30 +461,13 @@ def every_label() -> dict[str, Callable[..., Any]]:
     return {entry.plain: entry.function for entry in _ENTRIES.values()}
 
 
-def entry_of(metric: pl.Expr) -> Entry | None:
-    """Find what is declared of a metric's expression, renamed or not, also under ties."""
-    parsed = _parsed_metric(metric)
-    if parsed is None:
-        with _tie_mode():
-            parsed = _parsed_metric(metric)
-    return parsed.entry if parsed else None
-
-
-def traits_of(metric: RequestedMetric) -> Traits:
-    """Look up what is declared of a metric; nothing is of an own expression."""
-    if metric.own_traits is not None:
-        return metric.own_traits
-    entry = entry_of(metric.expr)
-    return Traits(entry.higher_is_better, *entry.value_range) if entry else Traits()
-
-
 def direction_of(metric: RequestedMetric) -> bool:
     """Look up whether higher is better; an error says how to declare it."""
-    higher_is_better = traits_of(metric).higher_is_better
+    higher_is_better = metric.traits.higher_is_better
     if higher_is_better is None:
         name = metric.name
         how = f"higher_is_better={{{name!r}: True}} or False"
-        if metric.own_traits is None:
+        if not metric.is_column:
             how = "rf.register_metric(…, higher_is_better=…)"
         msg = (
             f"metric {name!r}: neither direction is declared better: take another metric, or "
@@ -454,27 +483,12 @@ def traits_of_name(name: str) -> Traits:
     return Traits(parsed.entry.higher_is_better, *parsed.entry.value_range) if parsed else Traits()
 
 
-def cut_off(metric: pl.Expr) -> int | None:
-    """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
-    parsed = _parsed_metric(metric)
-    if not parsed or not parsed.parts["k"] or parsed.entry.cut != "rank":
+def extremes_of(metric: RequestedMetric) -> Extremes | None:
+    """Return the judgments that bound a metric, None if none are proven."""
+    if metric.call is None:
         return None
-    return int(parsed.parts["k"])
-
-
-def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
-    """Return the judgments that bound a metric, None if none are proven, and its cut-off."""
-    parsed = _parsed_metric(metric)
-    if parsed is None:
-        return None, None
-    options, extremes = _options(parsed), parsed.entry.extremes
-    return extremes(**options) if callable(extremes) else extremes, options.get("k")
-
-
-def option_of(metric: pl.Expr, name: str) -> Any:
-    """Return the value of a parameter of a metric of ours, or None."""
-    parsed = _parsed_metric(metric)
-    return None if parsed is None else _options(parsed).get(name)
+    entry, options = metric.call
+    return entry.extremes(**options) if callable(entry.extremes) else entry.extremes
 
 
 def every_entry() -> list[Entry]:
@@ -643,9 +657,10 @@ def _read_options(parsed: ParsedLabel) -> dict[str, Any]:
     return options
 
 
-def _options(parsed: ParsedLabel) -> dict[str, Any]:
-    """Return all options of a label, checked, defaults included."""
-    return _checked(parsed.entry.function, (), _read_options(parsed))
+def _called(parsed: ParsedLabel, defaults: Defaults) -> MetricCall:
+    """Check all options of a label, defaults included."""
+    options = _with_defaults(parsed.entry, defaults, _read_options(parsed))
+    return MetricCall(parsed.entry, _checked(parsed.entry.function, (), options))
 
 
 def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -661,38 +676,16 @@ def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any])
     return filled
 
 
-def _expectation(
-    column: RequestedMetric, metric: str | pl.Expr, defaults: Defaults
-) -> RequestedMetric:
-    """Make the metric again, from building blocks that read blocks of ties instead of ranks."""
-    label = metric if isinstance(metric, str) else label_of(metric)
-    if label is None:
-        return column
-    with _tie_mode():
-        result = _result(_parsed(label), defaults if isinstance(metric, str) else {})
-    if isinstance(result, pl.Expr):
-        return column.with_expr(result.alias(column.name))
-    if result.metric.alias(column.name).meta.eq(column.expr):
-        return column
-    msg = f"metric {column.name!r}: {_NO_GEOMETRIC_MEAN}"
-    raise ValueError(msg)
-
-
-def label_of(expr: pl.Expr) -> str | None:
-    """Return the label of a metric function's expression, renamed or not."""
-    parsed = _parsed_metric(expr)
-    return None if parsed is None else parsed.label
-
-
-def _parsed_metric(expr: pl.Expr) -> ParsedLabel | None:
+def _call_of(expr: pl.Expr) -> MetricCall | None:
+    """Find the call that makes an expression, renamed or not; None for one of the caller's own."""
     for earlier in _before_renaming(expr):
         parsed = look_up(earlier.meta.output_name())
         try:
             result = None if parsed is None else _result(parsed, {})
         except ValueError:
             result = None
-        if isinstance(result, pl.Expr) and result.meta.eq(earlier):
-            return parsed
+        if parsed is not None and isinstance(result, pl.Expr) and result.meta.eq(earlier):
+            return _called(parsed, {})
     return None
 
 
@@ -703,18 +696,6 @@ def _tie_mode() -> Generator[None, None, None]:
         yield
     finally:
         _TIE_MODE.reset(token)
-
-
-def _aggregate(expr: pl.Expr) -> Aggregate:
-    """Return the mean over users, or the sum if the expression is a count of rankframe's.
-
-    The expression decides, not its name: a user's own expression may have the name of a label.
-    """
-    candidates = (look_up(form.meta.output_name()) for form in _before_renaming(expr))
-    if not any(parsed is not None and parsed.entry.over_users != MEAN for parsed in candidates):
-        return MEAN
-    entry = entry_of(expr)
-    return MEAN if entry is None else entry.over_users
 
 
 def _before_renaming(expr: pl.Expr) -> Generator[pl.Expr, None, None]:
@@ -968,18 +949,13 @@ def with_options(label: str, options: Mapping[str, Any]) -> str:
 
 
 def _spelled_out(metric: str | pl.Expr, defaults: Defaults) -> str:
-    label = metric if isinstance(metric, str) else label_of(metric)
-    if label is None:
+    parsed = _parsed(metric) if isinstance(metric, str) else None
+    call = _called(parsed, defaults) if parsed else _call_of(cast("pl.Expr", metric))
+    if call is None:
         return str(metric)
-    parsed = _parsed(label)
-    own = _read_options(parsed)
-    if isinstance(metric, str):
-        own = _with_defaults(parsed.entry, defaults, own)
-    options = _checked(parsed.entry.function, (), own)
-    if (level := _level(parsed)) is not None:
-        options["rel"] = level
+    options = {**call.options, "rel": _level(parsed) if parsed else None}
     options = {name: keywords.plain_number(x) for name, x in options.items() if x is not None}
-    return _written(parsed.entry, options)
+    return _written(call.entry, options)
 
 
 def _checked(

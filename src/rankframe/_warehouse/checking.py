@@ -84,12 +84,12 @@ def _of_gains(table: Table, metrics: Sequence[Metric]) -> Iterator[Rule]:
         return
     grade = pl.col(table.relevance)
     for metric in labels.parse_metrics(metrics, per_user=False) if metrics else ():
-        gain = labels.option_of(metric.expr, "gain")
+        gain = metric.option("gain")
         if gain is not None and not isinstance(gain, str):
             dictionary = pl.any_horizontal(*(grade == level for level in gain))
             text = f"a grade without a gain in {parameters.as_text(gain)}: give each a finite gain"
             yield Rule(table.name, table.relevance, text, (grade > 0) & ~dictionary)
-        most = labels.option_of(metric.expr, "max_grade")
+        most = metric.option("max_grade")
         if most is not None:
             text = f"a grade above max_grade={parameters.as_text(most)}: use one that none exceeds"
             yield Rule(table.name, table.relevance, text, grade > most)

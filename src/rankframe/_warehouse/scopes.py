@@ -11,7 +11,7 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rankframe._request import labels, registry
+from rankframe._request import registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, SumOfTruth
 from rankframe._vocabulary import trees
@@ -81,11 +81,10 @@ def _within(node: Node, keys: tuple[Node, ...]) -> Node:
 
 def _reads_hits(metric: RequestedMetric) -> bool:
     """Whether only items that were retrieved count; of expressions of others, this is not known."""
-    label = labels.label_of(metric.expr)
-    parsed = None if label is None else labels.look_up(label)
-    if parsed is None or parsed.entry.registered:
+    call = metric.call
+    if call is None or call.entry.registered:
         return False
-    return _OF_ALL_ROWS.isdisjoint([parsed.entry.plain, *re.findall(r"\w+", parsed.label)])
+    return _OF_ALL_ROWS.isdisjoint([call.entry.plain, *re.findall(r"\w+", call.label)])
 
 
 def _refuse_unpaired(names: Sequence[str]) -> None:

@@ -251,7 +251,7 @@ def _depth(metrics: Sequence[RequestedMetric], reading: Reading, settings: Setti
     """Return the deepest rank that is read; None if all are."""
     if settings.depth is not None or settings.unjudged == "drop" or reading.depends_on_below:
         return settings.depth
-    cuts = [labels.cut_off(metric.expr) for metric in metrics]
+    cuts = [metric.cut_off for metric in metrics]
     return max((k for k in cuts if k), default=None) if all(cuts) else None
 
 

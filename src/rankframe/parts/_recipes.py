@@ -13,7 +13,7 @@ import polars as pl
 
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords, labels
+from rankframe._request import keywords
 from rankframe._request.keywords import Settings
 from rankframe._tables import rules
 from rankframe._tables.table import Table
@@ -81,15 +81,14 @@ def labels_of(of_lists: OfLists | None) -> dict[str, str]:
     """Return the labels of metrics of all lists, from which they can be made again."""
     names: dict[str, str] = {}
     for metric in [] if of_lists is None else of_lists.requested:
-        label = labels.label_of(metric.expr)
-        if label is None:
+        if metric.call is None:
             msg = (
                 f"metric {metric.name!r}: an expression of your own over all lists has no label "
                 "for a part to store: register it with rf.register_metric, and request it by its "
                 "label"
             )
             raise ValueError(msg)
-        names[metric.name] = label
+        names[metric.name] = metric.call.label
     return names
 
 

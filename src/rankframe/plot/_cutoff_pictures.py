@@ -11,7 +11,6 @@ import polars as pl
 
 from rankframe._comparison import sentences
 from rankframe._request.keywords import Options
-from rankframe._request.labels import traits_of
 from rankframe.plot import _colors, _marks, _panels, _tables
 from rankframe.plot._colors import Systems
 
@@ -97,7 +96,7 @@ def _systems_of(
         names = [name for name in order[0] if name in {*first["system"]}]
         return _colors.systems_of(names, groups, order[0], _colors.legend_above(names))
     first = first.filter(metric=first["metric"][0]) if "metric" in first.columns else first
-    higher = traits_of(_tables.requested_at(labels)[0]).higher_is_better
+    higher = _tables.requested_at(labels)[0].traits.higher_is_better
     names = _tables.best_first(first, "mean", higher_is_better=higher)
     return _colors.systems_of(names, groups)
 

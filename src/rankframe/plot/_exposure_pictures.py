@@ -10,7 +10,6 @@ import polars as pl
 
 from rankframe._comparison import sentences
 from rankframe._evaluation import system_metrics
-from rankframe._request import labels
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.share_names import Target
 from rankframe.errors import RankingDataError
@@ -220,7 +219,7 @@ def _systems_of(
     table: pl.DataFrame, summary: pl.DataFrame, across: RequestedMetric, groups: Sequence[str]
 ) -> Systems:
     """Order the systems of a trade-off; their colors are among those of all systems."""
-    higher = labels.traits_of(across).higher_is_better
+    higher = across.traits.higher_is_better
     names = _tables.best_first(table, "x", higher_is_better=higher)
     all_systems = _tables.texts(summary.select(sentences.text_of(summary, groups[:1])).to_series())
     return _colors.systems_of(names, groups, names if _colors.are_many(names) else all_systems)
@@ -285,7 +284,7 @@ def _trade_off_layers(
 
 def _on_front(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.Series:
     """Return which points no other one beats in both metrics; none without two directions."""
-    signs = [labels.traits_of(metric).higher_is_better for metric in requested]
+    signs = [metric.traits.higher_is_better for metric in requested]
     if None in signs:
         return pl.repeat(value=False, n=len(table), eager=True)
     points = [
@@ -396,7 +395,7 @@ def _axis_titles(requested: Sequence[RequestedMetric]) -> list[str]:
         title = sentences.one_line(metric.name)
         title = f"{title} of all lists" if system_metrics.is_of_all(metric) else f"mean {title}"
         better = {True: " (higher is better)", False: " (lower is better)", None: ""}
-        titles.append(title + better[labels.traits_of(metric).higher_is_better])
+        titles.append(title + better[metric.traits.higher_is_better])
     return titles
 
 

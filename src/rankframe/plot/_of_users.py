@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from rankframe._comparison import diagnosis, system_pairs
 from rankframe._comparison.trials import Trial
-from rankframe._request import keywords, labels
+from rankframe._request import keywords
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, Runs, Truth
@@ -86,7 +86,7 @@ def per_user(
         msg = "weights= given to the chart of users, which counts users equally: leave it out"
         raise ValueError(msg)
     values = call.values([metric], per_user=True).rows.collect()
-    higher = labels.traits_of(call.requested([metric])[0]).higher_is_better
+    higher = call.requested([metric])[0].traits.higher_is_better
     from rankframe.plot import _user_pictures
 
     return _user_pictures.users(values, call.groups, higher_is_better=higher, bins=bins)

@@ -136,9 +136,9 @@ def limits_of(requested: Sequence[RequestedMetric]) -> dict[str, tuple[float, fl
     limits: dict[str, tuple[float, float]] = {}
     for metric in requested:
         is_sum = metric.over_users.aggregate == "sum"
-        limits[metric.name] = (-inf, inf) if is_sum else labels.traits_of(metric)[1:]
-        label = labels.label_of(metric.expr) or ""
-        if label.startswith("coverage") and "count=true" not in label:
+        limits[metric.name] = (-inf, inf) if is_sum else metric.traits[1:]
+        call = metric.call
+        if call is not None and call.entry.plain == "coverage" and not metric.option("count"):
             limits[metric.name] = (0, 1)  # its declared range is that of counts
     return limits
 
@@ -315,7 +315,7 @@ def _shortened(name: str) -> str:
 
 def leader_of(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> str:
     """Name the system that is the best at every cut-off and in every panel, if there is one."""
-    directions = {labels.traits_of(metric).higher_is_better for metric in requested}
+    directions = {metric.traits.higher_is_better for metric in requested}
     means = table.drop_nulls("mean")
     if len(directions) > 1 or None in directions:
         return ""
