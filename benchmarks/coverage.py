@@ -105,15 +105,6 @@ def _inside(frame: pl.DataFrame, low: str, high: str, value: float | Array) -> B
 # ------------------------------------------------------------------ intervals of differences
 
 
-def newcombe(rng: np.random.Generator, runs: int, rates: tuple[float, float], users: int) -> Bits:
-    """Compare hits of two systems, half of whose users have the same luck in both."""
-    drawn = rng.random((2, users, runs))
-    drawn[1] = np.where(rng.random((users, runs)) < 0.5, drawn[0], drawn[1])
-    of_systems = (drawn < np.array(rates)[:, None, None]).astype(np.float64)
-    found = _compared(of_systems, "hit@1", test="mcnemar")
-    return _inside(found, "ci_low", "ci_high", rates[0] - rates[1])
-
-
 def relative(rng: np.random.Generator, runs: int, users: int, draw: simulation.Draw) -> Bits:
     """Compare with a system that is 1.25 times as good; no interval makes no claim."""
     found = _compared(draw(rng, users, runs) * np.array([0.8, 1])[:, None, None], "value")
@@ -173,23 +164,11 @@ def of_levels() -> list[Case]:
 
 def of_differences() -> list[Case]:
     """Intervals that only differences have."""
-    pairs = [(0.02, 0.02), (0.1, 0.1), (0.2, 0.1), (0.6, 0.5)]
-    cases = [
-        Case(
-            "Newcombe",
-            f"hits, rates {one:g}, {other:g}",
-            users,
-            AT_LEAST,
-            partial(newcombe, rates=(one, other), users=users),
-        )
-        for one, other in pairs
-        for users in (20, 200)
-    ]
     draws: dict[str, simulation.Draw] = {
         "two models": systems.two_models,
         "revenue, 5 % buyers": systems.revenue,
     }
-    cases += [
+    cases = [
         Case("relative, Fieller", kind, users, AT_LEAST, partial(relative, draw=draw, users=users))
         for kind, draw in draws.items()
         for users in (20, 50, 300)

@@ -19,7 +19,7 @@ import polars as pl
 import rankframe as rf
 from benchmarks import simulation, systems
 from benchmarks.simulation import Array, Bits, Case, Draw
-from rankframe._comparison import always_valid, statistics, system_statistics
+from rankframe._comparison import always_valid, statistics
 
 LEVEL = 0.05
 RESAMPLES = 999
@@ -181,8 +181,6 @@ def margin(
 def family(rng: np.random.Generator, runs: int, draw: Draw, users: int, test: str) -> Bits:
     """Compare all pairs: is any found to differ, at its corrected level."""
     drawn = draw(rng, users, runs)
-    if test in ("tukey", "friedman"):  # SciPy's studentized range is slow: by the critical distance
-        return _distant(drawn, test)
     p: list[Array] = []
     for seed, part in enumerate(simulation.parts(drawn)):
         if test == "max_t":
@@ -195,36 +193,14 @@ def family(rng: np.random.Generator, runs: int, draw: Draw, users: int, test: st
     return np.concatenate(p) <= LEVEL
 
 
-def _distant(drawn: Array, test: str) -> Bits:
-    found: list[bool] = []
-    for matrix in drawn.transpose(2, 1, 0):
-        values = np.ascontiguousarray(matrix)
-        if test == "tukey":
-            joint = system_statistics.tukey(values, 1 - LEVEL)
-        else:
-            joint = system_statistics.friedman(values)
-        limit = system_statistics.critical(1 - LEVEL, len(drawn), joint.freedom)
-        found.append(bool(joint.distance.max() >= limit))
-    return np.array(found)
-
-
-def anova(rng: np.random.Generator, runs: int, draw: Draw, users: int) -> Bits:
-    """Ask whether any systems differ."""
-    frame = simulation.frame_of({"value": draw(rng, users, runs)})
-    found = rf.stats.anova(frame, "value", by=["model", "run"]).filter(source="system")
-    return simulation.least(found, "p_value", runs) <= LEVEL
-
-
-def left_out(rng: np.random.Generator, runs: int, draw: Draw, users: int, **options: Any) -> Bits:
-    """Leave a system out of the best, where all are equal: runs of each kind of system."""
+def left_out(rng: np.random.Generator, runs: int, draw: Draw, users: int) -> Bits:
+    """Leave a system out of the bold ones, where all are equal: runs of each kind of system."""
     drawn = draw(rng, users, runs)
     found: list[Array] = []
-    for seed, part in enumerate(simulation.parts(drawn)):
-        frame = simulation.frame_of({"value": part})
-        options |= {"resamples": RESAMPLES, "seed": seed, "higher_is_better": {"value": True}}
-        best = rf.stats.best_systems(frame, "value", by=["model", "run"], **options)
-        ordered = best.sort("model", "run")["may_be_best"].to_numpy()
-        found.append(~ordered.astype(bool).reshape(len(part), -1))
+    for part in simulation.parts(drawn):
+        frame = simulation.frame_of({"dcg": part})
+        best = rf.table(frame, "dcg", by=["model", "run"], baseline=BASELINE).frame
+        found.append(~best.sort("model", "run")["best"].to_numpy().reshape(len(part), -1))
     return np.concatenate(found, axis=1)
 
 
@@ -274,13 +250,12 @@ def bets(rng: np.random.Generator, runs: int, draw: Draw, users: int, width: flo
     return np.asarray((wealth >= 1 / LEVEL).any(axis=0), np.bool_)
 
 
-def looks(rng: np.random.Generator, runs: int, draw: Draw, users: int, test: str) -> Bits:
-    """Look after each user at values without a range."""
+def looks(rng: np.random.Generator, runs: int, draw: Draw, users: int) -> Bits:
+    """Look after each user by Student's t."""
     change = np.subtract(*draw(rng, users, runs))
-    tested = always_valid.mixture if test == "sequential" else statistics.t_test
     found = np.zeros(runs, np.bool_)
     for number in range(2, users + 1):
-        found |= tested(statistics.Sample(change[:number]), 1 - LEVEL).p <= LEVEL
+        found |= statistics.t_test(statistics.Sample(change[:number]), 1 - LEVEL).p <= LEVEL
     return found
 
 
@@ -327,7 +302,7 @@ FAMILIES: list[tuple[str, Draw, int]] = [
     ("10 copies, 1 other", systems.tilted_recommenders, 300),
     ("16 recommenders", partial(systems.tilted_recommenders, kinds=GRID), 50),
 ]
-OF_MEANS = ("t", "randomization", "bootstrap")
+OF_MEANS = ("t", "randomization")
 RARE = [(20, 0.05), (50, 0.02), (100, 0.02), (300, 0.01), (1000, 0.05), (5000, 0.02)]
 
 
@@ -339,12 +314,6 @@ def of_pairs() -> list[Case]:
         for kind, draw in PAIRS.items()
         for users in (20, 300)
     ]
-    for users in (300, 5000):
-        find = partial(pair, draw=systems.asymmetric, users=users, test="wilcoxon")
-        cases.append(Case("wilcoxon, of means", "skewness 0.5", users, None, find))
-    for users in (20, 300):
-        find = partial(pair, draw=systems.hits, users=users, test="mcnemar")
-        cases.append(Case("mcnemar", "hits", users, AT_MOST, find))
     for test in OF_MEANS:
         find = partial(pair, draw=systems.two_models, users=80, test=test, weights="weight")
         cases.append(Case(f"{test}, weights=", "two models", 80, AT_MOST, find))
@@ -405,11 +374,8 @@ def of_margins() -> list[Case]:
         find = partial(gated, draw=draw, users=users, at_least=0.9, **floor)
         cases.append(Case("gate, interval, at_least=", "hits", users, "≤ 0.025", find))
         for verdict, column in (("not worse", "p_not_worse"), ("equivalent", "p_equivalent")):
-            for test in ("t", "bootstrap"):
-                find = partial(
-                    margin, draw=worse, users=users, column=column, test=test, margin=0.1
-                )
-                cases.append(Case(f"{verdict}, {test}", "two models", users, AT_MOST, find))
+            find = partial(margin, draw=worse, users=users, column=column, margin=0.1)
+            cases.append(Case(f"{verdict}, t", "two models", users, AT_MOST, find))
     return cases
 
 
@@ -427,20 +393,15 @@ def of_families() -> list[Case]:
             f"{name}, all pairs",
             kind,
             users,
-            None if name == "friedman" else AT_MOST,  # equal means may have unequal ranks
+            AT_MOST,
             partial(family, draw=draw, users=users, test=name),
         )
-        for name in ("holm", "max_t", "tukey", "friedman")
+        for name in ("holm", "max_t")
         for kind, draw, users in FAMILIES
     ]
     for kind, draw, users in FAMILIES:
-        cases.append(Case("anova", kind, users, AT_MOST, partial(anova, draw=draw, users=users)))
         find = partial(left_out, draw=draw, users=users)
-        cases.append(Case("best_systems", kind, users, AT_MOST, find))
-    for method in ("bootstrap", "mcb"):
-        kind, draw, users = FAMILIES[0]
-        find = partial(left_out, draw=draw, users=users, method=method)
-        cases.append(Case(f"best_systems, {method}", kind, users, AT_MOST, find))
+        cases.append(Case("bold", kind, users, AT_MOST, find))
     find = partial(family, draw=systems.few_lose, users=300, test="max_t")
     cases.append(Case("max_t, 2 systems", "2 % lose", 300, None, find))
     for primary in (None, "a"):
@@ -500,12 +461,9 @@ def of_looks() -> list[Case]:
         )
         for kind, (draw, width) in bounded.items()
     ]
-    unbounded = {kind: PAIRS[kind] for kind in ("kNN, popularity", "log-normal", "5 % buyers")}
-    for test in ("sequential", "t"):
-        for kind, draw in unbounded.items():
-            promised = AT_MOST if (test, kind) == ("sequential", "kNN, popularity") else None
-            find = partial(looks, draw=draw, users=1000, test=test)
-            cases.append(Case(f"{test}, no range", kind, 1000, promised, find))
+    for kind in ("kNN, popularity", "log-normal", "5 % buyers"):
+        find = partial(looks, draw=PAIRS[kind], users=1000)
+        cases.append(Case("t, no range", kind, 1000, None, find))
     return cases
 
 

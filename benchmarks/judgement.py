@@ -56,26 +56,26 @@ def every_pair(users: int) -> pl.LazyFrame:
     return rf.compare(run, *METRICS, truth=truth)
 
 
-def bootstrap(users: int) -> pl.LazyFrame:
-    """Resample 10,000 times for 19 pairs and each metric."""
+def randomization(users: int) -> pl.LazyFrame:
+    """Flip signs 10,000 times for 19 pairs and each metric."""
     run, truth = scan(users)
-    return rf.compare(run, *METRICS, truth=truth, baseline=BASELINE, test="bootstrap")
+    return rf.compare(run, *METRICS, truth=truth, baseline=BASELINE, test="randomization")
 
 
 def ready(users: int) -> pl.LazyFrame:
-    """Resample the values that ``per_user`` returned, so that the memory is that of the test."""
+    """Flip signs of the values of ``per_user``, so that the memory is that of the test."""
     values = pl.scan_parquet(_ready_values(users))
-    return rf.compare(values, *METRICS, baseline=BASELINE, test="bootstrap")
+    return rf.compare(values, *METRICS, baseline=BASELINE, test="randomization")
 
 
 CASES: dict[str, Callable[[int], pl.LazyFrame]] = {
     "per_user": floor,
     "t, 19 pairs": with_baseline,
     "t, 190 pairs": every_pair,
-    "bootstrap, 19 pairs": bootstrap,
-    "bootstrap of ready values": ready,
+    "randomization, 19 pairs": randomization,
+    "randomization of ready values": ready,
 }
-RESAMPLED = ["bootstrap, 19 pairs", "bootstrap of ready values"]  # once is enough
+RESAMPLED = ["randomization, 19 pairs", "randomization of ready values"]  # once is enough
 
 
 def scan(users: int) -> tuple[pl.LazyFrame, pl.LazyFrame]:

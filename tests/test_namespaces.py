@@ -28,10 +28,9 @@ RankingDataError metrics parts plot presets runs stats
 DOORS = {
     "rankframe": FRONT,
     "rankframe.metrics": "describe of_label register_column rows",
-    "rankframe.stats": "at_k compare_segments exposure harm power who_gained anova best_systems "
-    "discriminative_power letters metric_agreement",
+    "rankframe.stats": "at_k compare_segments exposure harm metric_agreement power who_gained",
     "rankframe.runs": "stack fuse overlap rbo side_by_side",
-    "rankframe.plot": "at_k compare critical_difference exposure heatmap lorenz metric_agreement "
+    "rankframe.plot": "at_k compare exposure heatmap lorenz "
     "per_user precision_recall trade_off trend who_gained",
     "rankframe.parts": "combine facts merge sums values",
     "rankframe.presets": "PRESETS Preset PresetName",

@@ -120,9 +120,8 @@ def test_each_parameter_is_documented_by_its_own_name(name):
 
 #: What takes a table of values, too.
 OF_VALUES = (
-    "compare gate summarize stats.anova stats.best_systems stats.compare_segments "
-    "stats.discriminative_power stats.harm stats.power "
-    "plot.compare plot.critical_difference plot.heatmap plot.trade_off plot.per_user"
+    "compare gate summarize stats.compare_segments stats.harm stats.power "
+    "plot.compare plot.heatmap plot.trade_off plot.per_user"
 )
 #: Functions whose parameter differs from that of the same name elsewhere: each text is a group of
 #: functions with one wording of their own.
@@ -136,7 +135,7 @@ OF_THEIR_OWN = {
     ],
     "**options": ["parts.sums parts.values", "parts.facts", OF_VALUES],  # of a part, of the whole
     "*metrics": [
-        "stats.metric_agreement plot.metric_agreement",
+        "stats.metric_agreement",
         "gate stats.harm",
         "metrics.rows",
         "report",
@@ -159,11 +158,7 @@ OF_THEIR_OWN = {
     ],
     "confidence": [
         "plot.trend",  # where there are no intervals
-        "stats.best_systems",  # of all intervals, or of tests
-        "stats.discriminative_power",
-        "stats.letters",
         "stats.power",
-        "plot.critical_difference",
     ],
     "correction": ["stats.compare_segments"],  # other numbers of tests
     "descending": ["from_scores"],  # what marks a cell without a score
@@ -194,13 +189,12 @@ OF_THEIR_OWN = {
     ],
     "label": ["metrics.of_label", "register_metric"],
     "margin": ["gate"],  # an accepted loss, 0 included
-    "method": ["stats.best_systems", "runs.fuse"],  # other choices
+    "method": ["runs.fuse"],  # other choices
     "metric": ["plot.trend"],  # of a log
     "time": ["plot.trend"],  # of a log
     "names": ["sql"],  # of columns, and of a tracker
     "of": ["plot.lorenz"],  # it has a default
     "other": [
-        "stats.metric_agreement plot.metric_agreement",
         "runs.overlap runs.rbo",
         "Meter.merge",
     ],
@@ -212,7 +206,7 @@ OF_THEIR_OWN = {
     "run": ["sql", "with_rank spark.with_rank", "trec.write_run"],  # names; scores
     "runs": ["runs.stack", "runs.fuse"],
     "scores": ["from_scores"],
-    "test": ["stats.discriminative_power", "gate"],
+    "test": ["gate"],
     "ties": ["with_rank", "spark.with_rank"],  # rows have no order in Spark
     "total": [
         "compare spark.compare",  # a comparison, a summary, a decision

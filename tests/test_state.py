@@ -92,7 +92,7 @@ BOUNDS = {"unjudged": st.sampled_from(["miss", "drop", "bounds", "x"])}
 metrics = st.lists(st.sampled_from([*LABELS, *SPECIAL_MEANS]), min_size=1, max_size=4)
 
 
-OF_SYSTEMS = ("compare", "who_gained", "power", "anova", "best_systems", "discriminative_power")
+OF_SYSTEMS = ("compare", "who_gained", "power")
 
 
 @st.composite
@@ -132,11 +132,10 @@ def over(verb, more):
 COMPARE = {
     "test": st.sampled_from(
         [
-            *("t", "wilcoxon", "randomization", "bootstrap", "mcnemar"),
-            *("sequential", "tukey", "max_t", "x"),
+            *("t", "randomization", "sequential", "max_t", "x"),
         ]
     ),
-    "correction": st.sampled_from(["holm", "bonferroni", "bh", None, "x"]),
+    "correction": st.sampled_from(["holm", "bh", None, "x"]),
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
     "baseline": st.sampled_from([None, "a", "b", 1, "c"]),
@@ -153,22 +152,12 @@ SUMMARIZE = {
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
 }
-BEST = {**SUMMARIZE, "method": st.sampled_from(["mcb", "bootstrap", "x"])}
-DISCRIMINATIVE = {
-    "test": COMPARE["test"],
-    "confidence": COMPARE["confidence"],
-    "resamples": COMPARE["resamples"],
-    "curve": st.booleans(),
-}
 VERBS = {
     "per_user": over("per_user", BOUNDS),
     "evaluate": over("evaluate", {**BOUNDS, "total": st.booleans()}),
     "summarize": over("summarize", SUMMARIZE),
     "compare": over("compare", COMPARE),
     "power": over("power", POWER),
-    "anova": over("anova", {}),
-    "best_systems": over("best_systems", BEST),
-    "discriminative_power": over("discriminative_power", DISCRIMINATIVE),
     "who_gained": lambda run, truth, judged, asked, by, two, data: rf.stats.who_gained(
         run, data.draw(st.sampled_from([1, 3, 0])), truth=truth, baseline="a"
     ),

@@ -60,14 +60,6 @@ CHARTS = {
         "What does each further hit cost?",
         "rf.plot.precision_recall(runs, truth=truth)",
     ),
-    "critical_difference": (
-        "Which systems are alike, over all users?",
-        'rf.plot.critical_difference(runs, "ndcg@10", truth=truth)',
-    ),
-    "metric_agreement": (
-        "Do metrics agree on the best system?",
-        'rf.plot.metric_agreement(rf.evaluate(runs, "ndcg@10", "mrr", "map", truth=truth))',
-    ),
 }
 
 

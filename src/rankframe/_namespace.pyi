@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Literal
-import rankframe._comparison.many_systems
 import rankframe._comparison.summaries
 import rankframe._comparison.trials
 import rankframe._report.report
@@ -154,24 +153,6 @@ class Plot(RoomOfFrame):
         history: Frame | None = ...,
         **columns: Unpack[Columns],
     ) -> alt.LayerChart | alt.FacetChart: ...
-    def critical_difference(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: rankframe._request.types.Truth | None = ...,
-        by: str | Sequence[str] = ...,
-        confidence: float = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
-    ) -> alt.LayerChart | alt.FacetChart: ...
-    def metric_agreement(
-        self,
-        /,
-        *metrics: str,
-        other: Frame | None = ...,
-        model: str = ...,
-        by: str | Sequence[str] = ...,
-        coefficient: Literal["kendall_tau", "tau_ap"] = ...,
-    ) -> alt.LayerChart | alt.FacetChart: ...
     def trend(
         self,
         metric: str,
@@ -267,51 +248,7 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         cluster: str | None = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> FrameT: ...
-    def anova(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: rankframe._request.types.Truth | None = ...,
-        by: str | Sequence[str] = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
-    ) -> FrameT: ...
-    def best_systems(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: rankframe._request.types.Truth | None = ...,
-        by: str | Sequence[str] = ...,
-        method: rankframe._comparison.many_systems.BestMethod = ...,
-        confidence: float = ...,
-        resamples: int = ...,
-        seed: int = ...,
-        cluster: str | None = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
-    ) -> FrameT: ...
-    def discriminative_power(
-        self,
-        /,
-        *metrics: rankframe._request.labels.Metric,
-        truth: rankframe._request.types.Truth | None = ...,
-        by: str | Sequence[str] = ...,
-        test: rankframe._comparison.trials.Test = ...,
-        confidence: float = ...,
-        curve: bool = ...,
-        resamples: int = ...,
-        seed: int = ...,
-        **options: Unpack[rankframe._request.keywords.StatisticsOptions],
-    ) -> FrameT: ...
-    def letters(
-        self, /, *, model: str = ..., by: str | Sequence[str] = ..., confidence: float = ...
-    ) -> FrameT: ...
-    def metric_agreement(
-        self,
-        /,
-        *metrics: str,
-        other: Frame | None = ...,
-        model: str = ...,
-        by: str | Sequence[str] = ...,
-    ) -> FrameT: ...
+    def metric_agreement(self, /, *metrics: str, model: str = ...) -> FrameT: ...
 
 class Runs(RoomOfFrame, Generic[FrameT]):
     def fuse(
@@ -447,7 +384,7 @@ class RankFrame(Generic[FrameT]):
         most_missed: float | None = ...,
         systems: Sequence[object] | None = ...,
         total: bool = ...,
-        test: rankframe._comparison.trials.Test = ...,
+        test: rankframe._comparison.trials.GateTest = ...,
         correction: rankframe._comparison.trials.Correction | None = ...,
         confidence: float = ...,
         resamples: int = ...,

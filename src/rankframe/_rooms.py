@@ -33,8 +33,6 @@ ROOMS = {
         "exposure": "plot._of_exposure",
         "trade_off": "plot._of_exposure",
         "lorenz": "plot._of_exposure",
-        "critical_difference": "plot._of_pairs",
-        "metric_agreement": "plot._of_pairs",
         "trend": "plot._of_days",
     },
     "stats": {
@@ -44,10 +42,6 @@ ROOMS = {
         "harm": "_comparison.harm",
         "power": "_comparison.power",
         "who_gained": "_comparison.diagnosis",
-        "anova": "_comparison.many_systems",
-        "best_systems": "_comparison.many_systems",
-        "discriminative_power": "_comparison.system_agreement",
-        "letters": "_comparison.many_systems",
         "metric_agreement": "_comparison.system_agreement",
     },
     "runs": {

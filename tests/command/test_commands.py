@@ -278,7 +278,7 @@ def test_runs_are_compared(files, suffix):
     out = files / "out.parquet"
     command = f"""compare {files}/first.{suffix} {files}/other.parquet {files}/third.csv
         {files}/truth.csv --user uid --item sku -m ndcg@10 -m map --baseline first
-        --test bootstrap --correction none --confidence 0.9 --margin 0.4 --resamples 99 --seed 3
+        --test t --correction none --confidence 0.9 --margin 0.4 --resamples 99 --seed 3
         --primary map --users judged --out {out}"""
     assert main(command.split()) == 0
     third = pl.DataFrame({"uid": [3], "sku": [7], "rank": [1]})
@@ -289,7 +289,7 @@ def test_runs_are_compared(files, suffix):
         "map",
         truth=TRUTH,
         baseline="first",
-        test="bootstrap",
+        test="t",
         correction=None,
         confidence=0.9,
         margin=0.4,

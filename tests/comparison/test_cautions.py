@@ -71,7 +71,7 @@ def test_the_sign_test_decides_whether_users_contradict_the_mean():
         (10_000, 0.021, {}, False),
         (10_000, -0.019, {}, True),
         (10_000, 0.019, {"margin": 0.5}, False),
-        (10_000, 0.019, {"test": "wilcoxon"}, False),  # takes no margin
+        (10_000, 0.019, {"test": "max_t"}, False),  # takes no margin
     ],
 )
 def test_a_small_effect_of_many_users_asks_for_a_margin(users, effect, options, told):

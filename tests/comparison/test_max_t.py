@@ -260,35 +260,28 @@ def test_too_little_for_an_interval_is_reported():
         assert row["p_adjusted"] is not None
 
 
-@pytest.mark.parametrize("test", ["max_t", "tukey", "friedman"])
-@pytest.mark.parametrize("correction", [None, "bonferroni", "bh"])
-def test_tests_of_all_systems_have_a_correction_of_their_own(test, correction):
+@pytest.mark.parametrize("correction", [None, "bh"])
+def test_it_has_a_correction_of_its_own(correction):
     values = sample(12, 12, systems=3)
-    start = f"correction={correction!r}: test={test!r} is of all systems at once"
+    start = f"correction={correction!r}: test='max_t' is of all systems at once"
     with pytest.raises(ValueError, match=f"^{start}"):
-        compared(*values, test=test, correction=correction)
-    assert (
-        compared(*values, test=test)["p_adjusted"] > compared(*values, test=test)["p_value"]
-    ).any()
+        compared(*values, test="max_t", correction=correction)
+    got = compared(*values, test="max_t")
+    assert (got["p_adjusted"] > got["p_value"]).any()
 
 
 # ------------------------------------------------------------------ how often it is wrong
 
 
 def test_near_copies_beside_another_system_are_seldom_separated():
-    """Holm and max-t hold 5 %, up to two errors of the simulation; Tukey does not, and says so."""
+    """It holds 5 %, up to two errors of the simulation."""
     runs, users = 200, 50
     values = systems.recommenders(np.random.default_rng(30), users, runs)
     first, second = np.triu_indices(len(values), 1)
-    wrong, by_tukey, noted = 0, 0, 0
+    wrong = 0
     for matrix in np.ascontiguousarray(values.transpose(2, 1, 0)):
         wrong += flipped(matrix[:, second] - matrix[:, first], 199).adjusted.min() <= 0.05
-        joint = system_statistics.tukey(matrix, 0.95)
-        by_tukey += joint.distance.max() >= 4.5736  # of 11 systems, 490 degrees of freedom
-        noted += "take test='max_t'" in (joint.note or "")
     assert wrong / runs <= 0.05 + 2 * sqrt(0.05 * 0.95 / runs)
-    assert by_tukey / runs > 0.1
-    assert noted == runs
 
 
 def test_max_t_finds_more_than_holm_among_near_copies():

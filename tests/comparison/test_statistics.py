@@ -30,70 +30,6 @@ def test_paired_t_is_scipys(users):
     assert got["note"] is None
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.1, 1e-7, 1 / 3])
-def test_a_resample_as_far_as_the_difference_counts_for_the_null(scale):
-    """Of differences 1, 0, 0: no 1, two and three are as far; two are so but for rounding."""
-    got = one([0.0] * 3, [scale, 0.0, 0.0], test="bootstrap", resamples=20_000)
-    assert got["p_value"] == pytest.approx((8 + 6 + 1) / 27, abs=0.02)
-
-
-@pytest.mark.parametrize("users", [1, 2, 7, 40, 300])
-@pytest.mark.parametrize("parts", [1, 8, 2**40])  # of a whole: many ties, some, none
-def test_wilcoxon_is_scipys(users, parts):
-    old, new = np.round(sample(users, users) * parts) / parts
-    if (old == new).all():
-        new[0] += 1
-    got = one(old, new, test="wilcoxon")
-    assert got["equal"] == (old == new).sum()
-    sizes = np.abs(new - old)
-    exact = users <= 50 and 0 not in sizes and len({*sizes}) == users
-    # SciPy's names of the normal approximation depend on its version
-    method = "exact" if exact else "asymptotic"
-    expected = stats.wilcoxon(new, old, correction=False, method=method).pvalue
-    assert got["p_value"] == pytest.approx(expected, abs=1e-12)
-
-
-def test_wilcoxons_p_is_that_of_every_scipy():
-    """The numbers of SciPy 1.13 and 1.17; without ``method=``, these differ for ties."""
-    for change, expected in [
-        ([0.25, 0.25, 0.5, -0.25, 0.75, 0.25, 0, 0, 0.5, 0.25], 0.031032519500144917),
-        ([0.1, 0.1, 0.2, -0.1, 0.3, 0.4], 0.07154597258900632),
-        ([0.5], 1.0),
-        ([0.5, 0.0], 0.31731050786291415),
-    ]:
-        got = one(np.zeros(len(change)), np.array(change), test="wilcoxon")
-        assert got["p_value"] == pytest.approx(expected, abs=1e-12)
-
-
-def test_wilcoxons_verdict_is_of_ranks_and_says_so_where_that_differs():
-    """Equal means, of which one system has a few users with much: ranks find a difference."""
-    rng = np.random.default_rng(3)
-    old, new = np.zeros(4000), rng.exponential(1, 4000) - 1
-    got = one(old, new, test="wilcoxon")
-    assert got["p_value"] < 1e-9
-    assert got["verdict"] in ("ranks lower", "undecided")
-    assert got["note"].startswith("tests ranks, not the mean: the differences have skewness 1.9")
-    assert one(old, new - 0.1, test="wilcoxon")["verdict"] == "ranks lower"
-    assert one(new - 0.1, old, test="wilcoxon")["verdict"] == "ranks higher"
-
-
-def test_the_note_on_ranks_begins_at_200_users_and_two_standard_errors():
-    def noted(users, skewness):
-        shape = np.linspace(0, 1, users)
-        low, high = 0.0, 9.0  # of an exponent, whose skewness grows with it
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (
-                (middle, high) if stats.skew(np.exp(middle * shape)) < skewness else (low, middle)
-            )
-        return one(np.zeros(users), np.exp(low * shape), test="wilcoxon")["note"]
-
-    error = np.sqrt(6 * 198 / (201 * 203))
-    assert noted(200, 1.99 * error) is None
-    assert noted(200, 2.01 * error).startswith("tests ranks, not the mean")
-    assert noted(199, 1.0) is None
-
-
 @pytest.mark.parametrize(("users", "seed"), [(5, 0), (30, 3), (3000, 1)])
 def test_bootstrap_intervals_are_scipys(users, seed):
     (values,) = sample(users, users, systems=1)
@@ -109,19 +45,6 @@ def test_bootstrap_intervals_are_scipys(users, seed):
     options = {"method": "bootstrap", "confidence": 0.9, "resamples": times, "seed": seed}
     got = rf.summarize(judged(values), VALUE, **options).row(0, named=True)
     assert (got["ci_low"], got["ci_high"]) == pytest.approx(tuple(expected), abs=1e-10)
-
-
-def test_the_bootstrap_test_is_sakais():
-    """Resample the shifted differences one by one, and take SciPy's t statistic of each."""
-    old, new = sample(5, 20)
-    difference = new - old
-    rng = np.random.default_rng(11)
-    shifted = difference - difference.mean()
-    drawn = shifted[rng.integers(0, 20, (FEW, 20))]
-    statistics = np.abs(stats.ttest_1samp(drawn, 0, axis=1).statistic)
-    extreme = (statistics >= abs(stats.ttest_1samp(difference, 0).statistic)).sum()
-    got = one(old, new, test="bootstrap", resamples=FEW, seed=11)
-    assert got["p_value"] == pytest.approx((extreme + 1) / (FEW + 1), abs=1e-12)
 
 
 @pytest.mark.parametrize("method", ["t", "bootstrap"])
@@ -162,9 +85,10 @@ def test_few_users_who_differ_have_the_exact_test():
     for gained, lost in [(4, 0), (5, 0), (6, 0), (9, 1), (12, 3), (19, 0)]:
         old, new = np.zeros((2, 2000))
         new[:gained], old[-lost or 2000 :] = 1, 1
-        got, hits = (one(old, new, test=test) for test in ("t", "mcnemar"))
-        assert got["p_value"] == pytest.approx(hits["p_value"], rel=1e-12)
-        shown = hits["p_value"] < 0.05
+        got = one(old, new)
+        exact = stats.binomtest(gained, gained + lost).pvalue  # McNemar's
+        assert got["p_value"] == pytest.approx(exact, rel=1e-12)
+        shown = exact < 0.05
         assert (got["verdict"] == "higher") is shown
         assert (got["ci_low"] > 0) is shown
         assert got["note"] == f"exact test: only {gained + lost} users differ"
@@ -245,7 +169,7 @@ def test_drawn_p_values_count_the_observed_one():
     old, new = np.zeros(40), np.ones(40) + np.arange(40) / 100
     got = one(old, new, test="randomization", resamples=FEW)
     assert got["p_value"] == 1 / (FEW + 1)
-    assert one(old, new, test="bootstrap", resamples=FEW)["p_value"] == 1 / (FEW + 1)
+    assert one(old, new, test="max_t", resamples=FEW)["p_value"] == 1 / (FEW + 1)
 
 
 def test_signs_are_fair_and_differ():
@@ -261,97 +185,20 @@ def test_signs_are_fair_and_differ():
 # ------------------------------------------------------------------ all systems at once
 
 
-def test_tukey_is_the_two_way_analysis_of_statsmodels():
-    from statsmodels.formula.api import ols
-    from statsmodels.stats.anova import anova_lm
-
-    values = sample(8, 15, systems=4)
-    long = pl.DataFrame(
-        {
-            "value": values.ravel(),
-            "system": np.repeat(["a", "b", "c", "d"], 15),
-            "person": np.tile([f"u{u}" for u in range(15)], 4),
-        }
-    )
-    table = anova_lm(ols("value ~ system + person", long.to_pandas()).fit())
-    error, freedom = table.loc["Residual", ["mean_sq", "df"]]
-    assert freedom == 14 * 3
-    got = compared(*values, test="tukey")
-    assert got.height == 6
-    for row in got.rows(named=True):
-        new, old = (values[int(row[name][1])] for name in ("model", "baseline"))
-        distance = abs((new - old).mean()) / np.sqrt(error / 15)
-        expected = stats.studentized_range.sf(distance, 4, freedom)
-        assert row["p_adjusted"] == pytest.approx(expected, abs=1e-9)
-        assert row["p_value"] == pytest.approx(2 * stats.t.sf(distance / np.sqrt(2), freedom))
-        margin = stats.studentized_range.ppf(0.95, 4, freedom) * np.sqrt(error / 15)
-        assert row["ci_high"] - row["difference"] == pytest.approx(margin, abs=1e-9)
-        assert row["difference"] - row["ci_low"] == pytest.approx(margin, abs=1e-9)
-
-
-@pytest.mark.parametrize("users", [20, 25])
-def test_tukey_of_two_systems_is_the_paired_t(users):
-    old, new = sample(9, users)
-    tukey, plain = (one(old, new, test=test) for test in ("tukey", "t"))
-    for name in ("p_value", "p_adjusted", "ci_low", "ci_high"):
-        assert tukey[name] == pytest.approx(plain[name], abs=1e-7)
-
-
-def test_friedman_and_nemenyi():
-    values = sample(10, 20, systems=3)
-    got = compared(*values, test="friedman", baseline="m0")
-    omnibus = stats.friedmanchisquare(*values)
-    p = "p < 0.0001" if omnibus.pvalue < 0.0001 else f"p = {omnibus.pvalue:.3g}"
-    said = f"Friedman: chi² = {omnibus.statistic:.4g}, {p}"
-    ranks = stats.rankdata(values, axis=0).mean(axis=1)
-    for row, place in zip(got.rows(named=True), (1, 2), strict=True):
-        assert row["note"] == said
-        # Demšar (2006): the critical difference is q·√(k(k + 1)/6n), of ranges divided by √2
-        distance = abs(ranks[place] - ranks[0]) / np.sqrt(3 * 4 / (6 * 20))
-        expected = stats.studentized_range.sf(distance * np.sqrt(2), 3, np.inf)
-        assert row["p_adjusted"] == pytest.approx(expected, abs=1e-9)
-        assert row["p_value"] == pytest.approx(2 * stats.norm.sf(distance), abs=1e-12)
-
-
-@pytest.mark.parametrize(("factor", "noted"), [(0.999, False), (1.001, True)])
-def test_tukey_notes_a_pair_that_varies_over_twice_as_much_as_the_mean_one(factor, noted):
-    """Five uncorrelated systems, four of variance 1 and one of s²: 10(1 + s²)/(16 + 4s²)."""
-    drawn = np.random.default_rng(14).normal(size=(40, 5))
-    values, _ = np.linalg.qr(drawn - drawn.mean(axis=0))
-    values[:, 4] *= np.sqrt(11 * factor)  # of 11, twice the mean variance
-    got = compared(*values.T, test="tukey")
-    note = "the largest variance of a pair is 2 times the mean one: take test='max_t'"
-    assert got["note"].str.contains(note).fill_null(value=False).to_list() == [noted] * 10
-
-
-def test_ties_in_friedmans_ranks():
-    """The squared distances of mean ranks add up to Friedman's statistic, ties and all."""
-    values = np.round(sample(11, 30, systems=3))
-    assert (values[0] == values[1]).any()
-    got = compared(*values, test="friedman")
-    squares = stats.norm.isf(got["p_value"].to_numpy() / 2) ** 2
-    omnibus = stats.friedmanchisquare(*values).statistic
-    # Σ over pairs of (Rᵢ − Rⱼ)²/(2s²/n) = k·Σ(Rᵢ − R̄)²·n/(2s²), and Friedman's is Σ(Rᵢ − R̄)²·n/s²
-    assert 2 * squares.sum() / 3 == pytest.approx(omnibus, rel=1e-9)
-
-
 def test_joint_tests_are_of_the_users_whom_all_share():
     values = sample(12, 12, systems=3).tolist()
     values[2][4] = None
     alone = [[value for u, value in enumerate(row) if u != 4] for row in values]
-    for test in ("tukey", "friedman"):
-        counts = ("note", "num_left_out")
-        got, expected = compared(*values, test=test), compared(*alone, test=test)
-        assert got.drop(counts).equals(expected.drop(counts))
-        assert got["num_left_out"].to_list() == [1] * 3
+    counts = ("note", "num_left_out")
+    got, expected = compared(*values, test="max_t"), compared(*alone, test="max_t")
+    assert got.drop(counts).equals(expected.drop(counts))
+    assert got["num_left_out"].to_list() == [1] * 3
 
 
 # ------------------------------------------------------------------ corrections
 
 
-@pytest.mark.parametrize(
-    ("correction", "name"), [("holm", "holm"), ("bonferroni", "bonferroni"), ("bh", "fdr_bh")]
-)
+@pytest.mark.parametrize(("correction", "name"), [("holm", "holm"), ("bh", "fdr_bh")])
 def test_corrections_are_those_of_statsmodels(correction, name):
     from statsmodels.stats.multitest import multipletests
 
@@ -367,7 +214,7 @@ def test_corrections_are_those_of_statsmodels(correction, name):
 
 def test_undefined_p_values_are_no_comparisons():
     old, new = sample(14, 30)
-    got = compared(old, old + 1, new, baseline="m0", correction="bonferroni")
+    got = compared(old, old + 1, new, baseline="m0", correction="holm")
     assert got["p_value"].null_count() == 1
     assert got["p_adjusted"].to_list() == got["p_value"].to_list()
     plain = compared(old, new, new + old, correction=None)
@@ -400,23 +247,3 @@ def test_dividing_all_values_changes_no_p_value(test):
             values = [name for name in frame.columns if name not in ("model", "user")]
             p = rf.compare(frame, *values, **options)["p_value"]
             assert p.to_list() == pytest.approx([p[0]] * 4, abs=1e-12), (users, seed)
-
-
-def test_wilcoxon_ties_differences_that_rounding_separates():
-    old, new = np.array([0, 0, 1, 6, 5, 6, 6, 4, 2]), np.array([6, 4, 0, 5, 4, 0, 7, 7, 3])
-    expected = stats.wilcoxon(new - old, method="asymptotic").pvalue
-    assert one(old / 7, new / 7, test="wilcoxon")["p_value"] == pytest.approx(expected, abs=1e-12)
-
-
-def test_wilcoxon_keeps_small_differences_beside_large_values():
-    old, new = np.array([1e9, 0, 0, 0, 0, 0]), np.array([1e9, 1e-7, 2e-7, 3e-7, 4e-7, -5e-7])
-    expected = stats.wilcoxon([0, 1, 2, 3, 4, -5], method="asymptotic").pvalue
-    assert one(old, new, test="wilcoxon")["p_value"] == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_mean_of_0_is_no_evidence_for_the_bootstrap():
-    old, new = np.array([6, 0, 1, 1, 1, 6, 6, 4, 0]), np.array([0, 2, 3, 4, 3, 2, 1, 5, 5])
-    assert (new - old).sum() == 0
-    for part in (1, 3, 7, 10):
-        got = one(old / part, new / part, test="bootstrap", resamples=1_000)
-        assert got["p_value"] == 1.0

@@ -141,10 +141,7 @@ def test_the_bootstrap_is_of_logarithms_too(method):
         assert got[end].to_list() == [close(x) for x in expected]
 
 
-@pytest.mark.parametrize(
-    "test",
-    ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "max_t", "friedman"],
-)
+@pytest.mark.parametrize("test", ["t", "randomization", "max_t"])
 def test_every_test_is_one_of_logarithms(test):
     third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))
     run = pl.concat([RUN, third])
@@ -172,34 +169,6 @@ def test_every_test_is_one_of_logarithms(test):
         )
         assert "relative" not in row["note"]
         assert ("interval cut at the greatest difference" in row["note"]) == (high > 1)
-
-
-@pytest.mark.parametrize("test", ["t", "max_t"])
-def test_discriminative_power_is_of_logarithms_too(test):
-    third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))
-    run = pl.concat([RUN, third])
-    mine = (rf.metrics.average_precision() + 1e-5).log().alias("log")
-    options = {"truth": TRUTH, "test": test, "resamples": 300, "curve": True}
-    logs = run.rank.stats.discriminative_power(mine, **options)
-    got = run.rank.stats.discriminative_power("gmap", **options)
-    assert got["p_value"].to_list() == [close(x) for x in logs["p_value"]]
-    plain = run.rank.stats.discriminative_power("map", **options)
-    assert got["p_value"].to_list() != [close(x) for x in plain["p_value"]]
-    pairs = run.rank.compare("gmap", truth=TRUTH)
-    key = ["model", "baseline"]
-    both = got.join(pairs, on=key, suffix=" compared")
-    assert len(both) == 3
-    assert both["difference"].to_list() == [close(x) for x in both["difference compared"]]
-
-
-@pytest.mark.parametrize(
-    "verb", [rf.stats.anova, rf.stats.best_systems, rf.plot.critical_difference]
-)
-def test_what_analyses_variance_takes_values_per_user(verb):
-    if verb is rf.plot.critical_difference:
-        pytest.importorskip("altair")
-    with pytest.raises(ValueError, match="'gmap@3' is a mean over users, not a value per user"):
-        verb(RUN, "gmap@3", truth=TRUTH)
 
 
 def test_metrics_beside_it_are_compared_as_ever():

@@ -107,9 +107,6 @@ VERBS = {
     "compare_segments": {"by": ["model", "land"], "baseline": "a"},
     "power": {"baseline": "a", "difference": 0.05},
     "gate": {"baseline": "a", "undecided": "pass", "margin": {"rr": 0.2}},
-    "best_systems": {},
-    "anova": {},
-    "discriminative_power": {"test": "t"},
 }
 
 
@@ -138,7 +135,6 @@ def test_charts_draw_values_as_they_draw_a_run():
     both = ("rr", "ndcg@10")
     for chart, metrics, options in (
         (rf.plot.compare, both, {"baseline": "a", "margin": {"rr": 0.1}}),
-        (rf.plot.critical_difference, both, {}),
         (rf.plot.per_user, both[:1], {}),
         (rf.plot.heatmap, both, {}),
         (rf.plot.trade_off, both, {}),
@@ -151,16 +147,6 @@ def test_charts_draw_values_as_they_draw_a_run():
     turned = {"baseline": "a", "higher_is_better": {"minutes": False}}
     assert rf.plot.compare(minutes, "minutes", **turned).data.height == 2
     assert rf.plot.heatmap(minutes, "minutes").data.height == 3
-
-
-def test_the_best_system_needs_a_direction():
-    values = ready(*sample(8, 30, systems=3))
-    with pytest.raises(ValueError, match=r"'rmse': neither direction.*higher_is_better=\{'rmse'"):
-        rf.stats.best_systems(values, "rmse")
-    for higher in (True, False):
-        best = rf.stats.best_systems(values, "rmse", higher_is_better={"rmse": higher})
-        assert best["mean"].is_sorted(descending=higher)
-        assert best["may_be_best"][0]
 
 
 def test_a_column_has_the_direction_that_is_declared():

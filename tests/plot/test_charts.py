@@ -115,7 +115,7 @@ def charts():
     yield "users of segments", lambda: plot.per_user("num_hits", truth=PLACED, by=BOTH)
     yield "users alone", lambda: alone.per_user("hit@10", truth=TRUTH, by=())
     yield "compare", lambda: plot.compare("ndcg@10", truth=TRUTH, baseline="a")
-    yield "compare metrics", lambda: plot.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
+    yield "compare metrics", lambda: plot.compare("ndcg@10", "rr", truth=TRUTH, test="max_t")
     margin = {"ndcg@10": 0.3}
     yield (
         "compare margins",
@@ -145,21 +145,6 @@ def charts():
     yield "lorenz of many", lambda: many.lorenz(k=3, of="genre", items=ITEMS)
     yield "lorenz of segments", lambda: plot.lorenz(k=3, items=ITEMS, truth=PLACED, by=BOTH)
     yield "lorenz alone", lambda: alone.lorenz(of="shown", items=ITEMS, discount="log2", by=())
-    yield "critical_difference", lambda: plot.critical_difference("ndcg@10", truth=TRUTH)
-    yield "critical_difference of many", lambda: many.critical_difference("e@10", truth=TRUTH)
-    yield (
-        "critical_difference of segments",
-        lambda: plot.critical_difference("rr", "map", truth=PLACED, by=BOTH),
-    )
-    means = MANY.rank.evaluate("ndcg@10", "rr", "map", "num_hits", truth=TRUTH, by="model")
-    yield "agreement", lambda: means.rank.plot.metric_agreement()
-    placed = MANY.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
-    yield (
-        "agreement of segments",
-        lambda: rf.plot.metric_agreement(placed, by=BOTH, coefficient="tau_ap"),
-    )
-    yield "agreement of frames", lambda: rf.plot.metric_agreement(means, "rr", "map", other=means)
-
     log = log_of(RUN, 7)
     yield "trend", lambda: rf.plot.trend(log, "ndcg@10", floor=0.3)
     yield (
@@ -313,13 +298,13 @@ def test_users_without_a_value_are_reported():
 
 def test_compare_draws_the_differences():
     data = chart_of("compare metrics").data
-    expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
+    expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, test="max_t")
     names = ["users", "difference", "ci_low", "ci_high", "p_adjusted", "higher", "lower"]
     assert_frame_equal(data.select(names), expected.select(names))
     assert data["panel"].to_list() == expected["metric"].to_list()
     assert data["pair"].to_list()[:3] == ["b − a", "c − a", "c − b"]
     for verdict, difference, p in data.select("verdict", "difference", "p_adjusted").rows():
-        side = "ranks higher" if difference > 0 else "ranks lower"
+        side = "better" if difference > 0 else "worse"
         assert verdict == (side if p < 0.05 else "undecided")
     assert set(data["verdict"]) > {"undecided"}
 
@@ -770,66 +755,6 @@ def test_a_lorenz_curve_of_many_items_is_small_and_true():
 # ------------------------------------------------------------------ many systems
 
 
-def test_critical_difference_draws_the_ranks_and_the_groups_of_compare():
-    """Systems that are on one bar, and only these, are not separated by Nemenyi's test."""
-    data = chart_of("critical_difference of many").data
-    systems = data.filter(part="system")
-    values = MANY.rank.per_user("e@10", truth=TRUTH, by="model")
-    ranks = values.with_columns(rank=pl.col("e@10").round(12).rank().over("user"))  # low is best
-    means = dict(ranks.group_by("model").agg(pl.col("rank").mean()).rows())
-    assert dict(systems.select("system", "low").rows()) == pytest.approx(means)
-    assert (systems["low"] == systems["high"]).all()
-    assert systems["low"].is_sorted()
-    assert set(data["users"]) == {40}
-    pairs = MANY.rank.compare("e@10", truth=TRUTH, test="friedman")
-    bars = [set(text.split(", ")) for text in data.filter(part="group")["system"]]
-    (scale,) = data.filter(part="scale").rows(named=True)
-    drawn = dict(systems.select("system", "low").rows())
-    for row in pairs.rows(named=True):
-        pair = {row["model"], row["baseline"]}
-        apart = row["p_adjusted"] < 0.05
-        assert apart == (not any(pair <= bar for bar in bars))
-        distance = abs(drawn[row["model"]] - drawn[row["baseline"]])
-        assert apart == (distance > scale["high"] - scale["low"])
-    assert 0 < pairs.filter(pl.col("p_adjusted") < 0.05).height < len(pairs)
-    friedman = pairs["note"][0].partition("; ")[0]
-    assert chart_of("critical_difference of many").title.subtitle[1] == friedman
-
-
-def test_the_names_beside_the_ranks_do_not_meet():
-    for name in ("critical_difference", "critical_difference of many"):
-        systems = chart_of(name).data.filter(part="system")
-        assert systems.select("side", "row").is_unique().all()
-        best, worst = systems["side"].to_list()[:: len(systems) - 1]
-        assert (best, worst) == ("left", "right")
-
-
-def test_critical_difference_needs_ranks_that_vary():
-    lists = RUN.filter(model="a")
-    both = pl.concat([lists, lists.with_columns(model=pl.lit("y"))])
-    with pytest.raises(rf.RankingDataError, match="'rr': no ranks to compare: no us"):
-        both.rank.plot.critical_difference("rr", truth=TRUTH)
-    with pytest.raises(ValueError, match="'num_rel' has no best system: neither higher nor lower"):
-        RUN.rank.plot.critical_difference("num_rel", truth=TRUTH)
-    many = pl.concat(
-        lists.with_columns(model=pl.lit(f"m{n}"), item=(pl.col("item") + n) % 60) for n in range(41)
-    )
-    with pytest.raises(ValueError, match="41 systems are too many for one chart: filter the frame"):
-        many.rank.plot.critical_difference("rr", truth=TRUTH)
-
-
-def test_agreement_draws_the_numbers_of_agreement():
-    means = MANY.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
-    data = chart_of("agreement of segments").data
-    expected = rf.stats.metric_agreement(means, by=BOTH).rename({"country": "panel"})
-    assert_frame_equal(data, expected.select(data.columns))
-    assert data["panel"].unique(maintain_order=True).to_list() == COUNTRIES
-    with pytest.raises(ValueError, match="coefficient must be one of 'kendall_tau', 'tau_ap', not"):
-        rf.plot.metric_agreement(means, by=BOTH, coefficient="spearman")
-    with pytest.raises(rf.RankingDataError, match="metric 'rr, ap': no user has a value to draw"):
-        rf.plot.metric_agreement(pl.DataFrame({"model": ["a"], "rr": [0.1], "ap": [0.2]}))
-
-
 def test_of_many_segments_those_with_most_users_are_drawn():
     # the cities 0 … 49, of which the first ten have two users each
     user = pl.int_range(60, eager=True).alias("user")
@@ -1182,14 +1107,11 @@ def test_cut_offs_are_named(ks, said):
     assert mark["type"] == ("rule" if len(ks) == 1 else "area")
 
 
-def test_p_of_tukey_is_not_said_to_be_corrected_again():
-    chart = rf.plot.compare(RUN, "rr", truth=TRUTH, test="tukey")
-    said = [
-        "40 users",
-        "95% intervals, simultaneous; Tukey's honest significant differences, p corrected",
-        "over all pairs",
-    ]
-    assert chart.title.subtitle == said
+def test_p_of_max_t_is_not_said_to_be_corrected_again():
+    chart = rf.plot.compare(RUN, "rr", truth=TRUTH, test="max_t")
+    said = " ".join(chart.title.subtitle)
+    tested = "max-t test of flipped signs, p corrected over all pairs"
+    assert said == f"40 users 95% intervals, simultaneous; {tested}"
 
 
 # ------------------------------------------------------------------ what is seen
@@ -1816,17 +1738,6 @@ def test_an_interval_is_one_row_of_a_tooltip():
     assert "null" not in picture
     p = row["p_adjusted"]
     assert f"p, adjusted: {'&lt;0.0001' if p < 0.0001 else format(p, '.4f')}" in picture
-
-
-def test_the_picture_of_mean_ranks_names_the_metric_and_no_tiny_p():
-    chart = chart_of("critical_difference of many")
-    title = chart.title.to_dict()
-    assert title["text"] == "e@10: mean ranks of 12 systems on 40 users"
-    assert title["subtitle"][1].startswith("Friedman: chi² = ")
-    assert title["subtitle"][1].endswith(", p < 0.0001")
-    texts = chart.data.drop_nulls("side")
-    for system, rank, text in texts.select("system", "low", "text").rows():
-        assert text == f"{system} ({rank:.2f})"
 
 
 def test_the_heatmap_of_one_metric_is_one_grid():

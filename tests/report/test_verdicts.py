@@ -205,7 +205,6 @@ DATA = {
         ["rr"],
         {**of_ranks(old=OLD, new=[1, 2, 1, 4, 2, 3] * 20), "margin": 0.4},
     ),
-    "by ranks": ("better", ["rr"], {**of_ranks(old=OLD, new=BETTER), "test": "wilcoxon"}),
     "no direction is better": ("higher", [NO_DIRECTION], of_ranks(old=BETTER, new=OLD)),
     "no direction is better, the reverse": ("lower", [NO_DIRECTION], of_ranks(old=OLD, new=BETTER)),
     "gains and losses of half a percent": (

@@ -82,7 +82,6 @@ def test_every_verb_reads_streams_at_its_start(name, verb):
     assert inspect.signature(verb) == inspect.signature(verb.__wrapped__)
 
 
-MEANS = pl.DataFrame({"model": ["x", "y", "z"], "rr": [0.1, 0.2, 0.3], "ap": [0.1, 0.3, 0.2]})
 CALLS = {
     "judge": lambda frame: rf.judge(frame(RUN), frame(TRUTH)),
     "check": lambda frame: rf.check(frame(RUN), truth=frame(TRUTH)),
@@ -91,7 +90,7 @@ CALLS = {
     "health": lambda frame: rf.health({"x": frame(RUN)}, truth=frame(TRUTH), history=frame(RUN)),
     "listed": lambda frame: rf.metrics.rows(frame(RUN), "popularity", history=frame(RUN)),
     "overlap": lambda frame: rf.runs.overlap(frame(RUN), frame(RUN), k=1),
-    "plot": lambda frame: rf.plot.metric_agreement(frame(MEANS)).data,
+    "plot": lambda frame: rf.plot.compare(frame(RUNS), "rr", truth=frame(TRUTH)).data,
     "sums": lambda frame: rf.parts.combine(rf.parts.sums(frame(RUN), "rr", truth=frame(TRUTH))),
 }
 

@@ -76,7 +76,7 @@ def test_every_verb_takes_dicts_by_name():
     frames["frame"] = frames["scores"]
     runs = {"scores": SCORES, "lists": lists, "frame": frames["frame"]}
     truth = rf.from_grades(GRADES)
-    for verb in (rf.evaluate, rf.summarize, rf.compare, rf.stats.best_systems, rf.table):
+    for verb in (rf.evaluate, rf.summarize, rf.compare, rf.table):
         got, expected = (
             verb(run, "ndcg@2", "rr", truth=judgments)
             for run, judgments in ((runs, GRADES), (frames, truth))

@@ -24,11 +24,6 @@ VERBS = {
     "per_user": lambda f, **by: rf.per_user(f, "ap", truth=TRUTH, **by),
     "summarize": lambda f, **by: rf.summarize(f, "ap", truth=TRUTH, **by),
     "compare": lambda f, **by: rf.compare(f, "ap", truth=TRUTH, **by),
-    "anova": lambda f, **by: rf.stats.anova(f, "ap", truth=TRUTH, **by),
-    "best_systems": lambda f, **by: rf.stats.best_systems(f, "ap", truth=TRUTH, **by),
-    "discriminative_power": lambda f, **by: rf.stats.discriminative_power(
-        f, "ap", truth=TRUTH, test="t", **by
-    ),
     "who_gained": lambda f, **by: rf.stats.who_gained(f, 1, truth=TRUTH, baseline="pop", **by),
     "judge": lambda f, **by: rf.judge(f, TRUTH, **by),
     "relevant": lambda f, **by: rf.metrics.rows(rf.judge(f, TRUTH, **by), by="model"),
@@ -136,8 +131,6 @@ OF_SYSTEMS = sorted(
         "power",
         "side_by_side",
         "check",
-        "discriminative_power",
-        "anova",
     }
 )
 
@@ -247,7 +240,6 @@ def test_by_gains_the_column(by):
         lambda f, **by: rf.plot.at_k(f, "recall", k=[1, 2], truth=TRUTH, **by),
         lambda f, **by: rf.plot.per_user(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.compare(f, "rr", truth=TRUTH, **by),
-        lambda f, **by: rf.plot.critical_difference(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.who_gained(f, 1, truth=TRUTH, baseline="pop", **by),
         lambda f, **by: rf.plot.heatmap(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.trade_off(f, "rr", "recall@1", truth=TRUTH, **by),

@@ -42,7 +42,7 @@ _MISSED = "num_missed"
 _K = 10  # cut-off of the default metrics
 _ENDS = ("_users", "_low", "_high")  # of columns beside a metric
 _OF_ALL_USERS = (trec.RUN_ID, "num_q")  # lines of trec_eval that are no mean over users
-_RESAMPLED = ("randomization", "bootstrap", "max_t")  # with their own progress bar
+_RESAMPLED = ("randomization", "max_t")  # with their own progress bar
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,18 +18,11 @@ from rankframe._comparison import statistics
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankframe._comparison.statistics import Array, Bits, Outcome, Sample
+    from rankframe._comparison.statistics import Array, Outcome, Sample
 
 #: Shares of the wealth that are staked, in both directions: great shares find large effects with
 #: few users, small shares find small effects with many.
 STAKES = 0.96 * 0.5 ** np.arange(8)
-
-#: Standard deviation of the effects that the mixture expects: the interval is tightest near 900
-#: users.
-_EXPECTED_EFFECT = 0.1
-
-#: The mixture decides once this many users differ from the most frequent difference.
-LEAST_DIFFERENT = 20
 
 _EDGE = 1 - 1e-12  # the greatest mean that is tried, in widths of the range
 
@@ -84,38 +77,3 @@ def _end(surplus: Callable[[float], float], mean: float, step: float) -> float:
             return side  # no mean on this side is excluded
         inside, outside, step = outside, side * min(side * (outside + step), _EDGE), 2 * step
     return float(optimize.brentq(surplus, inside, outside, xtol=1e-14))
-
-
-def mixture(sample: Sample, confidence: float) -> Outcome:
-    """Robbins' normal mixture of t tests, for about normal differences of any size.
-
-    With δ ~ N(0, ρ²) for the effect, c = 1 + nρ² and x = t²/(n − 1), the ratio of the likelihoods
-    is c^(−½) · ((1 + x)/(1 + x/c))^(n/2), and p is its inverse. The interval contains all means
-    that are not rejected: x < (K − 1)/(1 − K/c) with K = (c/α²)^(1/n).
-    """
-    outcome = statistics.undefined(sample.values.shape[1])
-    varied = statistics.differs(sample.values)
-    if sample.weights is not None or not varied.any():
-        return outcome
-    outcome.p[varied] = 1.0
-    varied &= ~too_few_differ(sample.values)
-    values = sample.values[:, varied]
-    users, mean = len(values), values.mean(axis=0)
-    error = values.std(axis=0, ddof=1) / np.sqrt(users)
-    grown = 1 + users * _EXPECTED_EFFECT**2
-    x = (mean / error) ** 2 / (users - 1)
-    ratio = users / 2 * (np.log1p(x) - np.log1p(x / grown)) - np.log(grown) / 2
-    outcome.p[varied] = np.exp(np.minimum(-ratio, 0))
-    reach = (np.log(grown) - 2 * np.log1p(-confidence)) / users
-    if reach < np.log(grown):  # otherwise no mean is rejected
-        farthest = np.expm1(reach) / -np.expm1(reach - np.log(grown))
-        margin = error * np.sqrt((users - 1) * farthest)
-        outcome.low[varied], outcome.high[varied] = mean - margin, mean + margin
-    return outcome
-
-
-def too_few_differ(matrix: Array) -> Bits:
-    """Return for each column whether fewer than 20 values differ from the most frequent one."""
-    ordered = np.sort(matrix, axis=0)
-    alike = ordered[:LEAST_DIFFERENT] == ordered[-LEAST_DIFFERENT:]
-    return np.asarray(alike.any(axis=0), np.bool_)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rankframe._comparison import trials
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Trial
 from rankframe._request.labels import RequestedMetric
@@ -51,7 +50,7 @@ def _few(users: int, *, clustered: bool) -> list[str]:
 def _small(users: int, effect_size: float, trial: Trial, metric: RequestedMetric) -> list[str]:
     """Write that many users find an effect that rarely matters, if no margin was given."""
     bounded = metric.name in trial.margins or metric.name in trial.rules
-    if bounded or metric.over_users.epsilon is not None or trial.test not in trials.OF_MARGINS:
+    if bounded or metric.over_users.epsilon is not None or trial.test != "t":
         return []
     if users < MANY_USERS or not abs(effect_size) < SMALL_EFFECT:
         return []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import nan
+from math import isinf, nan
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
@@ -101,13 +101,11 @@ def compare(
     baseline
         The system that the others are compared with; by default every pair is compared.
     test
-        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
-        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
+        ``"t"`` (paired), ``"randomization"``, ``"max_t"`` (all systems at once) or
+        ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
     correction
-        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None. Tests of all systems at once have one of their
-        own, and take no other.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
+        and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     margin
@@ -165,12 +163,11 @@ def compare(
     Raises
     ------
     RankingDataError
-        If a value is neither 0 nor 1 with ``"mcnemar"``, there is only one cluster, or a user has
-        no cluster or several.
+        If there is only one cluster, or a user has no cluster or several.
     ValueError
         If a metric has no value per user and is no geometric mean, or an option has no form for the
         ``test``: weights and clusters, a margin, a correction; or if ``margin`` or ``primary``
-        names no tested metric.
+        names no tested metric, or with ``"sequential"``, a metric has no finite range.
 
     Notes
     -----
@@ -180,17 +177,11 @@ def compare(
       differences; of hits, McNemar's), and ``note`` says so; not with weights, clusters of several
       users or ``paired=False``. An end of the interval that contradicts an exact p is moved.
     - ``"randomization"``: flips the signs of the differences, exact for few users.
-    - ``"bootstrap"``: the t statistic of shifted resamples. M. D. Smucker, J. Allan and B.
-      Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006.
-    - ``"mcnemar"``: exact, with Newcombe's interval. R. G. Newcombe, *Statistics in Medicine* 17,
-      1998, pp. 2635–2650, method 10.
-    - ``"wilcoxon"``: symmetry about 0, so its verdicts are "ranks higher" and "ranks lower".
     - ``"sequential"``: p-value and interval are valid at every look, if each has all earlier users.
       I. Waudby-Smith and A. Ramdas, *J. Royal Statistical Society B* 86, 2024.
-    - ``"max_t"``: flips the signs of all systems of a user together, step-down; its intervals, and
-      those of ``"tukey"``, cover all differences at once. P. H. Westfall and S. S. Young,
-      *Resampling-Based Multiple Testing*, 1993; B. Carterette, *ACM TOIS* 30(1), 2012, for Tukey's.
-    - ``"friedman"``: by ranks, with Nemenyi's comparison. J. Demšar, *JMLR* 7, 2006.
+    - ``"max_t"``: flips the signs of all systems of a user together, step-down; its intervals cover
+      all differences at once. P. H. Westfall and S. S. Young, *Resampling-Based Multiple Testing*,
+      1993.
 
     Without ``baseline``, each system is compared with those before it: in the order of a dict or an
     Enum, else of name, and ``note`` says so. Rows of ``total`` count in ``correction``; in them, a
@@ -291,35 +282,40 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     """Check the options of a comparison, and read the margin of each metric."""
     test = trial.test
     resampling = summaries.check_trial(trial)
-    if values.weights is not None and test in trials.UNWEIGHTED:
-        msg = f"test={test!r} has no weighted form: take 't', 'randomization' or 'bootstrap'"
+    if values.weights is not None and test not in trials.WITH_T:
+        msg = f"test={test!r} has no weighted form: take 't' or 'randomization'"
         raise ValueError(msg)
-    if values.cluster is not None and test not in trials.CLUSTERED:
+    if values.cluster is not None and test == "sequential":
         msg = (
-            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization', "
-            "'bootstrap' or 'max_t'"
+            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization' "
+            "or 'max_t'"
         )
         raise ValueError(msg)
-    if test in trials.JOINT_TESTS and trial.correction != Trial().correction:
+    if test == "max_t" and trial.correction != Trial().correction:
         msg = (
             f"correction={trial.correction!r}: test={test!r} is of all systems at once, with a "
             "correction of its own: leave out correction="
         )
         raise ValueError(msg)
     _check_means(values)
-    if test == "mcnemar":
-        summaries.check_no_logarithms(values, "test='mcnemar'")
     summaries.check_numbers(values)
     summaries.check_total(values, total=trial.total, least=2)
     margins = _read_margins(trial.margin, values, test)
     _check_primary(trial.primary, values, test)
     _check_paired(trial, values)
+    widths = pair_tests.widths_of(values.requested)
+    if test == "sequential" and (endless := [x for x, width in widths.items() if isinf(width)]):
+        msg = (
+            f"test='sequential' bets within the range of a metric, and {endless[0]!r} has no "
+            "finite one: take test='t'"
+        )
+        raise ValueError(msg)
     return trial._replace(
         confidence=float(trial.confidence),
         margin=margins,
         resamples=resampling.times,
         seed=resampling.seed,
-        widths=pair_tests.widths_of(values.requested),
+        widths=widths,
     )
 
 
@@ -477,11 +473,8 @@ def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
 def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, Size]:
     if margin is None:
         return {}
-    if test not in trials.OF_MARGINS:
-        msg = (
-            f"margin bounds a difference of means, and test={test!r} takes no margin: "
-            f"take one of {', '.join(map(repr, trials.OF_MARGINS))}"
-        )
+    if test != "t":
+        msg = f"margin bounds a difference of means, and test={test!r} takes no margin: take 't'"
         raise ValueError(msg)
     lists = [] if values.of_lists is None else [metric.name for metric in values.of_lists.requested]
     names = values.names_per_user
@@ -535,20 +528,15 @@ def _check_primary(primary: str | None, values: Values, test: Test) -> None:
 def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl.DataFrame:
     from rankframe._comparison import statistics
 
-    if trial.test == "mcnemar":
-        summaries.check_hits(rows, values, "test='mcnemar'")
-    joint = trial.test in trials.JOINT_TESTS
+    joint = trial.test == "max_t"
     paired, matrices = system_pairs.open_matrices(rows, values, trial, complete=joint)
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), paired.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
-    per_matrix = 2 if trial.test == "max_t" else len(systems)
-    bounded = 2 * len(trial.margins) / len(values.requested)
+    per_matrix = 2 if joint else len(systems)
     test = _test_jointly if joint else _test_in_batches
     places: list[Place] = []
     numbers: list[dict[str, Any]] = []
-    with statistics.progress(
-        round(trial.resamples * number * per_matrix * (1 + bounded))
-    ) as advance:
+    with statistics.progress(trial.resamples * number * per_matrix) as advance:
         if not trial.paired:
             for place, row in unpaired.rows_of(matrices, systems, values, trial, paired.systems):
                 places.append(place)
@@ -559,7 +547,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
             of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
             described = _numbers_of(pairs, tested, within, trial, paired.systems, values)
             numbers += [row | more for row, more in zip(described, of_gates, strict=True)]
-    hidden = dict.fromkeys((trials.SIGN, trials.NUMBER), pl.Float64)
+    hidden: dict[str, Any] = {trials.NUMBER: pl.Float64}
     schema = {**_COMPARISON, **losses.COLUMNS, **hidden}
     table = pl.DataFrame(numbers, schema=schema)
     metrics = [place.metric for place in places]
@@ -582,10 +570,6 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         .pipe(pair_tests.of_families, trial, trials.NUMBER if is_whole else None)
         .pipe(_with_ratios, values.requested, trial.confidence)
     )
-    if trial.test in ("wilcoxon", "friedman"):
-        table = pair_tests.unless_contrary(table)
-    if trial.test == "wilcoxon":
-        table = pair_tests.of_ranks(table)
     order = sentences.noted(pl.lit(paired.order, pl.String))
     table = table.with_columns(summaries.cut_at(_widths_of(values.requested)))
     return table.with_columns(order).drop(hidden)
@@ -607,18 +591,18 @@ def _test_in_batches(
     advance: Advance,
 ) -> Iterator[tuple[list[Pair], Tested]]:
     """Test each pair on its own, as many at a time as memory has room for."""
-    room = _RESAMPLED_CELLS if trial.test in trials.RESAMPLING else _TESTED_CELLS
+    room = _RESAMPLED_CELLS if trial.test == "randomization" else _TESTED_CELLS
     batch: list[Pair] = []
     cells = 0
     for matrix in matrices:
         for pair in system_pairs.pairs_of(matrix, systems):
             cells += len(pair.difference)
             if batch and cells > room:
-                yield batch, pair_tests.test_pairs(batch, trial, advance, exact=True)
+                yield batch, pair_tests.test_pairs(batch, trial, advance)
                 batch, cells = [], len(pair.difference)
             batch.append(pair)
     if batch:
-        yield batch, pair_tests.test_pairs(batch, trial, advance, exact=True)
+        yield batch, pair_tests.test_pairs(batch, trial, advance)
 
 
 def _test_jointly(
@@ -630,7 +614,7 @@ def _test_jointly(
     """Test all systems of a metric at once."""
     for matrix in matrices:
         pairs = list(system_pairs.pairs_of(matrix, systems))
-        yield pairs, pair_tests.test_jointly(matrix, pairs, trial, advance)
+        yield pairs, pair_tests.test_jointly(pairs, trial, advance)
 
 
 _ADVICE = f"{trials.NO_PAIR}: paired=False compares different users"
@@ -674,7 +658,6 @@ def _numbers_of(
             "p_equivalent": within.equivalent[place],
             "p_not_worse": within.not_worse[place],
             "note": "; ".join(filter(None, notes)) or None,
-            trials.SIGN: tested.signs[place],
             trials.NUMBER: statistics.number_of(pair.sample),
         }
 

@@ -249,7 +249,7 @@ def _of_sample(
     interval = statistics.t_test_of_mean(sample, trial.confidence)
     shifted = sample._replace(values=values - amount)
     sides = [shifted, shifted._replace(values=-shifted.values)]
-    above, below = pair_tests.p_above(sides, Trial(), lambda _: None, cautious=True).tolist()
+    above, below = pair_tests.p_above(sides, lambda _: None, cautious=True).tolist()
     low, high = max(float(interval.low[0]), least), min(float(interval.high[0]), greatest)
     tested = _Tested(low, high, below, above)
     if not floor.fails_undecided:

@@ -13,13 +13,20 @@ from rankframe._comparison import (
     comparison,
     floors,
     losses,
-    pair_tests,
     sentences,
     summaries,
     trials,
 )
 from rankframe._comparison.floors import Floor
-from rankframe._comparison.trials import Correction, Margin, Rule, Size, Test, Trial, Undecided
+from rankframe._comparison.trials import (
+    Correction,
+    GateTest,
+    Margin,
+    Rule,
+    Size,
+    Trial,
+    Undecided,
+)
 from rankframe._evaluation import reduction, system_metrics, user_choice, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels, parameters
@@ -45,7 +52,7 @@ def gate(
     most_missed: float | None = 0.05,
     systems: Sequence[object] | None = None,
     total: bool = False,
-    test: Test = "t",
+    test: GateTest = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
     resamples: int = 10_000,
@@ -101,13 +108,12 @@ def gate(
     total
         Add the decision over all segments, with null in the segment columns.
     test
-        The test that decides: ``"t"``, ``"bootstrap"``, ``"max_t"`` or ``"sequential"``; the notes
+        The test that decides: ``"t"``, ``"max_t"`` or ``"sequential"``; the notes
         of ``rf.compare`` describe them. The intervals of floors have Student's t, or the exact
         binomial test if all values are 0 or 1.
     correction
-        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None. Tests of all systems at once have one of their
-        own, and take no other.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
+        and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     resamples
@@ -498,25 +504,24 @@ def _check_test(trial: Trial) -> None:
         )
         raise ValueError(msg)
     test, rules = trial.test, trial.rules
-    if rules and test not in trials.OF_GATES:
-        msg = f"test={test!r} decides no gate: take one of {', '.join(map(repr, trials.OF_GATES))}"
-        raise ValueError(msg)
+    if rules:
+        keywords.check_choice("test", test, get_args(GateTest))
     if test != "t" and (shares := [rule for rule in rules.values() if rule.relative]):
         share = trials.Bound(shares[0].margin, relative=True)
         msg = f"margin={str(share)!r}: a share of the baseline takes test='t', not {test!r}"
         raise ValueError(msg)
-    if test not in trials.OF_MARGINS and any(rule.fails_undecided for rule in rules.values()):
+    if test != "t" and any(rule.fails_undecided for rule in rules.values()):
         msg = (
             f"undecided='fail': test={test!r} has an interval, but no p-value of a loss of the "
-            f"margin: take one of {', '.join(map(repr, trials.OF_MARGINS))}, or undecided='pass'"
+            "margin: take test='t', or undecided='pass'"
         )
         raise ValueError(msg)
-    if trial.correction is None or test not in trials.OF_TWO_SIDES:
+    if trial.correction is None or test != "sequential":
         return
     if margin := next((rule.margin for rule in rules.values() if rule.margin), None):
         msg = (
             f"margin={margin!r}: test={test!r} has no p-value to correct for a margin: take "
-            "'t' or 'bootstrap', or correction=None, with which each interval decides by itself"
+            "test='t', or correction=None, with which each interval decides by itself"
         )
         raise ValueError(msg)
 
@@ -559,12 +564,8 @@ def _with_decisions(
     table: pl.DataFrame, *, trial: Trial, floor: Floor | None, columns: Sequence[str]
 ) -> pl.DataFrame:
     """Decide the rows of rules, and those of floors, as the ``floor`` of the call does."""
-    bounded = pl.col("ci_low").is_null() & pl.col(losses.LOW).is_not_null()
-    note = pl.col("note").str.replace(f"^{pair_tests.NO_BOUND}(; )?", "").replace("", None)
     table = table.with_columns(
-        ci_low=pl.coalesce("ci_low", losses.LOW),
-        ci_high=pl.coalesce("ci_high", losses.HIGH),
-        note=pl.when(bounded).then(note).otherwise("note"),
+        ci_low=pl.coalesce("ci_low", losses.LOW), ci_high=pl.coalesce("ci_high", losses.HIGH)
     )
     places: list[int] = []
     cases: list[Case] = []
@@ -629,7 +630,7 @@ def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
 
     from rankframe._comparison import statistics
 
-    correction = None if trial.test in trials.SIMULTANEOUS else trial.correction
+    correction = None if trial.test == "max_t" else trial.correction
     p = np.full(len(cases), nan)
     for place, case in enumerate(cases):
         by_sign = case.row[losses.EVIDENCE] == trials.ALL_DIFFER_ALIKE  # has no interval of a test

@@ -148,16 +148,16 @@ def test_losses(
     gated = [served(pairs[place]) for place in places]
     cautious = _p_above(gated, trial, advance, cautious=True)
     lost = [_mirrored(_beside_margin(pair, trial.rules[pair.metric])) for pair in gated]
-    hall = pair_tests.p_above(lost, Trial(), advance, cautious=True)
+    hall = pair_tests.p_above(lost, advance, cautious=True)
     for place, pair, above, sure, beyond in zip(
         places, gated, _p_above(gated, trial, advance), cautious, hall, strict=True
     ):
         row = rows[place]
-        rule, least = trial.rules[pair.metric], 1 / (trial.resamples + 1)
-        row[P_BEYOND] = 1 - above + (least if trial.test == "bootstrap" else 0)
+        rule = trial.rules[pair.metric]
+        row[P_BEYOND] = 1 - above
         if len(pair.sample.values) < 2:
             continue
-        if trial.test == "t" or trial.test in trials.OF_TWO_SIDES:  # as compare decides
+        if trial.test in ("t", "sequential"):  # as compare decides
             row[P_BEYOND] = _p_of_loss(tested.outcome.p[place], pair, rule)
         if trial.test == "t" and rule.margin:  # and beyond the margin, by both t and Hall's t
             row[P_BEYOND] = max(beyond, row[P_BEYOND])
@@ -190,10 +190,10 @@ def _p_above(
     """Test whether the mean gain is above −margin; not for tests with intervals of their own."""
     import numpy as np
 
-    if trial.test in (*trials.OF_TWO_SIDES, *trials.SIMULTANEOUS):
+    if trial.test != "t":
         return np.full(len(pairs), nan)
     samples = [_beside_margin(pair, trial.rules[pair.metric]) for pair in pairs]
-    return pair_tests.p_above(samples, trial, advance, cautious=cautious)
+    return pair_tests.p_above(samples, advance, cautious=cautious)
 
 
 def _beside_margin(pair: Pair, rule: Rule) -> Sample:
@@ -224,11 +224,10 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
     ):
         return {}
     unit, width = pair.unit, metric.traits.width
-    few = differ >= statistics.FEW_USERS and pair_tests.too_few_to_resample(pair, trial)
     if not isfinite(width) or -gain.min() > width:
-        why = f"{few}" if few else f"{differ:,} of {number:,} {unit} differ, too few for the test"
+        why = f"{differ:,} of {number:,} {unit} differ, too few for the test"
         why += ", and the metric has no finite range, which would bound the loss"
-        return {P_WITHIN: nan, EVIDENCE: f"{why}: take test='t'" if few else why}
+        return {P_WITHIN: nan, EVIDENCE: why}
     tail, margin = trial.alpha / 2, rule.margin
     parts = 1
     if rule.relative:  # one half of the tail is for the share of losers, one for the baseline
@@ -246,7 +245,7 @@ def _exact(pair: Pair, rule: Rule, trial: Trial, metric: RequestedMetric) -> dic
         P_WITHIN: min(parts * lost.p_above(-margin, 0.0, -width), 1.0),
         LOW: low if rule.higher_is_better else -high,
         HIGH: high if rule.higher_is_better else -low,
-        EVIDENCE: f"{why}; {few}: take test='t'" if few else why,
+        EVIDENCE: why,
     }
 
 

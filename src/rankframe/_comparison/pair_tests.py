@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe._comparison import sentences, system_pairs, trials
-from rankframe._comparison.system_pairs import Matrix, Pair, Tested
+from rankframe._comparison import system_pairs, trials
+from rankframe._comparison.system_pairs import Pair, Tested
 from rankframe._comparison.trials import Bound, Rule, Trial
 from rankframe._request import keywords
 from rankframe._request.labels import RequestedMetric
@@ -20,47 +19,26 @@ if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Sample
 
 
-def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance, *, exact: bool) -> Tested:
-    """Test each pair on its own; nothing is corrected yet.
-
-    ``exact``: Student's t gives way to the exact test where few users differ.
-    """
+def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
+    """Test each pair on its own; nothing is corrected yet."""
     from rankframe._comparison import statistics
 
-    test, confidence, resampling = trial.test, trial.confidence, trial.resampling
-    if test == "mcnemar":
-        return _test_hits(pairs, confidence)
-    if test == "sequential":
+    if trial.test == "sequential":
         return _test_looks(pairs, trial, advance)
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
-        if test == "randomization":
-            return statistics.randomization(sample, confidence, resampling, advance)
-        if test == "bootstrap":
-            return statistics.bootstrap_test(sample, confidence, resampling, advance)
-        if test == "wilcoxon":
-            return statistics.wilcoxon(sample, confidence)
-        return statistics.t_test(sample, confidence)
+        if trial.test == "randomization":
+            return statistics.randomization(sample, trial.confidence, trial.resampling, advance)
+        return statistics.t_test(sample, trial.confidence)
 
-    if test == "wilcoxon":
-        pairs = [_with_ties(pair) for pair in pairs]
     outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, advance)
     notes: list[str | None] = [pair.undefined for pair in pairs]
-    signs: list[float | None] = [None] * len(pairs)
-    if test == "bootstrap":
-        notes = [
-            note or (NO_BOUND if isnan(low) else None)
-            for note, low in zip(notes, outcome.low.tolist(), strict=True)
-        ]
-    if test == "wilcoxon":
-        signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
-        notes = [pair.undefined or _note_of_ranks(pair) for pair in pairs]
     for place, pair in enumerate(pairs):
         if pair.undefined == trials.NOBODY_DIFFERS:  # by no test: it would count in a correction
             outcome.p[place] = nan
-        elif test == "randomization" or (test == "t" and exact):
+        elif trial.test in trials.WITH_T:
             notes[place] = notes[place] or _where_few_differ(outcome, place, pair, trial)
-    return Tested(outcome, outcome.p.copy(), notes, signs)
+    return Tested(outcome, outcome.p.copy(), notes)
 
 
 def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) -> str | None:
@@ -87,68 +65,28 @@ def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) ->
     return note
 
 
-NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
-
-
-def _with_ties(pair: Pair) -> Pair:
-    """Make differences equal that differ only by rounding: their ranks tie."""
-    from rankframe._comparison import statistics
-
-    change = statistics.tied(
-        pair.difference,
-        (statistics.scales_of(pair.of_system), statistics.scales_of(pair.of_baseline)),
-    )
-    return pair._replace(difference=change, sample=pair.sample._replace(values=change))
-
-
-#: With fewer users, a test of ranks has few false positives even if the differences are skewed.
-_MANY_RANKS = 200
-
-
-def _note_of_ranks(pair: Pair) -> str | None:
-    """Note that ranks have no weighted form, or that the mean of skewed differences is another."""
-    from rankframe._comparison import statistics
-
-    if pair.weights is not None:
-        return trials.UNEVEN
-    users = len(pair.difference)
-    if users < _MANY_RANKS or not statistics.is_skewed(pair.sample):
-        return None
-    skewness = statistics.skewness(pair.sample)
-    return f"tests ranks, not the mean: the differences have skewness {skewness:.2g}"
-
-
 def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
-    """Test by bets where the metric has a finite range, else by a mixture of t tests."""
+    """Test by bets, within the range of the metric."""
     import numpy as np
 
     from rankframe._comparison import always_valid, statistics
 
-    outcome = statistics.undefined(len(pairs))
-    notes = [trials.UNEVEN if pair.weights is not None else pair.undefined for pair in pairs]
-    widths = [trial.widths.get(pair.metric, inf) for pair in pairs]
-    for bounded, reduce in ((True, always_valid.bets), (False, always_valid.mixture)):
-        places = [place for place, width in enumerate(widths) if isfinite(width) == bounded]
-        units = np.array([widths[place] if bounded else 1.0 for place in places])
-        samples = [
-            _in_units(pairs[place], widths[place]) if bounded else pairs[place].sample
-            for place in places
-        ]
-        test = partial(_without_resamples, reduce, trial.confidence)
-        part = statistics.in_matrices(samples, test, advance)
-        outcome.p[places] = part.p
-        outcome.low[places], outcome.high[places] = part.low * units, part.high * units
-        for place in places:
-            if pairs[place].weights is None and len(pairs[place].difference):
-                valid = _note_of_looks(pairs[place], outcome.low[place], bounded=bounded)
-                notes[place] = "; ".join(filter(None, (notes[place], valid))) or None
-    return Tested(outcome, outcome.p.copy(), notes, [None] * len(pairs))
+    widths = np.array([trial.widths[pair.metric] for pair in pairs])
+    outcome = statistics.in_matrices(
+        [_in_units(pair, width) for pair, width in zip(pairs, widths.tolist(), strict=True)],
+        lambda sample, _: always_valid.bets(sample, trial.confidence),
+        advance,
+    )
+    outcome = outcome._replace(low=outcome.low * widths, high=outcome.high * widths)
+    notes = [_note_of_looks(pair) for pair in pairs]
+    return Tested(outcome, outcome.p.copy(), notes)
 
 
-def _without_resamples(
-    reduce: Callable[[Sample, float], Outcome], confidence: float, sample: Sample, _: Advance
-) -> Outcome:
-    return reduce(sample, confidence)
+def _note_of_looks(pair: Pair) -> str | None:
+    if pair.weights is not None:
+        return trials.UNEVEN
+    valid = "always valid: look as often as you like" if len(pair.difference) else None
+    return "; ".join(filter(None, (pair.undefined, valid))) or None
 
 
 def _in_units(pair: Pair, width: float) -> Sample:
@@ -164,75 +102,13 @@ def _in_units(pair: Pair, width: float) -> Sample:
     return pair.sample._replace(values=values.clip(-1, 1))
 
 
-def _note_of_looks(pair: Pair, low: float, *, bounded: bool) -> str:
-    """Say for which differences looks are valid, and why there is no interval."""
-    from rankframe._comparison import always_valid
-
-    if bounded:
-        return "always valid: look as often as you like"
-    if pair.undefined is not None:
-        return ""
-    valid = "look as often as you like: valid for about normal differences"
-    if always_valid.too_few_differ(pair.difference[:, None]).any():
-        return f"{valid}; no decision before {always_valid.LEAST_DIFFERENT} users differ"
-    return f"{valid}; too few users for an interval" if isnan(low) else valid
-
-
-def _test_hits(pairs: Sequence[Pair], confidence: float) -> Tested:
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
-    outcome = statistics.undefined(len(pairs))
-    notes = [pair.undefined for pair in pairs]
-    for place, pair in enumerate(pairs):
-        hits = np.concatenate([pair.of_system, pair.of_baseline])
-        if pair.weights is not None or not statistics.are_hits(hits):
-            notes[place] = _NO_HITS
-        elif len(hits):
-            result = statistics.mcnemar(pair.of_system, pair.of_baseline, confidence)
-            outcome.p[place], outcome.low[place], outcome.high[place] = result
-    return Tested(outcome, outcome.p.copy(), notes, [None] * len(pairs))
-
-
-_NO_HITS = "no test: users are in several segments, and the mean of their values is no hit"
-
-
-def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
-    from rankframe._comparison import system_statistics
-
-    test = trial.test
-    tested = test_pairs(pairs, trial._replace(test="t"), advance, exact=False)
-    if test == "max_t":
-        return _flipped(pairs, tested, trial, advance)
-    values = _per_observation(matrix)
-    if values is None:
-        family = system_statistics.no_joint(matrix.values.shape[1], trials.UNEVEN)
-    elif test == "tukey":
-        family = system_statistics.tukey(values, trial.confidence)
-    else:
-        family = system_statistics.friedman(values)
-    for place, pair in enumerate(pairs):
-        systems = pair.system, pair.baseline
-        tested.outcome.p[place] = family.p(systems)
-        tested.adjusted[place] = family.adjusted(systems)
-        if test == "tukey" and len(pair.difference):
-            margin = family.margin if isfinite(family.margin) else nan
-            tested.outcome.low[place] = pair.difference.mean() - margin
-            tested.outcome.high[place] = pair.difference.mean() + margin
-        notes = [note for note in (family.note, tested.notes[place]) if note]
-        tested.notes[place] = "; ".join(notes) or None
-        if test == "friedman":
-            tested.signs[place] = float(family.centers[pair.system] - family.centers[pair.baseline])
-    return tested
-
-
-def _flipped(pairs: Sequence[Pair], tested: Tested, trial: Trial, advance: Advance) -> Tested:
-    """Replace t's numbers by those of flipped signs; pairs without spread are left out."""
+def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
+    """Test all pairs of a metric at once by flipped signs; pairs without spread are left out."""
     import numpy as np
 
     from rankframe._comparison import statistics, system_statistics
 
+    tested = test_pairs(pairs, trial, advance)
     samples = [pair.sample for pair in pairs]
     varied = [
         place
@@ -261,19 +137,6 @@ def _flipped(pairs: Sequence[Pair], tested: Tested, trial: Trial, advance: Advan
         if why:
             tested.notes[place] = "; ".join(filter(None, (why, tested.notes[place])))
     return tested
-
-
-def _per_observation(matrix: Matrix) -> Array | None:
-    """Merge the rows of each user; None if the users would have to be weighted."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
-    values = matrix.values
-    if matrix.users is None or not len(values):
-        return values
-    columns, weights, _ = statistics.of_users(matrix.users, list(values.T), None)
-    return None if weights is not None else np.column_stack(columns)
 
 
 def numbers(pair: Pair) -> dict[str, float | None]:
@@ -351,9 +214,7 @@ def shares_of(
 # ------------------------------------------------------------------ verdicts
 
 
-def p_above(
-    samples: Sequence[Sample], trial: Trial, advance: Advance, *, cautious: bool = False
-) -> Array:
+def p_above(samples: Sequence[Sample], advance: Advance, *, cautious: bool = False) -> Array:
     """Test whether the mean of each sample is above 0: one-sided p-values.
 
     If ``cautious``, the larger p of Student's t and of Hall's, which sees rare losses, counts.
@@ -362,11 +223,7 @@ def p_above(
 
     from rankframe._comparison import statistics
 
-    def reduce(sample: Sample, advance: Advance) -> Outcome:
-        if trial.test == "bootstrap":
-            return statistics.bootstrap_test(
-                sample, 0.95, trial.resampling, advance, one_sided=True
-            )
+    def reduce(sample: Sample, _: Advance) -> Outcome:
         outcome = statistics.t_test(sample, 0.95)
         values, weights = sample
         sums = (values if weights is None else weights * values).sum(axis=0)
@@ -396,29 +253,15 @@ def no_share_of(mean: float, margin: Bound) -> str:
     return f"margin not tested: {margin} of the baseline's mean, {mean:.3g}, is not above 0"
 
 
-#: With fewer users, resamples are not skewed enough to bound a mean on one side.
-_FEWEST_RESAMPLED = 50
-
-
 def why_untested(pair: Pair, trial: Trial) -> str | None:
     """Return why a margin is not tested."""
     from rankframe._comparison import statistics
 
     if system_pairs.why_undefined(pair.sample.values) is not None:
         return None
-    if few := too_few_to_resample(pair, trial):
-        return f"margin not tested: {few}: take test='t'"
     margin = trial.margins[pair.metric]
     mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
     return no_share_of(mean, margin) or _few_differ(pair)
-
-
-def too_few_to_resample(pair: Pair, trial: Trial) -> str:
-    """Return that the bootstrap has too few users for a margin; empty if it has enough."""
-    users = len(pair.sample.values)
-    if trial.test != "bootstrap" or users >= _FEWEST_RESAMPLED:
-        return ""
-    return f"the bootstrap needs {_FEWEST_RESAMPLED} {pair.unit}, not {users}"
 
 
 def _few_differ(pair: Pair) -> str | None:
@@ -468,7 +311,7 @@ def detectable(pair: Pair, trial: Trial) -> float:
     from rankframe._comparison.power_statistics import Design
 
     values, weights = pair.sample
-    if trial.test not in trials.OF_MEANS or system_pairs.why_undefined(values) is not None:
+    if trial.test not in trials.WITH_T or system_pairs.why_undefined(values) is not None:
         return nan
     number, design = statistics.number_of(pair.sample), Design(trial.confidence, trials.POWER)
     if weights is not None:
@@ -537,31 +380,4 @@ def with_verdict(
         .when(pl.col("p_adjusted").is_not_null())
         .then(pl.lit("undecided"))
         .alias("verdict")
-    )
-
-
-def of_ranks(table: pl.DataFrame) -> pl.DataFrame:
-    """Rename a verdict of Wilcoxon's test: it is about ranks, whatever the means are."""
-    word = pl.when(pl.col(trials.SIGN) > 0).then(pl.lit("ranks higher"))
-    return table.with_columns(
-        pl.when(pl.col("verdict").is_in(_DIFFERS))
-        .then(word.otherwise(pl.lit("ranks lower")))
-        .otherwise("verdict")
-        .alias("verdict")
-    )
-
-
-_DIFFERS = ("better", "worse", "higher", "lower")
-
-
-def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
-    """Remove a verdict of ranks that the means contradict, and note it."""
-    contrary = (pl.col("difference").sign() * pl.col(trials.SIGN).sign() < 0).fill_null(value=False)
-    sentence = pl.when(contrary).then(pl.lit("the ranks and the means have opposite signs"))
-    return table.with_columns(
-        pl.when(contrary & pl.col("verdict").is_in(_DIFFERS))
-        .then(pl.lit("undecided"))
-        .otherwise("verdict")
-        .alias("verdict"),
-        sentences.noted(sentence),
     )

@@ -20,18 +20,12 @@ if TYPE_CHECKING:
 #: What tests and corrections are called in a sentence.
 TESTS: Mapping[Test, str] = {
     "t": "paired t test",
-    "wilcoxon": "Wilcoxon's signed-rank test",
     "randomization": "paired randomization test",
-    "bootstrap": "paired bootstrap test",
-    "mcnemar": "McNemar's exact test",
     "sequential": "sequential test",
-    "tukey": "Tukey's honest significant differences",
     "max_t": "max-t test of flipped signs",
-    "friedman": "Friedman's test with Nemenyi's comparison",
 }
 CORRECTIONS: Mapping[Correction, str] = {
     "holm": "Holm's correction",
-    "bonferroni": "Bonferroni's correction",
     "bh": "Benjamini and Hochberg's correction",
 }
 
@@ -41,7 +35,7 @@ def correction_in_words(trial: Trial, compared: pl.DataFrame) -> str:
     correction, primary = trial.correction, trial.primary
     tests, family = compared["p_value"].count(), tests_of(compared, primary)
     decides = "" if primary is None else f", primary metric {primary}"
-    if trial.test in trials.JOINT_TESTS:
+    if trial.test == "max_t":
         return f"corrected over {family_of(trial)}{decides}"
     if correction is None:
         return "without correction" + (f" for {tests} comparisons" if tests > 1 else "") + decides
@@ -56,7 +50,7 @@ def correction_in_words(trial: Trial, compared: pl.DataFrame) -> str:
 
 def family_of(trial: Trial) -> str:
     """Name the pairs over which a test of all systems at once is corrected."""
-    own = trial.test == "max_t" and (trial.baseline, trial.needed_by) != (None, None)
+    own = (trial.baseline, trial.needed_by) != (None, None)
     return "all pairs with the baseline" if own else "all pairs"
 
 

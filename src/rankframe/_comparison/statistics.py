@@ -35,47 +35,6 @@ class Outcome(NamedTuple):
     dropped: Array  # the number of resamples left out because they have no spread
 
 
-class Joint(NamedTuple):
-    """All pairs of systems at once: distances in units of the studentized range."""
-
-    distance: Array
-    freedom: float
-    margin: float  # half of a simultaneous interval, or NaN
-    note: str | None
-    centers: Array  # the mean values, or the mean ranks, of the systems
-
-    def p(self, pair: tuple[int, int]) -> float:
-        """The p-value of a single pair."""
-        distance = self.distance[pair] / np.sqrt(2)
-        return float(2 * stats.t.sf(distance, self.freedom))  # pyright: ignore
-
-    def adjusted(self, pair: tuple[int, int]) -> float:
-        """The p-value of a pair among all pairs."""
-        distance, systems = self.distance[pair], len(self.distance)
-        return float(stats.studentized_range.sf(distance, systems, self.freedom))  # pyright: ignore
-
-
-class Variance(NamedTuple):
-    """A two-way analysis of variance: of systems, of users, and what is left."""
-
-    squares: Array
-    freedom: Array
-    mean_square: Array
-    f: Array
-    epsilon: Array  # of systems, the share of both degrees of freedom that p has
-    p: Array
-
-
-class Lead(NamedTuple):
-    """Each system's lead over the best of the others, and its constrained interval."""
-
-    difference: Array
-    low: Array
-    high: Array
-    p: Array
-    may_be_best: Bits
-
-
 class Resampling(NamedTuple):
     """How many resamples, and their seed."""
 
@@ -145,21 +104,6 @@ def rounded(values: Array, sizes: Array | None = None) -> Array:
     size = values if sizes is None else sizes
     unit = _UNITS[scales_of(np.where(size == 0, 1.0, size))]
     return np.asarray(np.round(values / unit) * unit, np.float64)
-
-
-def tied(change: Array, scales: tuple[Places, Places]) -> Array:
-    """Give differences of one size exactly one size, so that their ranks tie.
-
-    Sizes are equal if they differ by the rounding of ``differences``, which grows with the values.
-    """
-    sizes, unit = np.abs(change), _UNITS[np.maximum(*scales)]
-    order = np.argsort(sizes, kind="stable")
-    ordered, unit = sizes[order], 1.5 * unit[order]
-    apart = np.diff(ordered) > np.maximum(unit[1:], unit[:-1])
-    first = np.concatenate([[True], apart | (ordered[:-1] == 0)])[: len(ordered)]
-    equal = np.empty_like(sizes)
-    equal[order] = ordered[first][np.cumsum(first) - 1]
-    return np.asarray(np.copysign(equal, change), np.float64)
 
 
 def differs(matrix: Array) -> Bits:
@@ -345,37 +289,6 @@ def number_of(sample: Sample) -> float:
     return len(sample.values) if sample.weights is None else effective_size(sample.weights)
 
 
-def wilcoxon(sample: Sample, confidence: float) -> Outcome:
-    """Wilcoxon's signed ranks, without a weighted form; the interval is that of the mean."""
-    outcome = t_test(sample, confidence)
-    if sample.weights is not None:
-        outcome.p[:] = np.nan
-        return outcome
-    for place, column in enumerate(sample.values.T):
-        if len(column):
-            outcome.p[place] = _signed_rank_p(column)
-    return outcome
-
-
-#: Up to this many users, without ties and zeros, the signed ranks have their exact distribution.
-_EXACT_RANKS = 50
-
-
-def _signed_rank_p(column: Array) -> float:
-    """Take the exact p, or the normal one with tie correction, without continuity correction.
-
-    SciPy's own choice between them, and the name of the second, depend on its version.
-    """
-    sizes = np.abs(column[column != 0])
-    if not len(sizes):
-        return 1.0
-    if len(column) <= _EXACT_RANKS and len(np.unique(sizes)) == len(column):
-        return float(stats.wilcoxon(column, method="exact").pvalue)
-    ranks = stats.rankdata(sizes)
-    distance = abs(signed_ranks(column)) / np.sqrt((ranks**2).sum())
-    return float(2 * stats.norm.sf(distance))  # pyright: ignore
-
-
 def randomization(
     sample: Sample, confidence: float, resampling: Resampling, advance: Advance
 ) -> Outcome:
@@ -433,46 +346,6 @@ def agreeing(sample: Sample, p: float, ends: tuple[float, float], alpha: float) 
             accepted = middle
     nearest = accepted * weights[differ].sum() / weights.sum()
     return np.array([nearest, high] if sign > 0 else [low, nearest])
-
-
-def bootstrap_test(
-    sample: Sample,
-    confidence: float,
-    resampling: Resampling,
-    advance: Advance,
-    *,
-    one_sided: bool = False,
-) -> Outcome:
-    """Resample users with replacement: Sakai's test, and the interval of the means it accepts.
-
-    The p-value is the share of resamples, shifted to the mean 0, whose t statistic is as far from
-    0, or if ``one_sided``, as far above 0. The interval is mean ± c · error, where c is the
-    distance that fewer than a share of 1 − confidence reach: it excludes 0 where p < 1 −
-    confidence. It is null if too many resamples have no spread, or if there are too few.
-    """
-    outcome = undefined(sample.values.shape[1])
-    drawn = _resampled(sample, resampling, advance)
-    if drawn is None:
-        return outcome
-    distances, mean = _t_of(drawn.shifts, drawn.errors) * drawn.own, drawn.mean
-    if not one_sided:
-        distances, mean = np.abs(distances), np.abs(mean)
-    slack = weighted_mean(np.abs(drawn.values), drawn.weights) * ROUNDING
-    as_far = distances >= mean - slack
-    outcome.p[drawn.varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
-    possible = np.arange(1, resampling.times + 2) / (resampling.times + 1)
-    alpha = keywords.alpha_of(confidence)
-    most = np.count_nonzero(possible < alpha) - 1  # resamples as far, where p < α
-    if not one_sided and most >= 0:
-        place = resampling.times - 1 - most
-        margins = np.partition(distances, place, axis=0)[place] + slack
-        margins[np.isinf(margins)] = np.nan
-        # ten digits, as for the studentized interval, unless that contradicts p
-        short = rounded(margins, 1e4 * margins)
-        margins = np.where((short < mean) == (margins < mean), short, margins)
-        outcome.low[drawn.varied] = rounded(drawn.mean - margins)
-        outcome.high[drawn.varied] = rounded(drawn.mean + margins)
-    return outcome
 
 
 def _t_of(shifts: Array, errors: Array) -> Array:
@@ -721,12 +594,6 @@ def transformed(t: Array, skew: Array) -> Array:
     return t + skew * (t**2 / 3 + 1 / 6) + skew**2 * t**3 / 27
 
 
-def signed_ranks(column: Array) -> float:
-    """Return Wilcoxon's sum of the signed ranks."""
-    untied = column[column != 0]
-    return float((np.sign(untied) * stats.rankdata(np.abs(untied))).sum())
-
-
 # ------------------------------------------------------------------ values that are 0 or 1
 
 
@@ -820,39 +687,6 @@ def rare(sample: Sample, least: float) -> Rare:
         return Rare(below(sample, cut)._replace(lower=0), mean)
     of_others = None if weights is None else weights[~far]
     return Rare(below(sample, cut), float(weighted_mean(values[~far], of_others)))
-
-
-def mcnemar(system: Array, baseline: Array, confidence: float) -> tuple[float, float, float]:
-    """McNemar's exact test of paired hits, and Newcombe's interval of their difference.
-
-    It is a binomial test of the users whose values differ.
-    """
-    users, gained = len(system), int((system > baseline).sum())
-    lost = int((system < baseline).sum())
-    fewer = stats.binom.cdf(min(gained, lost), gained + lost, 0.5)
-    low, high = _newcombe(
-        system.mean(), baseline.mean(), (system * baseline).sum(), users, confidence
-    )
-    return min(1.0, 2 * float(fewer)), low, high
-
-
-def _newcombe(
-    share: float, other_share: float, both: float, users: int, confidence: float
-) -> tuple[float, float]:
-    """Newcombe's method 10: Wilson's margins of both shares, and their correlation φ."""
-    shares_of_hits = np.array([share, other_share])
-    low, high = _score_interval(shares_of_hits, users, confidence)
-    (below, other_below), (above, other_above) = shares_of_hits - low, high - shares_of_hits
-    # users² · (both · neither − gained · lost) / users²
-    excess = users * both - users * share * users * other_share
-    if excess > 0:
-        excess = max(excess - users / 2, 0.0)
-    sizes = users**2 * np.sqrt(share * (1 - share) * other_share * (1 - other_share))
-    phi = float(excess / sizes) if sizes else 0.0
-    down = below**2 - 2 * phi * below * other_above + other_above**2
-    up = above**2 - 2 * phi * above * other_below + other_below**2
-    difference = share - other_share
-    return float(difference - np.sqrt(max(down, 0))), float(difference + np.sqrt(max(up, 0)))
 
 
 # ------------------------------------------------------------------ which interval
@@ -958,9 +792,7 @@ def corrected(p: Array, correction: str | None) -> Array:
     adjusted = p.copy()
     values = p[~np.isnan(p)]
     number = len(values)
-    if correction == "bonferroni":
-        values = np.minimum(values * number, 1)
-    elif correction == "bh" and number:
+    if correction == "bh" and number:
         values = stats.false_discovery_control(values)
     elif correction == "holm":
         order = np.argsort(values)

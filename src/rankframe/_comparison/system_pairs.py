@@ -123,12 +123,11 @@ class Paired(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """Numbers and a note per pair; and the direction that a test of ranks finds."""
+    """Numbers and a note per pair."""
 
     outcome: Outcome
     adjusted: Array
     notes: list[str | None]
-    signs: list[float | None]
 
 
 def schema_of(verb: str, values: Values, columns: Mapping[str, Any]) -> dict[str, Any]:

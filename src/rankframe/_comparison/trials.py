@@ -13,44 +13,22 @@ if TYPE_CHECKING:
     from rankframe._comparison.statistics import Resampling
     from rankframe._request.labels import Traits
 
-Test: TypeAlias = Literal[
-    "t",
-    "wilcoxon",
-    "randomization",
-    "bootstrap",
-    "mcnemar",
-    "sequential",
-    "tukey",
-    "max_t",
-    "friedman",
-]
-Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+Test: TypeAlias = Literal["t", "randomization", "max_t", "sequential"]
+#: Tests whose interval or p-value decides a gate; flipped signs would have Student's interval.
+GateTest: TypeAlias = Literal["t", "max_t", "sequential"]
+Correction: TypeAlias = Literal["holm", "bh"]
 #: A number on the scale of the metric, or a share of the baseline's values such as ``"1%"``.
 Size: TypeAlias = float | str
 Margin: TypeAlias = Size | Mapping[str, Size]
 #: What becomes of a system that is neither shown to be worse nor shown not to be.
 Undecided: TypeAlias = Literal["fail", "pass"]
 
-#: Tests of all systems at once, which have their own correction.
-JOINT_TESTS = ("tukey", "max_t", "friedman")
-
-UNWEIGHTED = ("wilcoxon", "mcnemar", "sequential", *JOINT_TESTS)
-CLUSTERED = ("t", "randomization", "bootstrap", "max_t")
-SIMULTANEOUS = ("tukey", "max_t")  # their intervals cover all differences at once
 RELATIVE = ("relative", "relative_low", "relative_high")
 OF_MARGIN = ("p_equivalent", "p_not_worse")
-#: The tests of a mean difference: a margin bounds it, and Student's t approximates their power.
-OF_MEANS = ("t", "randomization", "bootstrap")
 #: Their intervals are Student's, but where few users differ, an end may move.
 WITH_T = ("t", "randomization")
 #: How the note of an exact test begins that replaces Student's t.
 EXACT = "exact test: "
-#: Tests that take a margin: flipped signs test symmetry about it, not the mean.
-OF_MARGINS = ("t", "bootstrap")
-#: Tests whose interval or p-value decides a gate; the others would have Student's interval.
-OF_GATES = (*OF_MARGINS, "max_t", "sequential")
-#: Tests with intervals of their own for a single pair; the other ones have Student's.
-OF_TWO_SIDES = ("mcnemar", "sequential")
 #: Why there is no interval though the differences are known.
 NOBODY_DIFFERS = "no user differs"
 NO_PAIR = "no user has a value in both"
@@ -58,8 +36,6 @@ NO_VALUE = "no user has a value"
 ALL_DIFFER_ALIKE = "every user differs by the same amount"
 ONE_USER = "one user"
 LESS_THAN_MARGIN = "worse, by less than the margin"
-RESAMPLING = ("randomization", "bootstrap")
-SIGN = "__rankframe_sign"  # of the effect that a test of ranks finds
 NUMBER = "__rankframe_number"  # of independent observations: users or clusters
 POWER = 0.8  # of the column ``detectable``
 #: How the readings of users without a list begin.

@@ -66,7 +66,7 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
                 f"{name}: {trials.bound_of(size)}".removeprefix(": ") for name, size in margins
             ]
             rules.append(("margin", ", ".join(texts)))
-        if trial.test not in ("t", "wilcoxon", "mcnemar", "tukey", "friedman"):
+        if trial.test in ("randomization", "max_t"):
             rules.append(("resamples", f"{trial.resamples:,}, seed {trial.seed}"))
     columns = ("clusters", trial.cluster), ("weights", settings.weights)
     rules += [(name, column) for name, column in columns if column is not None]

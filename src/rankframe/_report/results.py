@@ -96,13 +96,11 @@ def table(
     interval
         Add to each mean its interval, as chosen by ``summarize``.
     test
-        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
-        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
+        ``"t"`` (paired), ``"randomization"``, ``"max_t"`` (all systems at once) or
+        ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
     correction
-        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None. Tests of all systems at once have one of their
-        own, and take no other.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
+        and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     primary
@@ -294,7 +292,8 @@ def _marked(
     if tested is None:
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
         return result.with_columns(better=False, worse=False, **nothing).select(*keys, *_SCHEMA)
-    shown = [_is(directions, what) for what in _MARKS]
+    verdict = pl.col("verdict")  # with a margin, "worse, by less than" it
+    shown = [verdict.str.starts_with(what).alias(what) for what in _MARKS]
     verdicts = tested.select(*keys, "metric", "p_adjusted", *shown, unsaid(tested, intervals=False))
     joined = result.join(
         verdicts, on=[*keys, "metric"], how="left", nulls_equal=True, maintain_order="left"
@@ -361,8 +360,8 @@ def best_or_tied(
 ) -> pl.Series:
     """Return which rows of ``means`` may be the best of their metric.
 
-    ``leaders`` are the answer of ``best_systems``. Where nothing is tested, the best are those with
-    the best displayed mean. A metric without a direction, or of one system, has no best.
+    ``leaders`` are those of ``leaders_of``. Where nothing is tested, the best are those with the
+    best displayed mean. A metric without a direction, or of one system, has no best.
     """
     if not by:
         return pl.repeat(value=False, n=means.height, eager=True).alias("best")
@@ -392,18 +391,6 @@ def best_or_tied(
     several = pl.len().over(family) > 1
     tied = is_best | pl.coalesce(may_be_best, alike)
     return rated.select((tied & several).fill_null(value=False).alias("best"))["best"]
-
-
-def _is(directions: Mapping[str, bool | None], what: Literal["better", "worse"]) -> pl.Expr:
-    """Whether the verdict of a comparison is in this direction; null without a test."""
-    of_ranks = {
-        name: "ranks higher" if higher is (what == "better") else "ranks lower"
-        for name, higher in directions.items()
-        if higher is not None
-    }
-    ranks = pl.col("metric").replace_strict(of_ranks, default=None, return_dtype=pl.String)
-    proved = pl.col("verdict").str.starts_with(what)  # with a margin, "worse, by less than" it
-    return (proved | (pl.col("verdict") == ranks)).alias(what)
 
 
 def _of_dependent(values: Values, *, tested: bool) -> str:

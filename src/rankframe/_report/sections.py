@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._comparison import numerals, sentences, trials
+from rankframe._comparison import numerals, sentences
 from rankframe._report import conventions, explorer, facts, nouns, results, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Figure, Group, Lists, Page, Section
@@ -318,7 +318,7 @@ def _segments(numbers: Numbers) -> Section | None:
 def _tests_of(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     """Write which test the verdicts of groups are of."""
     how = sentences.tested_in_words(numbers.trial, table)
-    alone = "" if numbers.trial.test in trials.SIMULTANEOUS else "; intervals are not corrected"
+    alone = "" if numbers.trial.test == "max_t" else "; intervals are not corrected"
     systems, groups = table[numbers.call.by].n_unique(), table[name].n_unique()
     of = f" ({systems} systems × {groups} groups)" if systems > 1 and not table.is_empty() else ""
     return f"{numbers.decides} by {name}: {how}{of}{alone}."

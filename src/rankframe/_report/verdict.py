@@ -79,7 +79,7 @@ _REASONS = (trials.ALL_DIFFER_ALIKE, trials.NOBODY_DIFFERS, trials.ONE_USER, *_N
 #: Notes of a comparison that other sentences of the box say, or that are of the method alone.
 _SAID = re.compile(
     r"[\d,]+ of [\d,]+ users? ha(s|ve) no list of |\d+ users?, too few|(primary|secondary) metric: "
-    r"|always valid: |no margin was given: |relative |Friedman: "
+    r"|always valid: |no margin was given: |relative "
     rf"|{trials.EXACT}|{summaries.CUT}|{'|'.join(_REASONS)}"
 )
 _MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
@@ -200,9 +200,6 @@ def _proved(
     )
     if direction in ("higher", "lower"):
         claim = f"{system} has a {direction} {metric} than {baseline}"
-    by_ranks = (row["verdict"] or "").startswith("ranks")
-    if by_ranks:
-        claim += ", by ranks"
     if row["verdict"] == "equivalent" or "by less than" in (row["verdict"] or ""):
         claim += f", but by less than the margin ({_margin(numbers, metric)})"
     ends = _ends(row)
@@ -211,9 +208,7 @@ def _proved(
         parts.append(f"{_confidence(numbers)} interval {ends[0]} to {ends[1]}")
     if row["verdict"] is None:
         parts.append(f"the same for all {numerals.counted(row['users'], 'user')}")
-    what = "the mean changes by " if by_ranks else ""
-    how = " by Student's t" if by_ranks and ends else ""
-    return f"{claim}: {what}{', '.join(parts)}{how}."
+    return f"{claim}: {', '.join(parts)}."
 
 
 def _overall(row: Mapping[str, Any], kind: str, numbers: Numbers) -> str:
@@ -294,8 +289,6 @@ def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
     if verdict == "equivalent" and not (row["difference"] and row["p_adjusted"] < alpha):
         return ""
     rises = row["difference"] > 0
-    if verdict.startswith("ranks"):
-        rises = verdict == "ranks higher"
     higher_is_better = numbers.directions.get(row["metric"])
     if higher_is_better is None:
         return "higher" if rises else "lower"
@@ -612,9 +605,8 @@ def fine_print(numbers: Numbers) -> list[str]:
         return [f"{how}: {primary} is the primary metric, and tested alone{rest}."]
     if trial.correction is None or family < 2:
         return [f"{how}." if family < 2 else f"{how}; p is not adjusted for {family} comparisons."]
-    if trial.test in trials.JOINT_TESTS:
-        alone = "" if trial.test in trials.SIMULTANEOUS else "; intervals are not"
-        return [f"{how}; p is adjusted over {sentences.family_of(trial)}{alone}."]
+    if trial.test == "max_t":
+        return [f"{how}; p is adjusted over {sentences.family_of(trial)}."]
     of_primary = "" if primary is None else f" in {primary}, the primary metric"
     name = sentences.CORRECTIONS[trial.correction]
     return [

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rankframe.plot._of_cutoffs import at_k, precision_recall
     from rankframe.plot._of_days import trend
     from rankframe.plot._of_exposure import exposure, lorenz, trade_off
-    from rankframe.plot._of_pairs import compare, critical_difference, metric_agreement
+    from rankframe.plot._of_pairs import compare
     from rankframe.plot._of_segments import heatmap
     from rankframe.plot._of_users import per_user, who_gained
 else:
@@ -22,11 +22,9 @@ else:
 __all__ = [
     "at_k",
     "compare",
-    "critical_difference",
     "exposure",
     "heatmap",
     "lorenz",
-    "metric_agreement",
     "per_user",
     "precision_recall",
     "trade_off",

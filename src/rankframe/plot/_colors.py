@@ -34,14 +34,12 @@ _BETTER, _WORSE = ("#0060A8", "#6FB7F5"), ("#C24E00", "#FF9A5A")
 VERDICTS: Mapping[str, tuple[Pair, str]] = {
     "better": (_BETTER, "triangle-up"),
     "higher": (_BETTER, "triangle-up"),
-    "ranks higher": (_BETTER, "triangle-up"),
     "not worse": (("#4C6A8C", "#A9C3E0"), "diamond"),
     "equivalent": (("#1A1A1A", "#F2F2F2"), "square"),
     "undecided": (GRAY, "circle"),
     "worse": (_WORSE, "triangle-down"),
     "worse, by less than the margin": (_WORSE, "triangle-down"),
     "lower": (_WORSE, "triangle-down"),
-    "ranks lower": (_WORSE, "triangle-down"),
 }
 _MARKS = {"triangle-up": "▲", "triangle-down": "▼"}
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3])

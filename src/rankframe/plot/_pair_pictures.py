@@ -1,4 +1,4 @@
-"""Draw systems and metrics against each other: differences, mean ranks, and matrices of numbers."""
+"""Draw differences of systems, and matrices of numbers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,7 @@ from rankframe.plot._tables import Call
 _Axis: TypeAlias = tuple[str, list[str], str | None]
 _MOST_PAIRED = 12  # systems for which each pair has its own row
 _MOST_SEGMENTS = 40  # rows of a readable heatmap
-_COEFFICIENTS = {"kendall_tau": "Kendall's τ", "tau_ap": "τ_AP"}
-_READINGS = {
-    "kendall_tau": "1: the same order; 0: unrelated; −1: reversed",
-    "tau_ap": "row: the evaluated order; column: the truth",
-}
-_FULL, _OPPOSED = ("#08519C", "#2B7BC4"), ("#A63603", "#C25A14")  # the ends of scales
+_FULL = ("#08519C", "#2B7BC4")  # the end of the scale
 _DARK_CELL = 0.179  # luminance to which white and black have one contrast
 
 
@@ -71,7 +66,7 @@ def compare(
         text = f"Differences from {sentences.one_line(trial.baseline)} in {what}"
         text += f": {proven}"
         order = pl.Series(order).replace_strict(pairs["pair"], pairs["system"]).to_list()
-    alone = "simultaneous" if trial.test in trials.SIMULTANEOUS else "not corrected"
+    alone = "simultaneous" if trial.test == "max_t" else "not corrected"
     intervals = f"{confidence * 100:.10g}% intervals, {alone}"
     title = _panels.title_of(text, counted, f"{intervals}; {tested}", *missed)
     row = "pair" if trial.baseline is None or len(pairs) == 1 else "system"
@@ -211,8 +206,6 @@ def _verdict_look(
         goods, bads = ["better"], ["worse"]
     if None in directions.values():
         goods, bads = [*goods, "higher"], [*bads, "lower"]
-    if trial.test == "wilcoxon":
-        goods, bads = ["ranks higher"], ["ranks lower"]
     within = ["not worse", "equivalent"] if trial.margin else []
     within += [trials.LESS_THAN_MARGIN] if within and bads else []
     domain = [*goods, *within, "undecided", *bads]
@@ -226,119 +219,6 @@ def _verdict_look(
             legend=_marks.legend_of(title),
         ),
     }
-
-
-def critical_difference(
-    ranks: pl.DataFrame, groups: Sequence[str], *, confidence: float
-) -> alt.LayerChart | alt.FacetChart:
-    """Draw mean ranks, with bars under systems that are not separated."""
-    ranks = ranks.select(*sentences.system_and_segment(ranks, groups), pl.exclude(groups)).select(
-        _tables.panel_of("metric"), pl.exclude("segment", "metric")
-    )
-    panels = _tables.texts(ranks["panel"])
-    _tables.check_panels(panels)
-    table = pl.concat(map(_tables.ranked, ranks.partition_by("panel", maintain_order=True)))
-    systems = ranks["system"].n_unique()
-    what = f"{sentences.one_line(panels[0])}: m" if len(panels) == 1 else "M"
-    notes = _tables.texts(ranks["note"].drop_nulls()) if len(panels) == 1 else []
-    return _panels.in_panels(
-        _rank_layers(table, systems),
-        table,
-        _panels.title_of(
-            f"{what}ean ranks of {systems} systems on {sentences.users(ranks['users'])}",
-            f"bars: systems not separated by Nemenyi's test at {confidence * 100:.10g}% confidence",
-            *notes,
-        ),
-        width=370,
-        wide=370,
-        height=20 * (_tables.greatest(table, "row") + 0.5),
-        columns=1,
-        view=alt.ViewBackground(stroke=None),
-    )
-
-
-def _rank_layers(table: pl.DataFrame, systems: int) -> list[alt.Chart]:
-    """Draw stems from the axis to names on both sides, bars of groups and the scale."""
-    end = max(float(systems), _tables.greatest(table, "high"))
-    ticks = alt.Axis(orient="top", format="d", grid=False, values=[*range(1, systems + 1)])
-    x = alt.X(
-        "low:Q",
-        title="mean rank, 1 is best",
-        axis=ticks,
-        scale=alt.Scale(domain=[1, end], nice=False, zero=False),
-    )
-    rows = alt.Scale(domain=[0, _tables.greatest(table, "row") + 0.5], reverse=True)
-    y = alt.Y("row:Q", title=None, axis=None, scale=rows)
-    bare = alt.Chart().encode(x=x, y=y)
-    base = _marks.described(bare, table, {"system": "system", "mean rank": "low", "users": "users"})
-    layers = [
-        base.mark_rule(color=_marks.GRAY)
-        .transform_filter("datum.part == 'system'")
-        .encode(y2=alt.Y2Datum(0))
-    ]
-    sides: list[tuple[str, Any, Any, int]] = [
-        ("left", 0, "right", -5),
-        ("right", "width", "left", 5),
-    ]
-    for side, edge, align, shift in sides:
-        own = base.transform_filter(f"datum.side == '{side}'")
-        layers.append(own.mark_rule(color=_marks.GRAY).encode(x2=alt.value(edge)))
-        names = own.mark_text(align=align, color=_marks.INK, dx=shift, baseline="middle", limit=205)
-        layers.append(names.encode(x=alt.value(edge), text="text:N"))
-    groups = {"not separated": "system", "mean ranks": ("low", "high"), "users": "users"}
-    bars = _marks.described(bare.mark_rule(strokeWidth=5, color=_marks.COLORS[0]), table, groups)
-    bars = bars.transform_filter("datum.part == 'group'")
-    scale = bare.transform_filter("datum.part == 'scale'")
-    layers += [
-        bars.encode(x2="high:Q"),
-        scale.mark_rule(strokeWidth=2, color=_marks.INK).encode(x2="high:Q", y=alt.value(-46)),
-        scale.mark_text(align="left", color=_marks.INK).encode(text="text:N", y=alt.value(-55)),
-    ]
-    return layers
-
-
-def agreement(
-    agreements: pl.DataFrame,
-    groups: Sequence[str],
-    *,
-    coefficient: str,
-    square: bool,
-    averaged: Sequence[str],
-) -> alt.LayerChart | alt.FacetChart:
-    """Draw a coefficient for each pair of metrics; a ``square`` has the same ones both ways."""
-    segment = sentences.text_of(agreements, groups[1:]).alias("panel")
-    table = agreements.select(segment, "metric", "other", "systems", coefficient)
-    _tables.check_values(table[coefficient], ", ".join(_tables.texts(table["metric"])[:3]))
-    _tables.check_rows(table, "cells", "fewer metrics")
-    _tables.check_panels(_tables.texts(table["panel"]))
-    rows = _tables.texts(table["metric"])
-    columns = rows if square else _tables.texts(table["other"])
-    slant = 0 if max(map(len, columns)) <= 8 else -30
-    base = alt.Chart().encode(
-        x=alt.X("other:N", title=None, sort=columns, axis=alt.Axis(labelAngle=slant)),
-        y=alt.Y("metric:N", title=None, sort=rows, axis=alt.Axis(labelLimit=180)),
-    )
-    name = _COEFFICIENTS[coefficient]
-    words = {"segment": "panel", "metric": "metric", "other metric": "other"}
-    words |= {name: coefficient, "systems": "systems"}
-    base = _marks.described(base, table, words)
-    inks = [*map(_colors.ink, (_OPPOSED, _colors.PALE, _FULL))]
-    scale = alt.Scale(range=inks, domain=[-1, 0, 1])
-    color = alt.Color(f"{coefficient}:Q", title=name, scale=scale, legend=alt.Legend(padding=8))
-    text = alt.Text(f"{coefficient}:Q", format=".2f")
-    cells, numbers = _cells(base, color, text, coefficient)
-    return _panels.in_panels(
-        [cells, numbers.transform_filter(f"isValid(datum.{coefficient})")],
-        table,
-        _panels.title_of(
-            f"Agreement of metrics on the order of {_tables.system_count(table['systems'])}",
-            *averaged,
-            _READINGS[coefficient],
-        ),
-        width=max(54 * len(columns), 120),
-        wide=max(64 * len(columns), 160),
-        height=26 * len(rows),
-    )
 
 
 def _cells(base: alt.Chart, color: alt.Color, text: alt.Text, name: str) -> list[alt.Chart]:

@@ -32,7 +32,6 @@ INTERPOLATED = {f"interpolated_precision(recall={step / 10})": step / 10 for ste
 _NAME_HEIGHT = 1.35 * 13 / 300  # of a name with room, as a share of a panel
 _NAME = 20  # characters of a name beside its line
 _DUST = 1e-12  # a difference that comes from rounding alone
-_MOST_RANKED = 40  # systems whose names fit beside one axis
 _DISCOUNTS: dict[str | float, str] = {
     "log2": "1/log2(rank + 1)",
     "clipped": "1/log2(max(rank, 2))",
@@ -391,7 +390,6 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
     turned = pl.when(row > column)
     # "not worse" has no counterpart for the other system
     words = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
-    words |= {"ranks higher": "ranks lower", "ranks lower": "ranks higher"}
     words |= {"not worse": "undecided", "worse, by less than the margin": "better"}
     values = {
         "system": baseline,
@@ -624,67 +622,6 @@ def lists_to(k: int | None) -> str:
 
 def greatest(table: pl.DataFrame, *names: str) -> float:
     return float(table.select(pl.max_horizontal(pl.col(*names).abs().max())).item())
-
-
-def system_count(counts: pl.Series) -> str:
-    least, greatest = map(int, bounds(counts))
-    return f"{least} systems" if least == greatest else f"{least} to {greatest} systems"
-
-
-def averaged(means: pl.LazyFrame) -> list[str]:
-    """Write how many users ``evaluate`` averaged over, if the frame has the number."""
-    if "users" not in means.collect_schema():
-        return []
-    counts = means.select("users").drop_nulls().collect()["users"]
-    return [f"Means over {sentences.users(counts)}"] if len(counts) else []
-
-
-def ranked(ranks: pl.DataFrame) -> pl.DataFrame:
-    """Place systems, groups of systems not separated, and the scale on one axis of mean ranks."""
-    panel, reach = ranks["panel"][0], ranks["critical_difference"][0]
-    if reach is None:
-        msg = f"metric {panel!r}: no ranks to compare: {ranks['note'][0]}"
-        raise RankingDataError(msg)
-    if len(ranks) > _MOST_RANKED:
-        msg = f"{len(ranks)} systems are too many for one chart: filter the frame"
-        raise ValueError(msg)
-    ranks = ranks.sort("mean_rank", maintain_order=True)
-    names, places = ranks["system"].to_list(), ranks["mean_rank"].to_list()
-    groups = _joined(places, reach)
-    first, half = 0.35 * len(groups) + 0.75, (len(names) + 1) // 2
-    rows: list[dict[str, Any]] = []
-    for place, (name, rank) in enumerate(zip(names, places, strict=True)):
-        left = place < half
-        row = first + (place if left else len(names) - 1 - place)
-        side, text = "left" if left else "right", f"{sentences.one_line(name)} ({rank:.2f})"
-        ends = {"low": rank, "high": rank}
-        rows.append(
-            {"part": "system", "system": name, **ends, "row": row, "side": side, "text": text}
-        )
-    for number, (start, stop) in enumerate(groups, 1):
-        together = ", ".join(map(sentences.one_line, names[start : stop + 1]))
-        ends = {"low": places[start], "high": places[stop]}
-        rows.append({"part": "group", "system": together, **ends, "row": 0.35 * number})
-    text = f"critical difference {reach:.2f}"
-    rows.append({"part": "scale", "low": 1.0, "high": 1 + reach, "row": 0.0, "text": text})
-    columns: dict[str, Any] = dict.fromkeys(("part", "system"), pl.String)
-    columns |= dict.fromkeys(("low", "high", "row"), pl.Float64)
-    columns |= dict.fromkeys(("side", "text"), pl.String)
-    users = pl.lit(ranks["users"][0]).alias("users")
-    drawn = pl.DataFrame(rows, schema=columns)
-    return drawn.select(
-        pl.lit(panel).alias("panel"), "part", "system", users, pl.exclude("part", "system")
-    )
-
-
-def _joined(places: Sequence[float], reach: float) -> list[tuple[int, int]]:
-    """Return the longest runs of two or more sorted ranks within the critical difference."""
-    groups: list[tuple[int, int]] = []
-    for start, low in enumerate(places):
-        stop = max(place for place, rank in enumerate(places) if rank - low <= reach)
-        if stop > start and (not groups or stop > groups[-1][1]):
-            groups.append((start, stop))
-    return groups
 
 
 def mean_of(options: Mapping[str, Any]) -> str:

@@ -598,13 +598,11 @@ def compare(
     baseline
         The system that the others are compared with; by default every pair is compared.
     test
-        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
-        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
-        ``"max_t"``, ``"tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe them.
+        ``"t"`` (paired), ``"randomization"``, ``"max_t"`` (all systems at once) or
+        ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
     correction
-        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None. Tests of all systems at once have one of their
-        own, and take no other.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
+        and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     margin
