@@ -198,8 +198,8 @@ def left_out(rng: np.random.Generator, runs: int, draw: Draw, users: int) -> Bit
     drawn = draw(rng, users, runs)
     found: list[Array] = []
     for part in simulation.parts(drawn):
-        frame = simulation.frame_of({"dcg": part})
-        best = rf.table(frame, "dcg", by=["model", "run"], baseline=BASELINE).frame
+        frame = simulation.frame_of({"dcg@10": part})
+        best = rf.table(frame, "dcg@10", by=["model", "run"], baseline=BASELINE).frame
         found.append(~best.sort("model", "run")["best"].to_numpy().reshape(len(part), -1))
     return np.concatenate(found, axis=1)
 

@@ -88,7 +88,8 @@ def test_the_best_of_clusters_has_the_errors_of_compare():
 
 
 def test_weights_count_in_the_best():
-    old, new = np.zeros(40), np.where(np.arange(40) < 20, 1.0, -1.0) + sample(35, 40)[0] / 10
+    old = np.linspace(-0.1, 0.1, 40)
+    new = old[::-1] + np.where(np.arange(40) < 20, 1.0, -1.0)
     weights = pl.when(pl.col("user") < 20).then(pl.lit(9.0)).otherwise(pl.lit(1.0)).alias("w")
     table = values_of(old, new).with_columns(weights)
     assert best_of(table) == [["m0", "m1"]]
