@@ -717,7 +717,7 @@ def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypa
     from rankframe._comparison import comparison
 
     table = several()
-    options = {"test": test, "resamples": FEW}
+    options = {"test": test, "resamples": FEW, "value_range": {"a": (0, 1), "b": (0, 1)}}
     if test == "t":
         options |= {"margin": {"a": 0.1}, "primary": "a"}
     together = rf.compare(table, "a", "b", **options)

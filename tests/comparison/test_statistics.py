@@ -88,7 +88,7 @@ def test_few_users_who_differ_have_the_exact_test():
         got = one(old, new)
         exact = stats.binomtest(gained, gained + lost).pvalue  # McNemar's
         assert got["p_value"] == pytest.approx(exact, rel=1e-12)
-        shown = exact < 0.05
+        shown = bool(exact < 0.05)
         assert (got["verdict"] == "higher") is shown
         assert (got["ci_low"] > 0) is shown
         assert got["note"] == f"exact test: only {gained + lost} users differ"
@@ -241,6 +241,7 @@ def counts(seed, users):
 @pytest.mark.parametrize("test", [*TESTS, "sequential"])
 def test_dividing_all_values_changes_no_p_value(test):
     options = {"test": test, "resamples": FEW, "baseline": "old"}
+    options["value_range"] = {"whole": (0, 15), **{f"/{n}": (0, 15 / n) for n in (3, 7, 10)}}
     for users in (9, 10, 40):
         for seed in range(6):
             frame = counts(seed, users)
