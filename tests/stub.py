@@ -70,7 +70,7 @@ class Qualified(ast.NodeTransformer):
 
     def visit_Name(self, node):
         home = self.imported.get(node.id)
-        if node.id == "pl":  # of what metrics return as functions
+        if node.id in ("pl", "alt"):  # of what metrics and charts return
             return node
         if node.id in IN_HEAD or (home is None and not hasattr(self.module, node.id)):
             return node

@@ -121,7 +121,7 @@ def test_each_parameter_is_documented_by_its_own_name(name):
 #: What takes a table of values, too.
 OF_VALUES = (
     "compare gate summarize stats.compare_segments stats.harm stats.power "
-    "plot.compare plot.heatmap plot.trade_off plot.per_user"
+    "plot.compare plot.segments plot.trade_off plot.per_user"
 )
 #: Functions whose parameter differs from that of the same name elsewhere: each text is a group of
 #: functions with one wording of their own.
@@ -144,8 +144,8 @@ OF_THEIR_OWN = {
         "stats.who_gained gate stats.harm plot.who_gained stats.power report",  # the first
         "runs.side_by_side",
         "table",
+        "plot.segments",
     ],
-    "bins": ["plot.per_user"],  # of a histogram
     "by": [
         "from_lists",  # the key of a list
         "report",
@@ -154,7 +154,6 @@ OF_THEIR_OWN = {
         "runs.overlap runs.rbo",
         "health",
         "judge",
-        "plot.heatmap",
     ],
     "confidence": [
         "plot.trend",  # where there are no intervals

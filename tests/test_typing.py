@@ -112,7 +112,7 @@ def charts(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     # one panel or several, which the data decide
     assert_type(rf.plot.at_k(df, "ndcg", together=True), alt.LayerChart | alt.FacetChart)
     assert_type(rf.plot.compare(df, "ap", baseline="old"), alt.LayerChart | alt.FacetChart)
-    assert_type(rf.plot.heatmap(df, "ap"), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.segments(df, "ap", by="country"), alt.LayerChart | alt.FacetChart)
     assert_type(rf.plot.exposure(df, of="genre"), alt.LayerChart | alt.FacetChart)
     assert_type(rf.plot.trade_off(df, "ap", "rr"), alt.LayerChart | alt.FacetChart)
     assert_type(rf.plot.lorenz(df), alt.LayerChart | alt.FacetChart)

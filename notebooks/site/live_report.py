@@ -40,9 +40,9 @@ CHARTS = {
         "Who gains, and who loses?",
         'rf.plot.who_gained(two, 10, truth=truth, baseline="popularity")',
     ),
-    "heatmap": (
+    "segments": (
         "Where is each system strong?",
-        'rf.plot.heatmap(runs, "ndcg@10", "recall@10", "mrr", truth=truth, by="history")',
+        'rf.plot.segments(runs, "ndcg@10", "recall@10", truth=truth, by="history")',
     ),
     "trade_off": (
         "What does a gain cost?",

@@ -73,7 +73,6 @@ class Plot(RoomOfFrame):
         *,
         truth: rankframe._request.types.Truth | None = ...,
         by: str | Sequence[str] = ...,
-        bins: int = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> alt.FacetChart: ...
     def compare(
@@ -105,12 +104,15 @@ class Plot(RoomOfFrame):
         bins: int = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> alt.FacetChart: ...
-    def heatmap(
+    def segments(
         self,
         /,
         *metrics: rankframe._request.labels.Metric,
         truth: rankframe._request.types.Truth | None = ...,
         by: str | Sequence[str] = ...,
+        baseline: object = ...,
+        confidence: float = ...,
+        cluster: str | None = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> alt.LayerChart | alt.FacetChart: ...
     def exposure(

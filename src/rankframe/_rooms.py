@@ -24,16 +24,16 @@ VERBS = {
 #: The rooms of functions that take a frame: ``rf.stats.power(df, …)``, ``df.rank.stats.power(…)``.
 ROOMS = {
     "plot": {
-        "at_k": "plot._of_cutoffs",
-        "precision_recall": "plot._of_cutoffs",
-        "per_user": "plot._of_users",
-        "compare": "plot._of_pairs",
-        "who_gained": "plot._of_users",
-        "heatmap": "plot._of_segments",
-        "exposure": "plot._of_exposure",
-        "trade_off": "plot._of_exposure",
-        "lorenz": "plot._of_exposure",
-        "trend": "plot._of_days",
+        "at_k": "plot._at_k",
+        "precision_recall": "plot._precision_recall",
+        "per_user": "plot._per_user",
+        "compare": "plot._differences",
+        "who_gained": "plot._who_gained",
+        "segments": "plot._segments",
+        "exposure": "plot._exposure",
+        "trade_off": "plot._trade_off",
+        "lorenz": "plot._lorenz",
+        "trend": "plot._trend",
     },
     "stats": {
         "at_k": "_comparison.cutoff_curves",

@@ -75,8 +75,8 @@ def test_charts_draw_a_single_system_without_by():
     swapped = MODELS.rank.plot.at_k("rr", k=[1], truth=TRUTH, by=["day", "model"]).data
     assert set(swapped["system"]) == {"knn", "pop"}
     assert set(swapped["panel"]) == {"rr@k · 1", "rr@k · 2"}
-    with pytest.raises(ValueError, match="a heatmap needs segments: name their columns in by="):
-        alone.rank.plot.heatmap("rr", truth=TRUTH)
+    with pytest.raises(ValueError, match="by= names no segments: name their columns, such as by="):
+        alone.rank.plot.segments("rr", truth=TRUTH)
     for draw in (
         lambda: alone.rank.plot.compare("rr", truth=TRUTH),
         lambda: alone.rank.plot.who_gained(2, truth=TRUTH, baseline="pop"),

@@ -136,7 +136,6 @@ def test_charts_draw_values_as_they_draw_a_run():
     for chart, metrics, options in (
         (rf.plot.compare, both, {"baseline": "a", "margin": {"rr": 0.1}}),
         (rf.plot.per_user, both[:1], {}),
-        (rf.plot.heatmap, both, {}),
         (rf.plot.trade_off, both, {}),
     ):
         expected = chart(RUN, *metrics, truth=TRUTH, **options).data
@@ -146,7 +145,8 @@ def test_charts_draw_values_as_they_draw_a_run():
     minutes = values.select("model", "user", minutes=60 * pl.col("rr")).lazy()
     turned = {"baseline": "a", "higher_is_better": {"minutes": False}}
     assert rf.plot.compare(minutes, "minutes", **turned).data.height == 2
-    assert rf.plot.heatmap(minutes, "minutes").data.height == 3
+    placed = minutes.with_columns(land=pl.lit("x"))
+    assert rf.plot.segments(placed, "minutes", by="land").data.height == 3
 
 
 def test_a_column_has_the_direction_that_is_declared():

@@ -364,8 +364,9 @@ def test_charts_are_weighted():
     chart = run.rank.plot.at_k("ndcg", k=[2], **options)
     assert chart.data["mean"].to_list() == pytest.approx([expected] * 2)
     assert "Mean weighted by impressions over 4 users" in chart.to_json(format="vega-lite")
-    cells = run.rank.plot.heatmap("ndcg@2", **options).data
-    assert cells["mean"].to_list() == pytest.approx([expected] * 2)
+    placed = options | {"truth": TRUTH.with_columns(land=pl.lit("x"))}
+    points = run.rank.plot.segments("ndcg@2", by="land", **placed).data
+    assert points["value"].to_list() == pytest.approx([expected] * 2)
     points = run.rank.plot.trade_off("ndcg@2", "map", **options).data
     assert points["x"].to_list() == pytest.approx([expected] * 2)
     pairs = run.rank.plot.compare("ndcg@2", **options).data

@@ -1,7 +1,6 @@
 """Charts: they draw the numbers of the verbs, are valid and small, and say what is wrong."""
 
 import functools
-import itertools
 import json
 import math
 import random
@@ -13,11 +12,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.plot import _colors, _tables
+from rankframe.plot import _colors
 
 alt = pytest.importorskip("altair")
 vl_convert = pytest.importorskip("vl_convert")
-from rankframe.plot import _pair_pictures, _user_pictures  # noqa: E402  (they need Altair)
+from rankframe.plot import _at_k, _marks, _who_gained  # noqa: E402  (below the checks)
 
 COUNTRIES = ["DE", "FR", "IT"]
 
@@ -102,7 +101,6 @@ def charts():
     yield "precision_recall of many", lambda: many.precision_recall(truth=TRUTH)
     yield "users of many", lambda: many.per_user("ndcg@10", truth=TRUTH)
     most = pl.concat([MANY, RUN.with_columns(pl.format("more {}", "model").alias("model"))])
-    yield "compare of many", lambda: most.rank.plot.compare("ndcg@10", "e@10", truth=TRUTH)
     yield (
         "compare of many with one",
         lambda: most.rank.plot.compare("rr", truth=TRUTH, baseline="more a"),
@@ -124,8 +122,11 @@ def charts():
     yield "compare segments", lambda: plot.compare("rr", truth=PLACED, by=BOTH, correction=None)
     yield "change", lambda: plot.who_gained(10, truth=TRUTH, baseline="a")
     yield "change of segments", lambda: plot.who_gained(3, truth=PLACED, by=BOTH, baseline="b")
-    yield "heatmap", lambda: plot.heatmap("ndcg@10", "num_hits", "gmap", truth=TRUTH)
-    yield "heatmap of segments", lambda: plot.heatmap("ndcg@10", "rr", truth=PLACED, by=BOTH)
+    yield (
+        "differences by country",
+        lambda: plot.segments("ndcg@10", truth=PLACED, by="country", baseline="a"),
+    )
+    yield "segments", lambda: plot.segments("ndcg@10", "rr", truth=PLACED, by="country")
     yield "shares", lambda: plot.exposure(of="genre", k=10, items=ITEMS)
     yield "shares of many", lambda: plot.exposure(of="maker", k=10, items=ITEMS, discount="log2")
     truthful = {"truth": PLACED, "target": "truth", "by": BOTH}
@@ -249,43 +250,6 @@ def test_contours_are_of_equal_f1():
     assert (f1 - drawn["f1"]).abs().max() < 1e-12
 
 
-@pytest.mark.parametrize(("name", "metric"), [("users", "ndcg@10"), ("users alone", "hit@10")])
-def test_histograms_count_every_user_where_they_are(name, metric):
-    data = chart_of(name).data
-    values = RUN.rank.per_user(metric, truth=TRUTH, by="model")
-    for (system,), bars in data.group_by("system"):
-        mine = values.filter(pl.col("model") == (system or "a"))[metric]
-        for low, high, users, share in bars.select("low", "high", "users", "share").rows():
-            end = high + (1e-9 if high == data["high"].max() else -1e-12)
-            inside = [value for value in mine if low - 1e-12 <= value < end and value]
-            if low == high == 0:
-                inside = [value for value in mine if value == 0]
-            assert users == len(inside) > 0
-            assert share == pytest.approx(users / 40)
-        assert bars["users"].sum() == len(mine) == 40
-        assert bars["mean"].drop_nulls().to_list() == [pytest.approx(mine.mean(), abs=1e-12)]
-
-
-def test_values_on_the_bounds_of_bins_are_counted_above_them():
-    ranks = pl.DataFrame({"user": range(11), "rank": [[*range(1, n + 1)] for n in range(11)]})
-    judged = ranks.explode("rank").with_columns(item=pl.col("rank"), relevance=1)
-    missing = pl.DataFrame({"user": range(11), "item": [99] * 11, "relevance": [1] * 11})
-    judged = pl.concat([judged.drop_nulls("rank"), missing], how="diagonal_relaxed")
-    bars = judged.rank.plot.per_user("precision@10", by=()).data
-    # and the greatest of all below its own, so that no axis goes on to 1.1
-    assert bars["low"].to_list() == [0, *(n / 10 for n in range(1, 10)), 0.95]
-    assert bars["high"].max() == 1
-    assert bars["high"][0] == 0  # exactly 0 has a bar of its own
-    assert bars["users"].to_list() == [1] * 11
-
-
-def test_counts_have_whole_bins():
-    bars = chart_of("users of segments").data
-    assert (bars["low"] == bars["low"].round()).all()
-    assert ((bars["high"] - bars["low"]) == 1).any()
-    assert ((bars["high"] - bars["low"]) <= 1).all()
-
-
 def test_users_without_a_value_are_reported():
     options = {"truth": TRUTH, "relevant_at": 3, "users": "judged"}
     chart = rf.plot.per_user(RUN, "recall@5", **options)
@@ -402,13 +366,13 @@ def test_the_axis_of_small_changes_has_no_label_twice():
     """A million users: changes of 0.01 in steps of 0.005."""
     labels = {}
     for size in (1, 0.1, 0.01, 0.001):
-        domain = _tables.round_ends(-0.3 * size, 2.7 * size, (-1, 1))
+        domain = _marks.round_ends(-0.3 * size, 2.7 * size, (-1, 1))
         table = pl.DataFrame(
             {"panel": ["b"], "measure": ["recall@10"], "change": [0.0], "bin": ["1"]}
             | {"relevant_low": [1], "relevant_high": [1], "count": [1], "users": [1]}
             | {"mean": [0.0], "ci_low": [0.0], "ci_high": [0.0], "beyond": [""], "side": [""]}
         )
-        axis = _user_pictures._changes(table, domain).to_dict()["layer"][1]["encoding"]["y"]["axis"]
+        axis = _who_gained._changes(table, domain).to_dict()["layer"][1]["encoding"]["y"]["axis"]
         labels[size] = [f"{value:{axis['format']}}" for value in axis["values"]]
         assert len({*labels[size]}) == len(labels[size]) > 2
     assert "+0.5" in labels[1]
@@ -428,96 +392,17 @@ def test_users_whom_one_system_misses_have_no_bar_and_no_interval():
     assert_frame_equal(drawn, served.filter(panel="b", measure="recall@10"))
 
 
-def test_the_heatmap_is_darkest_at_the_best_system():
-    run = pl.DataFrame(
-        {"model": [*"ggbb"], "user": [1, 2] * 2, "item": ["a"] * 4, "rank": [1, 1, 9, 9]}
-    )
-    truth = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
-
-    def drawn(*metrics):
-        chart = rf.plot.heatmap(run, *metrics, truth=truth, by="model")
-        color, *_ = (
-            layer["encoding"]["color"]
-            for layer in chart.to_dict()["layer"]
-            if "scale" in layer["encoding"].get("color", {})
-        )
-        legend = " ".join(color["legend"].get("title") or color["title"])
-        return {row["segment"]: row["share"] for row in chart.data.to_dicts()}, legend, chart
-
-    shares, legend, chart = drawn("mean_hit_rank@10")
-    assert shares == {"g": 1.0, "b": pytest.approx(1 / 9)}
-    assert legend == "relative to the metric's best cell"
-    assert legend in chart.to_json()  # the tooltip has the same words
-    assert drawn("rr")[0] == {"g": 1.0, "b": pytest.approx(1 / 9)}
-    assert drawn("num_ret")[1] == "relative to the metric's greatest cell"
-    assert drawn("rr", "num_ret")[1] == "relative to the metric's best or greatest cell"
-    zero = pl.DataFrame({"model": [*"gb"], "user": [1, 1], "e@1": [0.0, 1.0]})
-    shares = rf.plot.heatmap(zero, "e@1", by="model").data
-    assert dict(shares["segment", "share"].iter_rows()) == {"g": 1.0, "b": 0.0}
-
-
 @pytest.mark.parametrize("background", ["#ffffff", "#1a1a1a"])
 @pytest.mark.parametrize("name", [name for name, _ in charts()])
 def test_each_text_has_contrast(name, background):
     spec = chart_of(name).to_dict() | {"background": background}
     picture = vl_convert.vegalite_to_svg(spec)
     fills = re.findall(r'<text[^>]*?\bfill="([^"]+)"', picture)
-    names = {"white": "#ffffff", "black": "#000000"}
-    of_data = {names.get(fill, fill).lower() for fill in fills if fill != "none"}
+    of_data = {fill.lower() for fill in fills if fill != "none"}
     # axes and legends of Vega itself are dark for a light page; ours follow the background
     own = {fill.lower() for pair in _colors.all_pairs().items() for fill in pair}
-    # numbers on cells have a test of their own
-    on_cells = (
-        {"#ffffff", "#000000"} if name.startswith(("heatmap", "agreement", "means")) else set()
-    )
-    for fill in (of_data & own) - on_cells:
+    for fill in of_data & own:
         assert contrast(fill, background) >= 4.5, (name, fill)
-
-
-@pytest.mark.parametrize("background", ["#ffffff", "#1a1a1a"])
-@pytest.mark.parametrize("kind", ["heatmap", "agreement"])
-def test_numbers_on_cells_of_each_color_have_contrast(kind, background):
-    steps = [step / 20 for step in range(1, 21)]
-    if kind == "heatmap":
-        rows = {"model": [f"{step:.2f}" for step in steps], "user": 1, "own": steps}
-        spec = rf.plot.heatmap(pl.DataFrame(rows), "own", by="model").to_dict()
-    else:
-        steps = [-step for step in steps] + steps
-        rows = {"metric": [f"{step:.2f}" for step in steps], "other": "o", "systems": 9}
-        table = pl.DataFrame(rows).with_columns(kendall_tau=pl.Series(steps), model=pl.lit("m"))
-        options = {"coefficient": "kendall_tau", "square": False, "averaged": []}
-        spec = _pair_pictures.agreement(table, ["model"], **options).to_dict()
-    picture = vl_convert.vegalite_to_svg(spec | {"background": background})
-    marks = re.findall(r"<(?:path|text)[^>]*>", picture)
-    cells = [mark for mark in marks if 'aria-roledescription="rect mark"' in mark]
-    texts = [mark for mark in marks if 'aria-roledescription="text mark"' in mark]
-    assert len(cells) == len(texts) == len(steps)
-    names = {"white": "#ffffff", "black": "#000000"}
-    seen = set()
-    for cell, text in zip(cells, texts, strict=True):
-        ink = re.search(r'fill="([^"]+)"', text)[1]
-        ground = re.search(r'fill="([^"]+)"', cell)[1]
-        numbers = [int(part) for part in re.findall(r"\d+", ground)]
-        ground = ground if ground.startswith("#") else "#" + "".join(f"{n:02x}" for n in numbers)
-        assert contrast(names.get(ink, ink), ground) >= 4.5, (ink, ground)
-        seen.add(ink)
-    assert len(seen) == 2
-
-
-def test_heatmap_draws_what_evaluate_returns():
-    data = chart_of("heatmap of segments").data
-    expected = RUN.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
-    got = data.pivot("metric", index=["panel", "segment", "users"], values="mean")
-    assert_frame_equal(got, expected.rename({"model": "panel", "country": "segment"}))
-    for share, mean, metric in data.select("share", "mean", "metric").rows():
-        assert share == pytest.approx(mean / expected[metric].max())
-    assert (
-        chart_of("heatmap")
-        .data.filter(metric="num_hits")["text"]
-        .str.contains(".", literal=True)
-        .any()
-        is False
-    )
 
 
 # by hand: three lists, of a, b and of c; the exposure is 3 · a, 2 · b, 1 · c, 0 · d
@@ -620,7 +505,7 @@ def test_trade_off_draws_the_intervals_of_summarize():
     encoding = spec["layer"][2]["encoding"]
     assert encoding["x"]["title"] == "mean ndcg@10 (higher is better)"
     assert encoding["y"]["title"] == "gini@10 of all lists (lower is better)"
-    assert encoding["color"]["legend"] is None  # every name is beside its point
+    assert encoding["color"]["legend"]["title"] == "model"
     assert chart.title.text == "gini@10 against ndcg@10"
     beaten = chart.data.with_columns(pl.col("y") * -1).select("x", "y").rows()
     assert chart.data["front"].to_list() == [
@@ -635,61 +520,34 @@ def test_trade_off_draws_the_intervals_of_summarize():
         assert f">{name}</text>" in picture
 
 
-def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
+def test_trade_off_of_many_has_a_legend_with_the_best_first():
     chart = chart_of("trade_off of many")
-    assert chart.data["place"].null_count() > 0
     encoding = chart.to_dict()["layer"][0]["encoding"]
     assert encoding["color"]["legend"]["title"] == "model"
     best = chart.data.top_k(3, by="x")["system"].to_list()
     assert encoding["color"]["scale"]["domain"][:3] == best
     colors = [color["expr"] for color in encoding["color"]["scale"]["range"]]
     assert len(set(colors[:3])) == 3
-    assert set(colors[3:]) == {_colors.ink(_colors.REST).to_dict()["expr"]}
-    assert set(chart.data.drop_nulls("place")["system"]) <= set(best)
+    assert set(colors[3:]) == {_colors.ink(_colors.REST)["expr"]}
     assert "the best 3 by rr" in " ".join(chart.title.subtitle)
 
 
-def test_equal_points_of_a_trade_off_share_one_name():
-    def drawn(number):
+def test_equal_points_of_a_trade_off_are_named_together():
+    for number, name in [(1, "s0"), (3, "s0, s1, s2"), (8, "s0, s1 and 6 more")]:
         run = pl.concat(
             SMALL.with_columns(model=pl.format("s{}", pl.lit(n))) for n in range(number)
         )
         chart = run.rank.plot.trade_off("filled@3", "coverage@2", items=FOUR)
         assert chart.data.select("x", "y").n_unique() == 1
-        picture = vl_convert.vegalite_to_svg(chart.to_json())
-        (label,) = {*re.findall('font-weight="bold"[^>]*>(s[^<]*)</text>', picture)}
-        assert chart.data.drop_nulls("label")["label"].to_list() == [label]
-        assert chart.data["place"].count() == 1
-        return label
-
-    assert [drawn(1), drawn(2), drawn(3)] == ["s0", "s0, s1", "s0, s1, s2"]
-    assert drawn(5) == "s0, s1 and 3 more"
-    assert drawn(8) == "s0, s1 and 6 more"
-
-
-@pytest.mark.parametrize("name", ["trade_off", "trade_off of many"])
-def test_the_names_of_a_trade_off_do_not_overlap(name):
-    picture = picture_of(name)
-    found = re.findall(
-        r'text-anchor="(start|end)" transform="translate\(([-\d.]+),([-\d.]+)\)"[^>]*'
-        r'font-size="11px" font-weight="bold"[^>]*>([abc][^<]*)</text>',
-        picture,
-    )
-    drawn = {text: (side, float(x), float(y)) for side, x, y, text in found}  # twice: with its back
-    assert len(drawn) == chart_of(name).data["place"].count() > 1
-    spans = [
-        (x if side == "start" else x - 6 * len(text), 6 * len(text), y)
-        for text, (side, x, y) in drawn.items()
-    ]
-    for (left, length, y), (other, other_length, other_y) in itertools.combinations(spans, 2):
-        apart = left + length <= other or other + other_length <= left
-        assert apart or abs(y - other_y) >= 10
+        assert chart.data["label"].drop_nulls().to_list() == [name]
+        tips = chart.to_dict()["layer"][0]["encoding"]["tooltip"]
+        assert [tip["field"] for tip in tips if tip["title"] == "system"] == ["label"]
 
 
 def test_trade_off_leaves_out_intervals_that_are_not_there():
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     chart = SMALL.filter(user=1).rank.plot.trade_off("dcg@1", "num_hits@1", truth=truth)
-    assert chart.data.drop("label", "place", "front").rows() == [
+    assert chart.data.drop("label", "front").rows() == [
         ("", "one", 1, 1.0, None, None, 1.0, None, None)
     ]
     assert "NaN" not in vl_convert.vegalite_to_svg(chart.to_json())
@@ -755,19 +613,6 @@ def test_a_lorenz_curve_of_many_items_is_small_and_true():
 # ------------------------------------------------------------------ many systems
 
 
-def test_of_many_segments_those_with_most_users_are_drawn():
-    # the cities 0 … 49, of which the first ten have two users each
-    user = pl.int_range(60, eager=True).alias("user")
-    truth = pl.DataFrame([user, user.alias("city") % 50]).with_columns(item=1)
-    run = pl.DataFrame([user]).with_columns(item=1, rank=1)
-    chart = run.rank.plot.heatmap("rr", truth=truth, by="city")
-    assert chart.title.subtitle == [
-        "40 of 50 segments, those with the most users: 1 to 2 users in each"
-    ]
-    assert chart.data["segment"].n_unique() == 40
-    assert {str(city) for city in range(10)} <= set(chart.data["segment"])
-
-
 def test_systems_keep_the_order_of_their_type():
     run = RUN.with_columns(pl.col("model").replace_strict({"b": 10, "a": 9, "c": 100}))
     spec = run.rank.plot.at_k("rr", k=[1], truth=TRUTH).to_dict()
@@ -807,7 +652,6 @@ def test_every_kind_of_frame_is_drawn_the_same(kind):
         "at_k": ("ndcg",),
         "per_user": ("rr",),
         "compare": ("rr",),
-        "heatmap": ("rr",),
     }.items():
         got = getattr(plot, name)(*args, truth=truth)
         assert_frame_equal(got.data, getattr(eager, name)(*args, truth=TRUTH).data)
@@ -872,7 +716,7 @@ WRONG = {
         (TypeError, ValueError),
         "interval must be",
     ),
-    "bins": (lambda: PLOT.per_user("rr", bins=0, truth=TRUTH), ValueError, "bins must be"),
+    "bins": (lambda: PLOT.who_gained(3, bins=0, truth=TRUTH), ValueError, "bins must be"),
     "a mean": (lambda: PLOT.per_user("gmap", truth=TRUTH), ValueError, "not a value per user"),
     "no number": (
         lambda: PLOT.per_user(pl.col("item").cast(pl.String).first().alias("x"), truth=TRUTH),
@@ -895,7 +739,7 @@ WRONG = {
         "baseline must be one of 'a', 'b', 'c', not 'z'",
     ),
     "no system": (lambda: PLOT.compare("rr", truth=TRUTH, by=()), ValueError, "name it in by="),
-    "no segment": (lambda: PLOT.heatmap("rr", truth=TRUTH, by=()), ValueError, "in by="),
+    "no segment": (lambda: PLOT.segments("rr", truth=TRUTH), ValueError, "by= names no segments"),
     "no column": (
         lambda: RUN.drop("model").rank.plot.at_k("rr", truth=TRUTH, by="model"),
         rf.RankingDataError,
@@ -993,12 +837,11 @@ def test_more_systems_than_a_legend_holds_are_refused():
 
 
 def test_without_altair_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("rankframe.plot._tables.find_spec", lambda name: None)
+    monkeypatch.setattr("rankframe.plot._call.find_spec", lambda name: None)
     for name, args in {
         "at_k": ("rr",),
         "per_user": ("rr",),
         "compare": ("rr",),
-        "heatmap": ("rr",),
     }.items():
         with pytest.raises(
             ImportError, match=r"charts need altair: pip install 'rankframe\[plot\]'"
@@ -1043,7 +886,7 @@ def test_slips_are_reported_in_a_sentence():
     ]:
         for draw, metric in [
             (rf.plot.per_user, "rr"),
-            (rf.plot.heatmap, "rr"),
+            (functools.partial(rf.plot.segments, by="item"), "rr"),
             (rf.plot.at_k, "ndcg"),
         ]:
             with pytest.raises(error, match=message):
@@ -1055,7 +898,7 @@ def test_slips_are_reported_in_a_sentence():
         lambda: rf.plot.at_k(RUN, "ndcg", truth=nothing),
         lambda: rf.plot.precision_recall(RUN, truth=nothing),
         lambda: rf.plot.compare(RUN, "rr", truth=nothing),
-        lambda: rf.plot.heatmap(RUN, "rr", truth=nothing),
+        lambda: rf.plot.segments(RUN, "rr", truth=nothing.with_columns(c=1), by="c"),
         lambda: rf.plot.per_user(RUN, "rr", truth=nothing),
     ):
         with pytest.raises(rf.RankingDataError, match="no user has a value to draw"):
@@ -1084,7 +927,7 @@ def test_control_characters_of_systems_and_segments_are_escaped(hidden, escaped)
     by = ["model", "land"]
     for chart in (
         rf.plot.compare(run, "rr", truth=truth, by=by, baseline="old"),
-        rf.plot.heatmap(run, "rr", truth=truth, by=by),
+        rf.plot.segments(run, "rr", truth=truth, by=by),
         rf.plot.per_user(run, "rr", truth=truth, by=by),
     ):
         assert hidden not in vl_convert.vegalite_to_svg(chart.to_dict())
@@ -1173,8 +1016,7 @@ def test_what_is_drawn_is_seen_in_both_themes(name, theme, ground):
     quiet |= {"#808080", "gray"} if theme == "default" else set()
     colors = set(re.findall(r'(?:fill|stroke)="(#[0-9A-Fa-f]{6})"', picture)) - quiet
     assert colors
-    on_cells = {"#08519C", "#A63603"}  # the ends of scales have numbers on them
-    for color in colors - on_cells:
+    for color in colors:
         assert contrast(color, ground) >= 3, color
     # only what belongs to the theme is plain black
     drawn = re.findall(r'<(?:path|line)[^>]*aria-roledescription[^>]*stroke="black"', picture)
@@ -1248,12 +1090,10 @@ def test_names_of_a_few_systems_stand_at_their_lines():
 
 
 def test_a_baseline_is_gray_and_the_others_keep_their_colors():
-    from rankframe.plot import _marks
-
     systems = _colors.Systems(["a", "b", "c"], "model", baseline="b")
     first, gray, second = _marks.color_of(systems)["color"].to_dict()["scale"]["range"]
-    assert gray["expr"] == _colors.ink(_colors.BASELINE).to_dict()["expr"]
-    inks = [_colors.ink(pair).to_dict()["expr"] for pair in _colors.COLORS[:2]]
+    assert gray["expr"] == _colors.ink(_colors.BASELINE)["expr"]
+    inks = [_colors.ink(pair)["expr"] for pair in _colors.COLORS[:2]]
     assert [first["expr"], second["expr"]] == inks
 
 
@@ -1265,7 +1105,7 @@ def test_of_many_systems_the_best_three_are_colored_and_named():
     assert color["scale"]["domain"] == order  # the legend goes by the last value
     ranges = [one["expr"] for one in color["scale"]["range"]]
     assert len(set(ranges[:3])) == 3
-    assert set(ranges[3:]) == {_colors.ink(_colors.REST).to_dict()["expr"]}
+    assert set(ranges[3:]) == {_colors.ink(_colors.REST)["expr"]}
     assert len(set(shape["scale"]["range"][:3])) == 3
     named = chart.data.drop_nulls("name")
     assert sorted(named["name"]) == sorted(order[:3])
@@ -1401,22 +1241,6 @@ def test_strips_describe_users_who_are_not_at_zero():
     assert data["zeros"].max() > 0
 
 
-@pytest.mark.filterwarnings("ignore:.*no item of:rankframe.errors.RankingWarning")
-def test_exactly_zero_has_a_bar_of_its_own():
-    wanted = pl.DataFrame({"user": [1, 2, 3, 4], "item": [1] * 4})
-    run = pl.DataFrame({"user": [1, 2, 3, 4], "item": [1, 1, 9, 9], "rank": [1, 25, 1, 1]})
-    data = run.rank.plot.per_user("rr", truth=wanted).data
-    rows = data.select("low", "high", "users", "share").rows()
-    assert rows == [(0, 0, 2, 0.5), (0, 0.05, 1, 0.25), (0.95, 1, 1, 0.25)]
-    assert "exactly 0" in run.rank.plot.per_user("rr", truth=wanted).title.subtitle[-1]
-    assert data["mean"].to_list() == [pytest.approx(1.04 / 4), None, None]
-    never = run.filter(pl.col("user") < 3).rank.plot.per_user("rr", truth=wanted, users="both")
-    assert "exactly 0" not in " ".join(never.title.subtitle)
-    assert len(never.to_dict()["spec"]["layer"]) == 2  # no box
-    nobody = run.filter(pl.col("user") > 2).rank.plot.per_user("rr", truth=wanted, users="both")
-    assert nobody.data.select("low", "high", "users").rows() == [(0, 0, 2)]
-
-
 def test_the_title_of_one_pair_names_the_pair_and_the_metric():
     pair = RUN.filter(pl.col("model") != "c")
     chart = pair.rank.plot.compare("rr", truth=TRUTH, baseline="a")
@@ -1435,60 +1259,41 @@ def test_differences_are_sorted_the_best_first(metric, falls):
     assert [found[name] for name in order] == sorted(found.values(), reverse=falls)
 
 
-def test_more_than_twelve_systems_are_compared_in_a_triangle():
-    chart = chart_of("compare of many")
-    data = chart.data.filter(panel="ndcg@10")
-    systems = [*{*data["system"], *data["baseline"]}]
-    assert len(systems) == 15
-    pairs = {frozenset(pair) for pair in data.select("system", "baseline").rows()}
-    assert len(data) == len(pairs) == 15 * 14 / 2
-    order = chart.to_dict()["spec"]["layer"][0]["encoding"]["y"]["sort"]
-    assert all(
-        order.index(one) < order.index(other)
-        for one, other in data.select("system", "baseline").rows()
-    )
-    means = dict(
-        pl.concat([MANY, RUN.with_columns(pl.format("more {}", "model").alias("model"))])
-        .rank.evaluate("ndcg@10", "e@10", truth=TRUTH, by="model")
-        .select("model", "ndcg@10")
-        .rows()
-    )
-    assert [means[name] for name in order] == sorted(means.values(), reverse=True)
-    for row in chart.data.rows(named=True):
-        if row["panel"] == "ndcg@10":
-            expected = means[row["system"]] - means[row["baseline"]]
-            assert row["difference"] == pytest.approx(expected, abs=1e-12)
-            assert row["difference"] >= -1e-12
-        sure = row["p_adjusted"] is not None and row["p_adjusted"] < 0.05
-        assert (row["depth"] == "not below") == (not sure) == (row["verdict"] == "undecided")
-        if row["ci_low"] is not None:
-            assert row["ci_low"] <= row["difference"] <= row["ci_high"]
-            assert (row["effect_size"] > 0) == (row["difference"] > 0)
-        assert row["mean"] - row["baseline_mean"] == pytest.approx(row["difference"], abs=1e-12)
-        if sure:
-            better = (row["difference"] > 0) == (row["panel"] == "ndcg@10")
-            assert row["verdict"] == ("better" if better else "worse")
-    assert {"< 0.001", "not below"} <= set(chart.data["depth"])
-    assert chart_of("compare of many with one").data.height == 14  # a baseline has rows
+def test_more_than_twelve_systems_need_a_baseline():
+    assert chart_of("compare of many with one").data.height == 14
+    most = pl.concat([MANY, RUN.with_columns(pl.format("more {}", "model").alias("model"))])
+    with pytest.raises(ValueError, match=r"15 systems are .* name a baseline=, or read .*letters"):
+        most.rank.plot.compare("ndcg@10", truth=TRUTH)
 
 
-def test_a_triangle_turns_no_verdict_that_has_one_direction():
-    table = pl.DataFrame(
-        {
-            "panel": ["x"] * 2,
-            "system": ["b", "c"],
-            "baseline": ["a", "a"],
-            "verdict": ["not worse", "lower"],
-            "difference": [-0.1, 0.2],
-            "p_adjusted": [0.2, 0.004],
-            "p_not_worse": [0.01, None],
-        }
-    )
-    turned = _tables.as_triangle(table, ["c", "a", "b"], 0.95)
-    assert turned.select("pair", "verdict", "difference", "p_not_worse", "depth").rows() == [
-        ("a − b", "undecided", 0.1, None, "not below"),
-        ("c − a", "lower", 0.2, None, "< 0.01"),
-    ]
+@pytest.mark.parametrize("metrics", [["ndcg@10"], ["rr", "num_hits"]])
+def test_segments_are_those_of_summarize_and_of_compare(metrics):
+    asked = {"truth": PLACED, "by": "country"}
+    named = {"segment": "country", "system": "model", "panel": "metric"}
+    for value, expected, baseline in [
+        ("mean", rf.summarize(RUN, *metrics, **asked), None),
+        ("difference", rf.compare(RUN, *metrics, baseline="a", **asked), "a"),
+    ]:
+        data = rf.plot.segments(RUN, *metrics, baseline=baseline, **asked).data
+        drawn = data.rename({**named, "value": value, "low": "ci_low", "high": "ci_high"})
+        assert_frame_equal(drawn, expected.select(drawn.columns), check_row_order=False)
+        assert data["segment"].unique(maintain_order=True).to_list() == COUNTRIES
+
+
+def test_of_many_segments_those_with_most_users_are_drawn_in_the_order_of_their_type():
+    # the cities 0 … 49, of which the first ten have two users each
+    user = pl.int_range(60, eager=True).alias("user")
+    cities = pl.Enum([str(city) for city in range(50)][::-1])
+    city = (user % 50).cast(pl.String).cast(cities).alias("city")
+    truth = pl.DataFrame([user, city]).with_columns(item=1)
+    run = pl.DataFrame([user]).with_columns(item=1, rank=1)
+    chart = run.rank.plot.segments("rr", truth=truth, by="city")
+    most = "40 of 50 segments, those with the most users: 1 to 2 users in each; 95% intervals,"
+    assert chart.title.subtitle == [most, "not corrected"]
+    drawn = chart.data["segment"].to_list()
+    assert len(drawn) == 40
+    assert {str(city) for city in range(10)} <= {*drawn}
+    assert drawn == sorted(drawn, key=int, reverse=True)
 
 
 def test_a_change_that_no_test_shows_is_not_called_worse():
@@ -1537,12 +1342,6 @@ def test_a_dict_of_one_run_is_drawn_under_its_name(name):
     assert set(data["system"]) == {"mine"}
 
 
-def test_the_heatmap_of_one_run_without_a_name_has_its_segments():
-    chart = rf.plot.heatmap(ALONE, "rr", "num_hits", truth=PLACED, by="country")
-    assert chart.data["segment"].unique(maintain_order=True).to_list() == COUNTRIES
-    assert chart.title.text == "Means and sums by country"
-
-
 # ------------------------------------------------------------------ names, ranges, scales
 
 
@@ -1586,8 +1385,6 @@ def test_the_panels_of_changes_share_one_title():
 
 
 def test_a_system_has_one_color_in_every_chart():
-    from rankframe.plot import _marks  # which imports Altair
-
     looks = {}
     for name, layer in {"at_k": 2, "lorenz": 2, "trade_off": 2}.items():
         points = chart_of(name).to_dict()["layer"][layer]["encoding"]
@@ -1601,12 +1398,6 @@ def test_a_system_has_one_color_in_every_chart():
             )
         ]
     assert looks["at_k"] == looks["lorenz"] == looks["trade_off"]
-    users = chart_of("users").to_dict()["spec"]["layer"][0]["encoding"]["color"]["scale"]
-    colors = [(system, color) for system, color, _ in looks["at_k"]]
-    assert colors == [
-        (system, color["expr"])
-        for system, color in zip(users["domain"], users["range"], strict=True)
-    ]
     one = _marks.color_of(_colors.Systems(["c"], "model", ["a", "b", "c"]))["color"].to_dict()
     assert one["scale"]["range"][0]["expr"] == looks["at_k"][2][1]
 
@@ -1635,21 +1426,14 @@ def test_no_axis_exceeds_the_range_of_a_metric():
         "rr", "coverage(count=true)@30", truth=TRUTH, items=items
     )
     assert counts.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"][1] > len(items)
-    assert _tables.within((0, 1), pl.Series([0.5, 1.2])) == (0, math.inf)  # a wrong range
-    assert _tables.round_ends(0.2, 0.97, (0, 1)) == (0.2, 1)
-    assert _tables.round_ends(0.5, 0.5, (0, 1)) == pytest.approx((0.47, 0.53), abs=0.02)
+    assert _marks.within((0, 1), pl.Series([0.5, 1.2])) == (0, math.inf)  # a wrong range
+    assert _marks.round_ends(0.2, 0.97, (0, 1)) == (0.2, 1)
+    assert _marks.round_ends(0.5, 0.5, (0, 1)) == pytest.approx((0.47, 0.53), abs=0.02)
 
 
 def test_names_of_the_best_do_not_exceed_the_range():
-    apart = _tables._apart({"a": 1.0, "b": 0.99, "c": 0.98}, 0.1, 1.0)
+    apart = _at_k.apart({"a": 1.0, "b": 0.99, "c": 0.98}, 0.1, 1.0)
     assert apart == pytest.approx({"a": 1, "b": 0.9, "c": 0.8})
-
-
-def heights(picture, mark):
-    """The height of each rectangle of a kind of mark, from the paths of a picture."""
-    groups = re.findall(rf'<g class="mark-rect role-mark {mark}"[^>]*>(.*?)</g>', picture)
-    shapes = [re.findall(r' d="M[^"]*?h[^"]*?v(-?[\d.]+)', group) for group in groups]
-    return [abs(float(height)) for found in shapes for height in found]
 
 
 @pytest.mark.parametrize("zeros", [[64, 55, 40], [64, 55, 40, 10, 1, 99]])
@@ -1672,11 +1456,6 @@ def test_the_box_of_exact_zeros_is_filled_to_their_share(zeros):
     assert "box on the left: filled to the share of users whose value is exactly 0" in (
         " ".join(chart.title.subtitle)
     )
-    if len(zeros) < 6:
-        found = heights(picture, "child_layer_2_marks")
-        whole = {*heights(picture, "child_layer_3_marks")}
-        assert len(whole) == 1
-        assert found == [pytest.approx(share / 100 * max(whole)) for share in zeros]
 
 
 def test_a_system_without_zeros_has_an_empty_box():
@@ -1738,45 +1517,6 @@ def test_an_interval_is_one_row_of_a_tooltip():
     assert "null" not in picture
     p = row["p_adjusted"]
     assert f"p, adjusted: {'&lt;0.0001' if p < 0.0001 else format(p, '.4f')}" in picture
-
-
-def test_the_heatmap_of_one_metric_is_one_grid():
-    chart = MANY.rank.plot.heatmap("rr", truth=PLACED, by=BOTH)
-    assert isinstance(chart, alt.LayerChart)
-    encoding = chart.to_dict()["layer"][0]["encoding"]
-    assert (encoding["y"]["field"], encoding["y"]["title"]) == ("panel", "model")
-    assert (encoding["x"]["field"], encoding["x"]["title"]) == ("row", "country")
-    assert len(encoding["y"]["sort"]) == 12
-    counts = PLACED.group_by("country").agg(pl.col("user").n_unique()).sort("country")
-    assert encoding["x"]["sort"] == [f"{name} ({users} users)" for name, users in counts.rows()]
-    means = MANY.rank.evaluate("rr", truth=PLACED, by=BOTH)
-    got = chart.data.select(model="panel", country="segment", rr="mean")
-    assert_frame_equal(got, means.select("model", "country", "rr"), check_row_order=False)
-    again = MANY.rank.plot.heatmap("rr", truth=PLACED, by="country")
-    assert again.to_dict() == chart.to_dict()
-
-
-def test_the_rows_of_a_heatmap_have_their_users_and_the_order_of_an_enum():
-    order = ["light", "medium", "heavy"]
-    size = pl.when(pl.col("user") < 7).then(pl.lit("heavy")).when(pl.col("user") < 39)
-    size = size.then(pl.lit("light")).otherwise(pl.lit("medium")).cast(pl.Enum(order))
-    truth = TRUTH.with_columns(size=size)
-    values = rf.per_user(RUN, "rr", "hit@3", truth=truth, by=["model", "size"])
-    # the first system has no user in the first segment, and less than others in the last one
-    low = pl.col("size").is_in(["light"]) | (pl.col("user") < 2)
-    values = values.remove((pl.col("model") == "a") & low)
-    for names, heavy in {
-        ("rr",): ["heavy (5 to 7 users)"],
-        ("rr", "hit@3"): ["heavy (5 users)", "heavy (7 users)"],
-    }.items():
-        chart = rf.plot.heatmap(values, *names, by=["model", "size"])
-        spec = chart.to_dict()
-        axes = spec.get("spec", spec)["layer"][0]["encoding"]
-        (axis,) = [axis for axis in (axes["x"], axes["y"]) if axis["field"] == "row"]
-        assert axis["sort"] == ["light (32 users)", "medium (1 user)", *heavy]
-        drawn = chart.data.filter(segment="heavy")
-        assert drawn["row"].unique(maintain_order=True).to_list() == heavy
-        assert drawn["users"].unique().sort().to_list() == [5, 7]
 
 
 def test_a_trend_draws_the_log_with_gaps_as_gaps():
@@ -1907,7 +1647,6 @@ def test_text_is_read_as_dates_or_drawn_in_order():
 def test_dir_lists_the_charts():
     assert dir(rf.plot) == sorted(rf.plot.__all__)
     assert all(callable(getattr(rf.plot, name)) for name in rf.plot.__all__)
-    assert len(rf.plot.__all__) == 12
 
 
 def test_the_panels_of_one_metric_share_an_axis():
@@ -1940,19 +1679,15 @@ def test_a_result_of_compare_names_the_chart_of_runs_and_the_charts_are_listed()
 
 
 def test_a_name_from_right_to_left_moves_nothing_beside_it():
-    """Isolated where other text is beside it: the minus of a pair, a number of users, a title."""
-    system, country = "חדש", "مصر"
+    """Isolated where other text is beside it: the minus of a pair, a title."""
+    system = "חדש"
     run = RUN.with_columns(pl.col("model").replace("c", system))
-    truth = PLACED.with_columns(pl.lit(country).alias("country"))
-    asked = {"truth": truth, "by": ["model", "country"]}
     texts = json.dumps(
         [
-            rf.plot.heatmap(run, "rr", "map", **asked).to_dict(),
             rf.plot.compare(run, "rr", truth=TRUTH, baseline=system).to_dict(),
             rf.plot.compare(run, "rr", truth=TRUTH).to_dict(),
         ],
         ensure_ascii=False,
     )
-    assert f"\u2068{country}\u2069 (40 users)" in texts
     assert f"Differences from \u2068{system}\u2069 in" in texts
     assert f"\u2068{system}\u2069 − " in texts or f" − \u2068{system}\u2069" in texts

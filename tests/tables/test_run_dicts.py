@@ -241,7 +241,6 @@ def test_by_gains_the_column(by):
         lambda f, **by: rf.plot.per_user(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.compare(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.who_gained(f, 1, truth=TRUTH, baseline="pop", **by),
-        lambda f, **by: rf.plot.heatmap(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.trade_off(f, "rr", "recall@1", truth=TRUTH, **by),
         lambda f, **by: rf.plot.exposure(f, of="genre", items=ITEMS, **by),
         lambda f, **by: rf.plot.lorenz(f, items=ITEMS, **by),

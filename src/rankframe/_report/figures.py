@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -13,7 +13,8 @@ from rankframe._report import facts
 from rankframe._report.facts import Numbers
 from rankframe._request import labels
 from rankframe._tables import column_roles
-from rankframe.plot import _colors
+from rankframe.plot import _altair as alt
+from rankframe.plot import _at_k, _colors, _marks, _panels, _per_user, _segments, _trend
 from rankframe.plot._colors import Systems
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ _MOST_ROWS = 60  # of a chart of segments
 
 
 def charts_of(numbers: Numbers) -> dict[str, ChartType]:
-    from rankframe.plot import _cutoff_pictures, _user_pictures
-
     charts: dict[str, ChartType] = {}
     call, values = numbers.call, numbers.values
     groups, rows = [call.by], values.rows
@@ -33,7 +32,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
         cuts = values.cuts.filter(pl.col("label").is_in(numbers.cut_means["metric"].to_list()))
         for place, labels in enumerate(cuts.partition_by("metric", maintain_order=True)):
             means = numbers.cut_means.filter(pl.col("metric").is_in(labels["label"].to_list()))
-            charts[f"cut-{place}"] = _cutoff_pictures.at_k(
+            charts[f"cut-{place}"] = _at_k.picture(
                 means,
                 labels,
                 groups,
@@ -48,7 +47,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
     if name is not None and call.settings.weights is None:
         of_metric = rows.select(call.by, values.values.user, name, user_columns.MISSED)
         direction = numbers.directions.get(name)
-        charts["distribution"] = _user_pictures.users(
+        charts["distribution"] = _per_user.picture(
             of_metric, groups, higher_is_better=direction, baseline=_baseline(numbers)
         )
     for place, (name, table) in enumerate(numbers.segments.items()):
@@ -74,22 +73,18 @@ def _order(numbers: Numbers) -> list[str]:
 
 def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> dict[str, ChartType]:
     """Draw the difference, or without a baseline the mean, over time, and users without a list."""
-    import altair as alt
-
-    from rankframe.plot import _day_pictures, _marks, _of_days, _panels
-
     by, drawn = numbers.call.by, "difference" if "difference" in table.columns else "mean"
     title, limits = f"{drawn} in {numbers.decides}", (-inf, inf)
     if drawn == "mean":
         title, limits = f"mean {numbers.decides}", labels.traits_of_name(numbers.decides)[1:]
     rows = table.filter(pl.col(by).is_in(numbers.shown or numbers.systems)).drop_nulls(name)
-    days = _of_days.over_time(rows.with_columns(mean=drawn), name, [by], limits)
+    days = _trend.over_time(rows.with_columns(mean=drawn), name, [by], limits)
     systems = days["system"].unique(maintain_order=True).to_list()
     legend = len(systems) > 1 and _colors.legend_above(systems)
     look = Systems(systems, by, _order(numbers), legend)
-    layers = _day_pictures.means(days, look, name, title, limits)
+    layers = _trend.means(days, look, name, title, limits)
     layers += [_marks.zero_line().encode(y=alt.YDatum(0))] if drawn == "difference" else []
-    pictures = {chart: layers, f"{chart}-missed": _day_pictures.missed(days, look, name)}
+    pictures = {chart: layers, f"{chart}-missed": _trend.missed(days, look, name)}
     missed = bool((days["missed"] > 0).any())
     return {
         key: _panels.layered(*layers, data=days, width="container", height=height)
@@ -106,44 +101,14 @@ def _baseline(numbers: Numbers) -> str | None:
 
 def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     """Draw the difference, or without a baseline the mean, in each segment with its interval."""
-    import altair as alt
-
-    from rankframe.plot import _marks, _panels
-
     by, drawn = numbers.call.by, "difference" if "difference" in table.columns else "mean"
     shown = numbers.shown or numbers.systems
     rows = table.filter(pl.col(by).is_in(shown)).head(_MOST_ROWS)
-    rows = rows.select(
-        segment=sentences.text_of(table, [name]),
-        system=sentences.text_of(table, [by]),
-        value=drawn,
-        low="ci_low",
-        high="ci_high",
-        users="users",
-    )
-    segments = rows["segment"].unique(maintain_order=True).to_list()
+    rows = _segments.rows_of(rows.with_columns(metric=pl.lit(numbers.decides)), [name], [by], drawn)
     systems = [column_roles.in_words(system) for system in shown]
-    several = len(systems) > 1
-    title = f"difference in {numbers.decides}"
-    title = title if drawn == "difference" else f"mean {numbers.decides}"
-    offset: dict[str, Any] = {"yOffset": alt.YOffset("system:N", sort=systems)} if several else {}
-    legend = several and _colors.legend_above(systems)
-    of_systems = Systems(systems, by, _order(numbers), legend, _baseline(numbers))
-    base = alt.Chart(rows).encode(
-        # without a title: the caption has it
-        y=alt.Y("segment:N", sort=segments, title=None, axis=alt.Axis(labelLimit=160)),
-        **_marks.color_of(of_systems),
-        **offset,
-    )
-    ends = {_marks.sure(numbers.trial.confidence): ("low", "high")}
-    words = {name: "segment", "system": "system", title: "value", **ends, "users": "users"}
-    base = _marks.described(base, rows, words)
-    lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")
-    points = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=alt.X("value:Q", title=title), **_marks.shape_of(of_systems)
-    )
-    zero = _marks.zero_line().encode(x=alt.XDatum(0))
-    layers = [zero, lines, points] if drawn == "difference" else [lines, points]
-    height = (18 * len(systems) + 10) * len(segments)
+    legend = len(systems) > 1 and _colors.legend_above(systems)
+    look = Systems(systems, by, _order(numbers), legend, _baseline(numbers))
+    layers = _segments.layers_of(rows, look, drawn, numbers.trial.confidence)
+    height = _segments.height_of(rows)
     chart: ChartType = _panels.layered(*layers, data=rows, width="container", height=height)
     return chart

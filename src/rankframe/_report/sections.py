@@ -16,7 +16,6 @@ from rankframe._report.people import Item, People, Person
 from rankframe._report.tabular import Cell, Grid
 from rankframe._request import keywords
 from rankframe.plot import _colors
-from rankframe.plot import _tables as plot_tables
 
 _UNTESTED = "Bold: the best mean, not tested."
 _MOST_ROWS = 40  # of a table on the page
@@ -290,9 +289,7 @@ def _distribution(numbers: Numbers) -> Section | None:
     whose = numerals.listed(zero) if has_zeros else "no user"
     title = f"{numbers.user_metric} is 0 for {whose}"
     figure = Figure("distribution", title, alt)
-    text = "Dashed: the mean."
-    if len(numbers.systems) >= plot_tables.MOST_COLORED:
-        text = "Line: 5% to 95%; bar: 25% to 75%; gap: the median; at the right, the mean."
+    text = "Line: 5% to 95%; bar: 25% to 75%; gap: the median; at the right, the mean."
     if has_zeros:
         text += " The box: the share of users at exactly 0."
     return Section("distribution", "User by user", [text], [figure], _in_two(grid))

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 from rankframe import _rooms
 
 if TYPE_CHECKING:
-    from rankframe.plot._of_cutoffs import at_k, precision_recall
-    from rankframe.plot._of_days import trend
-    from rankframe.plot._of_exposure import exposure, lorenz, trade_off
-    from rankframe.plot._of_pairs import compare
-    from rankframe.plot._of_segments import heatmap
-    from rankframe.plot._of_users import per_user, who_gained
+    from rankframe.plot._at_k import at_k
+    from rankframe.plot._differences import compare
+    from rankframe.plot._exposure import exposure
+    from rankframe.plot._lorenz import lorenz
+    from rankframe.plot._per_user import per_user
+    from rankframe.plot._precision_recall import precision_recall
+    from rankframe.plot._segments import segments
+    from rankframe.plot._trade_off import trade_off
+    from rankframe.plot._trend import trend
+    from rankframe.plot._who_gained import who_gained
 else:
     __getattr__, __dir__ = _rooms.doors(__name__, _rooms.ROOMS["plot"])
 
@@ -23,10 +27,10 @@ __all__ = [
     "at_k",
     "compare",
     "exposure",
-    "heatmap",
     "lorenz",
     "per_user",
     "precision_recall",
+    "segments",
     "trade_off",
     "trend",
     "who_gained",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from rankframe.plot import _tables
-
 #: a color on a light background, and on a dark one
 Pair: TypeAlias = tuple[str, str]
 
@@ -44,9 +42,10 @@ VERDICTS: Mapping[str, tuple[Pair, str]] = {
 _MARKS = {"triangle-up": "▲", "triangle-down": "▼"}
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3])
 _DASH_WORDS = ("solid", "dashed", "dotted", "dashes and dots", "sparse dots", "long dashes")
-LETTERS, NARROW_LETTERS = 84, 46  # characters in a line of a subtitle: 400 and 270 pixels
 _NARROW_LEGEND, _NARROW_LABEL = 258, 220  # pixels
 LETTER = 6.7  # pixels of a character
+MOST_COLORED = 6  # systems with their own colors; if there are more, only the best have one
+BEST = 3
 _SHORT_NAME = 12  # characters that leave room for a chart beside the legend of a phone
 _MOST_LINES = 40  # systems whose names fit in a legend
 _DARK = 0.2  # luminance below which a background needs light colors
@@ -68,13 +67,13 @@ class Systems(NamedTuple):
     @property
     def best(self) -> list[str]:
         """Those with a color of their own, if there are many."""
-        return [*self.names[: _tables.BEST]]
+        return [*self.names[:BEST]]
 
     def places(self, *, distinct: bool = False) -> list[int | None]:
         """Return the place of each among all systems; of many, only the best have one."""
         all_names = list(self.names if self.among is None else self.among)
         all_names = [name for name in all_names if name != self.baseline]
-        kept = len(all_names) if distinct or not are_many(all_names) else _tables.BEST
+        kept = len(all_names) if distinct or not are_many(all_names) else BEST
         names = [name if name != self.baseline else None for name in self.names]
         places = [None if name is None else all_names.index(name) for name in names]
         return [None if place is None or place >= kept else place for place in places]
@@ -106,16 +105,14 @@ def all_pairs() -> dict[str, str]:
     return dict([*COLORS, INK, GRAY, BASELINE, REST, PALE, USERS, *verdicts])
 
 
-def ink(pair: Pair = INK) -> Any:
+def ink(pair: Pair) -> Any:
     """Choose the color that is visible on the background of the theme."""
-    import altair as alt
-
-    return alt.expr(f"luminance(background) < {_DARK} ? '{pair[1]}' : '{pair[0]}'")
+    return {"expr": f"luminance(background) < {_DARK} ? '{pair[1]}' : '{pair[0]}'"}
 
 
 def are_many(systems: Sequence[str]) -> bool:
     """Return whether only the best systems have their own colors."""
-    return len(systems) > _tables.MOST_COLORED
+    return len(systems) > MOST_COLORED
 
 
 def legend_above(systems: Sequence[str]) -> bool | dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil, floor, inf, log10
 from typing import Any
 
-import altair as alt
 import polars as pl
 
-from rankframe._comparison import sentences
+from rankframe._comparison import sentences, summaries
+from rankframe._request.labels import RequestedMetric
+from rankframe.plot import _altair as alt
 from rankframe.plot import _colors
 from rankframe.plot._colors import Systems
 
@@ -19,9 +21,8 @@ INK, GRAY, REST, PALE, USERS = map(
     _colors.ink, (_colors.INK, _colors.GRAY, _colors.REST, _colors.PALE, _colors.USERS)
 )
 COLORS = [*map(_colors.ink, _colors.COLORS)]
-FROM_0_TO_1 = alt.Scale(domain=[0, 1])
 #: white if the theme has no background of its own
-BACKGROUND = alt.expr("background || 'white'")
+BACKGROUND: Any = {"expr": "background || 'white'"}
 
 
 # ------------------------------------------------------------------ axes and lines
@@ -178,3 +179,69 @@ def dash_of(metrics: Sequence[str], *, legend: bool = True) -> dict[str, Any]:
         "metric", symbolType="stroke", symbolSize=500, symbolStrokeColor=INK, symbolStrokeWidth=2
     )
     return {"strokeDash": alt.StrokeDash("metric:N", scale=scale, legend=shown if legend else None)}
+
+
+def limits_of(requested: Sequence[RequestedMetric]) -> dict[str, tuple[float, float]]:
+    """Return the declared range of each metric; a sum or an own expression has none."""
+    limits: dict[str, tuple[float, float]] = {}
+    for metric in requested:
+        is_sum = metric.over_users.aggregate == "sum"
+        limits[metric.name] = (-inf, inf) if is_sum else metric.traits[1:]
+        call = metric.call
+        if call is not None and call.entry.plain == "coverage" and not metric.option("count"):
+            limits[metric.name] = (0, 1)  # its declared range is that of counts
+    return limits
+
+
+def within(limits: tuple[float, float], values: pl.Series) -> tuple[float, float]:
+    """Return the limits, without one that a value exceeds: a declared range may be wrong."""
+    low, high = bounds(values.drop_nulls()) if values.count() else (0.0, 0.0)
+    least, most = limits
+    return (least if least <= low else -inf, most if high <= most + 1e-9 else inf)
+
+
+def round_ends(low: float, high: float, limits: tuple[float, float]) -> tuple[float, float]:
+    """Return round ends of an axis that do not exceed the range of a metric."""
+    if not high > low:
+        low, high = low - 0.05 * (abs(low) or 1), high + 0.05 * (abs(high) or 1)
+    step = round_step((high - low) / 8)
+    least, most = floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step
+    return round(max(least, limits[0]), 12), round(min(most, limits[1]), 12)
+
+
+def bounds(values: pl.Series) -> tuple[float, float]:
+    """Return the least and the greatest of numbers."""
+    ends = values.to_frame("value").select(low=pl.min("value"), high=pl.max("value"))
+    return ends.cast(pl.Float64).row(0)
+
+
+def round_step(least: float) -> float:
+    """Return the least multiple of a power of ten by 1, 2 or 5 that is ≥ ``least``."""
+    power = 10.0 ** floor(log10(least))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
+
+
+def margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
+    """Compute half of Student's intervals from spreads and counts."""
+    summaries.check_packages()
+    import numpy as np
+    from scipy import stats
+
+    freedom = rows["users"].to_numpy() - 1.0
+    reach = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
+    return (
+        pl.lit(pl.Series(reach).fill_nan(None))
+        * pl.col("std").fill_nan(None)
+        / pl.col("users").sqrt()
+    )
+
+
+def greatest(table: pl.DataFrame, *names: str) -> float:
+    return float(table.select(pl.max_horizontal(pl.col(*names).abs().max())).item())
+
+
+def ticks(lowest: float, highest: float) -> dict[str, Any]:
+    """Choose the ticks of an axis whose left end has no meaning."""
+    step = round_step((highest - lowest) / 6)
+    first, last = ceil(lowest / step - 1e-9), floor(highest / step + 1e-9)
+    return {"values": [round(place * step, 10) for place in range(first, last + 1)]}

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Literal
 
-import altair as alt
 import polars as pl
 
-from rankframe.plot import _colors, _marks, _tables
+from rankframe._comparison import sentences
+from rankframe.plot import _altair as alt
+from rankframe.plot import _colors, _marks
+from rankframe.plot._colors import Systems
 
-_INNER, _WHOLE = 480, 720  # pixels, if there is no container: inside another chart, and alone
+_LETTERS = 84  # characters in a line of a subtitle: 400 pixels
 
 
-def title_of(text: str, *subtitle: str, narrow: bool = False) -> alt.TitleParams:
+def title_of(text: str, *subtitle: str) -> alt.TitleParams:
     """Make a title and subtitle whose lines are short enough for a narrow page or column."""
-    letters = _colors.NARROW_LETTERS if narrow else _colors.LETTERS
-    lines = [part for line in subtitle for part in wrap(line, letters, break_on_hyphens=False)]
-    titles = wrap(text, letters * 4 // 5 if narrow else letters, break_on_hyphens=False)
+    titles, *below = (wrap(line, _LETTERS, break_on_hyphens=False) for line in (text, *subtitle))
     return alt.TitleParams(
         titles if len(titles) > 1 else text,
-        subtitle=lines,
+        subtitle=[part for line in below for part in line],
         anchor="start",
         color=_marks.INK,
         subtitleColor=_marks.GRAY,
@@ -71,7 +71,7 @@ def in_panels(
     **options: Any,
 ) -> alt.LayerChart | alt.FacetChart:
     """Draw a single panel, as wide as its page or ``wide`` pixels, or several side by side."""
-    panels = _tables.texts(table["panel"])
+    panels = texts(table["panel"])
     if len(panels) == 1:
         return alone(layers, table, title, wide=wide, height=height, **options)
     header = alt.Header(
@@ -95,44 +95,80 @@ def alone(
     **options: Any,
 ) -> alt.LayerChart:
     if wide is None:
+        from rankframe.plot._wide import WideChart
+
         return WideChart(layer=list(layers), width="container", data=table, title=title, **options)
     chart: alt.LayerChart = layered(*layers, width=wide, data=table, title=title, **options)
     return chart
 
 
-class WideChart(alt.LayerChart):
-    """
-    A layered chart with ``width="container"`` that also has a width without a container.
+def panel_of(name: str) -> pl.Expr:
+    """Name a panel after its metric and its segment."""
+    alone = pl.col("segment") == ""
+    both = pl.format("{} · {}", name, "segment")
+    return pl.when(alone).then(pl.col(name)).otherwise(both).alias("panel")
 
-    Vega-Lite uses 300 pixels, including axes and legend, for a picture without a page, and rejects
-    containers inside other charts.
-    """
 
-    def to_dict(
-        self,
-        validate: bool = True,  # noqa: FBT001, FBT002  (as Altair has it)
-        *,
-        format: Any = "vega-lite",  # noqa: A002
-        ignore: Any = None,
-        context: Any = None,
-    ) -> dict[str, Any]:
-        """Return the specification, as Altair does."""
-        own: Any = self
-        chart: alt.LayerChart = self
-        if own.width == "container":
-            top: Any = {} if context is None else context
-            is_alone = top.get("top_level", True)
-            chart = self._with_config() if is_alone else self.properties(width=_INNER)
-        # not this method again, which a copy inherits, too
-        spec: dict[str, Any] = alt.LayerChart.to_dict(
-            chart, validate, format=format, ignore=ignore, context=context
-        )
-        return spec
+def texts(column: pl.Series) -> list[str]:
+    return column.unique(maintain_order=True).to_list()
 
-    def _with_config(self) -> alt.LayerChart:
-        own: Any = self
-        kept: Any = {} if own.config is alt.Undefined else own.config.to_dict()
-        view: Any = kept.get("view", {})
-        if "continuousWidth" in view:
-            return self
-        return self.properties(config={**kept, "view": {**view, "continuousWidth": _WHOLE}})
+
+def as_text(cutoffs: Sequence[int]) -> str:
+    """Write cut-offs for a title: a range or a long list by its ends, others in full."""
+    first, last = cutoffs[0], cutoffs[-1]
+    if 2 < len(cutoffs) == last - first + 1 or len(cutoffs) > 8:
+        return f"{first} to {last}"
+    return ", ".join(map(str, cutoffs))
+
+
+def weighted_by(options: Mapping[str, Any]) -> str:
+    weights = options.get("weights")
+    return "" if weights is None else f" weighted by {sentences.one_line(weights)}"
+
+
+def missed(means: pl.DataFrame, groups: Sequence[str], users: str = "users") -> list[str]:
+    """Write which systems have no list for how many of their users."""
+    return sentences.missed_lines(
+        means.select(*sentences.system_and_segment(means, groups), users, "num_missed")
+    )
+
+
+def selectable(by: str, *, interval: bool) -> str:
+    """Explain the colors of many systems, and the interactions of a page."""
+    bands = ", hover to show a band" if interval else ""
+    return f"colored: the best {_colors.BEST} by {by}; click the legend to select{bands}"
+
+
+def counted(users: str, systems: Systems, by: str, confidence: float | None) -> list[str]:
+    """Write of how many users an average is, and how to read its lines and bands."""
+    has_bands = confidence is not None
+    lines = [users if confidence is None else f"{users}, with {_marks.sure(confidence)}s"]
+    if systems.are_many:
+        lines.append(selectable(by, interval=has_bands))
+    elif has_bands and len(systems.names) > 1:
+        lines.append("overlapping bands are not a test: see compare")
+    return lines
+
+
+def best_first(table: pl.DataFrame, value: str, *, higher_is_better: bool | None) -> list[str]:
+    """Order many systems by a value, best first; a few keep the order of their type."""
+    systems = texts(table["system"])
+    if len(systems) <= _colors.MOST_COLORED:
+        return systems
+    return by_mean(table, value, higher_is_better=higher_is_better)
+
+
+def by_mean(table: pl.DataFrame, value: str, *, higher_is_better: bool | None) -> list[str]:
+    means = table.group_by("system", maintain_order=True).agg(pl.col(value).mean())
+    return by_value(means, value, higher_is_better=higher_is_better)["system"].to_list()
+
+
+def by_value(table: pl.DataFrame, value: str, *, higher_is_better: bool | None) -> pl.DataFrame:
+    down = higher_is_better is not False
+    return table.sort(value, descending=down, nulls_last=True, maintain_order=True)
+
+
+def best_last(table: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:
+    """Sort rows so that the best systems are drawn on top."""
+    places = {name: place for place, name in enumerate(reversed(systems))}
+    return table.sort(pl.col("system").replace_strict(places), maintain_order=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import Any
 
 import polars as pl
 import polars.selectors as cs
@@ -16,14 +16,16 @@ from rankframe._request import keywords, labels
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, rules
 from rankframe.errors import RankingDataError
-from rankframe.plot import _tables
-
-if TYPE_CHECKING:
-    import altair as alt
+from rankframe.plot import _altair as alt
+from rankframe.plot import _call, _colors, _marks, _panels
+from rankframe.plot._colors import Systems
 
 _TABLE = "log"
 _MOST_TIMES = 250  # of a line
 _OPTIONAL = ("std", "ci_low", "ci_high", "missed", "num_missed", "undefined")
+_MOST_POINTS = 60  # times whose means are marked
+_FEW_DAYS = timedelta(days=12)  # which all have a label
+_WIDTH = 560
 
 
 @adapters.takes_any_frame
@@ -90,7 +92,7 @@ def trend(
     >>> chart.data.select("at", "mean").rows()
     [('2026-11-01', 0.5), ('2026-11-02', 0.4)]
     """
-    _tables.check_call()
+    _call.check_call()
     keywords.check_confidence(confidence)
     if floor is not None and not (keywords.is_number(floor) and isfinite(floor)):
         msg = f"floor must be a finite number, not {floor!r}"
@@ -99,12 +101,31 @@ def trend(
     groups = [name for name in keywords.group_names(by) if name != model]
     if model is not None and (model in rows.columns or model != keywords.MODEL):
         groups = [model, *groups]
-    limits = labels.traits_of_name(metric)[1:]
+    traits = labels.traits_of_name(metric)
+    higher, limits = traits.higher_is_better, traits[1:]
     of_metric = _checked(rows, metric, time, groups)
     table = over_time(of_metric, time, groups, limits, confidence=confidence)
-    from rankframe.plot import _day_pictures
-
-    return _day_pictures.trend(table, metric, time, groups, floor, confidence=confidence)
+    systems = _colors.systems_of(_panels.best_first(table, "mean", higher_is_better=higher), groups)
+    mean = f"Mean over {sentences.users(table['users'].drop_nulls())}"
+    band = None if systems.are_many or table["ci_low"].count() == 0 else confidence
+    lines = _panels.counted(mean, systems, "mean", band)
+    if "times" in table.columns:
+        lines.append(f"a point averages {table['times'][0]} times (no list: their greatest share)")
+    name = sentences.one_line(time)
+    title = _panels.title_of(f"{sentences.one_line(metric)} by {name}", *lines)
+    below = bool((table["missed"] > 0).any())
+    wide = _WIDTH if below else None
+    up = f"mean {sentences.one_line(metric)}"
+    upper = means(table, systems, None if below else name, up, limits, floor=floor)
+    if not below:
+        return _panels.alone(upper, table, title, wide=wide, height=300)
+    charts = [
+        _panels.alone(upper, table, alt.TitleParams(""), wide=wide, height=260),
+        _panels.alone(
+            missed(table, systems, name), table, alt.TitleParams(""), wide=wide, height=70
+        ),
+    ]
+    return alt.vconcat(*charts, data=table, title=title, spacing=8)
 
 
 def _checked(rows: pl.DataFrame, metric: str, time: str, groups: Sequence[str]) -> pl.DataFrame:
@@ -155,43 +176,26 @@ def over_time(
     confidence: float = 0.95,
 ) -> pl.DataFrame:
     """Return one row per time and system, in order; a time without a row has nulls."""
-    none = pl.lit(None, pl.Float64)
-    has, missed = {*rows.columns}, none
-    if "missed" in has or "num_missed" in has:
-        selected = summaries.SELECTED if "undefined" in has else pl.col("users")
-        missed = pl.col("missed") if "missed" in has else pl.col("num_missed") / selected
-    margin = none
-    if "ci_low" not in has and "std" in has:
-        margin = _tables.margins(rows, confidence)
+    missed, margin = pl.lit(None, pl.Float64), pl.lit(None, pl.Float64)
+    if "missed" in rows.columns:
+        missed = pl.col("missed")
+    elif "num_missed" in rows.columns:
+        selected = summaries.SELECTED if "undefined" in rows.columns else pl.col("users")
+        missed = pl.col("num_missed") / selected
+    if "ci_low" not in rows.columns and "std" in rows.columns:
+        margin = _marks.margins(rows, confidence)
     ends = {"ci_low": pl.col("mean") - margin, "ci_high": pl.col("mean") + margin}
-    if {*ends} <= has:
+    if {*ends} <= {*rows.columns}:
         ends = {name: pl.col(name) for name in ends}
-    when = rows[time]
-    if when.dtype == pl.String:
-        dates = when.str.to_date("%Y-%m-%d", strict=False)
-        texts = pl.Enum(when.unique(maintain_order=True))  # whose order is that of the rows
-        when = when.cast(texts) if dates.has_nulls() else dates
     table = rows.select(
-        when.alias("time"),
+        _in_order(rows[time]).alias("time"),
         sentences.text_of(rows, groups).fill_null("all").alias("system"),
         "users",
         "mean",
         *(end.clip(*limits).alias(name) for name, end in ends.items()),
         missed=missed,
     )
-    times = table.select("time").unique().sort("time")["time"]
-    usual = None
-    if len(times) > 1 and (when.dtype.is_temporal() or when.dtype.is_integer()):
-        usual = times.diff().drop_nulls().mode().min()
-        skipped = times.filter(times.diff().shift(-1) > usual) + usual
-        times = pl.concat([times, skipped.cast(times.dtype)]).unique().sort()
-    systems = table.select("system").unique(maintain_order=True).sort("system")
-    grid = times.to_frame().join(systems, how="cross")
-    table = grid.join(table, on=["time", "system"], how="left", maintain_order="left")
-    every = -(-len(times) // _MOST_TIMES)
-    if every > 1:
-        days = when.dtype == pl.Date and usual == timedelta(days=1)
-        table = _averaged(table, -(-every // 7) * 7 if days else every)
+    table = _with_gaps(table)
     drawn = pl.col("mean").is_not_null()
     beside = [drawn.shift(step, fill_value=False).over("system") for step in (1, -1)]
     return table.with_columns(
@@ -199,6 +203,32 @@ def over_time(
         at=pl.col("time").cast(pl.String),
         alone=drawn & ~pl.any_horizontal(beside),
     )
+
+
+def _in_order(when: pl.Series) -> pl.Series:
+    """Read text as dates; other text is in the order of its rows."""
+    if when.dtype != pl.String:
+        return when
+    dates = when.str.to_date("%Y-%m-%d", strict=False)
+    return when.cast(pl.Enum(when.unique(maintain_order=True))) if dates.has_nulls() else dates
+
+
+def _with_gaps(table: pl.DataFrame) -> pl.DataFrame:
+    """Add the times that the usual step skips and those of other systems; average too many."""
+    times = table["time"].unique().sort()
+    usual = None
+    if len(times) > 1 and (times.dtype.is_temporal() or times.dtype.is_integer()):
+        usual = times.diff().drop_nulls().mode().min()
+        skipped = times.filter(times.diff().shift(-1) > usual) + usual
+        times = pl.concat([times, skipped.cast(times.dtype)]).unique().sort()
+    systems = table.select("system").unique(maintain_order=True).sort("system")
+    grid = times.to_frame().join(systems, how="cross")
+    table = grid.join(table, on=["time", "system"], how="left", maintain_order="left")
+    every = -(-len(times) // _MOST_TIMES)
+    if every == 1:
+        return table
+    days = times.dtype == pl.Date and usual == timedelta(days=1)
+    return _averaged(table, -(-every // 7) * 7 if days else every)
 
 
 def _averaged(table: pl.DataFrame, every: int) -> pl.DataFrame:
@@ -216,3 +246,66 @@ def _averaged(table: pl.DataFrame, every: int) -> pl.DataFrame:
         .group_by("time", "system", "times", maintain_order=True)
         .agg(users.mean().round().cast(pl.Int64), *weighted, pl.col("missed").max())
     )
+
+
+def means(
+    table: pl.DataFrame,
+    systems: Systems,
+    time: str | None,
+    title: str,
+    limits: tuple[float, float],
+    *,
+    floor: float | None = None,
+) -> list[alt.Chart]:
+    """Draw lines and points of means on their bands."""
+    drawn = table.select("mean", "ci_low", "ci_high", floor=pl.lit(floor, pl.Float64))
+    low, high = drawn.select(
+        pl.min_horizontal(pl.all().min()), high=pl.max_horizontal(pl.all().max())
+    ).row(0)
+    domain = _marks.round_ends(low, high, limits)
+    scale = alt.Scale(domain=list(domain), nice=False, zero=False)
+    up: dict[str, Any] = {"title": title, "scale": scale, "axis": _marks.axis_of()}
+    base = _base(table, systems, time)
+    lines = _marks.lines_of(base, systems).encode(y=alt.Y("mean:Q", **up))
+    points = _marks.points_of(base, systems, 28, _marks.chosen()).encode(y=alt.Y("mean:Q", **up))
+    if table["time"].n_unique() > _MOST_POINTS:  # those without neighbors have no line
+        points = points.transform_filter("datum.alone")
+    layers = [points, lines]  # Altair looks for selections in the first layer
+    if not systems.are_many:
+        band = base.mark_area(opacity=0.15 if len(systems.names) < 4 else 0.1)
+        layers = [band.encode(y=alt.Y("ci_low:Q", **up), y2="ci_high:Q"), lines, points]
+    if floor is not None:
+        rule = alt.Chart(alt.InlineData([{}]))
+        at = alt.YDatum(floor)
+        layers.append(rule.mark_rule(color=_marks.INK, strokeDash=[6, 3]).encode(y=at))
+        side: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -3, "x": 0}
+        label = rule.transform_calculate(floor=f"'floor {floor:g}'").encode(y=at)
+        layers += _marks.with_halo(label, "floor:N", **side)
+    return layers
+
+
+def missed(table: pl.DataFrame, systems: Systems, time: str) -> list[alt.Chart]:
+    """Draw the share of users without a list."""
+    base = _base(table, systems._replace(legend=False), time)
+    axis = _marks.axis_of(format="%", tickCount=3)
+    y = alt.Y("missed:Q", title="no list", axis=axis, scale=alt.Scale(domainMin=0))
+    alone = base.mark_point(filled=True, size=28, opacity=1).transform_filter("datum.alone")
+    return [_marks.lines_of(base, systems).encode(y=y), alone.encode(y=y)]
+
+
+def _base(table: pl.DataFrame, systems: Systems, time: str | None) -> alt.Chart:
+    dtype = table.schema["time"]
+    kind = "T" if dtype.is_temporal() else "Q" if dtype.is_numeric() else "O"
+    own: dict[str, Any] = {"format": "d", "tickMinStep": 1} if kind == "Q" else {}
+    first, last = pl.col("time").min(), pl.col("time").max()
+    if dtype == pl.Date and table.select(last - first < _FEW_DAYS).item():
+        own = {"format": "%b %d", "tickCount": {"interval": "day", "step": 1}}
+    axis = _marks.axis_of(grid=False, labels=time is not None, labelOverlap=True, **own)
+    scale = alt.Scale(zero=False, nice=False) if kind == "Q" else alt.Undefined
+    base = alt.Chart().encode(
+        x=alt.X(f"time:{kind}", title=time, axis=axis, scale=scale, sort=None),
+        **_marks.color_of(systems),
+    )
+    words: dict[str, str | Sequence[str]] = {"system": "system", "time": "at", "mean": "mean"}
+    words |= {"interval": ("ci_low", "ci_high"), "no list": "missed", "users": "users"}
+    return _marks.described(base, table, words)

@@ -1,0 +1,178 @@
+"""Draw the means of systems in segments, or their differences from a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import polars as pl
+
+from rankframe._comparison import comparison, sentences, summaries
+from rankframe._request.keywords import StatisticsOptions
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame, Runs, Truth
+from rankframe._tables import adapters, column_roles
+from rankframe.plot import _altair as alt
+from rankframe.plot import _call, _colors, _marks, _panels
+from rankframe.plot._colors import Systems
+
+_MOST = 40  # segments of a readable chart
+_BEFORE = {"mean": " ", "difference": " in "}  # the name of a metric
+
+
+@adapters.takes_any_frame
+def segments(
+    frame: Runs[Frame],
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    baseline: object = None,
+    confidence: float = 0.95,
+    cluster: str | None = None,
+    **options: Unpack[StatisticsOptions],
+) -> alt.LayerChart | alt.FacetChart:
+    """
+    Draw the mean of each segment, or with a baseline the difference, with its interval.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+    *metrics
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.metrics.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
+    truth
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+    by
+        Columns of segments, such as country, fold or day.
+    baseline
+        The system that the others are compared with; by default their means are drawn.
+    confidence
+        The probability that a single interval covers the true value.
+    cluster
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
+    **options
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One panel per metric, one row per segment, one point per system. The numbers are those of
+        ``summarize``, or with a baseline those of ``compare``; the drawn ones are in
+        ``chart.data``: ``panel``, ``segment``, ``system``, ``users``, ``value``, ``low`` and
+        ``high``. Segments are in the order of their type, such as that of an Enum. If there are
+        more than 40, those with the most users are drawn.
+
+    Raises
+    ------
+    ValueError
+        If ``by`` names no segments.
+
+    Notes
+    -----
+    Intervals that overlap, or of which one excludes 0, do not say whether segments differ:
+    ``rf.stats.compare_segments`` tests it.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7], "country": ["DE", "FR"]})
+    >>> chart = rf.plot.segments(run, "rr", truth=truth, by="country")
+    >>> chart.data.select("segment", "value").rows()
+    [('DE', 0.5), ('FR', 1.0)]
+    """
+    call = _call.read_call(frame, truth, by, options)
+    names = [name for name in call.groups if name == call.options.get("model")]
+    columns = [name for name in call.groups if name not in names]
+    if not columns:
+        msg = "by= names no segments: name their columns, such as by='country'"
+        raise ValueError(msg)
+    asked: dict[str, Any] = {"confidence": confidence, "cluster": cluster}
+    if baseline is None:
+        drawn, rows = "mean", call.compute(summaries.summarize, *metrics, **asked)
+    else:
+        asked["baseline"] = baseline
+        drawn, rows = "difference", call.compute(comparison.compare, *metrics, **asked)
+    table = rows_of(rows.sort(columns, maintain_order=True), columns, names, drawn)
+    panels = _panels.texts(table["panel"])
+    _call.check_values(table["value"], ", ".join(panels[:3]))
+    counts = table.group_by("segment", maintain_order=True).agg(pl.col("users").max())
+    most = counts.top_k(_MOST, by="users").select("segment")
+    table = table.join(most, on="segment", how="semi", maintain_order="left")
+    _call.check_rows(table, "points", "fewer segments")
+    counted = f"{sentences.users(table['users'])} in each{_panels.weighted_by(options)}"
+    if len(most) < len(counts):
+        counted = f"{len(most)} of {len(counts):,} segments, those with the most users: {counted}"
+    text = "Means of"
+    if baseline is not None:
+        text = f"Differences from {sentences.one_line(column_roles.in_words(baseline))} in"
+    where = f"{', '.join(panels)} by {', '.join(columns)}"
+    systems = _colors.systems_of(_panels.texts(table["system"]), names)
+    return _panels.in_panels(
+        layers_of(table, systems, drawn, confidence),
+        table,
+        _panels.title_of(
+            f"{text} {sentences.one_line(where)}",
+            f"{counted}; {_marks.sure(confidence)}s, not corrected",
+        ),
+        width=240,
+        height=height_of(table),
+        resolve="x",
+    )
+
+
+def rows_of(
+    numbers: pl.DataFrame, columns: Sequence[str], names: Sequence[str], drawn: str
+) -> pl.DataFrame:
+    """Take what is drawn from a frame of ``summarize`` or ``compare``."""
+    return numbers.select(
+        pl.col("metric").alias("panel"),
+        segment=sentences.text_of(numbers, columns),
+        system=sentences.text_of(numbers, names),
+        users="users",
+        value=drawn,
+        low="ci_low",
+        high="ci_high",
+    )
+
+
+def height_of(table: pl.DataFrame) -> int:
+    return (18 * table["system"].n_unique() + 10) * table["segment"].n_unique()
+
+
+def layers_of(
+    table: pl.DataFrame, systems: Systems, drawn: str, confidence: float
+) -> list[alt.Chart]:
+    """Draw a point and an interval per segment and system, and 0 if they are differences."""
+    panels = _panels.texts(table["panel"])
+    title = drawn if len(panels) > 1 else f"{drawn}{_BEFORE[drawn]}{panels[0]}"
+    order = list(systems.names)
+    offset: dict[str, Any] = {}
+    if len(order) > 1:
+        offset = {"yOffset": alt.YOffset("system:N", sort=order)}
+    axis = _marks.axis_of(labelLimit=160)
+    base = alt.Chart().encode(
+        y=alt.Y("segment:N", sort=_panels.texts(table["segment"]), title=None, axis=axis),
+        **_marks.color_of(systems),
+        **offset,
+    )
+    ends = {_marks.sure(confidence): ("low", "high")}
+    words: dict[str, str | Sequence[str]] = {"metric": "panel", "segment": "segment"}
+    words |= {"system": "system", drawn: "value", **ends, "users": "users"}
+    base = _marks.described(base, table, words)
+    lines = base.mark_rule(strokeWidth=2).transform_filter("isValid(datum.low)")
+    points = base.mark_point(filled=True, size=60, opacity=1)
+    layers = [
+        lines.encode(x=alt.X("low:Q", title=title), x2="high:Q"),
+        points.encode(x=alt.X("value:Q", title=title), **_marks.shape_of(systems)),
+    ]
+    if drawn == "difference":
+        layers.insert(0, _marks.zero_line().encode(x=alt.XDatum(0)))
+    return layers

@@ -1,0 +1,246 @@
+"""Draw one metric against another, one point per system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+import polars as pl
+
+from rankframe._comparison import sentences, summaries
+from rankframe._evaluation import system_metrics
+from rankframe._request.keywords import StatisticsOptions
+from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.types import Frame, Runs, Truth
+from rankframe._tables import adapters
+from rankframe.errors import RankingDataError
+from rankframe.plot import _altair as alt
+from rankframe.plot import _call, _colors, _marks, _panels
+from rankframe.plot._colors import Systems
+
+
+@adapters.takes_any_frame
+def trade_off(
+    frame: Runs[Frame],
+    /,
+    x: Metric,
+    y: Metric,
+    *,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    confidence: float = 0.95,
+    **options: Unpack[StatisticsOptions],
+) -> alt.LayerChart | alt.FacetChart:
+    """
+    Draw one metric against another, one point per system, with intervals both ways.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``runs.stack``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
+    x
+        The metric of the horizontal axis: a label or an expression, as in ``summarize``; also a
+        metric of all lists together, such as ``"coverage@10"``.
+    y
+        The metric of the vertical axis, as ``x``.
+    truth
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
+        Or a dict, as ``from_grades`` takes it, or the column of relevant items beside lists.
+    by
+        Columns of segments, such as country, fold or day.
+    confidence
+        The probability that a single interval covers the true value.
+    **options
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One point per system, with the intervals of ``summarize``. A legend is added if points are
+        too close together to write all names. If there are more than six systems, only the best
+        three by ``x`` are colored and named; click the legend to select systems. Equal points share
+        one name, such as "a, b" or "a, b and 2 more". The drawn numbers are in ``chart.data``:
+        ``panel``, ``system``, ``users``, ``x``, ``x_low``, ``x_high``, ``y``, ``y_low``,
+        ``y_high``, ``label``, the name, and ``place``, the side of the point where it is.
+
+    Raises
+    ------
+    RankingDataError
+        If no system has both values.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
+    >>> items = pl.DataFrame({"item": [7, 8, 9, 10]})
+    >>> chart = rf.plot.trade_off(run, "rr", "coverage@2", truth=truth, items=items, by=())
+    >>> chart.data.select("x", "y").rows()
+    [(0.75, 0.5)]
+    """
+    call = _call.read_call(frame, truth, by, options)
+    summary = call.compute(summaries.summarize, x, y, confidence=confidence)
+    requested = call.requested((x, y))
+    limits = _marks.limits_of(requested)
+    names = list(limits)
+    table = _both_ways(summary, call.groups, names)
+    if table.is_empty():
+        msg = f"metrics {names[0]!r} and {names[1]!r}: no system has a value of both"
+        raise RankingDataError(msg)
+    _call.check_rows(table, "points", "fewer segments")
+    panels = _panels.texts(table["panel"])
+    _call.check_panels(panels)
+    systems = _systems_of(table, summary, requested[0], call.groups)
+    size = (460, 340) if len(panels) == 1 else (280, 230)
+    domains = {
+        axis: _padded(table, axis, limits[name]) for axis, name in zip("xy", names, strict=True)
+    }
+    if systems.are_many:
+        table = _panels.best_last(table, systems.names)
+    table = _with_labels(table, best_first=systems.are_many)
+    table = table.with_columns(front=_on_front(table, requested))
+    across, up = map(sentences.one_line, names)
+    front = "; dashed: none beats them in both" if table["front"].sum() > 1 else ""
+    return _panels.in_panels(
+        _trade_off_layers(table, systems, requested, domains, confidence),
+        table,
+        _panels.title_of(
+            f"{up} against {across}",
+            f"{sentences.users(table['users'])}{_panels.weighted_by(call.options)}; "
+            f"lines: {confidence * 100:.10g}% intervals, not corrected{front}",
+            *([_panels.selectable(names[0], interval=False)] if systems.are_many else []),
+            *_panels.missed(summary, call.groups),
+        ),
+        width=size[0],
+        wide=size[0],
+        height=size[1],
+    )
+
+
+def _both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
+    """Put the numbers of two metrics side by side, one row per system that has both."""
+    ends = {"mean": "", "ci_low": "_low", "ci_high": "_high"}
+    rows = summary.select(
+        *sentences.system_and_segment(summary, groups),
+        "metric",
+        "users",
+        *(pl.col(end) for end in ends),
+    ).select(pl.col("segment").alias("panel"), pl.exclude("segment"))
+    keys = ["panel", "system", "users"]
+    x, y = (
+        rows.filter(metric=name).select(
+            *keys, *(pl.col(end).alias(axis + suffix) for end, suffix in ends.items())
+        )
+        for axis, name in zip("xy", names, strict=True)
+    )
+    shared = ["panel", "system"]
+    both = x.join(y.drop("users"), on=shared, nulls_equal=True, maintain_order="left")
+    return both.drop_nulls(["x", "y"])
+
+
+def _padded(table: pl.DataFrame, axis: str, limits: tuple[float, float]) -> tuple[float, float]:
+    """Return the bounds of an axis, with room beside the outermost intervals within a range."""
+    columns = pl.concat([table[axis], table[f"{axis}_low"], table[f"{axis}_high"]])
+    least, greatest = _marks.bounds(columns)
+    room = 0.08 * (greatest - least) or 0.1 * abs(least) or 0.1
+    low, high = _marks.within(limits, table[axis])
+    return max(least - room, low), min(greatest + room, high)
+
+
+def _systems_of(
+    table: pl.DataFrame, summary: pl.DataFrame, across: RequestedMetric, groups: Sequence[str]
+) -> Systems:
+    """Order the systems of a trade-off; their colors are among those of all systems."""
+    higher = across.traits.higher_is_better
+    names = _panels.best_first(table, "x", higher_is_better=higher)
+    all_systems = _panels.texts(summary.select(sentences.text_of(summary, groups[:1])).to_series())
+    return _colors.systems_of(names, groups, names if _colors.are_many(names) else all_systems)
+
+
+def _trade_off_layers(
+    table: pl.DataFrame,
+    systems: Systems,
+    requested: Sequence[RequestedMetric],
+    domains: Mapping[str, tuple[float, float]],
+    confidence: float,
+) -> list[alt.Chart]:
+    """Draw points, their intervals both ways, and the names that have a place."""
+    titles = _axis_titles(requested)
+    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "label"}
+    for axis, metric in zip("xy", requested, strict=True):
+        text = sentences.one_line(metric.name)
+        words |= {
+            text: axis,
+            f"{_marks.sure(confidence)} of {text}": (f"{axis}_low", f"{axis}_high"),
+        }
+    words["users"] = "users"
+    base = _marks.described(alt.Chart().encode(**_marks.color_of(systems)), table, words)
+    quiet = _marks.axis_of(tickCount=5, format=".3~g")
+    axes: dict[str, Any] = {
+        axis: {
+            "title": title,
+            "scale": alt.Scale(domain=list(domains[axis]), nice=False, zero=False),
+        }
+        for axis, title in zip("xy", titles, strict=True)
+    }
+    x, y = alt.X("x:Q", axis=quiet, **axes["x"]), alt.Y("y:Q", axis=quiet, **axes["y"])
+    bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
+    if systems.are_many:  # crosses of all would hide the points
+        bars = bars.transform_filter(alt.FieldOneOfPredicate("system", systems.best))
+    layers = [
+        bars.transform_filter("isValid(datum.x_low)").encode(
+            x=alt.X("x_low:Q", **axes["x"]), x2="x_high:Q", y=y
+        ),
+        bars.transform_filter("isValid(datum.y_low)").encode(
+            x=x, y=alt.Y("y_low:Q", **axes["y"]), y2="y_high:Q"
+        ),
+    ]
+    base = base.encode(x=x, y=y)
+    points = _marks.points_of(base, systems, 70, _marks.chosen())
+    if table["front"].sum() > 1:
+        best = alt.Chart().mark_line(color=_marks.GRAY, strokeDash=[4, 3], strokeWidth=1)
+        layers.append(best.transform_filter("datum.front").encode(x=x, y=y, order="x:Q"))
+    layers.insert(0 if systems.are_many else 2, points)
+    return layers
+
+
+def _on_front(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.Series:
+    """Return which points no other one beats in both metrics; none without two directions."""
+    signs = [metric.traits.higher_is_better for metric in requested]
+    if None in signs:
+        return pl.repeat(value=False, n=len(table), eager=True)
+    points = [
+        (panel, x if signs[0] else -x, y if signs[1] else -y)
+        for panel, x, y in table.select("panel", "x", "y").iter_rows()
+    ]
+    beaten = [
+        any(p == q and u >= x and v >= y and (u, v) != (x, y) for q, u, v in points)
+        for p, x, y in points
+    ]
+    return ~pl.Series(beaten, dtype=pl.Boolean)
+
+
+def _with_labels(table: pl.DataFrame, *, best_first: bool) -> pl.DataFrame:
+    """Join the names of equal points on the last one, which hides the others."""
+    equal = table.group_by("panel", pl.col("x", "y").round(9), maintain_order=True)
+    systems = equal.agg("system")
+    names = pl.col("system").list.reverse() if best_first else pl.col("system")
+    number, first = names.list.len(), names.list.head(2).list.join(", ")
+    shown = pl.when(number > 3).then(pl.format("{} and {} more", first, number - 2))
+    label = shown.otherwise(names.list.join(", ")).alias("label")
+    labels_ = systems.select("panel", label, system=pl.col("system").list.last())
+    return table.join(labels_, on=["panel", "system"], how="left", maintain_order="left")
+
+
+def _axis_titles(requested: Sequence[RequestedMetric]) -> list[str]:
+    """Return titles of metrics: whether they are means, and which direction is better."""
+    titles: list[str] = []
+    for metric in requested:
+        title = sentences.one_line(metric.name)
+        title = f"{title} of all lists" if system_metrics.is_of_all(metric) else f"mean {title}"
+        better = {True: " (higher is better)", False: " (lower is better)", None: ""}
+        titles.append(title + better[metric.traits.higher_is_better])
+    return titles
