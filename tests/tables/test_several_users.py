@@ -1,5 +1,7 @@
 """Several columns as one user, against a user of concatenated text; other names in the truth."""
 
+import pickle
+
 import polars as pl
 import pytest
 
@@ -164,10 +166,50 @@ def test_integers_of_any_size_match_and_nulls_are_refused():
     gap = RUN.with_columns(pl.when(pl.col("session") != 2).then("session"))
     with pytest.raises(rf.RankingDataError, match="column 'wiki and session': null"):
         rf.evaluate(gap, "rr", truth=TRUTH, user=USER)
-    for call in (
-        lambda: rf.Meter("rr", user=USER),
-        lambda: rf.sql("rr", run="r", truth="t", user=USER),
-        lambda: rf.from_lists(RUN, user=USER),
-    ):
-        with pytest.raises(TypeError, match="user= takes one column here: combine several before"):
-            call()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_meters_add_up_users_of_several_columns(form):
+    seen = RUN.filter(pl.col("rank") == 1, model="old").select(*USER, "item")
+    names = {"truth_user": ["w", "session"], "truth_item": "page"}
+    metrics = [*LABELS, "err"]
+    meters = [rf.Meter(metrics, user=USER, exclude=seen, **names) for _ in range(2)]
+    for wiki in ODD:
+        run, truth = (frame.filter(wiki=wiki) for frame in (RUN, TRUTH))
+        run, truth = as_form(form, run, truth.rename({"wiki": "w", "item": "page"}))
+        meters[wiki > "c"].update(run, truth)
+        again = rf.RankingDataError, "'wiki and session': a user is in two batches"
+        with pytest.raises(again[0], match=again[1]):
+            meters[wiki > "c"].update(run, truth)
+    meters[0].merge(pickle.loads(pickle.dumps(meters[1])))
+    got = polars(meters[0].compute())
+    excluded = {"exclude": text_of(seen)}
+    assert got.equals(rf.evaluate(text_of(RUN), metrics, truth=text_of(TRUTH), **excluded))
+    other = rf.Meter(metrics, user=USER, exclude=seen, **names)
+    batches = [frame.with_columns(pl.col("session").cast(pl.String)) for frame in (RUN, TRUTH)]
+    other.update(batches[0], batches[1].rename({"wiki": "w", "item": "page"}))
+    with pytest.raises(rf.RankingDataError, match="Int64 in one table and String in the other me"):
+        meters[0].merge(other)
+    run, truth = (frame.filter(wiki="en") for frame in batches)
+    with pytest.raises(rf.RankingDataError, match="it is Int64 in one table and String in the run"):
+        meters[1].update(run, truth.rename({"wiki": "w", "item": "page"}))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lists_of_users_of_several_columns(form):
+    keys = [*USER, "model"]
+    lists = RUN.sort("rank").group_by(keys, maintain_order=True).agg("item")
+    got = polars(rf.from_lists(*as_form(form, lists), user=USER, by="model"))
+    assert got.columns == [*keys, "item", "rank"]
+    assert text_of(got).equals(
+        rf.from_lists(text_of(lists), by="model").select(text_of(got).columns)
+    )
+    wanted = lists.filter(model="old").drop("model").rename({"item": "found"})
+    wanted = wanted.join(TRUTH.group_by(USER).agg("item"), on=USER)
+    roles = {"item": "found", "truth": "item"}
+    got = polars(rf.from_lists(*as_form(form, wanted), user=USER, **roles))
+    expected = rf.from_lists(text_of(wanted), user="user", **roles)
+    assert rf.evaluate(got, LABELS, user=USER).equals(rf.evaluate(expected, LABELS))
+    assert text_of(got).select(expected.columns).equals(expected)
+    with pytest.raises(TypeError, match="run 'q': several columns of user= need a frame, not list"):
+        rf.from_lists({"q": ["a"]}, user=USER)

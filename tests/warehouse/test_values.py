@@ -262,3 +262,90 @@ def test_lengths_of_lists_are_summed_over_rows(dialect):
 def test_what_would_differ_is_refused(metric, reason):
     with pytest.raises(ValueError, match=f"'x' has no form in SQL: .*{reason}"):
         rf.sql(metric.alias("x"))
+
+
+USER = ["wiki", "session"]
+
+
+def in_two_columns(frame):
+    """Name a user by two columns, each of which several users share."""
+    parts = [(pl.col("user") // 3).cast(pl.String).alias(USER[0]), (pl.col("user") % 3)]
+    return frame.select(parts[0], parts[1].alias(USER[1]), pl.exclude("user"))
+
+
+def differences_of_two_columns(dialect, run, truth, *metrics, per_user, by, **options):
+    """Compare users of two columns in SQL with users of one in the library."""
+    need(dialect)
+    excluded = {name: options.pop(name) for name in ["exclude"] if name in options}
+    verb = rf.per_user if per_user else rf.evaluate
+    want = verb(run, *metrics, truth=truth, by=by, **excluded, **options)
+    frames = {"run": run, "truth": truth, **excluded}
+    frames = {name: in_two_columns(frame) for name, frame in frames.items()}
+    options |= {name: name for name in excluded}
+    options |= {"schema": frames, "user": USER}
+    text = rf.sql(*metrics, by=by, dialect=dialect, per_user=per_user, **options)
+    got = ENGINES[dialect](text, **frames)
+    if per_user:
+        assert got.columns == [*by, *USER, *want.columns[len(by) + 1 :]]
+        user = pl.col(USER[0]).cast(pl.Int64) * 3 + pl.col(USER[1])
+        got = got.with_columns(user.alias("user")).select(want.columns)
+    return differences(got, want, [*by, *(["user"] if per_user else [])])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_users_of_two_columns_have_the_values_of_one(part):
+    labels = LABELS[part::4]
+    assert differences_of_two_columns("duckdb", *STACKED, *labels, per_user=True, by=BY) == {}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("part", range(12))
+def test_users_of_two_columns_have_the_values_of_one_in_every_label(part, dialect):
+    labels = EVERY[part::12]
+    for per_user in (True, False):
+        found = differences_of_two_columns(dialect, *STACKED, *labels, per_user=per_user, by=BY)
+        assert found == {}
+
+
+@pytest.mark.parametrize("per_user", [True, False])
+@pytest.mark.parametrize("dialect", ENGINES)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_options_of_users_of_two_columns(options, dialect, per_user):
+    run, truth = tables(3)
+    call = {"per_user": per_user, "by": ["model"], **options}
+    assert differences_of_two_columns(dialect, run, truth, *SOME, **call) == {}
+
+
+@pytest.mark.parametrize("per_user", [True, False])
+@pytest.mark.parametrize("form", ["one list per user", "a truth of each group", "two columns"])
+def test_users_of_two_columns_in_tables_of_other_forms(form, per_user):
+    run, truth, options = FORMS[form]
+    found = differences_of_two_columns("duckdb", run, truth, *SOME, per_user=per_user, **options)
+    assert found == {}
+    segments = truth.with_columns(segment=pl.col("user") // 4)
+    excluded = {"exclude": run.filter(pl.col("rank") % 3 == 1).select("user", "item").unique()}
+    options = {**options, "by": [*options["by"], "segment"], **excluded}
+    found = differences_of_two_columns("duckdb", run, segments, *SOME, per_user=per_user, **options)
+    assert found == {}
+
+
+def test_a_table_lacks_a_column_of_the_user():
+    run, truth = map(in_two_columns, tables(2))
+    frames = {"run": run, "truth": truth.drop("wiki")}
+    for check in (False, True):
+        with pytest.raises(rf.RankingDataError, match="truth: no column 'wiki' for user; it has"):
+            rf.sql("map", user=USER, schema=frames, check=check)
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_rules_find_what_is_broken_in_users_of_two_columns(dialect):
+    need(dialect)
+    run, truth = map(in_two_columns, tables(4))
+    run = run.with_columns(pl.col("rank").fill_null(99)).unique([*USER, "model", "rank"])
+    truth = truth.filter(pl.col("relevance") >= 0)
+    text = rf.sql(user=USER, by="model", dialect=dialect, check=True)
+    assert ENGINES[dialect](text, run=run, truth=truth).is_empty()
+    apart = truth.with_columns(session=pl.col("session") + 3)
+    got = ENGINES[dialect](text, run=run, truth=apart).rows()
+    assert got == [("run", "wiki and session", "no user of the run is in the truth", 1)]

@@ -224,7 +224,7 @@ def of_systems(
 
 
 def ids_of(arguments: argparse.Namespace, columns: Columns) -> list[str]:
-    return [columns.get("user", "user"), columns.get("item", "item"), *arguments.by]
+    return [keywords.user_of(columns), columns.get("item", "item"), *arguments.by]
 
 
 class _Layout(NamedTuple):

@@ -207,7 +207,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     extra_columns = [] if _MISSED in metric_labels else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
     extra_columns += ["users"] if arguments.queries else []
     results = [rows.drop(extra_columns, strict=False) for rows in results]
-    user = columns.get("user", "user")
+    user = keywords.user_of(columns)
     if arguments.form == "trec":
         _print_trec(results, user, tables.tag if trec.RUN_ID in metric_labels else None)
         return

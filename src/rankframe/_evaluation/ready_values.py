@@ -111,7 +111,7 @@ def values_of(call: Question) -> Values:
     schema = lazy.collect_schema()
     requested = [_of_type(metric, schema.get(metric.name)) for metric in call.requested]
     users = column_roles.fitting("user", settings.columns, groups, schema)
-    user = settings.columns.get("user", users[0] if len(users) == 1 else "user")
+    user = keywords.user_of(settings.columns, users[0] if len(users) == 1 else "user")
     keys = [*groups, user]
     of_users = user_columns.purposes_in(settings)
     _check_columns(schema, columns, keys, of_users)

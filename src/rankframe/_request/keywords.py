@@ -33,7 +33,7 @@ class Columns(TypedDict, total=False):
 
     model: str | None
     """The system that made the list; None ignores a column ``model`` of the run."""
-    user: Any
+    user: str | Sequence[str]
     """The user, or the query: the name of a column, or a list of names whose values make one."""
     item: str
     """The item, or the document."""
@@ -55,7 +55,7 @@ class ListColumns(TypedDict, total=False):
     """The columns of a table of lists, or of a dict."""
 
     model: str | None
-    user: str
+    user: str | Sequence[str]
     item: str
     score: str
 
@@ -272,6 +272,11 @@ def check_columns(columns: Mapping[str, object]) -> None:
         if not isinstance(name, str) and (role, name) != ("model", None):
             msg = f"{role}= must be the name of a column, not {name!r}"
             raise TypeError(msg)
+
+
+def user_of(columns: Columns | ListColumns, default: str = "user") -> str:
+    """Return the column of the user; several were made one before."""
+    return cast("str", columns.get("user", default))
 
 
 def group_names(by: object) -> list[str]:

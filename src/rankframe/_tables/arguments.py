@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import polars as pl
@@ -26,8 +25,8 @@ def opened(
     passed["run"] = passed.pop(names[0])
     if {"truth_user", "truth_item"} & {*passed}:
         _name_truth(passed)
-    several = isinstance(passed.get("user"), list | tuple) and names[0] != "self"
-    close = _with_one_user(verb, passed) if several else None
+    several = isinstance(passed.get("user"), list | tuple | several_users.Users)
+    close = several_users.with_one(verb, passed) if several else _as_it_is
     beside = ("truth", "other")
     tables: dict[str, Any] = {name: passed[name] for name in beside if name in passed}
     by, counts = passed.get("by", ()), verb == "health"
@@ -35,7 +34,7 @@ def opened(
     passed |= {**frames, **roles}
     passed[names[0]] = passed.pop("run")
     values = [passed.pop(name) for name, _ in zip(names, own, strict=False)]
-    return adapters.Opened([*values, *metrics], passed, close or _as_it_is)
+    return adapters.Opened([*values, *metrics], passed, close)
 
 
 def _as_it_is(result: Any) -> Any:
@@ -74,21 +73,6 @@ def _name_truth(passed: dict[str, Any]) -> None:
                 raise RankingDataError(msg)
         truth = adapters.renamed(truth, dict(zip(olds, news, strict=True)))
     passed["truth"] = truth
-
-
-def _with_one_user(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:
-    """Make one column of several that are the user, and return what turns it back."""
-    users = several_users.Users(passed["user"], passed)
-    run = passed["run"]
-    if dicts.is_dict(run):
-        passed["run"] = {n: users.as_one(frame, f"run {n!r}") for n, frame in run.items()}
-    else:
-        passed["run"] = users.as_one(run, "run")
-    for name in ("truth", "other", "exclude", "history"):
-        if passed.get(name) is not None and not isinstance(passed[name], str):
-            passed[name] = users.as_one(passed[name], name)
-    passed["user"] = users.name
-    return partial(users.as_several, verb)
 
 
 def frames_of(
@@ -135,7 +119,7 @@ def _run(value: Any, columns: Columns, *, by_name: bool) -> Any:
         return value
     mapping = cast("Mapping[Any, Any]", value)
     run_dicts.check_columns_of_dict(mapping)
-    ids = [columns.get("user", "user"), columns.get("item", "item")]
+    ids = [keywords.user_of(columns), columns.get("item", "item")]
     shape = dicts.shape_of(mapping)
     if shape == "lists":
         return dicts.lists_of("run", mapping, [*ids, columns.get("rank", "rank")])
@@ -150,7 +134,7 @@ def _truth(value: Any, columns: Columns) -> Any:
     """Make a frame of a dict of grades or of relevant items."""
     if not dicts.is_dict(value):
         return value
-    ids = [columns.get("user", "user"), columns.get("item", "item")]
+    ids = [keywords.user_of(columns), columns.get("item", "item")]
     run_dicts.check_columns_of_dict(value, "a dict that is a truth is {user: {item: grade}}")
     return dicts.truth_of("truth", value, [*ids, columns.get("relevance", "relevance")])
 
@@ -207,7 +191,7 @@ def _ids_of_lists(
     """Return the user and the item of a frame of lists of items; None for any other."""
     names = adapters.column_names(frame, "run")
     ids = column_roles.with_ids(columns, by, {"run": frame})
-    user, item = ids.get("user", "user"), ids.get("item", "item")
+    user, item = keywords.user_of(ids), ids.get("item", "item")
     if truth is None:
         has_rank = columns.get("rank", "rank") in names
         return (user, item) if adapters.has_lists(frame, item) and not has_rank else None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.keywords import Columns, ListColumns, Settings
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, column_roles, readers, rules, run_dicts, side_tables, verbs
@@ -170,7 +171,7 @@ def parts(call: Call) -> tuple[dict[str, Part], list[tuple[str, str]]]:
     """Return the readable tables, with ids of common types, and the problems of the others."""
     frames, columns, by = call.frames, call.columns, call.by
     problems = [*call.problems, *_refused(call)]
-    ids = {"user": columns.get("user", "user"), "item": columns.get("item", "item")}
+    ids = {"user": keywords.user_of(columns), "item": columns.get("item", "item")}
     subtopic = {"subtopic": columns.get("subtopic", "subtopic")}
     wanted: dict[str, dict[str, str]] = {
         "items": {"item": ids["item"], "subtopic": side_tables.LONG}
@@ -250,7 +251,7 @@ def _problem(table: str, read: Callable[[], object]) -> list[tuple[str, str]]:
 def _read_lists(run: pl.LazyFrame, columns: Columns) -> None:
     """Raise what ``from_lists`` raises of a run of lists; it had been made long otherwise."""
     item = columns.get("item", "item")
-    own = ListColumns(user=columns.get("user", "user"), item=item)
+    own = ListColumns(user=keywords.user_of(columns), item=item)
     if "score" in columns:
         own["score"] = columns["score"]
     is_ranked = columns.get("rank", "rank") in run.collect_schema()
@@ -260,7 +261,7 @@ def _read_lists(run: pl.LazyFrame, columns: Columns) -> None:
 
 def _read_input(name: str, call: Call, run: pl.LazyFrame) -> None:
     columns, schema = call.columns, run.collect_schema()
-    user, item = columns.get("user", "user"), columns.get("item", "item")
+    user, item = keywords.user_of(columns), columns.get("item", "item")
     table = Table("run", run, schema, call.by, user, item, None, None, None)
     tables: dict[str, pl.LazyFrame] = {name: call.frames[name]}
     settings = Settings(items=tables.get("items"), history=tables.get("history"), columns=columns)

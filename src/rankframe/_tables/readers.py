@@ -314,7 +314,7 @@ def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
     opened = adapters.to_polars(frame, kind)
     schema = opened.collect_schema()
     groups = keywords.group_names(by)
-    user, item = columns.get("user", "user"), columns.get("item", "item")
+    user, item = keywords.user_of(columns), columns.get("item", "item")
     if kind in ("truth", "other run"):
         groups = [name for name in groups if name in schema]
     rows = opened if isinstance(opened, pl.DataFrame) else None

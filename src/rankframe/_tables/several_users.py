@@ -6,13 +6,14 @@ is. Only a call that names several columns pays for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import polars as pl
 
 from rankframe._request.types import Frame
-from rankframe._tables import adapters
+from rankframe._tables import adapters, dicts
 from rankframe.errors import RankingDataError
 
 FrameT = TypeVar("FrameT", bound=Frame)
@@ -20,7 +21,23 @@ _ORDER = "__rankframe_group"
 #: Options that name columns, which a user's cannot be beside.
 _NAME_COLUMNS = ("by", "weights", "cluster", "time", "of", "model", "item", "rank", "score")
 #: Verbs whose rows have the order of the caller's.
-_IN_ORDER_OF_ROWS = ("with_rank", "check")
+_IN_ORDER_OF_ROWS = ("with_rank", "check", "from_lists")
+#: Tables that have users.
+_TABLES = ("run", "truth", "other", "exclude", "history")
+
+
+def with_one(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:
+    """Make one column of several that are the user, and return what turns it back."""
+    user = passed["user"]
+    users = user if isinstance(user, Users) else Users(user, passed)
+    for name in _TABLES:
+        table = passed.get(name)
+        if name == "run" and dicts.is_dict(table):
+            passed[name] = {n: users.as_one(frame, f"run {n!r}") for n, frame in table.items()}
+        elif table is not None and not isinstance(table, str):
+            passed[name] = users.as_one(table, name)
+    passed["user"] = users.name
+    return partial(users.as_several, verb)
 
 
 class Users:
@@ -44,7 +61,7 @@ class Users:
                     )
                     raise ValueError(msg)
         self.columns, self.name = names, " and ".join(names)
-        self._types: dict[str, pl.DataType] = {}
+        self.types: dict[str, pl.DataType] = {}
 
     def as_one(self, frame: FrameT, table: str) -> FrameT:
         """Put the one column in the place of the first."""
@@ -52,16 +69,12 @@ class Users:
             msg = f"{table}: several columns of user= need a frame, not {adapters.kind(frame)}"
             raise TypeError(msg)
         names = adapters.column_names(frame, table)
-        for name in self.columns:
-            if name not in names:
-                has = ", ".join(map(repr, names))
-                msg = f"{table}: no column {name!r} for user; it has {has}"
-                raise RankingDataError(msg)
+        check_columns(self.columns, names, table)
         is_polars = isinstance(frame, pl.DataFrame | pl.LazyFrame)
         own: Any = frame if is_polars else cast("Any", frame)[self.columns]
         opened = adapters.to_polars(own, table)
         schema = opened.collect_schema()
-        self._note_types({name: schema[name] for name in self.columns}, table)
+        self.note_types({name: schema[name] for name in self.columns}, table)
         fields = [_plain(pl.col(name), schema[name]).alias(name) for name in self.columns]
         text = pl.struct(fields).struct.json_encode()
         is_whole = pl.all_horizontal(pl.col(*self.columns).is_not_null())
@@ -74,12 +87,13 @@ class Users:
         changed = cast("Any", frame).assign(**{self.name: values})
         return cast("FrameT", changed[order])
 
-    def _note_types(self, types: Mapping[str, pl.DataType], table: str) -> None:
+    def note_types(self, types: Mapping[str, pl.DataType], table: str) -> None:
+        """Keep the types of the columns, which all tables share."""
         for name, dtype in types.items():
             if _kind(dtype) is None:
                 msg = f"{table}, column {name!r}: {dtype} cannot be part of a user: cast it to text"
                 raise RankingDataError(msg)
-            noted = self._types.setdefault(name, dtype)
+            noted = self.types.setdefault(name, dtype)
             if _kind(noted) != _kind(dtype) and pl.Null not in (noted, dtype):
                 msg = (
                     f"column {name!r}: it is {noted} in one table and {dtype} in the {table}: cast "
@@ -87,7 +101,7 @@ class Users:
                 )
                 raise RankingDataError(msg)
             if noted != dtype and noted.is_integer():
-                self._types[name] = pl.Int64()
+                self.types[name] = pl.Int64()
 
     def as_several(self, verb: str, result: Any) -> Any:
         """Put the columns back in the place of the one, and sort users by them."""
@@ -96,11 +110,10 @@ class Users:
         opened = adapters.to_lazy(result, "result")
         names = opened.collect_schema().names()
         before = names[: names.index(self.name)]
-        types = {name: _stored(dtype) for name, dtype in self._types.items()}
+        types = {name: _stored(dtype) for name, dtype in self.types.items()}
         decoded = pl.col(self.name).str.json_decode(pl.Struct(types))
         fields = [
-            decoded.struct.field(name).cast(dtype).alias(name)
-            for name, dtype in self._types.items()
+            decoded.struct.field(name).cast(dtype).alias(name) for name, dtype in self.types.items()
         ]
         plan = opened.with_columns(fields)
         if verb not in _IN_ORDER_OF_ROWS:
@@ -114,6 +127,15 @@ class Users:
         if isinstance(result, pl.DataFrame | pl.LazyFrame) or verb not in _IN_ORDER_OF_ROWS:
             return several
         return cast("Any", several).set_axis(cast("Any", result).index, axis="index")
+
+
+def check_columns(columns: Sequence[str], names: Sequence[str], table: str) -> None:
+    """Check that a table has the columns of the user."""
+    for column in columns:
+        if column not in names:
+            has = ", ".join(map(repr, names))
+            msg = f"{table}: no column {column!r} for user; it has {has}"
+            raise RankingDataError(msg)
 
 
 def _kind(dtype: pl.DataType) -> str | None:

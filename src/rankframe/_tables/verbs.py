@@ -22,6 +22,7 @@ from rankframe._tables import (
     readers,
     rules,
     run_dicts,
+    several_users,
 )
 from rankframe._tables.rank_order import Ties
 from rankframe.errors import RankingDataError
@@ -266,6 +267,10 @@ def from_lists(
     >>> rf.from_lists(answers, user="question", item="found", truth="expected").rows()
     [('q', 'a', 1, None), ('q', 'b', 2, 1), ('q', 'c', None, 1)]
     """
+    if isinstance(columns.get("user"), list | tuple):
+        call: dict[str, Any] = {"run": frame, "by": by, **columns}
+        close = several_users.with_one("from_lists", call)
+        return cast("FrameT", close(from_lists(call.pop("run"), truth=truth, **call)))
     keywords.check_columns(columns)
     keywords.check_name("truth", truth)
     if isinstance(frame, Mapping) and not any(map(adapters.is_frame, frame.values())):
@@ -273,7 +278,7 @@ def from_lists(
         if truth is not None or by or {"model", "score"} & {*columns}:
             msg = "from_lists: a dict of lists has a user and items: leave out all but user=, item="
             raise ValueError(msg)
-        of_dict = (columns.get("user", "user"), columns.get("item", "item"), "rank")
+        of_dict = (keywords.user_of(columns), columns.get("item", "item"), "rank")
         return cast("FrameT", dicts.lists_of("from_lists", frame, of_dict))
     runs = cast("FrameT | Mapping[str, FrameT]", frame)
     if isinstance(runs, Mapping):
@@ -285,7 +290,7 @@ def from_lists(
     schema = lazy.collect_schema()
     groups, columns = run_dicts.with_model(schema, by, columns)
     columns.pop("model", None)
-    user, item = columns.get("user", "user"), columns.get("item", "item")
+    user, item = keywords.user_of(columns), columns.get("item", "item")
     score = columns.get("score", "score")
     names = {"user": user, "item": item, **columns, **({} if truth is None else {"truth": truth})}
     for role, name in names.items():

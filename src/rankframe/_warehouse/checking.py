@@ -32,9 +32,10 @@ def query_of_rules(
     """Write a SELECT of source, field, problem and num_rows: one row per broken rule."""
     written = dialects.dialect_named(dialect)
     groups = keywords.group_names(by)
+    columns, more = tables.with_one_user(columns, groups)
     paths = {"run": written.table(run), "truth": written.table(truth)}
-    frames = tables.empty_frames(schema, [*paths], groups, columns, rank=pl.Float64())
-    _, groups, columns = run_dicts.as_frame(frames["run"], groups, columns)
+    frames = tables.empty_frames(schema, [*paths], groups, columns, more, rank=pl.Float64())
+    _, groups, columns = run_dicts.as_frame(frames["run"], [*groups, *more], columns)
     both = readers.read_run_and_truth(
         frames["run"], frames["truth"], groups, columns, run_alone=False
     )
@@ -43,7 +44,7 @@ def query_of_rules(
         own = table._replace(by=[name for name in table.by if name not in table.truth_groups])
         selects += _of_rows(own, paths[table.name], metrics, written)
         selects.append(_of_emptiness(own, paths[table.name], written))
-    selects += _of_users(both[0], both[1], paths, written)
+    selects += _of_users(both[0], both[1], more, paths, written)
     names = written.listed(("source", "field", "problem", "num_rows"))
     every = "\n  UNION ALL\n".join(selects)
     head = headers.comments(written.name, ["each row is a rule that the tables break"])
@@ -109,25 +110,26 @@ def _of_emptiness(table: Table, path: str, dialect: Dialect) -> str:
 
 
 def _of_users(
-    run: Table, truth: Table, paths: Mapping[str, str], dialect: Dialect
+    run: Table, truth: Table, more: Sequence[str], paths: Mapping[str, str], dialect: Dialect
 ) -> Iterator[str]:
     """Check that the tables share users and items, also within groups."""
+    own_user = [*more, run.user]
     user, item = dialect.names_of((run.user, run.item))
     both = f"SELECT 1 FROM {paths['run']} AS l JOIN {paths['truth']} AS t ON"
-    met = f"{both} l.{user} = t.{user}"
-    no_user = run.name, run.user, f"no user of the {run.name} is in the {truth.name}"
+    met = f"{both} {' AND '.join(f'l.{name} = t.{name}' for name in dialect.names_of(own_user))}"
+    no_user = run.name, " and ".join(own_user), f"no user of the {run.name} is in the {truth.name}"
     yield _row(dialect, no_user, f"NOT EXISTS ({met})")
     no_item = run.name, run.item, f"no item of the {run.name} is in the {truth.name}"
     yield _row(dialect, no_item, f"NOT EXISTS ({both} l.{item} = t.{item})")
-    own = [name for name in run.by if name not in run.truth_groups]
+    own = [name for name in run.by if name not in (*run.truth_groups, *more)]
     shared = [name for name in own if name in truth.by]
     for table, other, by in ((run, truth, own), (truth, run, shared)):
         if by:
             where = "both tables" if shared else f"the {run.name}"
             alone = table.name, by[-1], rules.alone_text(other, where)
             groups = ", ".join(f"r.{name}" for name in dialect.names_of(by))
-            on = [f"r.{name} = o.{name}" for name in dialect.names_of([*shared, run.user])]
-            users = dialect.listed([*shared, run.user])
+            on = [f"r.{name} = o.{name}" for name in dialect.names_of([*shared, *own_user])]
+            users = dialect.listed([*shared, *own_user])
             others = f"(SELECT DISTINCT {users} FROM {paths[other.name]}) AS o"
             source = f"SELECT 1 AS b FROM {paths[table.name]} AS r LEFT JOIN {others}"
             source += f" ON {' AND '.join(on)} GROUP BY {groups} HAVING COUNT(o.{user}) = 0"
@@ -136,7 +138,8 @@ def _of_users(
         if name not in truth.by:
             number, lists = f"COUNT(DISTINCT r.{dialect.name_of(name)})", f"{paths['run']} AS r"
             several = f"(SELECT {number} FROM {lists}) > 1"
-            in_two = f"EXISTS (SELECT 1 FROM {lists} GROUP BY r.{user} HAVING {number} > 1)"
+            users = ", ".join(f"r.{name}" for name in dialect.names_of(own_user))
+            in_two = f"EXISTS (SELECT 1 FROM {lists} GROUP BY {users} HAVING {number} > 1)"
             split = run.name, name, rules.apart_text(truth)
             yield _row(dialect, split, f"{several} AND NOT {in_two}")
             if rules.is_fold(name):

@@ -142,7 +142,6 @@ def sql(
     SELECT "source", "field", "problem", "num_rows"
     """
     named = {"run": run, "truth": truth} | ({} if exclude is None else {"exclude": exclude})
-    keywords.check_columns(columns)
     tables.check_paths(named)
     if check:
         return checking.query_of_rules(metrics, run, truth, by, dialect, schema, columns)
@@ -151,8 +150,9 @@ def sql(
     call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
     groups = keywords.group_names(by)
     written = dialects.dialect_named(dialect)
-    frames = tables.empty_frames(schema, [*named], groups, columns)
-    _, groups, columns = run_dicts.as_frame(frames["run"], groups, columns)
+    columns, more = tables.with_one_user(columns, groups)
+    frames = tables.empty_frames(schema, [*named], groups, columns, more)
+    _, groups, columns = run_dicts.as_frame(frames["run"], [*groups, *more], columns)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -173,7 +173,7 @@ def sql(
     question = ask(frames["run"], metrics, frames.get("truth"), groups, settings, per_user=per_user)
     tables_of_query = {name: written.table(path) for name, path in named.items()}
     is_typed = schema is not None and "run" in schema
-    query = _Query(question, written, tables_of_query, is_typed=is_typed)
+    query = _Query(question, written, tables_of_query, more, is_typed=is_typed)
     output_names = _output_names(question, [*query.sources.keys, "users"], names, written)
     text = query.text(output_names)
     return headers.header(written.name, question, query.judged.tables, call, output_names) + text
@@ -209,7 +209,13 @@ class _Query:
     """The parts of one query."""
 
     def __init__(
-        self, question: Question, dialect: Dialect, paths: Mapping[str, str], *, is_typed: bool
+        self,
+        question: Question,
+        dialect: Dialect,
+        paths: Mapping[str, str],
+        more: Sequence[str],
+        *,
+        is_typed: bool,
     ) -> None:
         self.question, self.dialect = question, dialect
         for metric in question.requested:
@@ -221,7 +227,7 @@ class _Query:
         self.settings = question.settings
         self.users = user_choice.users_policy(self.settings, self.judged)
         labels.check_names(question.requested, [*read.run.keys, "users"])
-        self.sources = Sources(dialect, read, paths, question.reading.outside, is_typed)
+        self.sources = Sources(dialect, read, paths, more, question.reading.outside, is_typed)
         self.keys = self.sources.list_keys
 
     def text(self, names: Mapping[str, str]) -> str:
@@ -297,7 +303,7 @@ class _Query:
         join = f"JOIN ({served}) AS served USING ({own})"
         if system is None:
             return join
-        groups = sources.lacking if system in sources.lacking else keys[:-1]
+        groups = sources.lacking if system in sources.lacking else sources.groups
         rest = self.dialect.listed(name for name in groups if name != system)
         number = f"COUNT(*) AS num_systems FROM ({self._groups(groups)}) AS every_group"
         systems = f"SELECT {rest}, {number} GROUP BY {rest}" if rest else f"SELECT {number}"
@@ -339,7 +345,7 @@ class _Query:
     ) -> tuple[str, list[Cte]]:
         """Reduce the values of users to one row per group."""
         sources, users = self.sources, self.dialect.name_of("users")
-        by, printer = sources.keys[:-1], Printer(self.dialect, texts)
+        by, printer = sources.groups, Printer(self.dialect, texts)
         columns = [f"COUNT(*) AS {users}"]
         for metric in self.question.requested:
             mean = printer.sql(trees.read(metric.over_users(pl.col(metric.name))))

@@ -13,9 +13,10 @@ from typing import Any, TypeAlias, cast
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.types import Frame
-from rankframe._tables import adapters
+from rankframe._tables import adapters, several_users
 from rankframe._tables.table import Table, Tables
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText
@@ -34,11 +35,22 @@ _JUDGED = (
 )
 
 
+def with_one_user(columns: Columns, by: str | Sequence[str]) -> tuple[Columns, list[str]]:
+    """Take the last of several columns for the user; the others tell lists apart, as groups do."""
+    user, more = columns.get("user"), list[str]()
+    if isinstance(user, list | tuple):
+        *more, last = several_users.Users(user, {**columns, "by": by}).columns
+        columns = {**columns, "user": last}
+    keywords.check_columns(columns)
+    return columns, more
+
+
 def empty_frames(
     schema: Mapping[str, TableSchema] | None,
     named: Collection[str],
     by: Sequence[str],
     columns: Columns,
+    more: Sequence[str],
     *,
     rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
 ) -> dict[str, pl.LazyFrame]:
@@ -51,12 +63,13 @@ def empty_frames(
         if name not in named:
             msg = f"schema: {name!r} is not one of the tables of this call: {', '.join(named)}"
             raise ValueError(msg)
+        several_users.check_columns(more, frames[name].collect_schema().names(), name)
     types = {n: t for frame in frames.values() for n, t in frame.collect_schema().items()}
     role = cast("Mapping[str, str]", columns)
     # ids that one table is said to have have the same type in the others
     ids, groups = (
         {name: types.get(name, pl.String()) for name in names}
-        for names in ((role.get("user", "user"), role.get("item", "item")), by)
+        for names in ((*more, keywords.user_of(columns), role.get("item", "item")), by)
     )
     grade_name = role.get("relevance", "relevance")
     if "run" in frames and grade_name in frames["run"].collect_schema():
@@ -114,6 +127,7 @@ class Sources:
     dialect: Dialect
     tables: Tables
     paths: Mapping[str, str]  # as they are written in SQL
+    more: Sequence[str]  # columns of the user, but for the last
     own: Sequence[str]  # columns of the caller's that metrics read
     is_typed: bool  # whether the columns of the run were named
 
@@ -123,6 +137,7 @@ class Sources:
         self.lengths: dict[str, str] = {}  # columns of the lengths of lists, as scopes need them
         run, truth = self.tables.both
         self.keys, self.item, self.truth_keys = run.keys, run.item, truth.keys
+        self.groups = [name for name in run.by if name not in self.more]
         self.list_keys = self.dialect.listed(self.keys)
         self.lacking = self.tables.lacking
         self.own_of_truth = [n for n in self.own if n in truth.schema]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
@@ -15,7 +16,15 @@ from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Totals, ask
 from rankframe._request.types import Frame, Truth
-from rankframe._tables import adapters, arguments, judgment, readers, rules, run_dicts
+from rankframe._tables import (
+    adapters,
+    arguments,
+    judgment,
+    readers,
+    rules,
+    run_dicts,
+    several_users,
+)
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
@@ -108,7 +117,7 @@ class Meter(Generic[MeterFrameT]):
     [(2, 0.75, 0.5)]
     """
 
-    @adapters.takes_any_frame
+    @adapters.takes_arrow
     def __init__(
         self,
         *metrics: Metric,
@@ -116,14 +125,22 @@ class Meter(Generic[MeterFrameT]):
         count_users: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        settings = keywords.read_options(options, takes_bounds=True, count_users=count_users)
+        metrics = tuple(labels.flat(metrics))
+        # roles as passed: each batch may have a column model, or not
+        roles = Columns.__annotations__
+        self._roles: dict[str, Any] = {n: v for n, v in options.items() if n in roles}
+        given: dict[str, Any] = {n: v for n, v in options.items() if not n.startswith("truth_")}
+        if isinstance(options.get("user"), list | tuple):
+            users = several_users.Users(options["user"], {**options, "by": by})
+            self._roles["user"] = given["user"] = users
+            several_users.with_one("Meter", given)
+        settings = keywords.read_options(given, takes_bounds=True, count_users=count_users)
         tables: dict[str, Any] = {
             name: adapters.to_lazy(getattr(settings, name), f"{name}= table").collect()
             for name in keywords.INPUTS
             if getattr(settings, name) is not None
         }
         self._settings = replace(settings, **tables)
-        self._columns = settings.columns  # as passed: each batch may have a column model, or not
         self._by = keywords.group_names(by)
         self._names = [metric.name for metric in _requested(metrics, settings)]
         late = [_reads_whole(metric, settings) for metric in metrics]
@@ -168,9 +185,12 @@ class Meter(Generic[MeterFrameT]):
             If a user was in another batch, in the same group of the columns of ``by`` that both
             tables have. After any error the meter is as before.
         """
-        tables, roles = arguments.frames_of(frame, {"truth": truth}, self._by, self._columns)
-        runs, truth = tables["run"], cast("Frame | None", tables["truth"])
-        columns = cast("Columns", {**self._columns, **roles})
+        roles = copy.deepcopy(self._roles)
+        opened = arguments.opened(
+            "update", ["run", "truth"], [frame, truth], {"by": self._by, **roles}
+        )
+        (runs, truth), columns = opened.args, cast("Columns", opened.options)
+        del opened.options["by"]
         table, by, columns = run_dicts.as_frame(runs, self._by, columns, whole=False)
         items = readers.with_items(table, truth, by, columns)
         run = _eager(items, "run" if truth is not None else "judged table")
@@ -183,6 +203,7 @@ class Meter(Generic[MeterFrameT]):
             self._settings = before
             raise
         self._by, self._state, self._like = by, state, _without_rows(table)
+        self._roles = roles
         if isinstance(runs, Mapping):
             self._add_systems(cast("Mapping[str, object]", runs))
 
@@ -215,6 +236,9 @@ class Meter(Generic[MeterFrameT]):
             raise ValueError(msg)
         if other._state is None:
             return
+        users, theirs = self._roles.get("user"), other._roles.get("user")
+        if isinstance(users, several_users.Users) and isinstance(theirs, several_users.Users):
+            users.note_types(theirs.types, "other meter")
         self._by, state = by, self._state
         if state is None:
             self._settings = replace(self._settings, columns=other._settings.columns)
