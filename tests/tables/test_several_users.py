@@ -185,7 +185,7 @@ def test_meters_add_up_users_of_several_columns(form):
     got = polars(meters[0].compute())
     excluded = {"exclude": text_of(seen)}
     assert got.equals(rf.evaluate(text_of(RUN), metrics, truth=text_of(TRUTH), **excluded))
-    other = rf.Meter(metrics, user=USER, exclude=seen, **names)
+    other = rf.Meter(metrics, user=USER, **names)
     batches = [frame.with_columns(pl.col("session").cast(pl.String)) for frame in (RUN, TRUTH)]
     other.update(batches[0], batches[1].rename({"wiki": "w", "item": "page"}))
     with pytest.raises(rf.RankingDataError, match="Int64 in one table and String in the other me"):

@@ -286,7 +286,7 @@ def differences_of_two_columns(dialect, run, truth, *metrics, per_user, by, **op
     text = rf.sql(*metrics, by=by, dialect=dialect, per_user=per_user, **options)
     got = ENGINES[dialect](text, **frames)
     if per_user:
-        assert got.columns == [*by, *USER, *want.columns[len(by) + 1 :]]
+        assert got.columns == [*want.columns[: len(by)], *USER, *want.columns[len(by) + 1 :]]
         user = pl.col(USER[0]).cast(pl.Int64) * 3 + pl.col(USER[1])
         got = got.with_columns(user.alias("user")).select(want.columns)
     return differences(got, want, [*by, *(["user"] if per_user else [])])

@@ -25,7 +25,7 @@ def opened(
     passed["run"] = passed.pop(names[0])
     if {"truth_user", "truth_item"} & {*passed}:
         _name_truth(passed)
-    several = isinstance(passed.get("user"), list | tuple | several_users.Users)
+    several = isinstance(passed.get("user"), list | tuple)
     close = several_users.with_one(verb, passed) if several else _as_it_is
     beside = ("truth", "other")
     tables: dict[str, Any] = {name: passed[name] for name in beside if name in passed}

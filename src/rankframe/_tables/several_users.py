@@ -40,7 +40,7 @@ def with_one(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:
     return partial(users.as_several, verb)
 
 
-class Users:
+class Users(list[str]):
     """The columns of a user, and the one that stands for them in a call."""
 
     def __init__(self, columns: Sequence[object], options: Mapping[str, Any]) -> None:
@@ -60,7 +60,8 @@ class Users:
                         f"pl.col({name!r}).alias({name + '_copy'!r})), and name the copy"
                     )
                     raise ValueError(msg)
-        self.columns, self.name = names, " and ".join(names)
+        super().__init__(names)
+        self.name = " and ".join(names)
         self.types: dict[str, pl.DataType] = {}
 
     def as_one(self, frame: FrameT, table: str) -> FrameT:
@@ -69,18 +70,18 @@ class Users:
             msg = f"{table}: several columns of user= need a frame, not {adapters.kind(frame)}"
             raise TypeError(msg)
         names = adapters.column_names(frame, table)
-        check_columns(self.columns, names, table)
+        check_columns(self, names, table)
         is_polars = isinstance(frame, pl.DataFrame | pl.LazyFrame)
-        own: Any = frame if is_polars else cast("Any", frame)[self.columns]
+        own: Any = frame if is_polars else cast("Any", frame)[[*self]]
         opened = adapters.to_polars(own, table)
         schema = opened.collect_schema()
-        self.note_types({name: schema[name] for name in self.columns}, table)
-        fields = [_plain(pl.col(name), schema[name]).alias(name) for name in self.columns]
+        self.note_types({name: schema[name] for name in self}, table)
+        fields = [_plain(pl.col(name), schema[name]).alias(name) for name in self]
         text = pl.struct(fields).struct.json_encode()
-        is_whole = pl.all_horizontal(pl.col(*self.columns).is_not_null())
+        is_whole = pl.all_horizontal(pl.col(*self).is_not_null())
         user = pl.when(is_whole).then(text).alias(self.name)
-        order = [self.name if n == self.columns[0] else n for n in names]
-        order = [n for n in order if n not in self.columns]
+        order = [self.name if n == self[0] else n for n in names]
+        order = [n for n in order if n not in self]
         if isinstance(opened, pl.LazyFrame) or is_polars:
             return cast("FrameT", opened.with_columns(user).select(order))
         values = opened.select(user)[self.name].to_list()
@@ -118,10 +119,10 @@ class Users:
         plan = opened.with_columns(fields)
         if verb not in _IN_ORDER_OF_ROWS:
             group = pl.struct(before).rle_id() if before else pl.lit(0)
-            keys = [_ORDER, *self.columns]
+            keys = [_ORDER, *self]
             plan = plan.with_columns(group.alias(_ORDER)).sort(keys, maintain_order=True)
         rest = names[names.index(self.name) + 1 :]
-        plan = plan.select(*before, *self.columns, *rest)
+        plan = plan.select(*before, *self, *rest)
         several = adapters.to_caller_type(plan, like=result)
         adapters.keep_notes(several, result)
         if isinstance(result, pl.DataFrame | pl.LazyFrame) or verb not in _IN_ORDER_OF_ROWS:

@@ -270,7 +270,9 @@ def from_lists(
     if isinstance(columns.get("user"), list | tuple):
         call: dict[str, Any] = {"run": frame, "by": by, **columns}
         close = several_users.with_one("from_lists", call)
-        return cast("FrameT", close(from_lists(call.pop("run"), truth=truth, **call)))
+        table = from_lists(call.pop("run"), truth=truth, **call)
+        own = {} if truth is None else {"user": call["user"]}
+        return cast("FrameT", close(adapters.renamed(table, own)))
     keywords.check_columns(columns)
     keywords.check_name("truth", truth)
     if isinstance(frame, Mapping) and not any(map(adapters.is_frame, frame.values())):

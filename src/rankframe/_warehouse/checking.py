@@ -42,7 +42,7 @@ def query_of_rules(
     selects: list[str] = []
     for table in both:
         own = table._replace(by=[name for name in table.by if name not in table.truth_groups])
-        selects += _of_rows(own, paths[table.name], metrics, written)
+        selects += _of_rows(own, more, paths[table.name], metrics, written)
         selects.append(_of_emptiness(own, paths[table.name], written))
     selects += _of_users(both[0], both[1], more, paths, written)
     names = written.listed(("source", "field", "problem", "num_rows"))
@@ -52,7 +52,9 @@ def query_of_rules(
     return f"{head}SELECT {names}\nFROM (\n{every}\n) AS broken\nWHERE {count} > 0\n"
 
 
-def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialect) -> Iterator[str]:
+def _of_rows(
+    table: Table, more: Sequence[str], path: str, metrics: Sequence[Metric], dialect: Dialect
+) -> Iterator[str]:
     """Count the rows that break each rule of the library."""
     dictionary = {
         name: ColumnText(f"r.{dialect.name_of(name)}", tables.type_of(dtype))
@@ -61,6 +63,8 @@ def _of_rows(table: Table, path: str, metrics: Sequence[Metric], dialect: Dialec
     rows = Steps("rows", "", dialect, table.keys, "", dictionary)
     every = [*rules.row_rules(table), *rules.table_rules(table), *_of_gains(table, metrics)]
     for rule in every:
+        if rule.column in more:
+            rule = rule._replace(text=rule.text.replace("group", "user"))
         if rule.text == rules.NO_RANK and table.schema[rule.column].is_float():
             # infinity is equal to what is left without its fraction
             rule = rule._replace(broken=rule.broken | (pl.col(rule.column) > 2**53))

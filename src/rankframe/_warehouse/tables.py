@@ -39,7 +39,7 @@ def with_one_user(columns: Columns, by: str | Sequence[str]) -> tuple[Columns, l
     """Take the last of several columns for the user; the others tell lists apart, as groups do."""
     user, more = columns.get("user"), list[str]()
     if isinstance(user, list | tuple):
-        *more, last = several_users.Users(user, {**columns, "by": by}).columns
+        *more, last = several_users.Users(user, {**columns, "by": by})
         columns = {**columns, "user": last}
     keywords.check_columns(columns)
     return columns, more
