@@ -1194,3 +1194,66 @@ def test_sql_prints_what_rf_sql_returns(capsys):
     for more in ([], ["--check"]):
         assert main(["sql", "-m", "official", *more]) == 0
         capsys.readouterr()
+
+
+def in_two_columns(frame, *names):
+    wiki = pl.when(pl.col("uid") % 2 == 0).then(pl.lit("en")).otherwise(pl.lit("de"))
+    return frame.select(
+        wiki.alias(names[0]), (pl.col("uid") // 2).alias(names[1]), pl.exclude("uid")
+    )
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize("verb", ["evaluate", "evaluate --per-user", "check", "health", "compare"])
+def test_several_columns_are_one_user(tmp_path, verb, suffix):
+    run, truth = in_two_columns(RUN, "wiki", "session"), in_two_columns(TRUTH, "w", "s")
+    for name, frame in {"run": run, "truth": truth}.items():
+        WRITERS[suffix](frame, tmp_path / f"{name}.{suffix}")
+    paths = [str(tmp_path / f"{name}.{suffix}") for name in ("run", "truth")]
+    roles = "--user wiki --user session --item sku --truth-user w --truth-user s".split()
+    metrics = [] if verb == "health" else ["-m", "ndcg@10", "-m", "map"]
+    words = [*verb.split(), *paths, *roles, *metrics]
+    out = tmp_path / "out.parquet"
+    assert main(words if verb == "check" else [*words, "--out", str(out)]) == 0
+    if verb == "check":
+        return
+    call = {"user": ["wiki", "session"], "item": "sku", "truth_user": ["w", "s"], "truth": truth}
+    name = verb.rpartition("--")[2].replace("-", "_")
+    labels = metrics[1::2]
+    assert pl.read_parquet(out).equals(getattr(rf, name)(run, *labels, **call))
+
+
+def test_several_columns_are_one_user_of_other_files(tmp_path, capsys):
+    whole, truth = in_two_columns(RUN, "wiki", "session"), in_two_columns(TRUTH, "w", "s")
+    runs = {name: whole.filter(model=name).drop("model") for name in "ab"}
+    for name, frame in runs.items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    truth.write_csv(tmp_path / "t.csv", include_header=False)
+    seen = in_two_columns(pl.DataFrame({"uid": [1], "sku": [7]}), "wiki", "session")
+    seen.write_csv(tmp_path / "seen.csv")
+    config = tmp_path / "eval.toml"
+    config.write_text(
+        'run = ["a.csv", "b.csv"]\ntruth = "t.csv"\ntruth_fields = "w,s,sku,relevance"\n'
+        'user = ["wiki", "session"]\ntruth_user = ["w", "s"]\nitem = "sku"\nexclude = "seen.csv"\n'
+        'metrics = "ndcg@10"\nout = "out.parquet"\nper_user = true\n'
+    )
+    assert main(["run", str(config)]) == 0, capsys.readouterr().err
+    roles = {"user": ["wiki", "session"], "item": "sku"}
+    named = truth.rename({"w": "wiki", "s": "session"})
+    expected = rf.per_user(runs, "ndcg@10", truth=named, exclude=seen, **roles)
+    expected = expected.with_columns(pl.col("session").cast(pl.String))
+    assert pl.read_parquet(tmp_path / "out.parquet").equals(expected)
+    paths = [str(tmp_path / name) for name in ("a.csv", "t.csv")]
+    words = ["evaluate", *paths, "--truth-fields", "w,s,sku,relevance", "--item", "sku"]
+    words += ["--user", "wiki", "--user", "session", "-m", "rr"]
+    assert main([*words, "--truth-user", "w", "--truth-user", "s", "-q", "--json"]) == 0
+    *_, last = json.loads(capsys.readouterr().out)
+    assert (last["wiki"], last["session"]) == ("all", "all")
+    for options, error in (
+        (["--truth-user", "w"], "--truth-user names 1 column and --user 2: name as many"),
+        (["--truth-user", "x", "--truth-user", "w"], "no column 'x' for --truth-user; it has 'w',"),
+        (["--print", "trec", "--per-user"], "--print trec has one column of the user"),
+    ):
+        assert main([*words, *options]) == 2
+        text = capsys.readouterr().err
+        assert error in text, text

@@ -59,6 +59,8 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
 
     The returned columns include the common names that were found.
     """
+    users: list[str] = arguments.user
+    columns = {**columns, "user": users[-1]} if users else columns
     runs: list[Input] = arguments.runs
     paths = {name: getattr(arguments, name) for name in side_tables.INPUT_MEANINGS}
     beside = {name: path for name, path in paths.items() if path is not None}
@@ -95,7 +97,7 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         dict(zip(names, frames[: len(runs)], strict=True)),
         frames[len(runs)] if judged else None,
         dict(zip(beside, frames[len(runs) + len(judged) :], strict=True)),
-        columns,
+        {**columns, "user": users} if len(users) > 1 else columns,
         files[0].tag or names[0],
     )
 
@@ -224,7 +226,8 @@ def of_systems(
 
 
 def ids_of(arguments: argparse.Namespace, columns: Columns) -> list[str]:
-    return [keywords.user_of(columns), columns.get("item", "item"), *arguments.by]
+    *more, user = arguments.user or [keywords.user_of(columns)]
+    return [user, columns.get("item", "item"), *more, *arguments.by]
 
 
 class _Layout(NamedTuple):
@@ -293,6 +296,12 @@ def _named_in_errors(name: str) -> Generator[None]:
 
 def _layout(table: str, arguments: argparse.Namespace, columns: Columns) -> _Layout:
     own = {role: getattr(arguments, f"{table}_{role}") for role in FILE_ROLES.get(table, ())}
+    shared = {role: str(name) for role, name in columns.items()}
+    *more, own["user"] = own.get("user") or [None]
+    if table in FILE_ROLES:
+        more = _more_of_user(table, [*more, own["user"]], arguments.user)
+        own |= {f"user {place}": name for place, name in enumerate(more)}
+        shared |= {f"user {place}": name for place, name in enumerate(arguments.user[:-1])}
     form = getattr(arguments, f"{table}_format", None) or arguments.format
     if form == "auto" or (form == "trec" and table not in FILE_ROLES):
         form = None
@@ -303,9 +312,21 @@ def _layout(table: str, arguments: argparse.Namespace, columns: Columns) -> _Lay
         form,
         getattr(arguments, f"{table}_fields", None),
         {role: name for role, name in own.items() if name},
-        {role: str(name) for role, name in columns.items()},
+        shared,
         arguments.subtopic_qrels,
     )
+
+
+def _more_of_user(table: str, own: Sequence[str | None], shared: Sequence[str]) -> Sequence[str]:
+    """Return the columns of the user in a file, but for the last."""
+    named = [name for name in own if name is not None] or shared
+    if len(named) != max(1, len(shared)) and named:
+        msg = (
+            f"--{table}-user names {len(named)} column{'s' * (len(named) > 1)} and --user "
+            f"{len(shared)}: name as many, each with an option of its own"
+        )
+        raise ValueError(msg)
+    return named[:-1]
 
 
 def _scan(source: Input, layout: _Layout) -> _File:
@@ -391,7 +412,7 @@ def _without_folders(
 ) -> _File:
     """Drop the columns of folders that no option names: shard=0 and shard=1 are no grades."""
     named = {
-        *(keywords.MODEL, *arguments.by),
+        *(keywords.MODEL, *ids_of(arguments, columns)),
         *(getattr(arguments, option, None) for option in ("weights", "cluster")),
         *(*layout.names.values(), *columns.values(), *column_roles.SEARCHED),
     }
@@ -509,6 +530,9 @@ def _scan_lines(
     )
     has = frame.collect_schema().names()
     change = {role: name for role, name in layout.shared.items() if role in has}
+    more = {role: column for role, column in layout.own.items() if role not in file_roles}
+    _check_has(name, layout.table, more, has)
+    change |= {column: layout.shared[role] for role, column in more.items()}
     return _File(name, "trec", frame.rename(change), tag=_tag_of(lines, layout))
 
 
@@ -521,11 +545,7 @@ def _tag_of(lines: Sequence[Line], layout: _Layout) -> str | None:
 def _in_roles(file: _File, layout: _Layout) -> _File:
     """Rename the columns that play roles in this file to their names in all files."""
     has = file.frame.collect_schema().names()
-    for role, name in layout.own.items():
-        if name not in has:
-            names = ", ".join(map(repr, has))
-            msg = f"{file.name}: no column {name!r} for --{layout.table}-{role}; it has {names}"
-            raise ValueError(msg)
+    _check_has(file.name, layout.table, layout.own, has)
     played = dict(layout.own)
     if layout.kind == "truth" and set(_formats.BEIR.values()) <= {*has}:
         beir = _formats.BEIR.items()
@@ -538,6 +558,14 @@ def _in_roles(file: _File, layout: _Layout) -> _File:
     shadowed = [new for new in change.values() if new in has and new not in change]
     frame = file.frame.drop(shadowed).rename(change)
     return file._replace(frame=frame, names={new: name for name, new in change.items()})
+
+
+def _check_has(file: str, table: str, roles: Mapping[str, str], has: Sequence[str]) -> None:
+    for role, name in roles.items():
+        if name not in has:
+            names, word = ", ".join(map(repr, has)), role.partition(" ")[0]
+            msg = f"{file}: no column {name!r} for --{table}-{word}; it has {names}"
+            raise ValueError(msg)
 
 
 def _format_of(path: Path, stream: Stream, lines: Sequence[Line], layout: _Layout) -> str:

@@ -207,14 +207,16 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     extra_columns = [] if _MISSED in metric_labels else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
     extra_columns += ["users"] if arguments.queries else []
     results = [rows.drop(extra_columns, strict=False) for rows in results]
-    user = keywords.user_of(columns)
+    users = arguments.user or [keywords.user_of(columns)]
     if arguments.form == "trec":
-        _print_trec(results, user, tables.tag if trec.RUN_ID in metric_labels else None)
+        _print_trec(results, users[0], tables.tag if trec.RUN_ID in metric_labels else None)
         return
-    result = _with_all(results, by, user) if arguments.queries else results[0]
+    result = _with_all(results, by, users) if arguments.queries else results[0]
     if not _delivered(result, arguments, digits):
         text_tables.show_values(
-            result, [*by, *({user, "users"} & {*result.columns})], wide=arguments.wide
+            result,
+            [*by, *(name for name in (*users, "users") if name in result.columns)],
+            wide=arguments.wide,
         )
         text_tables.print_lines(missed)
 
@@ -306,6 +308,9 @@ def _check_rows(arguments: argparse.Namespace) -> None:
     if arguments.form == "trec" and (len(arguments.runs) > 1 or arguments.by):
         msg = "--print trec has columns only for measure, user and value: pass one run, and no --by"
         raise ValueError(msg)
+    if arguments.form == "trec" and len(arguments.user) > 1:
+        msg = "--print trec has one column of the user: print a table, or name one by --user"
+        raise ValueError(msg)
     if arguments.form == "trec" and (arguments.out or arguments.json):
         msg = "--print trec is text: leave out --out and --json"
         raise ValueError(msg)
@@ -326,13 +331,16 @@ def _one_run(
     return run, by, columns
 
 
-def _with_all(results: Sequence[pl.DataFrame], by: Sequence[str], user: str) -> pl.DataFrame:
+def _with_all(
+    results: Sequence[pl.DataFrame], by: Sequence[str], users: Sequence[str]
+) -> pl.DataFrame:
     """Put the row of all users after the rows of users, in each group."""
     *of_users, of_all = results
-    everybody = of_all.select(*by, pl.lit("all").alias(user), pl.exclude(by))
+    named = [pl.lit("all").alias(name) for name in users]
+    everybody = of_all.select(*by, *named, pl.exclude(by))
     if not of_users:
         return everybody
-    rows = [of_users[0].with_columns(pl.col(user).cast(pl.String)), everybody]
+    rows = [of_users[0].with_columns(pl.col(users).cast(pl.String)), everybody]
     both = pl.concat(rows, how="diagonal_relaxed").select(everybody.columns)
     return both.sort(by, maintain_order=True) if by else both
 
@@ -623,6 +631,8 @@ def _columns(arguments: argparse.Namespace) -> Columns:
     """Read the columns that play roles in all files."""
     columns = {role: getattr(arguments, role) for role in keywords.ROLES}
     columns = {role: name for role, name in columns.items() if name}
+    if len(arguments.user) == 1:
+        columns["user"] = arguments.user[0]
     if columns.get("model") == "none":
         columns["model"] = None
     return cast("Columns", columns)

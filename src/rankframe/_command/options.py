@@ -378,8 +378,8 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     of_sql = {name: option for name, option in CONVENTIONS.items() if name != "--weights"}
     _add(conventions, of_sql)
     columns = ask.add_argument_group("columns")
-    roles = ("user", "item", "rank", "relevance", "score")
-    _add(columns, {f"--{role}": ("NAME", f"column of the {role}") for role in roles})
+    for role in ("user", "item", "rank", "relevance", "score"):
+        _add_role(columns, role, f"column of the {role}")
     ask.set_defaults(subtopic=None)
 
 
@@ -551,6 +551,14 @@ def _add_repeated(group: _Group, names: str, value: str, text: str, **more: Any)
     _add(group, {names: (value, text)}, action="append", default=[], **more)
 
 
+def _add_role(columns: _Group, role: str, text: str) -> None:
+    """Add the option of a role; several columns may be the user."""
+    if role.endswith("user"):
+        _add_repeated(columns, f"--{role}", "NAME", f"{text}; repeat for users of several columns")
+    else:
+        _add(columns, {f"--{role}": ("NAME", text)})
+
+
 def _add_metric(ask: argparse.ArgumentParser, default: str = _DEFAULT) -> None:
     metrics = "metrics such as ndcg@10 map P_10 P.5,10, or a set of trec_eval: official, set or "
     metrics += f"all_trec ({default})"
@@ -624,11 +632,11 @@ def _add_files(
     _add(beside, {f"--{name}": ("FILE", meanings[name]) for name in beside_names})
     columns = ask.add_argument_group("columns")
     for role in keywords.ROLES[1:]:  # the model is among the rows
-        _add(columns, {f"--{role}": ("NAME", f"column of the {role}, in all files")})
+        _add_role(columns, role, f"column of the {role}, in all files")
     for kind, roles in files.FILE_ROLES.items():
         for role in roles:
             text = f"column of the {role} in the {kind}, if its name differs there"
-            _add(columns, {f"--{kind}-{role}": ("NAME", text)})
+            _add_role(columns, f"{kind}-{role}", text)
     formats = ask.add_argument_group("formats")
     choices = ("auto", *files.FORMATS)
     _add(formats, {"--format": (choices, "format of all files (default: by content)")})

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -126,10 +126,17 @@ def provenance(
     return described
 
 
-def conventions_of(frame: Frame, *metrics: Metric, **call: Any) -> dict[str, Any]:
+@adapters.takes_any_frame
+def conventions_of(
+    frame: Frame,
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    **options: Unpack[Options],
+) -> dict[str, Any]:
     """Return the hashes of a call alone; no row is counted."""
-    truth, by = call.pop("truth", None), call.pop("by", ())
-    return hashes(_conventions(frame, metrics, truth, by, cast("Options", call))[1])
+    return hashes(_conventions(frame, metrics, truth, by, options)[1])
 
 
 def hashes(conventions: Mapping[str, Any]) -> dict[str, Any]:

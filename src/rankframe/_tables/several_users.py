@@ -111,7 +111,7 @@ class Users(list[str]):
         opened = adapters.to_lazy(result, "result")
         names = opened.collect_schema().names()
         before = names[: names.index(self.name)]
-        types = {name: _stored(dtype) for name, dtype in self.types.items()}
+        types = {name: stored(dtype) for name, dtype in self.types.items()}
         decoded = pl.col(self.name).str.json_decode(pl.Struct(types))
         fields = [
             decoded.struct.field(name).cast(dtype).alias(name) for name, dtype in self.types.items()
@@ -149,10 +149,11 @@ def _kind(dtype: pl.DataType) -> str | None:
 
 def _plain(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
     """Write a value as text, or as a number."""
-    return column.cast(pl.String) if _kind(dtype) == "text" else column.cast(_stored(dtype))
+    return column.cast(pl.String) if _kind(dtype) == "text" else column.cast(stored(dtype))
 
 
-def _stored(dtype: pl.DataType) -> pl.DataType:
+def stored(dtype: pl.DataType) -> pl.DataType:
+    """Return the type of a value inside the text."""
     if _kind(dtype) == "text":
         return pl.String()
     if dtype == pl.Date:

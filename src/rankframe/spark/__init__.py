@@ -55,7 +55,7 @@ from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _numbers, _partitions, _recipes
 from rankframe.presets import Preset, PresetName, Users
-from rankframe.spark import _shuffle, _types, _workers
+from rankframe.spark import _several, _shuffle, _types, _workers
 from rankframe.spark._shuffle import Side
 from rankframe.spark._types import Truth
 from rankframe.spark._workers import plain_errors
@@ -72,6 +72,7 @@ _NO_TABLE = pl.LazyFrame()  # of a question whose tables are Spark's
 
 
 @wrong_keywords.checked
+@_several.taken
 def judge(
     run: DataFrame | Mapping[str, DataFrame],
     /,
@@ -149,6 +150,7 @@ def judge(
 
 
 @wrong_keywords.checked
+@_several.taken
 def with_rank(
     run: DataFrame | Mapping[str, DataFrame],
     /,
@@ -243,6 +245,7 @@ def with_rank(
 
 
 @wrong_keywords.checked
+@_several.taken
 def from_lists(frame: DataFrame, /, **columns: Unpack[ListColumns]) -> DataFrame:
     """
     Make a long run from one row per user with an array of items in order.
@@ -305,6 +308,7 @@ def _exploded(
 
 
 @wrong_keywords.checked
+@_several.taken
 def per_user(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
@@ -384,6 +388,7 @@ def per_user(
 
 
 @wrong_keywords.checked
+@_several.taken
 def evaluate(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
@@ -470,6 +475,7 @@ def evaluate(
 
 
 @wrong_keywords.checked
+@_several.taken
 def summarize(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
@@ -557,6 +563,7 @@ def summarize(
 
 
 @wrong_keywords.checked
+@_several.taken
 def compare(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
