@@ -1251,7 +1251,7 @@ def test_several_columns_are_one_user_of_other_files(tmp_path, capsys):
     assert (last["wiki"], last["session"]) == ("all", "all")
     for options, error in (
         (["--truth-user", "w"], "--truth-user names 1 column and --user 2: name as many"),
-        (["--truth-user", "x", "--truth-user", "w"], "no column 'x' for --truth-user; it has 'w',"),
+        (["--truth-user", "x", "--truth-user", "w"], "no column 'x' for --truth-user; it has"),
         (["--print", "trec", "--per-user"], "--print trec has one column of the user"),
     ):
         assert main([*words, *options]) == 2
