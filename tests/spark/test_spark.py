@@ -1406,3 +1406,42 @@ def test_the_text_of_sql_has_the_values_of_every_label(spark):
             labels.append(label)
     for part in range(0, len(labels), 8):  # plans of more are larger than the memory here
         _in_spark(spark, run, truth, labels[part : part + 8], per_user=True)
+
+
+# ------------------------------------------------------------------ several columns as one user
+
+USER = ["wiki", "day"]
+
+
+def in_two_columns(frame):
+    """Name a user by text, of which some needs an escape, and a day."""
+    words = ['d"e', "f\\\\r", "\\x1fé"]
+    wiki = (pl.col("user") % 3).replace_strict(dict(enumerate(words)), return_dtype=pl.String)
+    day = pl.date(2026, 11, 1) + pl.duration(days=pl.col("user") // 3)
+    return frame.select(pl.exclude("user"), wiki.alias("wiki"), day.alias("day"))
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_several_columns_are_one_user(rs, bring, local):
+    run, truth = map(in_two_columns, (RUN, TRUTH))
+    seen = in_two_columns(RUN).filter(rank=1).select(*USER, "item").unique()
+    near = (lambda frame: frame) if local else bring
+    call = {"truth": near(truth), "user": USER, "exclude": near(seen), "partitions": 2}
+    here = {"truth": truth, "user": USER, "exclude": seen}
+    got = take(rs.per_user(bring(run), *FEW, **call), "model", *USER)
+    assert_same(got, rf.per_user(run, *FEW, **here).sort("model", *USER), check_dtypes=True)
+    assert_same(take(rs.evaluate(bring(run), *FEW, **call)), rf.evaluate(run, *FEW, **here))
+    got = take(rs.compare(bring(run), "ndcg@3", **call))
+    assert_same(got, rf.compare(run, "ndcg@3", **here))
+    del call["partitions"]
+    one, keys = run.filter(model="a").drop("model"), [*USER, "item"]
+    judged = take(rs.judge(bring(one), call["truth"], user=USER), *keys)
+    assert_same(judged, rf.judge(one, truth, user=USER).sort(keys))
+    scored = one.select(*keys, (-pl.col("rank")).cast(pl.Float64).alias("score"))
+    got = take(rs.with_rank({"a": bring(scored)}, user=USER), *keys)
+    assert_same(got, rf.with_rank({"a": scored}, user=USER).sort(keys))
+    lists = one.group_by(USER).agg("item")
+    got = take(rs.from_lists(bring(lists), user=USER), *keys)
+    assert_same(got.select(*keys, "rank"), rf.from_lists(lists, user=USER).sort(keys))
+    with pytest.raises(rf.RankingDataError, match="truth: no column 'wiki' for user; it has"):
+        rs.evaluate(bring(run), "rr", truth=truth.drop("wiki"), user=USER)
