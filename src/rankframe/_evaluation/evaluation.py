@@ -108,7 +108,8 @@ def per_user(
         wins over it, and so does a parameter in a label.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -253,7 +254,8 @@ def evaluate(
         ``users`` if it is undefined for some. A metric of all lists has no such column.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
 
     Returns
     -------

@@ -52,7 +52,8 @@ def rbo(
         joined on it too; otherwise it is compared with every group.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``user=`` may be a list of columns.
+        ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -119,7 +120,8 @@ def overlap(
         joined on it too; otherwise it is compared with every group.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``user=`` may be a list of columns.
+        ``model=None`` ignores the run's.
 
     Returns
     -------

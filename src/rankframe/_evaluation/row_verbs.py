@@ -80,7 +80,8 @@ def rows(
         one user: distinct users are counted.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -219,7 +220,8 @@ def exposure(
         one user: distinct users are counted.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -322,7 +324,8 @@ def check(
         one user: distinct users are counted.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
 
     Returns
     -------

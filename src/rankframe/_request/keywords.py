@@ -266,9 +266,6 @@ def check_columns(columns: Mapping[str, object]) -> None:
         if role.startswith("truth_"):
             msg = f"{role}= is not of this call: rename the column of the truth"
             raise TypeError(msg)
-        if role == "user" and isinstance(name, list | tuple):
-            msg = "user= takes one column here: combine several before, as by pl.format"
-            raise TypeError(msg)
         if not isinstance(name, str) and (role, name) != ("model", None):
             msg = f"{role}= must be the name of a column, not {name!r}"
             raise TypeError(msg)

@@ -85,7 +85,8 @@ def fuse(
         ``"rank"`` = 1 − (rank − 1)/n, which needs no score.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``user=`` may be a list of columns.
+        ``model=None`` ignores the run's.
 
     Returns
     -------

@@ -72,7 +72,8 @@ def health(
         The column of the truth and the history with the time of a row.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
 
     Returns
     -------

@@ -72,7 +72,8 @@ def side_by_side(
         The catalogue, whose columns of text, such as a title, are added.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
 
     Returns
     -------

@@ -70,7 +70,8 @@ def judge(
         and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -151,7 +152,8 @@ def with_rank(
         and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``user=`` may be a list of columns.
+        ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -228,7 +230,7 @@ def from_lists(
         Columns of segments that, with the user and the model, tell lists apart, such as day.
     **columns
         ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
-        names.
+        names. ``user=`` may be a list of columns.
 
     Returns
     -------

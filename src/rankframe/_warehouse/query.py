@@ -108,7 +108,8 @@ def sql(
         reads the gains: every grade needs one. Options such as ``users`` change no rule.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``user=`` may be a list of columns.
+        ``model=None`` ignores the run's.
 
     Returns
     -------

@@ -109,7 +109,8 @@ def judge(
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``user=`` may be a list of columns.
+        ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -195,7 +196,8 @@ def with_rank(
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``user=`` may be a list of columns.
+        ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -257,7 +259,7 @@ def from_lists(frame: DataFrame, /, **columns: Unpack[ListColumns]) -> DataFrame
         score (an array of equal length).
     **columns
         ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
-        names.
+        names. ``user=`` may be a list of columns.
 
     Returns
     -------
