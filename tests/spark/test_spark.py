@@ -1426,16 +1426,17 @@ def test_several_columns_are_one_user(rs, bring, local):
     run, truth = map(in_two_columns, (RUN, TRUTH))
     seen = in_two_columns(RUN).filter(rank=1).select(*USER, "item").unique()
     near = (lambda frame: frame) if local else bring
-    call = {"truth": near(truth), "user": USER, "exclude": near(seen), "partitions": 2}
+    call = {"truth": near(truth.rename({"wiki": "w", "item": "page"})), "user": USER}
+    call |= {"exclude": near(seen), "truth_user": ["w", "day"], "truth_item": "page"}
+    call["partitions"] = 2
     here = {"truth": truth, "user": USER, "exclude": seen}
     got = take(rs.per_user(bring(run), *FEW, **call), "model", *USER)
     assert_same(got, rf.per_user(run, *FEW, **here).sort("model", *USER), check_dtypes=True)
     assert_same(take(rs.evaluate(bring(run), *FEW, **call)), rf.evaluate(run, *FEW, **here))
     got = take(rs.compare(bring(run), "ndcg@3", **call))
     assert_same(got, rf.compare(run, "ndcg@3", **here))
-    del call["partitions"]
     one, keys = run.filter(model="a").drop("model"), [*USER, "item"]
-    judged = take(rs.judge(bring(one), call["truth"], user=USER), *keys)
+    judged = take(rs.judge(bring(one), near(truth), user=USER), *keys)
     assert_same(judged, rf.judge(one, truth, user=USER).sort(keys))
     scored = one.select(*keys, (-pl.col("rank")).cast(pl.Float64).alias("score"))
     got = take(rs.with_rank({"a": bring(scored)}, user=USER), *keys)
@@ -1444,4 +1445,7 @@ def test_several_columns_are_one_user(rs, bring, local):
     got = take(rs.from_lists(bring(lists), user=USER), *keys)
     assert_same(got.select(*keys, "rank"), rf.from_lists(lists, user=USER).sort(keys))
     with pytest.raises(rf.RankingDataError, match="truth: no column 'wiki' for user; it has"):
-        rs.evaluate(bring(run), "rr", truth=truth.drop("wiki"), user=USER)
+        rs.evaluate(bring(run), "rr", truth=near(truth.drop("wiki")), user=USER)
+    named = near(TRUTH.rename({"user": "uid"}))
+    got = take(rs.evaluate(bring(RUN), *FEW, truth=named, truth_user="uid"))
+    assert_same(got, rf.evaluate(RUN, *FEW, truth=TRUTH))

@@ -24,7 +24,13 @@ def opened(
     passed = {**dict(zip(names, own, strict=False)), **options}
     passed["run"] = passed.pop(names[0])
     if {"truth_user", "truth_item"} & {*passed}:
-        _name_truth(passed)
+        both = next(iter(_runs(passed["run"])), None), passed.get("truth")
+        of_run, of_truth = (
+            adapters.column_names(table, "table") if adapters.is_frame(table) else None
+            for table in both
+        )
+        change = name_truth(passed, of_run or (), of_truth)
+        passed["truth"] = adapters.renamed(passed["truth"], change)
     several = isinstance(passed.get("user"), list | tuple)
     close = several_users.with_one(verb, passed) if several else _as_it_is
     beside = ("truth", "other")
@@ -41,38 +47,42 @@ def _as_it_is(result: Any) -> Any:
     return result
 
 
-def _name_truth(passed: dict[str, Any]) -> None:
-    """Give the columns of the truth the names that the run has for the same roles."""
-    truth = passed.get("truth")
+def name_truth(
+    passed: dict[str, Any], run: Sequence[str], truth: Sequence[str] | None
+) -> dict[str, str]:
+    """Take ``truth_user=`` and ``truth_item=``, and return the new names of columns of the truth.
+
+    ``run`` and ``truth`` have the names of columns; None is no table.
+    """
+    change: dict[str, str] = {}
     for role in ("user", "item"):
         if f"truth_{role}" not in passed:
             continue
         named = passed.pop(f"truth_{role}")
-        if not adapters.is_frame(truth):
+        if truth is None:
             msg = f"truth_{role}={named!r} names a column of the truth: pass truth=, a frame"
             raise TypeError(msg)
         if role not in passed:
-            columns = cast(
-                "Columns",
-                {r: name for r in keywords.ROLES if isinstance(name := passed.get(r), str)},
-            )
-            runs = {"run": next(iter(_runs(passed["run"])), None)}
+            roles = ((r, passed.get(r)) for r in keywords.ROLES)
+            columns = cast("Columns", {r: name for r, name in roles if isinstance(name, str)})
+            runs = {"run": pl.LazyFrame(schema=dict.fromkeys(run, pl.Null()))}
             passed[role] = column_roles.with_ids(columns, (), runs).get(role, role)
         olds, news = ([x] if isinstance(x, str) else list(x) for x in (named, passed[role]))
         if len(olds) != len(news):
             msg = f"truth_{role}={named!r}, and {role}={passed[role]!r}: name as many columns"
             raise ValueError(msg)
-        names = adapters.column_names(truth, "truth")
         for old, new in zip(olds, news, strict=True):
-            if old not in names or (new in names and new not in olds):
-                has = ", ".join(map(repr, names))
+            if old not in truth or (new in truth and new not in olds):
+                has = ", ".join(map(repr, truth))
                 msg = f"truth: no column {old!r}, but truth_{role}={old!r}: it has {has}"
-                if old in names:
+                if old in truth:
                     msg = f"truth: truth_{role}={old!r} takes the name {new!r}, which is a column"
                     msg += f" of it already: pass truth.drop({new!r})"
                 raise RankingDataError(msg)
-        truth = adapters.renamed(truth, dict(zip(olds, news, strict=True)))
-    passed["truth"] = truth
+        own = dict(zip(olds, news, strict=True))
+        change |= own
+        truth = [own.get(name, name) for name in truth]
+    return change
 
 
 def frames_of(

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DateType, StructType
 
-from rankframe._tables import adapters, several_users
+from rankframe._tables import adapters, arguments, several_users
 from rankframe.spark import _shuffle, _types
 
 VerbT = TypeVar("VerbT", bound=Callable[..., DataFrame])
@@ -27,25 +27,41 @@ def taken(verb: VerbT) -> VerbT:
 
     @functools.wraps(verb)
     def call(run: Any, *args: Any, **options: Any) -> DataFrame:
-        if not isinstance(options.get("user"), list | tuple):
+        several = isinstance(options.get("user"), list | tuple)
+        if not (several or {"truth_user", "truth_item"} & {*options}):
             return verb(run, *args, **options)
         passed = {"run": run, **options}
         if verb.__name__ == "judge" and args:
             passed["truth"], args = args[0], ()
-        passed["user"] = _Users(options["user"], passed)
+        first = next(iter(run.values()), None) if isinstance(run, Mapping) else run
+        _name_truth(passed, getattr(first, "columns", ()))
+        if not several:
+            return verb(passed.pop("run"), *args, **passed)
+        passed["user"] = users = _Users(options["user"], passed)
+        users.first = first
         close = several_users.with_one(verb.__name__, passed)
         return cast("DataFrame", close(verb(passed.pop("run"), *args, **passed)))
 
     return cast("VerbT", call)
 
 
+def _name_truth(passed: dict[str, Any], run: Sequence[str]) -> None:
+    """Give the columns of the truth the names that the run has for the same roles."""
+    truth = passed.get("truth")
+    if isinstance(truth, DataFrame):
+        change = arguments.name_truth(passed, run, truth.columns)
+        passed["truth"] = truth.toDF(*(change.get(name, name) for name in truth.columns))
+    elif adapters.is_frame(truth):
+        change = arguments.name_truth(passed, run, adapters.column_names(truth, "truth"))
+        passed["truth"] = adapters.renamed(truth, change)
+    else:
+        arguments.name_truth(passed, run, None)
+
+
 class _Users(several_users.Users):
     """The columns of a user; tables of Polars and pandas go to Spark, which writes all the text."""
 
-    def __init__(self, columns: Sequence[object], passed: Mapping[str, Any]) -> None:
-        super().__init__(columns, passed)
-        run = passed["run"]
-        self.first = next(iter(run.values()), None) if isinstance(run, Mapping) else run
+    first: Any  # of the runs
 
     def as_one(self, frame: Any, table: str) -> Any:
         if not isinstance(self.first, DataFrame):
