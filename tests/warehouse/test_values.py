@@ -282,7 +282,9 @@ def differences_of_two_columns(dialect, run, truth, *metrics, per_user, by, **op
     frames = {"run": run, "truth": truth, **excluded}
     frames = {name: in_two_columns(frame) for name, frame in frames.items()}
     options |= {name: name for name in excluded}
-    options |= {"schema": frames, "user": USER}
+    frames["truth"] = frames["truth"].rename({"wiki": "w", "item": "page"})
+    options |= {"truth_user": ["w", "session"], "truth_item": "page", "user": USER}
+    options["schema"] = frames
     text = rf.sql(*metrics, by=by, dialect=dialect, per_user=per_user, **options)
     got = ENGINES[dialect](text, **frames)
     if per_user:
@@ -330,12 +332,22 @@ def test_users_of_two_columns_in_tables_of_other_forms(form, per_user):
     assert found == {}
 
 
+def test_a_truth_has_a_column_that_is_called_like_the_user_of_the_run():
+    run, truth = tables(2)
+    other = truth.with_columns(pl.col("user").alias("uid"), pl.lit(0).alias("user"))
+    text = rf.sql("ap", by="model", truth_user="uid")
+    want = rf.evaluate(run, "ap", truth=truth)
+    assert differences(ENGINES["duckdb"](text, run=run, truth=other), want, ["model"]) == {}
+
+
 def test_a_table_lacks_a_column_of_the_user():
     run, truth = map(in_two_columns, tables(2))
     frames = {"run": run, "truth": truth.drop("wiki")}
     for check in (False, True):
         with pytest.raises(rf.RankingDataError, match="truth: no column 'wiki' for user; it has"):
             rf.sql("map", user=USER, schema=frames, check=check)
+    with pytest.raises(rf.RankingDataError, match="truth: no column 'w', but truth_user='w'"):
+        rf.sql("map", truth_user="w", schema={"truth": tables(2)[1]})
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
@@ -343,8 +355,9 @@ def test_rules_find_what_is_broken_in_users_of_two_columns(dialect):
     need(dialect)
     run, truth = map(in_two_columns, tables(4))
     run = run.with_columns(pl.col("rank").fill_null(99)).unique([*USER, "model", "rank"])
-    truth = truth.filter(pl.col("relevance") >= 0)
-    text = rf.sql(user=USER, by="model", dialect=dialect, check=True)
+    truth = truth.filter(pl.col("relevance") >= 0).rename({"wiki": "w", "item": "page"})
+    call = {"user": USER, "truth_user": ["w", "session"], "truth_item": "page"}
+    text = rf.sql(**call, by="model", dialect=dialect, check=True)
     assert ENGINES[dialect](text, run=run, truth=truth).is_empty()
     apart = truth.with_columns(session=pl.col("session") + 3)
     got = ENGINES[dialect](text, run=run, truth=apart).rows()

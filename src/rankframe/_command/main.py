@@ -588,6 +588,8 @@ def _inputs(arguments: argparse.Namespace) -> list[Input]:
 def _sql(arguments: argparse.Namespace) -> None:
     own = ("run", "truth", "by", "dialect")
     call: dict[str, Any] = {name: getattr(arguments, name) for name in own} | _columns(arguments)
+    of_truth = {name: getattr(arguments, name) for name in ("truth_user", "truth_item")}
+    call |= {name: column for name, column in of_truth.items() if column}
     call["schema"] = dict(map(_schema_of, arguments.schema))
     names = trec.spelled_out(arguments.metrics, arguments.preset)
     labels_ = [name for name in names if name != trec.RUN_ID]

@@ -380,6 +380,8 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     columns = ask.add_argument_group("columns")
     for role in ("user", "item", "rank", "relevance", "score"):
         _add_role(columns, role, f"column of the {role}")
+    for role in ("user", "item"):
+        _add_role(columns, f"truth-{role}", f"column of the {role} in the truth")
     ask.set_defaults(subtopic=None)
 
 

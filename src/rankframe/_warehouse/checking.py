@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from rankframe._request import keywords, labels, parameters
+from rankframe._request import labels, parameters
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import Metric
-from rankframe._tables import readers, rules, run_dicts
+from rankframe._tables import readers, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 from rankframe._vocabulary import trees
@@ -31,13 +31,11 @@ def query_of_rules(
 ) -> str:
     """Write a SELECT of source, field, problem and num_rows: one row per broken rule."""
     written = dialects.dialect_named(dialect)
-    groups = keywords.group_names(by)
-    columns, more = tables.with_one_user(columns, groups)
-    paths = {"run": written.table(run), "truth": written.table(truth)}
-    frames = tables.empty_frames(schema, [*paths], groups, columns, more, rank=pl.Float64())
-    _, groups, columns = run_dicts.as_frame(frames["run"], [*groups, *more], columns)
+    named = {"run": run, "truth": truth}
+    described = tables.described(schema, [*named], by, columns, rank=pl.Float64())
+    frames, more, paths = described.frames, described.more, described.paths(written, named)
     both = readers.read_run_and_truth(
-        frames["run"], frames["truth"], groups, columns, run_alone=False
+        frames["run"], frames["truth"], described.by, described.columns, run_alone=False
     )
     selects: list[str] = []
     for table in both:
@@ -134,7 +132,7 @@ def _of_users(
             groups = ", ".join(f"r.{name}" for name in dialect.names_of(by))
             on = [f"r.{name} = o.{name}" for name in dialect.names_of([*shared, *own_user])]
             users = dialect.listed([*shared, *own_user])
-            others = f"(SELECT DISTINCT {users} FROM {paths[other.name]}) AS o"
+            others = f"(SELECT DISTINCT {users} FROM {paths[other.name]} AS a) AS o"
             source = f"SELECT 1 AS b FROM {paths[table.name]} AS r LEFT JOIN {others}"
             source += f" ON {' AND '.join(on)} GROUP BY {groups} HAVING COUNT(o.{user}) = 0"
             yield _row(dialect, alone, f"EXISTS ({met})", source)

@@ -10,11 +10,11 @@ from typing import Any, Literal, Unpack
 import polars as pl
 
 from rankframe._evaluation import refusals, user_choice
-from rankframe._request import keywords, labels, registry, wrong_keywords
+from rankframe._request import labels, registry, wrong_keywords
 from rankframe._request.keywords import Columns, Settings, Unjudged
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question, ask
-from rankframe._tables import judgment, readers, run_dicts
+from rankframe._tables import judgment, readers
 from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe._vocabulary.trees import Call, Cast, Column
@@ -149,11 +149,9 @@ def sql(
     plain = {n: p.default for n, p in inspect.signature(sql).parameters.items()}
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
     call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
-    groups = keywords.group_names(by)
     written = dialects.dialect_named(dialect)
-    columns, more = tables.with_one_user(columns, groups)
-    frames = tables.empty_frames(schema, [*named], groups, columns, more)
-    _, groups, columns = run_dicts.as_frame(frames["run"], [*groups, *more], columns)
+    described = tables.described(schema, [*named], by, columns)
+    frames = described.frames
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -162,7 +160,7 @@ def sql(
         depth=depth,
         preset=preset,
         exclude=frames.get("exclude"),
-        columns=columns,
+        columns=described.columns,
     )
     if settings.unjudged == "bounds":
         msg = "unjudged='bounds' has no form in SQL: rf.evaluate and rf.per_user take it"
@@ -171,10 +169,12 @@ def sql(
         msg = "preset: single_precision has no form in SQL, where sums are of doubles: take a dict "
         msg += "without it, such as {'users': 'both', 'undefined': 0.0}"
         raise ValueError(msg)
-    question = ask(frames["run"], metrics, frames.get("truth"), groups, settings, per_user=per_user)
-    tables_of_query = {name: written.table(path) for name, path in named.items()}
+    question = ask(
+        frames["run"], metrics, frames.get("truth"), described.by, settings, per_user=per_user
+    )
+    paths = described.paths(written, named)
     is_typed = schema is not None and "run" in schema
-    query = _Query(question, written, tables_of_query, more, is_typed=is_typed)
+    query = _Query(question, written, paths, described.more, is_typed=is_typed)
     output_names = _output_names(question, [*query.sources.keys, "users"], names, written)
     text = query.text(output_names)
     return headers.header(written.name, question, query.judged.tables, call, output_names) + text

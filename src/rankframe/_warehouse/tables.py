@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, several_users
+from rankframe._tables import adapters, arguments, run_dicts, several_users
 from rankframe._tables.table import Table, Tables
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText
@@ -35,35 +35,76 @@ _JUDGED = (
 )
 
 
-def with_one_user(columns: Columns, by: str | Sequence[str]) -> tuple[Columns, list[str]]:
-    """Take the last of several columns for the user; the others tell lists apart, as groups do."""
-    user, more = columns.get("user"), list[str]()
-    if isinstance(user, list | tuple):
-        *more, last = several_users.Users(user, {**columns, "by": by})
-        columns = {**columns, "user": last}
-    keywords.check_columns(columns)
-    return columns, more
+class Described(NamedTuple):
+    """Tables without rows, and the columns that tell lists apart."""
+
+    frames: dict[str, pl.LazyFrame]
+    by: list[str]  # with the columns of a user, but for the last
+    columns: Columns
+    more: Sequence[str]  # these columns of a user
+    change: Mapping[str, str]  # new names of columns of the truth
+
+    def paths(self, dialect: Dialect, named: Mapping[str, TableName]) -> dict[str, str]:
+        """Write the names of the tables; a truth with other names gets those of the run."""
+        paths = {name: dialect.table(path) for name, path in named.items()}
+        if self.change:
+            old = {new: dialect.name_of(name) for name, new in self.change.items()}
+            own = {name: dialect.name_of(name) for name in self.frames["truth"].collect_schema()}
+            every = ", ".join(f"t.{old.get(name, text)} AS {text}" for name, text in own.items())
+            paths["truth"] = f"(SELECT {every} FROM {paths['truth']} AS t)"
+        return paths
 
 
-def empty_frames(
+def described(
     schema: Mapping[str, TableSchema] | None,
+    named: Collection[str],
+    by: str | Sequence[str],
+    columns: Columns,
+    *,
+    rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
+) -> Described:
+    """Make an empty frame of each table; columns of a user tell lists apart, as groups do."""
+    groups, passed, more = keywords.group_names(by), dict[str, Any](columns), list[str]()
+    said = _frames_of_schema(schema, named)
+    has = {name: frame.collect_schema().names() for name, frame in said.items()}
+    own = [passed[name] for name in ("truth_user", "truth_item") if name in passed]
+    of_truth = [name for x in own for name in ([x] if isinstance(x, str) else x)]
+    change = arguments.name_truth(passed, has.get("run", ()), has.get("truth", of_truth))
+    if "truth" in said:
+        said["truth"] = said["truth"].rename(change)
+    if isinstance(user := passed.get("user"), list | tuple):
+        *more, passed["user"] = several_users.Users(user, {**passed, "by": by})
+    for name, frame in said.items():
+        several_users.check_columns(more, frame.collect_schema().names(), name)
+    keywords.check_columns(passed)
+    frames = _empty_frames(said, named, groups, cast("Columns", passed), more, rank)
+    run, every = frames["run"], [*groups, *more]
+    _, every, columns = run_dicts.as_frame(run, every, cast("Columns", passed))
+    return Described(frames, every, columns, more, change)
+
+
+def _frames_of_schema(
+    schema: Mapping[str, TableSchema] | None, named: Collection[str]
+) -> dict[str, pl.LazyFrame]:
+    if not isinstance(cast("object", schema), Mapping | None):
+        msg = f"schema= is a dict by table, as in {{'run': …}}, not {adapters.kind(schema)}"
+        raise TypeError(msg)
+    for name in schema or {}:
+        if name not in named:
+            msg = f"schema: {name!r} is not one of the tables of this call: {', '.join(named)}"
+            raise ValueError(msg)
+    return {name: _empty(_without_rows(table)) for name, table in (schema or {}).items()}
+
+
+def _empty_frames(
+    frames: Mapping[str, pl.LazyFrame],
     named: Collection[str],
     by: Sequence[str],
     columns: Columns,
     more: Sequence[str],
-    *,
-    rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
+    rank: pl.DataType,
 ) -> dict[str, pl.LazyFrame]:
-    """Make an empty frame of each table, with the columns that it is said to have."""
-    if not isinstance(cast("object", schema), Mapping | None):
-        msg = f"schema= is a dict by table, as in {{'run': …}}, not {adapters.kind(schema)}"
-        raise TypeError(msg)
-    frames = {name: _empty(_without_rows(table)) for name, table in (schema or {}).items()}
-    for name in frames:
-        if name not in named:
-            msg = f"schema: {name!r} is not one of the tables of this call: {', '.join(named)}"
-            raise ValueError(msg)
-        several_users.check_columns(more, frames[name].collect_schema().names(), name)
+    """Make the frames of which no schema is said, with the columns that they must have."""
     types = {n: t for frame in frames.values() for n, t in frame.collect_schema().items()}
     role = cast("Mapping[str, str]", columns)
     # ids that one table is said to have have the same type in the others

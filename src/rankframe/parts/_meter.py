@@ -189,12 +189,12 @@ class Meter(Generic[MeterFrameT]):
         opened = arguments.opened(
             "update", ["run", "truth"], [frame, truth], {"by": self._by, **roles}
         )
-        (runs, truth), columns = opened.args, cast("Columns", opened.options)
+        (runs, judged), columns = opened.args, cast("Columns", opened.options)
         del opened.options["by"]
         table, by, columns = run_dicts.as_frame(runs, self._by, columns, whole=False)
-        items = readers.with_items(table, truth, by, columns)
-        run = _eager(items, "run" if truth is not None else "judged table")
-        judgments = None if truth is None else _eager(truth, "truth")
+        items = readers.with_items(table, judged, by, columns)
+        run = _eager(items, "run" if judged is not None else "judged table")
+        judgments = None if judged is None else _eager(judged, "truth")
         before, self._settings = self._settings, replace(self._settings, columns=columns)
         try:
             batch = self._batch(run, judgments, by)
