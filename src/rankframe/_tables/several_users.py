@@ -80,13 +80,16 @@ class Users(list[str]):
         text = pl.struct(fields).struct.json_encode()
         is_whole = pl.all_horizontal(pl.col(*self).is_not_null())
         user = pl.when(is_whole).then(text).alias(self.name)
-        order = [self.name if n == self[0] else n for n in names]
-        order = [n for n in order if n not in self]
+        order = self.in_place(names)
         if isinstance(opened, pl.LazyFrame) or is_polars:
             return cast("FrameT", opened.with_columns(user).select(order))
         values = opened.select(user)[self.name].to_list()
         changed = cast("Any", frame).assign(**{self.name: values})
         return cast("FrameT", changed[order])
+
+    def in_place(self, names: Sequence[str]) -> list[str]:
+        """Name the columns of a table after the one is in the place of the first."""
+        return [self.name if n == self[0] else n for n in names if n not in self[1:]]
 
     def note_types(self, types: Mapping[str, pl.DataType], table: str) -> None:
         """Keep the types of the columns, which all tables share."""

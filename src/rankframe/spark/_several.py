@@ -37,8 +37,7 @@ def taken(verb: VerbT) -> VerbT:
         _name_truth(passed, getattr(first, "columns", ()))
         if not several:
             return verb(passed.pop("run"), *args, **passed)
-        passed["user"] = users = _Users(options["user"], passed)
-        users.first = first
+        passed["user"] = _Users(options["user"], passed, first)
         close = several_users.with_one(verb.__name__, passed)
         return cast("DataFrame", close(verb(passed.pop("run"), *args, **passed)))
 
@@ -48,28 +47,30 @@ def taken(verb: VerbT) -> VerbT:
 def _name_truth(passed: dict[str, Any], run: Sequence[str]) -> None:
     """Give the columns of the truth the names that the run has for the same roles."""
     truth = passed.get("truth")
+    names = adapters.column_names(truth, "truth") if adapters.is_frame(truth) else None
     if isinstance(truth, DataFrame):
-        change = arguments.name_truth(passed, run, truth.columns)
+        names = truth.columns
+    change = arguments.name_truth(passed, run, names)
+    if isinstance(truth, DataFrame):
         passed["truth"] = truth.toDF(*(change.get(name, name) for name in truth.columns))
-    elif adapters.is_frame(truth):
-        change = arguments.name_truth(passed, run, adapters.column_names(truth, "truth"))
+    elif change:
         passed["truth"] = adapters.renamed(truth, change)
-    else:
-        arguments.name_truth(passed, run, None)
 
 
 class _Users(several_users.Users):
     """The columns of a user; tables of Polars and pandas go to Spark, which writes all the text."""
 
-    first: Any  # of the runs
+    def __init__(self, columns: Sequence[object], options: Mapping[str, Any], run: object) -> None:
+        super().__init__(columns, options)
+        self.run = run  # the first
 
     def as_one(self, frame: Any, table: str) -> Any:
-        if not isinstance(self.first, DataFrame):
+        if not isinstance(self.run, DataFrame):
             return frame  # the verb refuses it
         if not isinstance(frame, DataFrame):
             local = adapters.to_lazy(frame, table, also="Spark DataFrame, a ").collect()
             _types.check_times(local)
-            frame = _shuffle.to_spark_in_batches(self.first.sparkSession, local)
+            frame = _shuffle.to_spark_in_batches(self.run.sparkSession, local)
         names = frame.columns
         several_users.check_columns(self, names, table)
         numbered = _shuffle.numbered(frame)
@@ -83,12 +84,9 @@ class _Users(several_users.Users):
         ]
         is_whole = F.expr(" AND ".join(f"{column} IS NOT NULL" for column in columns))
         user = F.when(is_whole, F.to_json(F.struct(*fields)))
-        rest = [name for name in names if name not in self]
-        first = sum(name not in self for name in names[: names.index(self[0])])
-        kept = [F.col(f"`{names.index(name)}`") for name in rest]
-        kept.insert(first, user)
-        rest.insert(first, self.name)
-        return numbered.select(*kept).toDF(*rest)
+        order = self.in_place(names)
+        kept = [user if n == self.name else F.col(f"`{names.index(n)}`") for n in order]
+        return numbered.select(*kept).toDF(*order)
 
     def as_several(self, verb: str, result: Any) -> Any:  # noqa: ARG002  (rows have no order)
         names = result.columns
