@@ -67,21 +67,21 @@ def name_truth(
             columns = cast("Columns", {r: name for r, name in roles if isinstance(name, str)})
             runs = {"run": pl.LazyFrame(schema=dict.fromkeys(run, pl.Null()))}
             passed[role] = column_roles.with_ids(columns, (), runs).get(role, role)
-        olds, news = ([x] if isinstance(x, str) else list(x) for x in (named, passed[role]))
+        both: list[Any] = [named, passed[role]]
+        olds, news = ([x] if isinstance(x, str) else cast("list[str]", [*x]) for x in both)
         if len(olds) != len(news):
             msg = f"truth_{role}={named!r}, and {role}={passed[role]!r}: name as many columns"
             raise ValueError(msg)
+        left = [name for name in truth if name not in change]
         for old, new in zip(olds, news, strict=True):
-            if old not in truth or (new in truth and new not in olds):
-                has = ", ".join(map(repr, truth))
+            if old not in left or (new in [*left, *change.values()] and new not in olds):
+                has = ", ".join(map(repr, left))
                 msg = f"truth: no column {old!r}, but truth_{role}={old!r}: it has {has}"
-                if old in truth:
+                if old in left:
                     msg = f"truth: truth_{role}={old!r} takes the name {new!r}, which is a column"
                     msg += f" of it already: pass truth.drop({new!r})"
                 raise RankingDataError(msg)
-        own = dict(zip(olds, news, strict=True))
-        change |= own
-        truth = [own.get(name, name) for name in truth]
+        change.update(zip(olds, news, strict=True))
     return change
 
 

@@ -72,7 +72,8 @@ def described(
     change = arguments.name_truth(passed, has.get("run", ()), has.get("truth", of_truth))
     if "truth" in said:
         said["truth"] = said["truth"].rename(change)
-    if isinstance(user := passed.get("user"), list | tuple):
+    user: Any = passed.get("user")
+    if isinstance(user, list | tuple):
         *more, passed["user"] = several_users.Users(user, {**passed, "by": by})
     for name, frame in said.items():
         several_users.check_columns(more, frame.collect_schema().names(), name)

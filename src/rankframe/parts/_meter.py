@@ -130,8 +130,8 @@ class Meter(Generic[MeterFrameT]):
         roles = Columns.__annotations__
         self._roles: dict[str, Any] = {n: v for n, v in options.items() if n in roles}
         given: dict[str, Any] = {n: v for n, v in options.items() if not n.startswith("truth_")}
-        if isinstance(options.get("user"), list | tuple):
-            users = several_users.Users(options["user"], {**options, "by": by})
+        if isinstance(user := options.get("user"), list | tuple):
+            users = several_users.Users(user, {**options, "by": by})
             self._roles["user"] = given["user"] = users
             several_users.with_one("Meter", given)
         settings = keywords.read_options(given, takes_bounds=True, count_users=count_users)

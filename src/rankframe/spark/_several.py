@@ -46,7 +46,7 @@ def taken(verb: VerbT) -> VerbT:
 
 def _name_truth(passed: dict[str, Any], run: Sequence[str]) -> None:
     """Give the columns of the truth the names that the run has for the same roles."""
-    truth = passed.get("truth")
+    truth: Any = passed.get("truth")
     names = adapters.column_names(truth, "truth") if adapters.is_frame(truth) else None
     if isinstance(truth, DataFrame):
         names = truth.columns
