@@ -32,10 +32,10 @@ def query_of_rules(
     """Write a SELECT of source, field, problem and num_rows: one row per broken rule."""
     written = dialects.dialect_named(dialect)
     named = {"run": run, "truth": truth}
-    described = tables.described(schema, [*named], by, columns, rank=pl.Float64())
-    frames, more, paths = described.frames, described.more, described.paths(written, named)
+    empty = tables.empty_tables(schema, [*named], by, columns, rank=pl.Float64())
+    frames, more, paths = empty.frames, empty.more, empty.paths(written, named)
     both = readers.read_run_and_truth(
-        frames["run"], frames["truth"], described.by, described.columns, run_alone=False
+        frames["run"], frames["truth"], empty.by, empty.columns, run_alone=False
     )
     selects: list[str] = []
     for table in both:

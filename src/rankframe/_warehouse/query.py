@@ -150,8 +150,8 @@ def sql(
     call = {n: v for n, v in locals().items() if n in plain and n not in ("metrics", "columns")}
     call = {n: v for n, v in call.items() if n != "schema" and v != plain[n]} | columns
     written = dialects.dialect_named(dialect)
-    described = tables.described(schema, [*named], by, columns)
-    frames = described.frames
+    empty = tables.empty_tables(schema, [*named], by, columns)
+    frames = empty.frames
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -160,7 +160,7 @@ def sql(
         depth=depth,
         preset=preset,
         exclude=frames.get("exclude"),
-        columns=described.columns,
+        columns=empty.columns,
     )
     if settings.unjudged == "bounds":
         msg = "unjudged='bounds' has no form in SQL: rf.evaluate and rf.per_user take it"
@@ -170,11 +170,11 @@ def sql(
         msg += "without it, such as {'users': 'both', 'undefined': 0.0}"
         raise ValueError(msg)
     question = ask(
-        frames["run"], metrics, frames.get("truth"), described.by, settings, per_user=per_user
+        frames["run"], metrics, frames.get("truth"), empty.by, settings, per_user=per_user
     )
-    paths = described.paths(written, named)
+    paths = empty.paths(written, named)
     is_typed = schema is not None and "run" in schema
-    query = _Query(question, written, paths, described.more, is_typed=is_typed)
+    query = _Query(question, written, paths, empty.more, is_typed=is_typed)
     output_names = _output_names(question, [*query.sources.keys, "users"], names, written)
     text = query.text(output_names)
     return headers.header(written.name, question, query.judged.tables, call, output_names) + text

@@ -35,7 +35,7 @@ _JUDGED = (
 )
 
 
-class Described(NamedTuple):
+class EmptyTables(NamedTuple):
     """Tables without rows, and the columns that tell lists apart."""
 
     frames: dict[str, pl.LazyFrame]
@@ -55,14 +55,14 @@ class Described(NamedTuple):
         return paths
 
 
-def described(
+def empty_tables(
     schema: Mapping[str, TableSchema] | None,
     named: Collection[str],
     by: str | Sequence[str],
     columns: Columns,
     *,
     rank: pl.DataType = pl.Int64(),  # noqa: B008  (it never changes)
-) -> Described:
+) -> EmptyTables:
     """Make an empty frame of each table; columns of a user tell lists apart, as groups do."""
     groups, passed, more = keywords.group_names(by), dict[str, Any](columns), list[str]()
     said = _frames_of_schema(schema, named)
@@ -81,7 +81,7 @@ def described(
     frames = _empty_frames(said, named, groups, cast("Columns", passed), more, rank)
     run, every = frames["run"], [*groups, *more]
     _, every, columns = run_dicts.as_frame(run, every, cast("Columns", passed))
-    return Described(frames, every, columns, more, change)
+    return EmptyTables(frames, every, columns, more, change)
 
 
 def _frames_of_schema(

@@ -129,12 +129,12 @@ class Meter(Generic[MeterFrameT]):
         # roles as passed: each batch may have a column model, or not
         roles = Columns.__annotations__
         self._roles: dict[str, Any] = {n: v for n, v in options.items() if n in roles}
-        given: dict[str, Any] = {n: v for n, v in options.items() if not n.startswith("truth_")}
+        plain: dict[str, Any] = {n: v for n, v in options.items() if not n.startswith("truth_")}
         if isinstance(user := options.get("user"), list | tuple):
             users = several_users.Users(user, {**options, "by": by})
-            self._roles["user"] = given["user"] = users
-            several_users.with_one("Meter", given)
-        settings = keywords.read_options(given, takes_bounds=True, count_users=count_users)
+            self._roles["user"] = plain["user"] = users
+            several_users.with_one("Meter", plain)
+        settings = keywords.read_options(plain, takes_bounds=True, count_users=count_users)
         tables: dict[str, Any] = {
             name: adapters.to_lazy(getattr(settings, name), f"{name}= table").collect()
             for name in keywords.INPUTS

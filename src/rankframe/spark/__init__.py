@@ -72,7 +72,7 @@ _NO_TABLE = pl.LazyFrame()  # of a question whose tables are Spark's
 
 
 @wrong_keywords.checked
-@_several.taken
+@_several.takes_users
 def judge(
     run: DataFrame | Mapping[str, DataFrame],
     /,
@@ -151,7 +151,7 @@ def judge(
 
 
 @wrong_keywords.checked
-@_several.taken
+@_several.takes_users
 def with_rank(
     run: DataFrame | Mapping[str, DataFrame],
     /,
@@ -247,7 +247,7 @@ def with_rank(
 
 
 @wrong_keywords.checked
-@_several.taken
+@_several.takes_users
 def from_lists(frame: DataFrame, /, **columns: Unpack[ListColumns]) -> DataFrame:
     """
     Make a long run from one row per user with an array of items in order.
@@ -310,7 +310,7 @@ def _exploded(
 
 
 @wrong_keywords.checked
-@_several.taken
+@_several.takes_users
 def per_user(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
@@ -390,7 +390,7 @@ def per_user(
 
 
 @wrong_keywords.checked
-@_several.taken
+@_several.takes_users
 def evaluate(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
@@ -477,7 +477,7 @@ def evaluate(
 
 
 @wrong_keywords.checked
-@_several.taken
+@_several.takes_users
 def summarize(
     frame: DataFrame | Mapping[str, DataFrame],
     /,
@@ -565,7 +565,7 @@ def summarize(
 
 
 @wrong_keywords.checked
-@_several.taken
+@_several.takes_users
 def compare(
     frame: DataFrame | Mapping[str, DataFrame],
     /,

@@ -22,7 +22,7 @@ from rankframe.spark import _shuffle, _types
 VerbT = TypeVar("VerbT", bound=Callable[..., DataFrame])
 
 
-def taken(verb: VerbT) -> VerbT:
+def takes_users(verb: VerbT) -> VerbT:
     """Let a verb take several columns as the user."""
 
     @functools.wraps(verb)
