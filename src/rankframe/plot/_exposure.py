@@ -94,7 +94,8 @@ def exposure(
         one user: distinct users are counted.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
-        columns that play these roles, if they have other names. ``model=None`` ignores the run's.
+        columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
+        those of the truth. ``user=`` may be a list of columns. ``model=None`` ignores the run's.
 
     Returns
     -------
@@ -217,7 +218,7 @@ def counted_lists(call: Call, exclude: Frame | None, discount: str | float) -> s
     """Write how many users have a list, and the discount of its ranks."""
     columns: Any = call.options
     ids = column_roles.with_ids(columns, call.groups, {"run": call.frame, "truth": call.truth})
-    user = pl.col(ids.get("user", "user")).n_unique().alias("__rankframe_users")
+    user = pl.col(keywords.user_of(ids)).n_unique().alias("__rankframe_users")
     of_lists = pl.col("listed").any().alias("served")
     rows = row_verbs.rows(
         call.frame, of_lists, truth=call.truth, exclude=exclude, by=call.groups, **columns
