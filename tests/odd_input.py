@@ -669,7 +669,7 @@ def cases() -> dict[str, list[Case]]:
                 RUN.rename({"user": "user_id"}),
                 TRUTH,
                 "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the truth has "
-                "'user', and names must be the same in both tables: rename one",
+                "'user': pass user='user_id', truth_user='user'",
             ),
             Case(
                 "by= has a null",
@@ -870,8 +870,9 @@ def pandas_cases() -> list[PandasCase]:
             wide,
             "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has \"('run', "
             "'user')\", \"('run', 'item')\", \"('run', 'rank')\"; name it with rank=, or name a "
-            "score with score=, or call with_rank; the truth has 'user' and 'item', and names "
-            "must be the same in both tables: rename one",
+            "score with score=, or call with_rank; the truth has 'user' and 'item': pass "
+            "user= (a column of the run), truth_user='user', item= (a column of the run), "
+            "truth_item='item'",
         ),
         PandasCase(
             "items of mixed types",
@@ -1141,7 +1142,7 @@ def doors() -> list[Refusal]:
         Refusal(
             "query and question beside item",
             lambda: rf.evaluate(texts, "rr", truth=TRUTH),
-            "run: no column 'user' for user; it has 'query', 'item', 'rank', 'question'; the truth has 'user', and names must be the same in both tables: rename one",
+            "run: no column 'user' for user; it has 'query', 'item', 'rank', 'question'; the truth has 'user': pass user= (a column of the run), truth_user='user'",
         ),
         Refusal(
             "a lazy judged table without items",

@@ -1,6 +1,7 @@
 """Odd names, types and orders of calls: the right number, or one clear error."""
 
 import datetime
+from functools import partial
 
 import polars as pl
 import pytest
@@ -364,6 +365,17 @@ def test_what_is_given_goes_before_a_preset():
     assert tied["ndcg@5"].item() == pytest.approx(
         run.rank.ndcg_at(5, truth=truth, preset="rectools")["ndcg@5"].item()
     )
+
+
+@pytest.mark.parametrize("verb", [rf.per_user, rf.evaluate, rf.summarize, rf.provenance])
+def test_a_none_that_is_given_goes_before_a_preset(verb):
+    run = pl.DataFrame({"user": [1, 2], "item": ["a", "a"], "rank": [1, 1]})
+    truth = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "b", "a"], "relevance": [1, 0, 1]})
+    ranx, call = rf.presets.PRESETS["ranx"], partial(verb, run, "rr", truth=truth)
+    for name in ("users", "undefined"):
+        own = {key: value for key, value in ranx.items() if key != name}
+        given, wanted = call(preset="ranx", **{name: None}), call(preset=own)
+        assert str(given) == str(wanted) != str(call(preset="ranx"))
 
 
 def test_gaps_above_a_hit_count_as_misses_of_a_pair():

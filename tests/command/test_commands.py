@@ -1130,7 +1130,7 @@ def test_a_pipe_needs_no_format(tmp_path):
 @pytest.mark.parametrize(
     ("truth", "options", "cure"),
     [
-        ("qid,docno,grade\n1,8,1\n", [], "name the columns of each file by --run-user"),
+        ("qid,docno,grade\n1,8,1\n", [], "pass --truth-user qid --truth-item docno\n"),
         ("user,item,rating\n1,8,5\n", [], "pass --relevance rating and --relevant-at the"),
         ("user,item\n1,8\n", ["--by", "fold"], "it has 'user', 'item', 'rank'\n"),
         (

@@ -22,7 +22,7 @@ COMPARISON = """model metric baseline difference users num_left_out num_missed b
     mean baseline_mean relative relative_low relative_high p_value effect_size higher equal lower
     detectable note ci_low ci_high p_adjusted verdict""".split()
 NO_PAIR = "no user has a value in both: paired=False compares different users"
-SUMMARY = """metric users undefined mean num_missed min p10 median max std ci_low ci_high
+SUMMARY = """metric users num_left_out mean num_missed min p10 median max std ci_low ci_high
     note""".split()
 DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
     signs precision recall attainable_precision attainable_recall""".split()
@@ -74,9 +74,9 @@ def test_an_undefined_metric_is_not_a_pair():
         ("m2", "m1", 2, 2.0, 3.5),
     ]
     (row,) = rf.summarize(judged([1.0, None, 3.0]), VALUE).rows(named=True)
-    assert (row["users"], row["undefined"], row["mean"]) == (2, 1, 2.0)
+    assert (row["users"], row["num_left_out"], row["mean"]) == (2, 1, 2.0)
     (row,) = rf.summarize(judged([1.0, None, 3.0]), VALUE, undefined=0.0).rows(named=True)
-    assert (row["users"], row["undefined"], row["mean"]) == (3, 0, pytest.approx(4 / 3))
+    assert (row["users"], row["num_left_out"], row["mean"]) == (3, 0, pytest.approx(4 / 3))
 
 
 def test_means_are_those_of_evaluate():
@@ -264,7 +264,7 @@ def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
     for total in (False, True):
         by = {"by": "model", "total": True} if total else {}
         made = RUN.filter(model="old").rank.summarize("rr", truth=TRUTH, **by)
-        assert made.columns[1:5] == ["metric", "users", "undefined", "mean"]
+        assert made.columns[1:5] == ["metric", "users", "num_left_out", "mean"]
         assert made.columns[-4:] == ["std", "ci_low", "ci_high", "note"]
     made = RUN.rank.stats.power("rr", **both)
     assert made.columns[:4] == ["model", "metric", "baseline", "users"]

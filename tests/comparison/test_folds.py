@@ -305,7 +305,7 @@ def test_users_who_return_do_not_narrow_the_interval():
 def test_a_fold_without_a_value_is_not_a_group():
     table = folded([1.0, 3.0, None], folds=[0, 1, 2], users=[1, 2, 3])
     row = table.rank.summarize(VALUE, by="fold", total=True).row(-1, named=True)
-    assert (row["groups"], row["groups_mean"], row["users"], row["undefined"]) == (2, 2.0, 2, 1)
+    assert (row["groups"], row["groups_mean"], row["users"], row["num_left_out"]) == (2, 2.0, 2, 1)
 
 
 # ------------------------------------------------------------------ a truth without the fold

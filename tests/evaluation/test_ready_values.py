@@ -72,7 +72,7 @@ def test_a_null_is_undefined_and_a_user_of_one_system_is_not_a_pair():
     row = rf.compare(values, "rmse", baseline="m0").row(0, named=True)
     assert (row["users"], row["difference"]) == (2, 1.5)
     summary = rf.summarize(values, "rmse", by="model")
-    assert summary.select("users", "undefined", "mean").rows() == [
+    assert summary.select("users", "num_left_out", "mean").rows() == [
         (3, 1, pytest.approx(11 / 3)),
         (3, 0, 4.0),
     ]

@@ -3,8 +3,10 @@
 import inspect
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse
 
 import rankframe as rf
 import rankframe.trec
@@ -160,6 +162,9 @@ class Dask:
         raise AssertionError
 
 
+MATRICES = "pass rf.from_scores(scores), and the truth as truth=rf.from_grades(grades)"
+
+
 @pytest.mark.parametrize(
     ("frame", "cure"),
     [
@@ -171,6 +176,15 @@ class Dask:
         ([{"user": 1, "item": "a", "rank": 1}], "not list: pl.DataFrame(…) makes one"),
         ({"a"}, "not set: a set has no order; rf.from_grades makes a truth of {user: {items}}"),
         (RUN.to_dicts(), "not list: pl.DataFrame(…) makes one"),
+        *(
+            (matrix, f"{name}: {MATRICES}")
+            for name, matrix in (
+                ("not list", [[0.0, 1.0]]),
+                ("not numpy ndarray", np.eye(2)),
+                ("not scipy csr_matrix", scipy.sparse.csr_matrix(np.eye(2))),
+                ("not scipy dok_matrix", scipy.sparse.dok_matrix(np.eye(2))),
+            )
+        ),
     ],
 )
 def test_what_is_no_frame_is_named_with_the_call_that_makes_one(frame, cure):

@@ -44,6 +44,27 @@ def test_in_every_kind_of_frame(kind):
     assert_frame_equal(got.lazy().collect().rename({"user_id": "user"}), PLAIN)
 
 
+@pytest.mark.parametrize(
+    ("of_run", "of_truth", "options"),
+    [
+        (("user", "item"), ("user_id", "movie_id"), {}),
+        (("user_id", "item"), ("userId", "item"), {}),
+        (("uid", "mid"), ("user", "item"), {"user": "uid", "item": "mid"}),
+        (("uid", "item"), ("user", "item"), {}),
+        (("user", "item"), ("u", "item"), {}),
+    ],
+)
+def test_names_that_differ_have_a_cure_that_works_when_pasted(of_run, of_truth, options):
+    run = RUN.rename(dict(zip(["user", "item"], of_run, strict=True)))
+    truth = TRUTH.rename(dict(zip(["user", "item"], of_truth, strict=True)))
+    for kind in (pl.DataFrame.lazy, pl.DataFrame.to_pandas):
+        with pytest.raises(rf.RankingDataError) as raised:
+            rf.evaluate(kind(run), "ap", truth=truth, **options)
+        pasted = eval(f"dict({str(raised.value).rpartition(': pass ')[2]})")
+        got = rf.per_user(run, *METRICS, truth=truth, **{**options, **pasted})
+        assert got.rename({of_run[0]: "user"}).equals(PLAIN)
+
+
 @pytest.mark.parametrize("name", ["rel", "grade", "label"])
 def test_the_relevance_of_a_truth_is_found(name):
     got = rf.per_user(RUN, *METRICS, truth=TRUTH.rename({"relevance": name}))
@@ -176,21 +197,20 @@ TWO = RUN.rename({"user": "user_id"}).with_columns(qid=pl.lit(1))
         (
             RUN.rename({"user": "user_id"}),
             TRUTH.rename({"user": "userId"}),
-            "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the user is called "
-            "'user_id' here and 'userId' in the truth, and names must be the same in both tables: "
-            "rename one",
+            "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the truth has "
+            "'userId': pass user='user_id', truth_user='userId'",
         ),
         (
             RUN.rename({"user": "user_id"}),
             TRUTH,
             "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the truth has "
-            "'user', and names must be the same in both tables: rename one",
+            "'user': pass user='user_id', truth_user='user'",
         ),
         (
             RUN.rename({"user": "user_id"}),
             TRUTH.rename({"user": "uid"}),
             "truth: no column 'user_id' for user; it has 'uid', 'item', 'relevance'; the run has "
-            "'user_id', and names must be the same in both tables: rename one",
+            "'user_id': pass truth_user='uid'",
         ),
         (
             RUN.rename({"rank": "position"}).with_columns(prediction=1.0),

@@ -363,8 +363,8 @@ CASES = {
         {"uid": [1], "item": [1], "rank": [1]},
         TRUTH,
         {},
-        "run: no column 'user' for user; it has 'uid', 'item', 'rank'; the truth has 'user', and "
-        "names must be the same in both tables: rename one",
+        "run: no column 'user' for user; it has 'uid', 'item', 'rank'; the truth has 'user': pass "
+        "user='uid', truth_user='user'",
         "call",
     ),
     "no rank and no score": (
@@ -998,15 +998,15 @@ def test_a_score_beside_the_rank_and_in_the_truth_does_not_clash():
             {"u": [1], "item": [2], "rank": [1]},
             {"user": [1], "item": [2]},
             {"user": "u"},
-            "truth: no column 'u' for user; it has 'user', 'item'; the run has 'u', and names "
-            "must be the same in both tables: rename one",
+            "truth: no column 'u' for user; it has 'user', 'item'; the run has 'u': pass "
+            "truth_user='user'",
         ),
         (
             {"u": [1], "item": [2], "rank": [1]},
             {"user": [1], "item": [2]},
             {"user": "user"},
-            "run: no column 'user' for user; it has 'u', 'item', 'rank'; the truth has 'user', "
-            "and names must be the same in both tables: rename one",
+            "run: no column 'user' for user; it has 'u', 'item', 'rank'; the truth has 'user': "
+            "pass user='u', truth_user='user'",
         ),
         (
             {"user": [1], "item": [2], "rank": [1]},

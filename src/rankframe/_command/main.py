@@ -100,7 +100,7 @@ def _code_of(words: Sequence[str]) -> int:
 #: Keywords that are options of the command.
 _KEYWORDS = (
     *("user", "item", "rank", "score", "relevance", "subtopic", "model", "by", "weights", "users"),
-    *("undefined", "depth", "relevant_at", "unjudged"),
+    *("truth_user", "truth_item", "undefined", "depth", "relevant_at", "unjudged"),
     *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
     *("preset", "interval", "undecided", "at_least", "at_most", "most_missed", "systems"),
     *("baseline", *side_tables.INPUT_MEANINGS),
@@ -111,17 +111,12 @@ _KEYWORD = re.compile(
     rf"(?<![\w.(/-])(?!(?:model|user|item|rank|score)=[^ ,;:.)])({'|'.join(_KEYWORDS)})="
     r"""(?:True\b|['"]([^'"]*)['"]|([\w.+-]++)(?!/)|(?=[ ,;:.)]|$))"""
 )
-_OWN = "--run-user, --run-item, --truth-user and --truth-item"
 #: Patterns of advice for Python, and what the command has instead.
 _ADVICE = (
     (r"^systems= (.*), or pass a dict of runs", r"--systems \1, or pass several runs"),
     (r"correction=None", "--correction none"),
     (r"\bat_least of", "--at-least of"),
     (r"\bat_most of", "--at-most of"),
-    (
-        r"(names must be the same in both tables.*): rename one",
-        rf"\1: name the columns of each file by {_OWN}",
-    ),
     (r" \(pandas turns integers into floats where one is missing\)", ""),
     (r"(keep the best): .*? in pandas", r"\1 row of each item"),
     (r"(keep one): .*? in pandas", r"\1"),
@@ -140,6 +135,8 @@ _ADVICE = (
     (r"pass truth=", "name the file of the truth last"),
     (r"([;:]) name the others, such as margin=\{.*?\}", r"\1 leave out --margin"),
     (r"rf\.register_metric\(.*?\)", "higher_is_better in a module for --import"),
+    (r"\b(user|item)='([^']*)'(?=, truth_)", r"--\1 \2"),  # they are typed without a comma
+    (r", (?=--(user|item) |truth_(user|item)=)", " "),
     (r", as in evaluate\(.*?\)|; by=\(\) treats all rows as one group", ""),
     (r"must be None or", "must be left out, or"),
     (r"relevant_at must", "--relevant-at must"),

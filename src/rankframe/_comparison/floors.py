@@ -149,11 +149,11 @@ def _row(
 ) -> dict[str, Any]:
     notes = [] if sampled is None else sampled.notes
     if sampled is None and group["num_missed"]:
-        selected = group["users"] + group["undefined"]
+        selected = group["users"] + group["num_left_out"]
         notes = sentences.notes_of_missed(group["num_missed"], selected)
     return {
         **group,
-        "num_left_out": group["undefined"],
+        "num_left_out": group["num_left_out"],
         **_amounts(floor),
         "note": "; ".join([*notes, *_notes_of_undefined(group)]) or None,
         **({} if sampled is None else _tested(sampled.sample, limits, floor, trial, epsilon)),
@@ -162,10 +162,11 @@ def _row(
 
 def _notes_of_undefined(group: Mapping[str, Any]) -> list[str]:
     """Write how many users have no value, if they are many, but not all."""
-    selected, undefined = group["users"] + group["undefined"], group["undefined"]
-    if not sentences.WORTH_A_NOTE * selected <= undefined < selected or not undefined:
+    left_out = group["num_left_out"]
+    selected = group["users"] + left_out
+    if not sentences.WORTH_A_NOTE * selected <= left_out < selected or not left_out:
         return []
-    return [f"{undefined:,} of {selected:,} users are left out: they have no value"]
+    return [f"{left_out:,} of {selected:,} users are left out: they have no value"]
 
 
 def _amounts(floor: Floor) -> dict[str, float | None]:

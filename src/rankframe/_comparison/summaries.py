@@ -40,14 +40,14 @@ _MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
 #: The first four columns and the last four are the answer: add others between.
 _SUMMARY = {
     "metric": pl.String,
-    **dict.fromkeys(("users", "undefined"), pl.Int64),
+    **dict.fromkeys(("users", "num_left_out"), pl.Int64),
     "mean": pl.Float64,
     "num_missed": pl.Int64,
     **dict.fromkeys(("min", "p10", "median", "max", "std", "ci_low", "ci_high"), pl.Float64),
     "note": pl.String,
 }
 #: Who counts, of rows of a summary: a metric of all lists leaves out no user.
-SELECTED = pl.col("users") + pl.col("undefined").fill_null(0)
+SELECTED = pl.col("users") + pl.col("num_left_out").fill_null(0)
 #: Columns of a row of totals: one vote per group.
 _VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float64}
 _ORDER = "__rankframe_order"
@@ -111,7 +111,7 @@ def summarize(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per group and metric: by…, ``metric``, ``users`` (the number behind the mean),
-        ``undefined`` (the number of those who count, by ``users=``, and have no value), ``mean``,
+        ``num_left_out`` (those who count, by ``users=``, and have no value), ``mean``,
         ``num_missed`` (how many of both have no list, so that most metrics are 0 for them),
         ``min``, ``p10`` (a tenth of the values are lower), ``median``, ``max``, with ``total`` its
         columns, ``std``, ``ci_low``, ``ci_high`` and ``note``, which explains why a number is null,
@@ -608,7 +608,7 @@ def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.E
     return [
         pl.lit(metric.name).alias("metric"),
         users.alias("users"),
-        (pl.col(user).count() - users).alias("undefined"),
+        (pl.col(user).count() - users).alias("num_left_out"),
         mean.alias("mean"),
         (_deviation(value) if weighted else value.std()).alias("std"),
         value.min().alias("min"),

@@ -104,8 +104,8 @@ def per_user(
         one user: distinct users are counted.
     preset
         The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
-        wins over it, and so does a parameter in a label.
+        ``users``, ``undefined``, ``defaults`` and ``single_precision``. A keyword that
+        you pass wins over it, also None, and so does a parameter in a label.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -247,8 +247,8 @@ def evaluate(
         one user: distinct users are counted.
     preset
         The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
-        wins over it, and so does a parameter in a label.
+        ``users``, ``undefined``, ``defaults`` and ``single_precision``. A keyword that
+        you pass wins over it, also None, and so does a parameter in a label.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.

@@ -771,10 +771,10 @@ def _noted(numbers: Numbers) -> list[str]:
 
 
 def _undefined(numbers: Numbers) -> list[str]:
-    undefined = numbers.means.filter(
-        pl.col("undefined") >= facts.MATTERS * summaries.SELECTED, pl.col("undefined") > 0
+    left_out = numbers.means.filter(
+        pl.col("num_left_out") >= facts.MATTERS * summaries.SELECTED, pl.col("num_left_out") > 0
     )
-    most = undefined.group_by("metric", maintain_order=True).agg(pl.col("undefined").max())
+    most = left_out.group_by("metric", maintain_order=True).agg(pl.col("num_left_out").max())
     return [
         f"{name} is undefined for up to {numerals.counted(count, 'user')} per system; its mean "
         "leaves them out."

@@ -83,8 +83,8 @@ class Options(Columns, total=False):
 
     preset: PresetName | Preset | None
     """The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-    ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
-    wins over it, and so does a parameter in a label.
+    ``users``, ``undefined``, ``defaults`` and ``single_precision``. A keyword that
+    you pass wins over it, also None, and so does a parameter in a label.
     """
     users: Users | None
     """Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
@@ -245,6 +245,14 @@ def read_preset(preset: Any) -> Preset:
         msg = f"preset: unknown {'key' if is_own else 'name'} {unknown[0]!r}; {hint}"
         raise ValueError(msg)
     return cast("Preset", preset) if is_own else PRESETS[preset]
+
+
+def preset_beside(options: Mapping[str, Any]) -> Any:
+    """Return the preset of a call without what the caller sets to None."""
+    preset, unset = options["preset"], [n for n, value in options.items() if value is None]
+    if preset is None or set(unset).isdisjoint(Preset.__annotations__):
+        return preset
+    return {name: value for name, value in read_preset(preset).items() if name not in unset}
 
 
 def read_options(

@@ -57,7 +57,10 @@ _ELSEWHERE = {
 
 
 def checked(function: FunctionT) -> FunctionT:
-    """Let a function answer a wrong keyword, and a second table among the metrics."""
+    """Let a function answer a wrong keyword, and a second table among the metrics.
+
+    Here alone a None that is passed is not yet a default: it wins over a preset.
+    """
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -68,6 +71,8 @@ def checked(function: FunctionT) -> FunctionT:
                 'two runs as {"old": old, "new": new}'
             )
             raise TypeError(msg)
+        if "preset" in options:
+            options["preset"] = keywords.preset_beside(options)
         return function(*args, **options)
 
     return cast("FunctionT", call)

@@ -149,13 +149,17 @@ def to_polars(frame: Truth, table: str, *, also: str = "") -> pl.DataFrame | pl.
         return _from_pandas(frame, table)
     msg = (
         f"the {table} must be a {also}polars DataFrame or LazyFrame, a pandas DataFrame, or a "
-        f"table that exports Arrow, not {kind(frame)}{_cure(frame)}"
+        f"table that exports Arrow, not {kind(frame)}{_cure(frame, table)}"
     )
     raise TypeError(msg)
 
 
-def _cure(frame: object) -> str:
+def _cure(frame: object, table: str) -> str:
     """Name the one call that makes a frame, as the rest of a sentence."""
+    first = next(iter(frame), None) if isinstance(frame, list | tuple) else None
+    if len(getattr(frame, "shape", ())) == 2 or isinstance(first, list | tuple):
+        both = ": pass rf.from_scores(scores), and the truth as truth=rf.from_grades(grades)"
+        return "" if "=" in table else both
     package = type(frame).__module__.partition(".")[0]
     if isinstance(frame, str | os.PathLike):
         reader = _READERS.get(Path(cast("str", frame)).suffix, "pl.read_parquet")

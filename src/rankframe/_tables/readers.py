@@ -96,8 +96,8 @@ def read_run_and_truth(
     groups = keywords.group_names(by)
     truth_groups = _groups_of_truth(frame, truth, groups)
     of_run = [name for name in groups if name not in truth_groups]
-    run = _read_run(frame, of_run, columns, beside=truth)
-    judgments = _read_truth(truth, by, columns, beside=frame, reads=reads or ())
+    run = _read_run(frame, of_run, columns, beside=("truth", truth))
+    judgments = _read_truth(truth, by, columns, beside=("run", frame), reads=reads or ())
     run, judgments = _without_shared(run, judgments, reads)
     if truth_groups:
         run = _with_truth_groups(run, judgments, groups, truth_groups)
@@ -150,8 +150,8 @@ def read_runs(run: Frame, other: Frame, by: By, columns: Columns) -> list[Table]
     """Read two runs; the other one need not have the columns ``by``."""
     columns = column_roles.with_ids(columns, by, {"run": run, "other run": other})
     return [
-        _read_run(run, by, columns, beside=other),
-        _read_run(other, by, columns, kind="other run", beside=run),
+        _read_run(run, by, columns, beside=("other run", other)),
+        _read_run(other, by, columns, kind="other run", beside=("run", run)),
     ]
 
 
@@ -161,7 +161,12 @@ def read_run(frame: Frame, by: By, columns: Columns, kind: str = "run") -> Table
 
 
 def _read_run(
-    frame: Frame, by: By, columns: Columns, kind: str = "run", *, beside: Frame | None = None
+    frame: Frame,
+    by: By,
+    columns: Columns,
+    kind: str = "run",
+    *,
+    beside: tuple[str, Frame] | None = None,
 ) -> Table:
     table = _opened(kind, frame, by, columns)
     columns = column_roles.with_placing(columns, by, table.schema)
@@ -180,7 +185,11 @@ def read_truth(frame: Frame, by: By, columns: Columns) -> Table:
 
 
 def _read_truth(
-    frame: Frame, by: By, columns: Columns, beside: Frame | None = None, reads: Collection[str] = ()
+    frame: Frame,
+    by: By,
+    columns: Columns,
+    beside: tuple[str, Frame] | None = None,
+    reads: Collection[str] = (),
 ) -> Table:
     table = _opened("truth", frame, by, columns)
     columns = column_roles.with_relevance(columns, by, table.schema)
@@ -394,11 +403,15 @@ def _rank_or_score(table: Table, columns: Columns) -> tuple[str | None, str | No
 
 
 def _raise_if_missing(
-    table: Table, roles: Sequence[str], columns: Columns, *, beside: Frame | None = None
+    table: Table,
+    roles: Sequence[str],
+    columns: Columns,
+    *,
+    beside: tuple[str, Frame] | None = None,
 ) -> None:
     """Raise if columns that play a role are missing; one error names all of them.
 
-    A column that the table ``beside`` this one has must have the same name in both.
+    The table ``beside`` this one, with its name, may have an id under another name.
     """
     name_of = cast("Mapping[str, str]", columns)
     names = [(role, name_of.get(role, role)) for role in ("user", "item", *roles)]
@@ -416,23 +429,38 @@ def _raise_if_missing(
 
 
 def _cures(
-    table: Table, missing: Sequence[tuple[str, str]], columns: Columns, beside: Frame | None
+    table: Table,
+    missing: Sequence[tuple[str, str]],
+    columns: Columns,
+    beside: tuple[str, Frame] | None,
 ) -> Iterator[str]:
     """Yield what may bring the missing columns, as the rest of a sentence."""
-    other_names = [] if beside is None else adapters.column_names(beside, "frame")
-    unknown = [role for role, name in missing if role != "by" and name not in other_names]
-    apart = _named_apart(table, unknown, columns, other_names)
-    unknown = [role for role in unknown if role not in apart]
+    other, frame = beside or ("", None)
+    other_names = [] if frame is None else adapters.column_names(frame, "frame")
+    apart = _named_apart(table, missing, columns, other_names)
+    unknown = [role for role, name in missing if role not in ("by", *apart)]
     yield from _keywords(table, unknown, columns, other_names)
-    other = "truth" if table.name == "run" else "run"
-    rule = "names must be the same in both tables: rename one"
-    ids = [name for role, name in missing if role in ("user", "item")]
-    if shared := [repr(name) for name in ids if name in other_names]:
-        yield f"; the {other} has {' and '.join(shared)}, and {rule}"
-    for role, (own, theirs) in apart.items():
-        yield f"; the {role} is called {own!r} here and {theirs!r} in the {other}, and {rule}"
+    if apart:
+        yield f"; the {other} has {' and '.join(repr(theirs) for _, theirs in apart.values())}"
+        if "truth" in (table.name, other):
+            yield f": pass {', '.join(_pasted(table, apart, columns))}"
+        else:
+            yield ", and names must be the same in both runs: rename one"
     if missing[-1][0] == "by":
         yield "; by=() treats all rows as one group"
+
+
+def _pasted(
+    table: Table, apart: Mapping[str, tuple[str | None, str]], columns: Columns
+) -> Iterator[str]:
+    """Yield the keywords with which run and truth may name their ids differently."""
+    for role, (own, theirs) in apart.items():
+        run, truth = (own, theirs) if table.name == "run" else (theirs, own)
+        for keyword, place, name in ((role, "run", run), (f"truth_{role}", "truth", truth)):
+            if name is None:
+                yield f"{keyword}= (a column of the {place})"
+            elif keyword != role or name != columns.get(role, role):
+                yield f"{keyword}={name!r}"
 
 
 def _keywords(
@@ -465,17 +493,39 @@ def _why_not_numbered(table: Table, columns: Columns) -> str:
 
 
 def _named_apart(
-    table: Table, roles: Sequence[str], columns: Columns, other_names: Sequence[str]
-) -> dict[str, tuple[str, str]]:
-    """Find the ids that have one common name in this table and another in the other one."""
-    pairs: dict[str, tuple[str, str]] = {}
-    for role in ("user", "item"):
-        if role in roles:
-            own = column_roles.fitting(role, columns, table.by, table.schema)
-            other = column_roles.fitting(role, columns, table.by, other_names)
-            if len(own) == 1 and len(other) == 1 and own != other:
-                pairs[role] = own[0], other[0]
+    table: Table,
+    missing: Sequence[tuple[str, str]],
+    columns: Columns,
+    other_names: Sequence[str],
+) -> dict[str, tuple[str | None, str]]:
+    """Find the ids that the other table has under another name; the own one may be unknown."""
+    pairs: dict[str, tuple[str | None, str]] = {}
+    for role, name in missing:
+        if role in ("user", "item"):
+            fit = column_roles.fitting(role, columns, table.by, other_names)
+            theirs = [name] if name in other_names else fit
+            if len(theirs) == 1 and theirs[0] not in table.schema:
+                pairs[role] = _likely_id(role, columns, table), theirs[0]
+    if len(own := {name for name, _ in pairs.values()}) < len(pairs) and None not in own:
+        return {role: (None, theirs) for role, (_, theirs) in pairs.items()}  # one for both
     return pairs
+
+
+def _likely_id(role: str, columns: Columns, table: Table) -> str | None:
+    """Return the one column that is probably the user, or the item; None if there is none."""
+    others = cast("Columns", {key: name for key, name in columns.items() if key != role})
+    known = (*column_roles.SEARCHED, *keywords.ROLES)
+    free = [
+        name
+        for name, dtype in table.schema.items()
+        if (dtype.is_integer() or dtype == pl.String)
+        and name not in known
+        and column_roles.is_free(name, others, table.by)
+    ]
+    fit = [role] if role in table.schema else []
+    fit = fit or column_roles.fitting(role, others, table.by, table.schema)
+    fit = fit or [name for name in free if name.lower().endswith("id")] or free
+    return fit[0] if len(fit) == 1 else None
 
 
 def _meant(

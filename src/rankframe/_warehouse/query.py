@@ -99,8 +99,8 @@ def sql(
         The name of a table of rows to remove from the lists, one per user and item.
     preset
         The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-        ``users``, ``undefined``, ``defaults`` and ``single_precision``. Any other keyword than None
-        wins over it, and so does a parameter in a label.
+        ``users``, ``undefined``, ``defaults`` and ``single_precision``. A keyword that
+        you pass wins over it, also None, and so does a parameter in a label.
     check
         Write the query that looks for rows of run and truth that break what the other one assumes:
         a SELECT of source, field, problem and num_rows with one row per broken rule, and none if

@@ -22,7 +22,7 @@ from rankframe.plot._colors import Systems
 
 _TABLE = "log"
 _MOST_TIMES = 250  # of a line
-_OPTIONAL = ("std", "ci_low", "ci_high", "missed", "num_missed", "undefined")
+_OPTIONAL = ("std", "ci_low", "ci_high", "missed", "num_missed", "num_left_out")
 _MOST_POINTS = 60  # times whose means are marked
 _FEW_DAYS = timedelta(days=12)  # which all have a label
 _WIDTH = 560
@@ -180,7 +180,7 @@ def over_time(
     if "missed" in rows.columns:
         missed = pl.col("missed")
     elif "num_missed" in rows.columns:
-        selected = summaries.SELECTED if "undefined" in rows.columns else pl.col("users")
+        selected = summaries.SELECTED if "num_left_out" in rows.columns else pl.col("users")
         missed = pl.col("num_missed") / selected
     if "ci_low" not in rows.columns and "std" in rows.columns:
         margin = _marks.margins(rows, confidence)
