@@ -2,13 +2,15 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import chain
 from typing import Any, Literal, get_args, get_origin
 
 import polars as pl
 
-from rankframe._request import labels, wrong_keywords
+from rankframe._request import labels, registry, wrong_keywords
 from rankframe._request.labels import Entry, Mean
-from rankframe._request.parameters import AnyGain, Gain, MetricName, PlaceDiscount
+from rankframe._request.parameters import MetricName
 from rankframe.presets import PRESETS
 
 _TYPES = {
@@ -91,6 +93,10 @@ SAMPLES: Mapping[str, object] = {
 }
 
 
+#: Other values, of which some are for a flag, a gain or a discount.
+_TRIED = (None, True, "exponential", "binary", {0: 1.0, 1: 0.5}, "log2", "hit")
+
+
 def columns_read(entry: Entry) -> set[str]:
     """Return the columns that the expression reads; none if another metric decides."""
     parameters = inspect.signature(entry.function).parameters.values()
@@ -101,37 +107,20 @@ def columns_read(entry: Entry) -> set[str]:
 
 def other_columns(entry: Entry) -> set[str]:
     """Return the columns that it reads with other options alone."""
-    parameters = inspect.signature(entry.function).parameters.values()
-    read = [
-        _columns_read(entry, {**_needed(entry), parameter.name: value})
-        for parameter in parameters
-        for value in _choices(parameter)
-    ]
-    return set[str]().union(*read) - columns_read(entry)
+    read = set[str]()
+    for parameter in inspect.signature(entry.function).parameters.values():
+        kinds = [parameter.annotation, *get_args(parameter.annotation)]  # a choice, or none
+        choices = [get_args(kind) for kind in kinds if get_origin(kind) is Literal]
+        for value in (*_TRIED, SAMPLES.get(parameter.name), *chain(*choices)):
+            with suppress(TypeError, ValueError):  # no value of this parameter
+                read |= _columns_read(entry, {**_needed(entry), parameter.name: value})
+    return {*registry.COLUMNS} & read - columns_read(entry)  # not a text that names a column
 
 
 def _needed(entry: Entry) -> dict[str, object]:
     parameters = inspect.signature(entry.function).parameters.values()
     names = [p.name for p in parameters if p.default is p.empty or p.name == "k"]
     return {name: SAMPLES.get(name, 1) for name in names}
-
-
-def _choices(parameter: inspect.Parameter) -> tuple[object, ...]:
-    """List the values of a parameter that may read other columns."""
-    annotation = parameter.annotation
-    if parameter.name == "k":
-        return (None,) if parameter.default is None else ()
-    if annotation == int | None:
-        return (SAMPLES[parameter.name],)
-    if annotation in (Gain, AnyGain):
-        falling: tuple[object, ...] = ({0: 1.0, 1: 0.5},) if annotation == AnyGain else ()
-        return ("exponential", "binary", *falling)
-    if annotation is bool:
-        return (True,)
-    if annotation == PlaceDiscount:
-        return ("log2", "hit")
-    kinds = [annotation, *get_args(annotation)]  # a choice, or none
-    return next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
 
 
 def _columns_read(entry: Entry, options: Mapping[str, object]) -> set[str]:

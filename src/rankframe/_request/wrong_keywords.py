@@ -12,29 +12,24 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 #: What others call our keywords. Those in capitals are no keywords: what comes by position.
 WORDS = {
-    "METRICS": "metrics metric measures measure",
-    "k": "k ks n cutoff cut_off cutoffs top_k topk",
-    "TABLE": "run runs df data frame y_pred reco recommendations predictions",
-    "truth": "qrels ground_truth y_true labels actual judgments targets test_set interactions",
-    "by": "on group_by groupby group groups segment segments",
-    "model": "system systems run_id run_name experiment",
-    "relevant_at": "threshold rel relevance_level relevance_threshold min_rel",
-    "relevance": "rel grade grades rating ratings label relevance_col rating_col",
-    "user": "query query_id qid user_id user_col col_user",
-    "item": "document doc doc_id docid item_id item_col col_item",
-    "score": "scores y_score prediction prediction_col col_prediction",
-    "baseline": "control reference base",
-    "margin": "tolerance delta equivalence",
-    "confidence": "alpha level confidence_level",
-    "correction": "p_adjust adjust",
-    "resamples": "n_resamples n_boot n_permutations permutations",
-    "seed": "random_state random_seed rng",
-    "items": "catalog catalogue",
+    "METRICS": "metrics measures",
+    "k": "n cutoff top_k",
+    "TABLE": "run df preds reco recommendations",
+    "truth": "qrels qrel ground_truth y_true labels target interactions",
+    "by": "groups segments",
+    "model": "system",
+    "relevant_at": "threshold",
+    "relevance": "rating",
+    "user": "query_id",
+    "score": "y_score",
+    "baseline": "control",
+    "confidence": "alpha",
+    "resamples": "n_resamples",
+    "seed": "random_state",
+    "items": "catalog",
     "history": "prev_interactions",
-    "exclude": "filter seen train",
-    "preset": "convention conventions",
+    "weights": "sample_weight",
     "undefined": "zero_division",
-    "unjudged": "judged_only condensed",
 }
 #: Where it is not enough to name the keyword; of a cut-off, where the call takes labels.
 _HOW = {
@@ -52,7 +47,6 @@ _ELSEWHERE = {
     "total": "evaluate, summarize, compare, gate and the method compute of a Meter take it",
     "weights": "it returns one value per user; evaluate and summarize take it",
     "seed": "the same call has the same result each time",
-    "n_jobs": "Polars takes all threads, or those of the variable POLARS_MAX_THREADS",
 }
 
 

@@ -49,14 +49,14 @@ class Opened(NamedTuple):
 
 
 #: What opens the arguments of a verb: ``arguments``, which is above this module.
-openers: list[Callable[[str, Sequence[str], Sequence[Any], dict[str, Any]], Opened]] = []
+openers: list[Callable[[str, Sequence[str], Sequence[Any], dict[str, Any], bool], Opened]] = []
 
 
-def takes_any_frame(verb: VerbT) -> VerbT:
+def takes_any_frame(verb: VerbT, *, counts: bool = False) -> VerbT:
     """Let a verb take all that holds runs and a truth: each is read once, at the start.
 
     They are tables that export Arrow, dicts of users, and frames with lists of items. Metrics may
-    be in a list.
+    be in a list. A verb that ``counts`` what is wrong keeps lists that cannot be made long.
     """
     code = inspect.unwrap(verb).__code__
     names = code.co_varnames[: code.co_argcount]
@@ -66,7 +66,7 @@ def takes_any_frame(verb: VerbT) -> VerbT:
     def call(*args: Any, **options: Any) -> Any:
         with errors.one_call():
             own = {name: _of_arrow(options[name]) for name in options}
-            opened = openers[0](verb.__name__, names, [*map(_of_arrow, args)], own)
+            opened = openers[0](verb.__name__, names, [*map(_of_arrow, args)], own, counts)
             return opened.close(verb(*opened.args, **opened.options))
 
     return cast("VerbT", call)
@@ -156,8 +156,8 @@ def to_polars(frame: Truth, table: str, *, also: str = "") -> pl.DataFrame | pl.
 
 def _cure(frame: object, table: str) -> str:
     """Name the one call that makes a frame, as the rest of a sentence."""
-    first = next(iter(frame), None) if isinstance(frame, list | tuple) else None
-    if len(getattr(frame, "shape", ())) == 2 or isinstance(first, list | tuple):
+    rows: Any = frame if type(frame) in (list, tuple) else ()
+    if len(getattr(frame, "shape", ())) == 2 or isinstance(next(iter(rows), None), list | tuple):
         both = ": pass rf.from_scores(scores), and the truth as truth=rf.from_grades(grades)"
         return "" if "=" in table else both
     package = type(frame).__module__.partition(".")[0]

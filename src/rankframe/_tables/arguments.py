@@ -15,7 +15,11 @@ from rankframe.errors import RankingDataError
 
 
 def opened(
-    verb: str, names: Sequence[str], args: Sequence[Any], options: Mapping[str, Any]
+    verb: str,
+    names: Sequence[str],
+    args: Sequence[Any],
+    options: Mapping[str, Any],
+    counts: bool,  # noqa: FBT001
 ) -> adapters.Opened:
     """Open the arguments of a verb, whose own positions have ``names``; metrics follow them."""
     own, metrics = args[: len(names)], labels.flat(args[len(names) :])
@@ -35,7 +39,7 @@ def opened(
     close = several_users.with_one(verb, passed) if several else _as_it_is
     beside = ("truth", "other")
     tables: dict[str, Any] = {name: passed[name] for name in beside if name in passed}
-    by, counts = passed.get("by", ()), verb == "health"
+    by = passed.get("by", ())
     frames, roles = frames_of(passed["run"], tables, by, passed, counts=counts)
     passed |= {**frames, **roles}
     passed[names[0]] = passed.pop("run")

@@ -32,7 +32,7 @@ _MADE: dict[str, pl.DataType] = {
 }
 
 
-@adapters.takes_any_frame
+@partial(adapters.takes_any_frame, counts=True)
 def health(
     frame: Runs[FrameT],
     /,

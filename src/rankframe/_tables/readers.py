@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import polars as pl
 
@@ -24,6 +24,8 @@ from rankframe._tables import adapters, column_roles, rules
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
 
+#: A table beside another one, with its name.
+Beside: TypeAlias = "tuple[str, Frame] | None"
 #: The items of a judged table without a column of items.
 ROW_NUMBER = "row_from_end"
 
@@ -161,12 +163,7 @@ def read_run(frame: Frame, by: By, columns: Columns, kind: str = "run") -> Table
 
 
 def _read_run(
-    frame: Frame,
-    by: By,
-    columns: Columns,
-    kind: str = "run",
-    *,
-    beside: tuple[str, Frame] | None = None,
+    frame: Frame, by: By, columns: Columns, kind: str = "run", *, beside: Beside = None
 ) -> Table:
     table = _opened(kind, frame, by, columns)
     columns = column_roles.with_placing(columns, by, table.schema)
@@ -185,11 +182,7 @@ def read_truth(frame: Frame, by: By, columns: Columns) -> Table:
 
 
 def _read_truth(
-    frame: Frame,
-    by: By,
-    columns: Columns,
-    beside: tuple[str, Frame] | None = None,
-    reads: Collection[str] = (),
+    frame: Frame, by: By, columns: Columns, beside: Beside = None, reads: Collection[str] = ()
 ) -> Table:
     table = _opened("truth", frame, by, columns)
     columns = column_roles.with_relevance(columns, by, table.schema)
@@ -403,11 +396,7 @@ def _rank_or_score(table: Table, columns: Columns) -> tuple[str | None, str | No
 
 
 def _raise_if_missing(
-    table: Table,
-    roles: Sequence[str],
-    columns: Columns,
-    *,
-    beside: tuple[str, Frame] | None = None,
+    table: Table, roles: Sequence[str], columns: Columns, *, beside: Beside = None
 ) -> None:
     """Raise if columns that play a role are missing; one error names all of them.
 
@@ -429,16 +418,13 @@ def _raise_if_missing(
 
 
 def _cures(
-    table: Table,
-    missing: Sequence[tuple[str, str]],
-    columns: Columns,
-    beside: tuple[str, Frame] | None,
+    table: Table, missing: Sequence[tuple[str, str]], columns: Columns, beside: Beside
 ) -> Iterator[str]:
     """Yield what may bring the missing columns, as the rest of a sentence."""
     other, frame = beside or ("", None)
     other_names = [] if frame is None else adapters.column_names(frame, "frame")
     apart = _named_apart(table, missing, columns, other_names)
-    unknown = [role for role, name in missing if role not in ("by", *apart)]
+    unknown = [role for role, _ in missing if role not in ("by", *apart)]
     yield from _keywords(table, unknown, columns, other_names)
     if apart:
         yield f"; the {other} has {' and '.join(repr(theirs) for _, theirs in apart.values())}"
@@ -456,11 +442,9 @@ def _pasted(
     """Yield the keywords with which run and truth may name their ids differently."""
     for role, (own, theirs) in apart.items():
         run, truth = (own, theirs) if table.name == "run" else (theirs, own)
-        for keyword, place, name in ((role, "run", run), (f"truth_{role}", "truth", truth)):
-            if name is None:
-                yield f"{keyword}= (a column of the {place})"
-            elif keyword != role or name != columns.get(role, role):
-                yield f"{keyword}={name!r}"
+        if run is None or run != columns.get(role, role):
+            yield f"{role}={run!r}" if run else f"{role}= (a column of the run)"
+        yield f"truth_{role}={truth!r}" if truth else f"truth_{role}= (a column of the truth)"
 
 
 def _keywords(
