@@ -138,7 +138,8 @@ def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _METHOD = """\
 As a method it returns the frame of ``per_user``: by…, user and this metric. It takes the keywords
-of ``per_user`` in addition to those of the function, which follow."""
+of ``per_user`` in addition to those of the function, which follow. Of a judged table, R is the
+number of its relevant rows: no other relevant item is known."""
 
 
 def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
