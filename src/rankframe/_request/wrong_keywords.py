@@ -16,7 +16,7 @@ WORDS = {
     "k": "n cutoff top_k",
     "TABLE": "run df preds reco recommendations",
     "truth": "qrels qrel ground_truth y_true labels target interactions",
-    "by": "groups segments",
+    "by": "groups segment segments",
     "model": "system",
     "relevant_at": "threshold",
     "relevance": "rating",
