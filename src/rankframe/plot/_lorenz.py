@@ -114,7 +114,7 @@ def lorenz(
     system, segment = sentences.system_and_segment(rows, groups)
     rows = rows.select(segment.alias("panel"), system, "exposure", "share")
     _exposure.check_exposed(rows["share"], column)
-    table = _lorenz_points(rows)
+    table = _points(rows)
     _call.check_rows(table, "points", "fewer segments")
     panels = _panels.texts(table["panel"])
     _call.check_panels(panels)
@@ -131,7 +131,7 @@ def lorenz(
         for name in ("half", "above")
     )
     return _panels.in_panels(
-        _lorenz_layers(table, systems, text),
+        _layers(table, systems, text),
         table,
         _panels.title_of(
             f"Half of the exposure in {lists} goes to {half} of {number} {text}",
@@ -145,7 +145,7 @@ def lorenz(
     )
 
 
-def _lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
+def _points(rows: pl.DataFrame) -> pl.DataFrame:
     """Cumulate exposure over values, least exposed first, and keep enough points of each line.
 
     ``above`` is the number of values that are exposed more; ``half`` how many have half of it all.
@@ -188,7 +188,7 @@ def _lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(curves).with_columns(marked=is_new & (pl.col("exposure") < 1))
 
 
-def _lorenz_layers(table: pl.DataFrame, systems: Systems, what: str) -> list[alt.Chart]:
+def _layers(table: pl.DataFrame, systems: Systems, what: str) -> list[alt.Chart]:
     number = int(_marks.greatest(table, "above"))
     is_long = number > _FEW  # on a linear scale, the few that are shown would be one line
     scale = alt.Scale(type="log" if is_long else "linear", domain=[1, max(number, 2)], nice=False)

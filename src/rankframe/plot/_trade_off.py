@@ -60,12 +60,11 @@ def trade_off(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One point per system, with the intervals of ``summarize``. A legend is added if points are
-        too close together to write all names. If there are more than six systems, only the best
-        three by ``x`` are colored and named; click the legend to select systems. Equal points share
-        one name, such as "a, b" or "a, b and 2 more". The drawn numbers are in ``chart.data``:
-        ``panel``, ``system``, ``users``, ``x``, ``x_low``, ``x_high``, ``y``, ``y_low``,
-        ``y_high``, ``label``, the name, and ``place``, the side of the point where it is.
+        One point per system, with the intervals of ``summarize``. If there are more than six
+        systems, only the best three by ``x`` are colored; click the legend to select systems. The
+        drawn numbers are in ``chart.data``: ``panel``, ``system``, ``users``, ``x``, ``x_low``,
+        ``x_high``, ``y``, ``y_low``, ``y_high``, ``label``, the names of equal points such as
+        "a, b" or "a, b and 2 more", and ``front``, true if no other point is better in both.
 
     Raises
     ------
@@ -93,7 +92,10 @@ def trade_off(
     _call.check_rows(table, "points", "fewer segments")
     panels = _panels.texts(table["panel"])
     _call.check_panels(panels)
-    systems = _systems_of(table, summary, requested[0], call.groups)
+    ordered = _panels.best_first(table, "x", higher_is_better=requested[0].traits.higher_is_better)
+    every = summary.select(sentences.text_of(summary, call.groups[:1])).to_series()
+    among = ordered if _colors.are_many(ordered) else _panels.texts(every)
+    systems = _colors.systems_of(ordered, call.groups, among)
     size = (460, 340) if len(panels) == 1 else (280, 230)
     domains = {
         axis: _padded(table, axis, limits[name]) for axis, name in zip("xy", names, strict=True)
@@ -105,7 +107,7 @@ def trade_off(
     across, up = map(sentences.one_line, names)
     front = "; dashed: none beats them in both" if table["front"].sum() > 1 else ""
     return _panels.in_panels(
-        _trade_off_layers(table, systems, requested, domains, confidence),
+        _layers(table, systems, requested, domains, confidence),
         table,
         _panels.title_of(
             f"{up} against {across}",
@@ -122,22 +124,21 @@ def trade_off(
 
 def _both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
     """Put the numbers of two metrics side by side, one row per system that has both."""
-    ends = {"mean": "", "ci_low": "_low", "ci_high": "_high"}
-    rows = summary.select(
-        *sentences.system_and_segment(summary, groups),
-        "metric",
-        "users",
-        *(pl.col(end) for end in ends),
-    ).select(pl.col("segment").alias("panel"), pl.exclude("segment"))
-    keys = ["panel", "system", "users"]
+    system, segment = sentences.system_and_segment(summary, groups)
+    ends = {"": "mean", "_low": "ci_low", "_high": "ci_high"}
     x, y = (
-        rows.filter(metric=name).select(
-            *keys, *(pl.col(end).alias(axis + suffix) for end, suffix in ends.items())
-        )
-        for axis, name in zip("xy", names, strict=True)
+        summary.select(
+            segment.alias("panel"),
+            system,
+            "metric",
+            "users",
+            **{f"{axis}{end}": name for end, name in ends.items()},
+        ).filter(metric=metric)
+        for axis, metric in zip("xy", names, strict=True)
     )
-    shared = ["panel", "system"]
-    both = x.join(y.drop("users"), on=shared, nulls_equal=True, maintain_order="left")
+    both = x.drop("metric").join(
+        y.drop("metric", "users"), on=["panel", "system"], nulls_equal=True, maintain_order="left"
+    )
     return both.drop_nulls(["x", "y"])
 
 
@@ -150,24 +151,14 @@ def _padded(table: pl.DataFrame, axis: str, limits: tuple[float, float]) -> tupl
     return max(least - room, low), min(greatest + room, high)
 
 
-def _systems_of(
-    table: pl.DataFrame, summary: pl.DataFrame, across: RequestedMetric, groups: Sequence[str]
-) -> Systems:
-    """Order the systems of a trade-off; their colors are among those of all systems."""
-    higher = across.traits.higher_is_better
-    names = _panels.best_first(table, "x", higher_is_better=higher)
-    all_systems = _panels.texts(summary.select(sentences.text_of(summary, groups[:1])).to_series())
-    return _colors.systems_of(names, groups, names if _colors.are_many(names) else all_systems)
-
-
-def _trade_off_layers(
+def _layers(
     table: pl.DataFrame,
     systems: Systems,
     requested: Sequence[RequestedMetric],
     domains: Mapping[str, tuple[float, float]],
     confidence: float,
 ) -> list[alt.Chart]:
-    """Draw points, their intervals both ways, and the names that have a place."""
+    """Draw points and their intervals both ways."""
     titles = _axis_titles(requested)
     words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "label"}
     for axis, metric in zip("xy", requested, strict=True):
