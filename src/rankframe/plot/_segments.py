@@ -94,12 +94,12 @@ def segments(
     if not columns:
         msg = "by= names no segments: name their columns, such as by='country'"
         raise ValueError(msg)
-    asked: dict[str, Any] = {"confidence": confidence, "cluster": cluster}
+    statistics: dict[str, Any] = {"confidence": confidence, "cluster": cluster}
     if baseline is None:
-        drawn, rows = "mean", call.compute(summaries.summarize, *metrics, **asked)
+        drawn, rows = "mean", call.compute(summaries.summarize, *metrics, **statistics)
     else:
-        asked["baseline"] = baseline
-        drawn, rows = "difference", call.compute(comparison.compare, *metrics, **asked)
+        statistics["baseline"] = baseline
+        drawn, rows = "difference", call.compute(comparison.compare, *metrics, **statistics)
     table = rows_of(rows.sort(columns, maintain_order=True), columns, names, drawn)
     panels = _panels.texts(table["panel"])
     _call.check_values(table["value"], ", ".join(panels[:3]))
