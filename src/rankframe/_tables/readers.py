@@ -498,12 +498,12 @@ def _named_apart(
 def _likely_id(role: str, columns: Columns, table: Table) -> str | None:
     """Return the one column that is probably the user, or the item; None if there is none."""
     others = cast("Columns", {key: name for key, name in columns.items() if key != role})
-    known = (*column_roles.SEARCHED, *keywords.ROLES)
+    roles = (*column_roles.SEARCHED, *keywords.ROLES)
     free = [
         name
         for name, dtype in table.schema.items()
         if (dtype.is_integer() or dtype == pl.String)
-        and name not in known
+        and name not in roles
         and column_roles.is_free(name, others, table.by)
     ]
     fit = [role] if role in table.schema else []
