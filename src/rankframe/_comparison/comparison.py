@@ -5,7 +5,7 @@ The rows are collected once, and SciPy computes the statistics.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import isinf, nan
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -25,8 +25,8 @@ from rankframe._comparison import (
 from rankframe._comparison.losses import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Correction, Margin, Size, Test, Trial
-from rankframe._evaluation import ready_values, system_metrics
-from rankframe._evaluation.system_metrics import OfLists, Swaps
+from rankframe._evaluation import ready_values
+from rankframe._evaluation.system_metrics import OfLists, OfPair
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
@@ -260,22 +260,7 @@ def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.Laz
     of_kinds = [_comparison_of_lists(of_lists, kind, trial, schema) for kind in of_lists.kinds()]
     tables = [comparison, *of_kinds]
     position = summaries.in_requested_order(of_lists.names)
-    both = pl.concat(tables).sort(*segments, position, maintain_order=True)
-    if trial.test != "randomization":
-        return both
-    directions = pair_tests.directions_of([*values.requested, *of_lists.requested])
-
-    def correct(table: pl.DataFrame) -> pl.DataFrame:
-        p = table["p_value"].fill_null(nan).to_numpy()
-        adjusted = _in_families(p, table["metric"].to_list(), trial)
-        return (
-            table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
-            .pipe(pair_tests.of_families, trial, "users")  # such metrics take no clusters
-            .pipe(_apply_gate, values.by, trial.primary)
-            .pipe(pair_tests.with_verdict, trial.confidence, directions)
-        )
-
-    return both.map_batches(correct, schema=schema)
+    return pl.concat(tables).sort(*segments, position, maintain_order=True)
 
 
 def _read_trial(trial: Trial, values: Values) -> Trial:
@@ -301,7 +286,7 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     summaries.check_numbers(values)
     summaries.check_total(values, total=trial.total, least=2)
     margins = _read_margins(trial.margin, values, test)
-    _check_primary(trial.primary, values, test)
+    _check_primary(trial.primary, values)
     _check_paired(trial, values)
     widths = pair_tests.widths_of(values.requested)
     if test == "sequential" and (endless := [x for x, width in widths.items() if isinf(width)]):
@@ -344,47 +329,22 @@ def _columns(trial: Trial) -> list[str]:
 def _comparison_of_lists(
     of_lists: OfLists, kind: Kind, trial: Trial, schema: Mapping[str, Any]
 ) -> pl.LazyFrame:
-    """Compare metrics of all lists: by swapping whole lists, or without a test."""
+    """Compare metrics of all lists, without a test."""
     model, *segments = of_lists.by
-    times = trial.resamples if trial.test == "randomization" else 0
-    of_kind = of_lists.kinds()[kind]
-    moving = [metric.name for metric in of_kind if system_metrics.is_of_targets(metric)]
-
-    def numbers_of(result: Swaps) -> dict[str, Any]:
-        difference, mean = result.system - result.baseline, result.baseline
-        return {
-            "metric": result.metric,
-            "users": result.users,
-            "num_left_out": result.left_out,
-            "num_missed": 0,  # users without one of the two lists are left out
-            "baseline_num_missed": 0,
-            "mean": result.system,
-            "baseline_mean": mean,
-            "difference": difference,
-            "relative": difference / mean if mean > 0 else nan,
-            "p_value": result.p if times and result.metric not in moving else nan,
-            "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
-        }
+    names = [metric.name for metric in of_lists.kinds()[kind]]
 
     def reduce(lists: pl.DataFrame) -> pl.DataFrame:
-        from rankframe._comparison import statistics
-
         ordered = system_pairs.systems_in(lists, model, trial)
         systems = ordered.systems.to_list()
         groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
-        pairs = system_pairs.pairs_of_places(systems, ordered.baseline)
         rows: list[dict[str, Any]] = []
-        with statistics.progress(times * len(pairs) * len(groups)) as advance:
-            for group in groups:
-                of_segment = group.select(segments).row(0, named=True) if segments else {}
-                for system, other in pairs:
-                    pair = systems[system], systems[other]
-                    names = {**dict.fromkeys(schema), **of_segment}
-                    names |= {model: pair[0], "baseline": pair[1]}
-                    results = system_metrics.test_by_swapping_lists(
-                        group, of_lists, kind, pair, times, trial.seed, advance
-                    )
-                    rows += [names | numbers_of(result) for result in results]
+        for group in groups:
+            of_segment = group.select(segments).row(0, named=True) if segments else {}
+            for system, other in system_pairs.pairs_of_places(systems, ordered.baseline):
+                pair = systems[system], systems[other]
+                numbers = of_lists.of_pair(group, kind, pair)
+                keys = {**dict.fromkeys(schema), **of_segment, model: pair[0], "baseline": pair[1]}
+                rows += [keys | _row_of_lists(name, numbers) for name in names]
         table = pl.DataFrame(rows, schema=dict(schema))
         order = sentences.noted(pl.lit(ordered.note, pl.String))
         return table.with_columns(_numbers(of_lists.by).fill_nan(None), order)
@@ -392,25 +352,29 @@ def _comparison_of_lists(
     return of_lists.exposures(kind).map_batches(reduce, schema=dict(schema))
 
 
+def _row_of_lists(metric: str, numbers: OfPair) -> dict[str, Any]:
+    """Describe the numbers of two systems."""
+    mean, baseline_mean = numbers.means[metric]
+    difference, users, left_out = mean - baseline_mean, numbers.users, numbers.left_out
+    notes = _notes_of_left_out(left_out, users, left_out, "a list in one group only")
+    why = "one number of all lists, which has no test" if users else "no user has a list in both"
+    return {
+        "metric": metric,
+        "users": users,
+        "num_left_out": left_out,
+        "num_missed": 0,  # users without one of the two lists are left out
+        "baseline_num_missed": 0,
+        "mean": mean,
+        "baseline_mean": baseline_mean,
+        "difference": difference,
+        "relative": difference / baseline_mean if baseline_mean > 0 else nan,
+        "note": "; ".join([why, *notes]),
+    }
+
+
 def _numbers(by: Sequence[str]) -> pl.Expr:
     """Select the columns of floats that do not name a group."""
     return pl.selectors.float().exclude(*by, "baseline")
-
-
-def _notes_of(result: Swaps, moving: Collection[str], *, tested: bool) -> list[str]:
-    """Write why a number is null, and how many users are left out."""
-    notes: list[str] = []
-    if result.metric in moving:
-        notes = ["one number of all lists; no test: its target changes with the users"]
-    elif not result.users:
-        notes = ["no user has a list in both"]
-    elif not tested:
-        notes = [_UNTESTED]
-    lists = result.left_out, result.users, result.left_out, "a list in one group only"
-    return [*notes, *_notes_of_left_out(*lists)]
-
-
-_UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
 
 
 def _in_families(p: Array, metrics: Sequence[str], trial: Trial) -> Array:
@@ -507,7 +471,7 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
     return margins
 
 
-def _check_primary(primary: str | None, values: Values, test: Test) -> None:
+def _check_primary(primary: str | None, values: Values) -> None:
     """Check that the primary metric is compared and tested."""
     if primary is None:
         return
@@ -520,8 +484,8 @@ def _check_primary(primary: str | None, values: Values, test: Test) -> None:
     if primary not in names:
         msg = f"primary names {primary!r}; the metrics are {', '.join(map(repr, names))}"
         raise ValueError(msg)
-    if primary in lists and test != "randomization":
-        msg = f"primary: metric {primary!r} is one number of all lists: take test='randomization'"
+    if primary in lists:
+        msg = f"primary: metric {primary!r} is one number of all lists, which has no test"
         raise ValueError(msg)
 
 
@@ -555,8 +519,6 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     def adjusted(name: str) -> pl.Series:
         return pl.Series(name, _in_families(table[name].to_numpy(), metrics, trial))
 
-    # metrics of all lists, which also count, are not here yet
-    is_whole = values.of_lists is None or trial.test != "randomization"
     table = table.with_columns(
         adjusted("p_equivalent"),
         adjusted("p_not_worse"),
@@ -565,9 +527,9 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     table = (
         table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), *hidden)
         .with_columns(_numbers(values.by).fill_nan(None))
-        .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
+        .pipe(_apply_gate, values.by, trial.primary)
         .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
-        .pipe(pair_tests.of_families, trial, trials.NUMBER if is_whole else None)
+        .pipe(pair_tests.of_families, trial)
         .pipe(_with_ratios, values.requested, trial.confidence)
     )
     order = sentences.noted(pl.lit(paired.order, pl.String))

@@ -321,15 +321,12 @@ def detectable(pair: Pair, trial: Trial) -> float:
     return power_statistics.detectable(float(values.std(ddof=1)), len(values), design)
 
 
-def of_families(table: pl.DataFrame, trial: Trial, number: str | None) -> pl.DataFrame:
-    """Take ``detectable`` at the level of one of all comparisons that are corrected together.
-
-    ``number`` is the column with the number of independent observations; None: leave it for later.
-    """
+def of_families(table: pl.DataFrame, trial: Trial) -> pl.DataFrame:
+    """Take ``detectable`` at the level of one of all comparisons that are corrected together."""
     from rankframe._comparison import power_statistics
     from rankframe._comparison.power_statistics import Design
 
-    if number is None or trial.correction is None or not table["detectable"].count():
+    if trial.correction is None or not table["detectable"].count():
         return table
     family = pl.col("metric").eq_missing(pl.lit(trial.primary, pl.String))
     sizes = table.select(pl.col("p_value").count().over(family))["p_value"]
@@ -342,7 +339,7 @@ def of_families(table: pl.DataFrame, trial: Trial, number: str | None) -> pl.Dat
 
     ratios = [
         None if value is None else ratio(users, size)
-        for value, users, size in zip(table["detectable"], table[number], sizes, strict=True)
+        for value, users, size in zip(table["detectable"], table[trials.NUMBER], sizes, strict=True)
     ]
     return table.with_columns(pl.col("detectable") * pl.Series(ratios, dtype=pl.Float64))
 

@@ -1,72 +1,34 @@
-"""Tests whether segments differ: their estimates, or their users, in, Welch's F and its p out."""
+"""Tests whether segments differ: their users in, Welch's F and its p by permutation out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, islice
-from math import comb, nan
-from typing import NamedTuple
+from collections.abc import Sequence
+from math import nan
 
 import numpy as np
-from scipy import stats
 
-from rankframe._comparison import statistics
-from rankframe._comparison.statistics import Advance, Array, Estimate, Places, Resampling, Sample
+from rankframe._comparison.statistics import Advance, Array, Places, Resampling, Sample
 
-#: With fewer users in a segment, the F distribution is only near that of Welch's F.
-FEW_USERS = 30
-#: More values to permute take too long: 10,000 users with 10,000 resamples take a few seconds.
-MOST_PERMUTED = 10**8
+#: More values to permute take too long: 10,000 users with 10,000 resamples take a few seconds. So
+#: many permutations are the fewest.
+_MOST_PERMUTED, _FEWEST = 10**8, 999
 
 _CELLS = 2**18  # of the permuted values that are in memory at a time
 _ROUNDING = 1e-9  # of F, by the order in which values are added
 _NO_SPREAD = 1e-12  # of the greatest value: a smaller deviation is only rounding
 
 
-class Heterogeneity(NamedTuple):
-    """Welch's F test; the number of permutations is 0 if p is that of the F distribution."""
-
-    f: float
-    p: float
-    permutations: int = 0
-    exact: bool = False
-
-
-def heterogeneity(estimates: Sequence[Estimate]) -> Heterogeneity:
-    """Welch's analysis of variance: are the means of independent groups equal? (Welch 1951).
-
-    A group without a variance is left out.
-    """
-    if not estimates:
-        return Heterogeneity(nan, nan)
-    f, number, lacking = _welch(
-        *(np.array(part, np.float64) for part in zip(*estimates, strict=True))
-    )
-    if np.isnan(f):
-        return Heterogeneity(nan, nan)
-    p = stats.f.sf(f, number - 1, (number**2 - 1) / (3 * lacking))  # pyright: ignore
-    return Heterogeneity(float(f), float(p))
-
-
-def standardized(segments: Sequence[Sample]) -> Sample:
-    """Return what the observations add to the means, in standard deviations of their segment."""
-    parts: list[Array] = []
-    for values, weights in segments:
-        if len(values) > 1 and statistics.differs(values):
-            added = values - statistics.weighted_mean(values, weights)
-            added = added if weights is None else weights * added
-            parts.append(added / np.sqrt((added**2).mean()))
-    return Sample(np.concatenate(parts))
-
-
-def permuted(segments: Sequence[Sample], resampling: Resampling, advance: Advance) -> Heterogeneity:
+def permuted(
+    segments: Sequence[Sample], resampling: Resampling, advance: Advance
+) -> tuple[float, float, int]:
     """Permute the observations over segments of the same sizes, and count where F is as great.
 
-    A permutation in which fewer than two segments have a variance counts as such.
+    Return F, p and the number of permutations. A permutation in which fewer than two segments have
+    a variance counts as great; without a variance, there is no test.
     """
     parts = [segment for segment in segments if len(segment.values) > 1]
     if len(parts) < 2:
-        return Heterogeneity(nan, nan)
+        return nan, nan, 0
     values = np.concatenate([part.values for part in parts])
     equal = all(part.weights is None for part in parts)
     weights = np.concatenate(
@@ -77,24 +39,25 @@ def permuted(segments: Sequence[Sample], resampling: Resampling, advance: Advanc
     def f_of(orders: Places) -> Array:
         return _f_of_rows(values[orders], None if equal else weights[orders], sizes)
 
-    observed = float(f_of(np.arange(len(values))[None])[0])
+    users = np.arange(len(values))
+    observed = float(f_of(users[None])[0])
     if np.isnan(observed):
-        return Heterogeneity(nan, nan)
-    exact = _arrangements(sizes) <= resampling.times
-    as_great = total = 0
-    for orders in _all_orders(sizes) if exact else _drawn_orders(len(values), resampling):
-        f = f_of(orders)
+        return nan, nan, 0
+    times = min(resampling.times, max(_FEWEST, _MOST_PERMUTED // len(values)))
+    generator, rows = np.random.default_rng(resampling.seed), max(1, _CELLS // len(values))
+    as_great = 0
+    for start in range(0, times, rows):
+        orders = np.tile(users, (min(rows, times - start), 1))
+        f = f_of(generator.permuted(orders, axis=1))
         as_great += int(np.count_nonzero(~(f < observed * (1 - _ROUNDING))))
-        total += len(f)
-        advance(0 if exact else len(f))
-    p = as_great / total if exact else (as_great + 1) / (total + 1)
-    return Heterogeneity(observed, p, total, exact)
+        advance(len(f))
+    return observed, (as_great + 1) / (times + 1), times
 
 
-def _welch(means: Array, variances: Array, freedom: Array) -> tuple[Array, Array, Array]:
-    """Return F, the number of groups with a variance, and what the degrees of freedom lack.
+def _welch(means: Array, variances: Array, freedom: Array) -> Array:
+    """Return Welch's F (1951) of groups in the last axis; one without a variance is left out.
 
-    Groups are in the last axis; ``variances`` are those of the means.
+    ``variances`` are those of the means.
     """
     has = variances > 0
     number = has.sum(axis=-1)
@@ -102,14 +65,12 @@ def _welch(means: Array, variances: Array, freedom: Array) -> tuple[Array, Array
     weights = np.divide(least, variances, out=np.zeros_like(variances), where=has)
     means = np.where(has, means, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        sums = weights.sum(axis=-1, keepdims=True)
-        share = weights / sums
+        share = weights / weights.sum(axis=-1, keepdims=True)
         center = (share * means).sum(axis=-1, keepdims=True)
         between = (weights * (means - center) ** 2 / least).sum(axis=-1) / (number - 1)
         parts = np.divide((1 - share) ** 2, freedom, out=np.zeros_like(share), where=has)
-        lacking = parts.sum(axis=-1)
-        f = between / (1 + 2 * (number - 2) / (number**2 - 1) * lacking)
-    return np.where(number > 1, f, np.nan), number, lacking
+        f = between / (1 + 2 * (number - 2) / (number**2 - 1) * parts.sum(axis=-1))
+    return np.asarray(np.where(number > 1, f, np.nan), np.float64)
 
 
 def _f_of_rows(values: Array, weights: Array | None, sizes: Places) -> Array:
@@ -131,40 +92,4 @@ def _f_of_rows(values: Array, weights: Array | None, sizes: Places) -> Array:
     scale = np.abs(values).max() * (1 if weights is None else weights.max())
     squares[squares <= sizes * (_NO_SPREAD * scale) ** 2] = 0
     variances = factor * squares / totals**2
-    return _welch(means, np.asarray(variances, np.float64), freedom)[0]
-
-
-def _arrangements(sizes: Places) -> int:
-    """Count the ways to place the users in segments of these sizes."""
-    number, placed = 1, 0
-    for size in sizes.tolist():
-        placed += size
-        number *= comb(placed, size)
-    return number
-
-
-def _all_orders(sizes: Places) -> Iterator[Places]:
-    """Yield each way to place the users in the segments once, in blocks."""
-
-    def ways(rest: tuple[int, ...], segment: int) -> Iterator[tuple[int, ...]]:
-        if segment == len(sizes) - 1:
-            yield rest
-            return
-        for own in combinations(rest, int(sizes[segment])):
-            inside = set(own)
-            for others in ways(tuple(u for u in rest if u not in inside), segment + 1):
-                yield own + others
-
-    users = int(sizes.sum())
-    every, rows = ways(tuple(range(users)), 0), max(1, _CELLS // users)
-    while block := [*islice(every, rows)]:
-        yield np.array(block)
-
-
-def _drawn_orders(users: int, resampling: Resampling) -> Iterator[Places]:
-    """Draw orders of the users, one per row, in blocks."""
-    generator = np.random.default_rng(resampling.seed)
-    rows = max(1, _CELLS // users)
-    for start in range(0, resampling.times, rows):
-        number = min(rows, resampling.times - start)
-        yield generator.permuted(np.tile(np.arange(users), (number, 1)), axis=1)
+    return _welch(means, np.asarray(variances, np.float64), freedom)

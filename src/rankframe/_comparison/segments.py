@@ -1,4 +1,4 @@
-"""Compares segments: ``Values`` in, a row per segment, metric and pair, and Welch's F out."""
+"""Compares segments: ``Values`` in, a row per segment, metric and pair, and the test of all out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
-    from rankframe._comparison.segment_statistics import Heterogeneity
     from rankframe._comparison.statistics import Advance, Bits, Estimate, Sample
 
 #: The last four columns are the answer, which narrow prints show: add others before.
@@ -51,7 +50,7 @@ def compare_segments(
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
-    Test whether the difference of two systems varies between segments (Welch's F), and in which.
+    Test whether the difference of two systems varies between segments, and in which.
 
     Parameters
     ----------
@@ -71,9 +70,8 @@ def compare_segments(
     baseline
         The system that the others are compared with; by default every pair is compared.
     correction
-        ``"holm"``, ``"bonferroni"``, ``"bh"`` or None: tests of segments are corrected for the
-        number of segments, within a metric and pair, and F tests for the number of metrics and
-        pairs.
+        ``"holm"``, ``"bh"`` or None: tests of segments are corrected for the number of segments,
+        within a metric and pair, and tests of all segments for the number of metrics and pairs.
     confidence
         The probability that a single interval covers the true value.
     resamples
@@ -97,9 +95,9 @@ def compare_segments(
         which explains why a number is null, ``contrast`` (difference − rest_difference), its
         interval ``ci_low`` to ``ci_high``, and ``p_adjusted``.
 
-        In the row of all segments, ``p_value`` tests whether any of the differences differ (``f``
-        is Welch's F, and ``note`` says where its p is by permutation); in the row of a segment,
-        whether it differs from the rest (Welch's t). Read the row of all segments first: one of
+        In the row of all segments, ``p_value`` tests whether any of the differences differ, by
+        permutation (``f`` is Welch's F); in the row of a segment, whether it differs from the rest
+        (Welch's t). Read the row of all segments first: one of
         many segments stands out by chance.
 
     Raises
@@ -111,15 +109,12 @@ def compare_segments(
 
     Notes
     -----
-    B. L. Welch, *Biometrika* 38, 1951, applied to the users' differences, whose variance may vary
-    between segments. F only nearly has its distribution, and rejects too often, if a segment has 2
-    to 29 users (or clusters), or if the differences are skewed: if the skewness of what they are
-    from the mean of their segment, in its standard deviations, exceeds twice its standard error. p
-    is then the share of permutations of the users over the segments in which F is as great: exact
-    if there are at most ``resamples``, else (b + 1)/(n + 1) for b of n permutations. They assume
-    that under equal means the differences of all segments have one distribution. Skewed differences
-    of more than 10⁸ / ``resamples`` users keep the p of the F distribution, and ``note`` says so.
-    The contrasts stay those of Welch's t. Segments with one user, or in which every user differs by
+    B. L. Welch, *Biometrika* 38, 1951, for F, applied to the users' differences. p is (b + 1)/(n +
+    1), where F is as great in b of n permutations of the users (or clusters) over the segments,
+    which assume that under equal means the differences of all segments have one distribution. n is
+    ``resamples``; of more than 10⁸ / ``resamples`` users, n is 10⁸ / users, or 999, and ``note``
+    says so.
+    Segments with one user, or in which every user differs by
     the same amount, have no variance, and F leaves them out. With weights or clusters, the squared
     errors and degrees of freedom are those of ``compare``. With two
     segments, both contrasts are the same test, which is not corrected.
@@ -220,7 +215,7 @@ def _rows(
     """Describe and test one pair: in each segment, and in all of them."""
     import numpy as np
 
-    from rankframe._comparison import statistics
+    from rankframe._comparison import segment_statistics, statistics
 
     *of_segments, whole = pairs
     number = len(whole.difference)
@@ -248,51 +243,18 @@ def _rows(
                 "note": comparison.with_notes(_reason(pair, own, rest), pair, weighted=weighted),
             }
         )
-    test, why = _test_all(samples, estimates, trial, advance)
+    f, p, permutations = segment_statistics.permuted(samples, trial.resampling, advance)
+    notes = [_reason_of_all(estimates)]
+    if 0 < permutations < trial.resamples:
+        notes.append(f"p by {permutations:,} permutations, of so many users")
     overall = {
         "users": number,
         "difference": statistics.estimate(_sample_at(whole, np.ones(number, np.bool_))).mean,
-        "f": test.f,
-        "p_value": test.p,
-        "note": comparison.with_notes(why, whole, weighted=weighted),
+        "f": f,
+        "p_value": p,
+        "note": comparison.with_notes("; ".join(filter(None, notes)), whole, weighted=weighted),
     }
     return [*rows, overall]
-
-
-def _test_all(
-    samples: Sequence[Sample], estimates: Sequence[Estimate], trial: Trial, advance: Advance
-) -> tuple[Heterogeneity, str | None]:
-    """Test all segments together, and return why some are left out, and where p is from."""
-    from rankframe._comparison import segment_statistics
-
-    test = segment_statistics.heterogeneity(estimates)
-    notes = [reason] if (reason := _reason_of_all(estimates)) else []
-    why, permutes = "", False
-    if not isnan(test.f):
-        why, permutes = _doubt_in_f(samples, trial.resamples)
-    if not permutes:
-        advance(trial.resamples)
-        return test, "; ".join(filter(None, (*notes, why))) or None
-    test = segment_statistics.permuted(samples, trial.resampling, advance)
-    what = f"all {test.permutations:,}" if test.exact else f"{test.permutations:,}"
-    return test, "; ".join([*notes, f"p by {what} permutations: {why}"])
-
-
-def _doubt_in_f(samples: Sequence[Sample], resamples: int) -> tuple[str, bool]:
-    """Return why the F distribution is not that of F, and whether to permute the users."""
-    from rankframe._comparison import segment_statistics, statistics
-
-    fewest = segment_statistics.FEW_USERS
-    if few := sum(1 < len(sample.values) < fewest for sample in samples):
-        return f"{few} of {len(samples)} segments have fewer than {fewest} users", True
-    pooled = segment_statistics.standardized(samples)
-    if not statistics.is_skewed(pooled):
-        return "", False
-    why = f"the differences have skewness {statistics.skewness(pooled):.2g}"
-    most = segment_statistics.MOST_PERMUTED // len(pooled.values)
-    if resamples <= most:
-        return why, True
-    return f"p by the F distribution, though {why}: permutations take resamples={most}", False
 
 
 def _sample_at(whole: Pair, which: Bits) -> Sample:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from math import nan
-from statistics import NormalDist
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -348,142 +347,56 @@ def agreeing(sample: Sample, p: float, ends: tuple[float, float], alpha: float) 
     return np.array([nearest, high] if sign > 0 else [low, nearest])
 
 
-def _t_of(shifts: Array, errors: Array) -> Array:
-    """Divide shifts by errors; a resample without spread is farther than all others."""
-    spread = errors > _SPREAD * np.abs(shifts)
-    t = np.where(shifts < 0, -np.inf, np.inf)
-    np.divide(shifts, errors, out=t, where=spread)
-    return t
-
-
-def bootstrap(
-    sample: Sample, confidence: float, resampling: Resampling, advance: Advance
-) -> Outcome:
-    """Resample users with replacement: the BCa interval, without a p-value.
-
-    Users are drawn with equal probability, then weighted.
-    """
-    outcome = undefined(sample.values.shape[1])
-    drawn = _resampled(sample, resampling, advance)
-    if drawn is None:
-        return outcome
-    tail = keywords.alpha_of(confidence) / 2
-    influences = _influences(drawn.centered, drawn.weights)
-    for column, place in enumerate(drawn.varied):
-        shift, influence = drawn.shifts[:, column], influences[:, column]
-        ends = drawn.mean[column] + np.quantile(shift, bca_tails(tail, shift, influence))
-        # the number of threads changes the last bit of matrix products
-        outcome.low[place], outcome.high[place] = rounded(ends)
-    return outcome
-
-
-def studentized(
-    sample: Sample, confidence: float, resampling: Resampling, advance: Advance
-) -> Outcome:
-    """Bootstrap-t: the interval of the mean by the t statistics of resamples, without a p-value.
-
-    Resamples without spread have no t and are left out. If their share exceeds one tail of the
-    interval, there is no interval.
-    """
-    outcome = undefined(sample.values.shape[1])
-    drawn = _resampled(sample, resampling, advance)
-    if drawn is None:
-        return outcome
-    every_t, mean = _t_of(drawn.shifts, drawn.errors), drawn.mean
-    tail = keywords.alpha_of(confidence) / 2
-    for column, place in enumerate(drawn.varied):
-        t = every_t[:, column]
-        spread = np.isfinite(t)
-        dropped = len(t) - np.count_nonzero(spread)
-        outcome.dropped[place] = dropped
-        if dropped < len(t) and dropped <= tail * len(t):
-            below, above = np.quantile(t[spread], [1 - tail, tail]) * drawn.own[column]
-            # ten digits: the division amplifies the rounding differences of matrix products
-            margins = rounded(np.array([below, above]), np.array(1e4 * max(abs(below), abs(above))))
-            outcome.low[place], outcome.high[place] = rounded(mean[column] - margins)
-    return outcome
-
-
 def widened(sample: Sample, confidence: float, resampling: Resampling, advance: Advance) -> Outcome:
-    """Take the farther of each end of the studentized and Student's interval.
+    """Take the farther of each end of the studentized bootstrap's and Student's interval.
 
-    The studentized one is too short for symmetric values with heavy tails, or is absent.
+    The first one is too short for symmetric values with heavy tails, or is absent: resamples
+    without spread have no t and are left out, and if their share exceeds one tail, there is none.
     """
-    t, outcome = t_test(sample, confidence), studentized(sample, confidence, resampling, advance)
-    low, high = np.fmin(t.low, outcome.low), np.fmax(t.high, outcome.high)
-    return outcome._replace(low=low, high=high)
-
-
-class _Drawn(NamedTuple):
-    """The mean, the distances from it, its error, and each resample's shift and error."""
-
-    varied: Places  # which columns have a variance; the others are left out
-    values: Array
-    weights: Array | None  # with the mean 1
-    mean: Array
-    centered: Array
-    own: Array
-    shifts: Array
-    errors: Array
-
-
-def _resampled(sample: Sample, resampling: Resampling, advance: Advance) -> _Drawn | None:
-    """Draw the resamples; None if no column has a variance."""
+    outcome = t_test(sample, confidence)
     varied = np.flatnonzero(differs(sample.values))
     if not len(varied):
-        return None
+        return outcome
     values, weights = sample.values[:, varied], sample.weights
     if weights is not None:
         weights = weights[:, varied] / weights[:, varied].mean(axis=0)
     mean = weighted_mean(values, weights)
-    centered = values - mean
-    moments = _moments(centered, weights)
-    blocks = [_shifts(counts, moments) for counts in counts(len(values), resampling, advance)]
+    blocks = [
+        _shifts(drawn, values - mean, weights) for drawn in counts(len(values), resampling, advance)
+    ]
     shifts, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    _, own = _shifts(np.ones((1, len(values))), moments)
-    return _Drawn(varied, values, weights, mean, centered, own[0], shifts, errors)
+    own = _shifts(np.ones((1, len(values))), values - mean, weights)[1][0]
+    tail = keywords.alpha_of(confidence) / 2
+    for column, place in enumerate(varied):
+        shift, error = shifts[:, column], errors[:, column]
+        spread = error > _SPREAD * np.abs(shift)
+        dropped = outcome.dropped[place] = len(spread) - np.count_nonzero(spread)
+        if dropped < len(spread) and dropped <= tail * len(spread):
+            t = shift[spread] / error[spread]
+            below, above = np.quantile(t, [1 - tail, tail]) * own[column]
+            # ten digits: the division amplifies the rounding differences of matrix products
+            margins = rounded(np.array([below, above]), np.array(1e4 * max(abs(below), abs(above))))
+            low, high = rounded(mean[column] - margins)
+            outcome.low[place] = min(outcome.low[place], low)
+            outcome.high[place] = max(outcome.high[place], high)
+    return outcome
 
 
-class _Moments(NamedTuple):
-    """The terms that resamples sum: distances from the mean and their squares, times weights."""
-
-    first: Array
-    second: Array
-    weights: tuple[Array, Array, Array] | None = None  # w, w² and w² · distance
-
-
-def _moments(centered: Array, weights: Array | None) -> _Moments:
-    """Compute the terms; the weights have the mean 1."""
-    if weights is None:
-        return _Moments(centered, centered**2)
-    squares = weights**2
-    products = squares * centered
-    return _Moments(weights * centered, products * centered, (weights, squares, products))
-
-
-def _shifts(counts: Array, moments: _Moments) -> tuple[Array, Array]:
+def _shifts(counts: Array, centered: Array, weights: Array | None) -> tuple[Array, Array]:
     """Return each resample's mean minus that of all users, and its standard error.
 
-    A factor common to all errors is left out.
+    A factor common to all errors is left out. The weights have the mean 1.
     """
-    if moments.weights is None:
-        shifts = counts @ moments.first / len(moments.first)
-        squares = counts @ moments.second / len(moments.first)
-        return shifts, np.sqrt(np.maximum(squares - shifts**2, 0))
-    weights, of_weights, products = moments.weights
-    total = counts @ weights
-    shifts = counts @ moments.first / total
-    squares = counts @ moments.second
-    squares += shifts * (shifts * (counts @ of_weights) - 2 * (counts @ products))
-    return shifts, np.sqrt(np.maximum(squares, 0)) / total
-
-
-def _influences(centered: Array, weights: Array | None) -> Array:
-    """Return n times the change of the mean if a user is left out: SciPy's jackknife."""
     if weights is None:
-        return centered
-    without = -weights * centered / (weights.sum(axis=0) - weights)
-    return np.asarray(len(centered) * (without.mean(axis=0) - without), np.float64)
+        shifts = counts @ centered / len(centered)
+        squares = counts @ centered**2 / len(centered)
+        return shifts, np.sqrt(np.maximum(squares - shifts**2, 0))
+    products = weights**2 * centered
+    total = counts @ weights
+    shifts = counts @ (weights * centered) / total
+    squares = counts @ (products * centered)
+    squares += shifts * (shifts * (counts @ weights**2) - 2 * (counts @ products))
+    return shifts, np.sqrt(np.maximum(squares, 0)) / total
 
 
 def undefined(number: int) -> Outcome:
@@ -542,23 +455,6 @@ def block_sizes(users: int, times: int) -> Iterator[int]:
         yield min(rows, times - start)
 
 
-def bca_tails(tail: float, shifts: Array, centered: Array) -> Array:
-    """Correct the tails for bias and for acceleration, here the skewness (Efron 1987)."""
-    slack = ROUNDING * np.abs(centered).mean()
-    below = ((shifts < -slack).mean() + (shifts <= slack).mean()) / 2
-    least = 0.5 / len(shifts)  # all of a few resamples may be on one side
-    below = min(max(below, least), 1 - least)
-    acceleration = (centered**3).sum() / (6 * (centered**2).sum() ** 1.5)
-    normal = NormalDist()
-    bias = normal.inv_cdf(below)
-
-    def moved(share: float) -> float:
-        shifted = bias + normal.inv_cdf(share)
-        return normal.cdf(bias + shifted / (1 - acceleration * shifted))
-
-    return np.array([moved(tail), moved(1 - tail)])
-
-
 # ------------------------------------------------------------------ one-sided tests
 
 
@@ -610,20 +506,11 @@ def wilson(sample: Sample, confidence: float) -> Outcome:
     is 7 to 15 % wider at rate .02, where it covers .98.
     """
     outcome = undefined(sample.values.shape[1])
-    if len(sample.values):
-        shares_of_hits = sample.values.mean(axis=0)
-        low, high = _score_interval(shares_of_hits, len(sample.values), confidence)
-        outcome.low[:], outcome.high[:] = low, high
+    for place, hits in enumerate(sample.values.sum(axis=0)):
+        test = stats.binomtest(round(hits), len(sample.values))
+        ends = test.proportion_ci(confidence, method="wilson")
+        outcome.low[place], outcome.high[place] = ends
     return outcome
-
-
-def _score_interval(share: Array, users: int, confidence: float) -> tuple[Array, Array]:
-    """(p + z²/2n ± z·√(p(1 − p)/n + z²/4n²)) / (1 + z²/n)."""
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    middle = share + z**2 / (2 * users)
-    margin = z * np.sqrt(share * (1 - share) / users + (z / (2 * users)) ** 2)
-    low, high = ((middle + side * margin) / (1 + z**2 / users) for side in (-1, 1))
-    return np.where(share == 0, 0.0, low), np.where(share == 1, 1.0, high)
 
 
 class Below(NamedTuple):

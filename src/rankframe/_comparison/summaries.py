@@ -25,15 +25,15 @@ from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.types import FrameT, Runs, Truth
-from rankframe._tables import adapters, rules, run_dicts
+from rankframe._tables import adapters, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Places, Resampling, Sample
 
-Method: TypeAlias = Literal["t", "bootstrap", "studentized", "wilson", "auto"]
-#: "exact" is a choice of "auto" alone.
-Chosen: TypeAlias = Literal["t", "bootstrap", "studentized", "wilson", "auto", "exact"]
+Method: TypeAlias = Literal["t", "auto"]
+#: What "auto" chooses: itself is the farther ends of Student's and the studentized interval.
+Chosen: TypeAlias = Literal["t", "auto", "wilson", "exact"]
 
 _MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
 
@@ -94,8 +94,7 @@ def summarize(
         The probability that a single interval covers the true value.
     method
         ``"auto"``: chosen by the number and the values of the users, which ``note`` reports;
-        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"studentized"``: the bootstrap of the t
-        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1.
+        ``"t"``: Student's interval.
     resamples
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
@@ -120,40 +119,35 @@ def summarize(
         ``note`` says that one was cut.
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
         effective number of users. With ``cluster``, it has the number of clusters. With
-        ``"studentized"`` and ``"auto"``, ``note`` reports resamples without spread: these have no t
-        statistic and are ignored (the interval is null if their share is above (1 − confidence) /
-        2; ``"auto"`` then takes Student's). Except for ``"wilson"``, it also reports fewer than 20
-        users, or, if a quarter of the users or more share one value such as 0, fewer than 20 users
-        with other values: the interval may then cover less often than stated. With ``cluster``,
-        these counts are of clusters and their means; ``"auto"`` chooses by them, and never chooses
-        ``"wilson"``. For a geometric mean such as ``gmap@10``, ``mean`` is that mean, and its
-        interval is that of the mean of ln(x + ε), transformed back to the scale of the metric; the
-        other columns describe the users' values x.
+        ``"auto"``, ``note`` reports resamples without spread: these have no t statistic and are
+        ignored (if their share is above (1 − confidence) / 2, the interval is Student's). It also
+        reports fewer than 20 users, or, if a quarter of the users or more share one value such as
+        0, fewer than 20 users with other values: the interval may then cover less often than
+        stated. With ``cluster``, these counts are of clusters and their means, by which ``"auto"``
+        chooses. For a geometric mean such as ``gmap@10``, ``mean`` is that mean, and its interval
+        is that of the mean of ln(x + ε), transformed back to the scale of the metric; the other
+        columns describe the users' values x.
 
     Raises
     ------
     RankingDataError
-        If with ``"wilson"`` a value is neither 0 nor 1, there is only one cluster, or a user has no
-        cluster or several.
-    ValueError
-        If ``"wilson"`` is combined with ``weights``, ``cluster`` or a geometric mean.
+        If there is only one cluster, or a user has no cluster or several.
 
     Notes
     -----
-    BCa corrects for bias and skewness; the studentized bootstrap has the best coverage for few
-    users with skewed values. ``"auto"`` uses ``"wilson"`` where values are 0 and 1. Where all are
-    equal, to x, in a finite range, at most the share u = 1 − ((1 − confidence)/2)^(1/n) of the
-    users may have another value (Clopper and Pearson), so the mean is from x − u · (x − least
+    ``"auto"`` is Wilson's interval where values are 0 and 1, without weights and clusters. Where
+    all are equal, to x, in a finite range, at most the share u = 1 − ((1 − confidence)/2)^(1/n) of
+    the users may have another value (Clopper and Pearson), so the mean is from x − u · (x − least
     value) to x + u · (greatest value − x). ``"t"`` is for fewer than 5 users, where the skewness is
     within twice its standard error √(6(n − 2)/((n + 1)(n + 3))) of 0, and for at least 200 users if
-    it is at most √users / 10. Else each end is the farther one of ``"studentized"`` and ``"t"``,
-    because the first is too short for symmetric values with heavy tails. ``note`` reports the
-    choice.
+    it is at most √users / 10. Else each end is the farther one of Student's and that of the
+    studentized bootstrap, which has the best coverage for few users with skewed values, but is too
+    short for symmetric values with heavy tails. ``note`` reports the choice.
 
-    B. Efron, *JASA* 82, 1987, for BCa; P. Hall, *Annals of Statistics* 16, 1988, for the
-    studentized bootstrap; E. B. Wilson, *JASA* 22, 1927; C. J. Clopper and E. S. Pearson,
-    *Biometrika* 26, 1934. Wilson's interval covers 95% on average over rates, at a rate of 0.02 at
-    least 92%, and least, 84 to 86%, near a rate of 0.2 / users.
+    P. Hall, *Annals of Statistics* 16, 1988, for the studentized bootstrap; E. B. Wilson, *JASA*
+    22, 1927; C. J. Clopper and E. S. Pearson, *Biometrika* 26, 1934. Wilson's interval covers 95%
+    on average over rates, at a rate of 0.02 at least 92%, and least, 84 to 86%, near a rate of
+    0.2 / users.
 
     With weights w, SE² = (n − 1)/n · Σ (x̄₋ − x̄)² over the n users of weight > 0, where x̄₋ is
     the mean without a user (the jackknife, CR3), and t has n′ − 1 degrees of freedom, n′ = (Σ
@@ -215,9 +209,6 @@ def summary_of(
     """Plan a summary of values per user."""
     keywords.check_confidence(confidence)
     keywords.check_choice("method", method, get_args(Method))
-    if method == "wilson":
-        _check_plain(values)
-        check_no_logarithms(values, "method='wilson'")
     resampling = read_resampling(resamples, seed)
     check_numbers(values)
     check_total(values, total=total, least=1)
@@ -227,8 +218,6 @@ def summary_of(
         check_sizes(rows, values)
         if values.cluster is not None:
             user_columns.check_clusters(rows, values.cluster, values.names_per_user)
-        if method == "wilson":
-            check_hits(rows, values, "method='wilson'")
         if not values.requested:
             return pl.DataFrame(schema=schema)
         samples, summary = sampled(rows, values, method, total=total)
@@ -236,7 +225,7 @@ def summary_of(
         notes = [
             [
                 *sample.notes,
-                *_notes_of_resamples(sample.method, dropped, resampling.times, confidence),
+                *_notes_of_resamples(dropped, resampling.times, confidence),
             ]
             for sample, dropped in zip(samples, outcome.dropped, strict=True)
         ]
@@ -251,7 +240,7 @@ def summary_of(
         return summary.sort(values.by, nulls_last=True, maintain_order=True) if total else summary
 
     summary = values.rows.map_batches(reduce, schema=schema)
-    return _with_lists(summary, values, schema, confidence, method, seed)
+    return _with_lists(summary, values, schema, confidence, seed)
 
 
 def description_of(values: Values) -> pl.LazyFrame:
@@ -260,7 +249,7 @@ def description_of(values: Values) -> pl.LazyFrame:
     schema = result_schema("summarize", values, _SUMMARY)
     reduce = partial(_description_table, values=values)
     description = values.rows.map_batches(reduce, schema=schema)
-    return _with_lists(description, values, schema, 0.95, None, 0)
+    return _with_lists(description, values, schema, None, 0)
 
 
 def _description_table(rows: pl.DataFrame, *, values: Values) -> pl.DataFrame:
@@ -275,7 +264,6 @@ def in_requested_order(names: Sequence[str]) -> pl.Expr:
     return pl.col("metric").replace_strict(names, list(range(len(names))))
 
 
-_RESAMPLED = "resampled users can only lose items"
 _NO_INTERVAL = "one number of all lists; no interval: its target changes with the users"
 
 
@@ -283,13 +271,12 @@ def _with_lists(
     summary: pl.LazyFrame,
     values: Values,
     schema: dict[str, Any],
-    confidence: float,
-    method: Method | None,
+    confidence: float | None,
     seed: int,
 ) -> pl.LazyFrame:
     """Add the metrics of all lists: one number per group, without a spread over users.
 
-    Without a method, they have no interval.
+    Without a confidence, they have no interval.
     """
     of_lists, numbers = values.of_lists, values.numbers
     if of_lists is None or numbers is None:
@@ -300,14 +287,12 @@ def _with_lists(
     rows = numbers.unpivot(
         on=names, index=[*values.by, *counts], variable_name="metric", value_name="mean"
     )
-    if method in ("t", "auto"):
+    if confidence is not None:
         spread = system_metrics.margins(of_lists, confidence, seed)
         rows = rows.join(spread, on=[*values.by, "metric"], how="left", nulls_equal=True)
-        note = "one number of all lists; interval: jackknife over groups of users"
     else:
         rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
-        why = "it is no share of users" if method == "wilson" else _RESAMPLED
-        note = f"no interval: {why}; take method='t'"
+    note = "one number of all lists; interval: jackknife over groups of users"
     fixed = [
         metric.name for metric in of_lists.requested if not system_metrics.is_of_targets(metric)
     ]
@@ -375,8 +360,7 @@ def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resamp
 
     outcome = statistics.undefined(len(samples))
     methods: list[Chosen] = [sample.method for sample in samples]
-    resampled = sum(method not in _UNDRAWN for method in methods)
-    with statistics.progress(resampling.times * resampled) as advance:
+    with statistics.progress(resampling.times * methods.count("auto")) as advance:
         for method in dict.fromkeys(methods):
             places = [place for place, sample in enumerate(samples) if sample.method == method]
             if method == "exact":
@@ -390,10 +374,6 @@ def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resamp
             for into, values in zip(outcome, part, strict=True):
                 into[places] = values
     return outcome
-
-
-#: Methods without resamples.
-_UNDRAWN = ("t", "wilson", "exact")
 
 
 def _exact(sampled: Sampled, confidence: float) -> tuple[float, float]:
@@ -417,15 +397,9 @@ def _interval(
 ) -> Outcome:
     from rankframe._comparison import statistics
 
-    if method == "t":
-        return statistics.t_test(sample, confidence)
-    if method == "wilson":
-        return statistics.wilson(sample, confidence)
-    if method == "studentized":
-        return statistics.studentized(sample, confidence, resampling, advance)
     if method == "auto":
         return statistics.widened(sample, confidence, resampling, advance)
-    return statistics.bootstrap(sample, confidence, resampling, advance)
+    return (statistics.wilson if method == "wilson" else statistics.t_test)(sample, confidence)
 
 
 class _Group(NamedTuple):
@@ -476,7 +450,7 @@ def _sampled(
     if weights is not None and not len(of_users.values) and (column == column).any():
         user_columns.raise_no_weight(weights, metric.name)
     sample = of_users
-    if of_group is not None and _has_interval(metric, of_users, "t"):
+    if of_group is not None and _has_interval(metric, of_users):
         sample = statistics.of_clusters(of_group, of_users)
     limits = limits_of(metric, group.rows.schema[metric.name])
     of_sample, reasons = _method_of(sample, metric, method, unit, limits)
@@ -487,7 +461,7 @@ def _sampled(
         reasons += _notes_of_few(sample, of_sample, unit)
     weights_of_notes = None if weights is None else of_users.weights
     counted = notes_of_users(of_users.values, weights_of_notes, returning) + group.lacking
-    if not _has_interval(metric, sample, of_sample):
+    if not _has_interval(metric, sample):
         sample = sample._replace(values=column[:0], weights=None)
     elif of_group is not None:
         counted += sentences.notes_of_clusters(of_users, sample)
@@ -510,7 +484,7 @@ def _method_of(
 
     if method != "auto":
         return method, []
-    if not len(sample.values) or not _has_interval(metric, sample, "t"):
+    if not len(sample.values) or not _has_interval(metric, sample):
         return "t", []
     low, high = float(sample.values.min()), float(sample.values.max())
     width = limits[1] - limits[0]
@@ -542,12 +516,12 @@ def _notes_of_few(sample: Sample, method: Chosen, unit: str) -> list[str]:
     return [f"too few {unit} for a sure interval: {telling:.4g}{what if rest else ''}"]
 
 
-def _notes_of_resamples(method: Chosen, dropped: float, times: int, confidence: float) -> list[str]:
+def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[str]:
     """Note how many resamples do not count."""
     if not dropped > 0:  # NaN: there are none
         return []
     none = dropped > times * keywords.alpha_of(confidence) / 2 or dropped == times
-    why = ("Student's t alone: " if method == "auto" else "no interval: ") if none else ""
+    why = "Student's t alone: " if none else ""
     return [f"{why}{dropped:,.0f} of {times:,} resamples have no spread"]
 
 
@@ -627,11 +601,7 @@ def _column(group: pl.DataFrame, metric: RequestedMetric) -> Array:
     return statistics.rounded(group[metric.name].cast(pl.Float64).to_numpy())
 
 
-def _has_interval(metric: RequestedMetric, sample: Sample, method: Chosen) -> bool:
-    from rankframe._comparison import statistics
-
-    if method == "wilson" and not (sample.weights is None and statistics.are_hits(sample.values)):
-        return False
+def _has_interval(metric: RequestedMetric, sample: Sample) -> bool:
     geometric = metric.over_users.epsilon is not None
     return metric.per_user or (geometric and -inf not in sample.values)
 
@@ -650,7 +620,7 @@ def _why_null(metric: RequestedMetric, sample: Sample, method: Chosen) -> list[s
     values = sample.values
     if len(values) < 2:
         return ["one user" if len(values) else "no user has a value"]
-    if not _has_interval(metric, sample, method):
+    if not _has_interval(metric, sample):
         return [f"no interval: {_why_no_interval(metric)}"]
     same = method not in _OF_ALIKE and not values.min() < values.max()
     return ["every user has the same value"] if same else []
@@ -659,8 +629,6 @@ def _why_null(metric: RequestedMetric, sample: Sample, method: Chosen) -> list[s
 def _why_no_interval(metric: RequestedMetric) -> str:
     if metric.over_users.epsilon is not None:
         return "0 has no logarithm; take epsilon > 0"
-    if metric.per_user:
-        return "users are in several groups, and the mean of their values is no hit"
     return "not an arithmetic mean"
 
 
@@ -814,44 +782,6 @@ def check_total(values: Values, *, total: bool, least: int) -> None:
         msg = (
             f"metric {name!r}: it is one number of all lists, of which total=True makes none here: "
             "ask for it in a call with fewer columns in by="
-        )
-        raise ValueError(msg)
-
-
-def check_no_logarithms(values: Values, option: str) -> None:
-    """Check that no geometric mean is asked for where values are 0 or 1."""
-    for metric in values.requested:
-        if metric.over_users.epsilon is not None:
-            msg = f"metric {metric.name!r}: a geometric mean is no hit rate, which {option} needs"
-            raise ValueError(msg)
-
-
-def check_hits(rows: pl.DataFrame, values: Values, option: str) -> None:
-    """Check that each value is 0 or 1."""
-    for metric in values.requested:
-        if not metric.per_user:
-            continue
-        value = pl.col(metric.name).cast(pl.Float64)
-        keys = [*values.by, values.user]
-        wrong = rows.filter((value != 0) & (value != 1)).select(*keys, metric.name)
-        if not wrong.is_empty():
-            row = wrong.sort(keys).head(1)
-            msg = (
-                f"metric {metric.name!r}: a value is neither 0 nor 1, which {option} needs: take "
-                f"another {option.partition('=')[0]}. Offending row: {rules.format_row(row)}"
-            )
-            raise RankingDataError(msg)
-
-
-def _check_plain(values: Values) -> None:
-    """Check that users count equally and are independent."""
-    if values.weights is not None:
-        msg = "method='wilson' has no weighted form: take 't', 'bootstrap', 'studentized' or 'auto'"
-        raise ValueError(msg)
-    if values.cluster is not None:
-        msg = (
-            "method='wilson' takes users for independent: with cluster=, take 't', 'bootstrap', "
-            "'studentized' or 'auto'"
         )
         raise ValueError(msg)
 

@@ -1,14 +1,15 @@
 """Reduce: metrics of all lists together, such as coverage and personalization (``OfLists``).
 
 They are reductions of shares (:mod:`rankframe._vocabulary.share_rows`), one number per group of
-``by``. Intervals come from leaving out groups of users, their tests from swapping whole lists.
+``by``. Intervals come from leaving out groups of users.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from math import nan
+from typing import NamedTuple
 
 import polars as pl
 
@@ -19,15 +20,8 @@ from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import share_rows
 from rankframe._vocabulary.share_rows import Shares
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
-
 _GROUPS = 200  # of users, in the jackknife
 _AT_A_TIME = 50  # groups that are left out in one frame
-_CELLS = 2**21  # values × swaps in one frame
 LISTS = "lists()"  # the column of shares that counts all lists
 _PART, _RIGHT = "__rankframe_part", "__rankframe_right"
 
@@ -101,8 +95,38 @@ class OfLists(NamedTuple):
         )
         return _reduced(rows, [part, *self.by], metrics)
 
+    def of_pair(self, lists: pl.DataFrame, kind: Kind, pair: tuple[object, object]) -> OfPair:
+        """Reduce the ``lists`` of users who have one of both systems, in one segment."""
+        model, user = self.by[0], self.judged.keys[-1]
+        of_pair = lists.filter(pl.col(model).is_in(list(pair)))
+        both = of_pair.filter(pl.col(model).n_unique().over(user) == 2)
+        exposed = [name for name in lists.columns if name.startswith("exposure(")]
+        keys = [*self.by, share_rows.VALUE]
+        ordered = both.drop_nulls(share_rows.VALUE).sort(*keys, user)  # sums in one order
+        sums = ordered.group_by(keys, maintain_order=True).agg(pl.col(exposed).sum())
+        sums = sums.with_columns(pl.lit(0).alias(_PART))
+        numbers = self.resampled(kind, sums.lazy(), _PART, complete=False).collect()
+        of_systems = [numbers.filter(pl.col(model) == system) for system in pair]
+        means = {
+            metric.name: [
+                nan if (value := next(iter(one[metric.name]), None)) is None else float(value)
+                for one in of_systems
+            ]
+            for metric in self.kinds()[kind]
+        }
+        users = both[user].n_unique()
+        return OfPair(means, users, of_pair[user].n_unique() - users)
+
     def _shares(self, kind: Kind, by: Sequence[str]) -> Shares:
         return Shares(self.judged, kind, by, self.users)
+
+
+class OfPair(NamedTuple):
+    """Each metric of a system and of its baseline, NaN if undefined; users with both lists."""
+
+    means: dict[str, list[float]]
+    users: int
+    left_out: int  # users with one of the two lists
 
 
 def numbers_of_sums(
@@ -229,111 +253,10 @@ def _margins(
     return spread.select(*by, "metric", margin=pl.col("margin") * quantile)
 
 
-# ------------------------------------------------------------------ tests: swapping whole lists
-
-
 def is_of_targets(metric: RequestedMetric) -> bool:
     """Return whether the target of a metric depends on the users whose lists count."""
     ends = (";truth)", ";candidates)")
     return any(name.startswith("lists") or name.endswith(ends) for name in metric.reads)
-
-
-class Swaps(NamedTuple):
-    """A metric of two systems and the share of swaps that set them as far apart, or further."""
-
-    metric: str
-    system: float  # NaN if undefined, as p then is
-    baseline: float
-    users: int
-    left_out: int  # users with one of the two lists
-    p: float
-
-
-def test_by_swapping_lists(
-    lists: pl.DataFrame,
-    of_lists: OfLists,
-    kind: Kind,
-    pair: tuple[object, object],
-    times: int,
-    seed: int,
-    advance: Callable[[int], object],
-) -> list[Swaps]:
-    """Swap the whole lists of users between two systems, at random.
-
-    ``lists`` has the exposures that each list of one segment gives. If the systems do not differ,
-    swapping the two lists of a user changes nothing, so any number made of lists can be tested.
-    """
-    import numpy as np
-    from scipy import sparse
-
-    model, user = of_lists.by[0], of_lists.judged.keys[-1]
-    names = [metric.name for metric in of_lists.kinds()[kind]]
-    exposed = [name for name in lists.columns if name.startswith("exposure(")]
-    of_pair = lists.filter(pl.col(model).is_in(list(pair)))
-    both = of_pair.filter(pl.col(model).n_unique().over(user) == 2)
-    users = both.select(user).unique().sort(user)
-    left_out = of_pair[user].n_unique() - len(users)
-    both = both.drop_nulls(share_rows.VALUE)  # of lists without a value
-    segment, catalogue = of_lists.by[1:], of_lists.catalogue(kind)
-    if catalogue is None:
-        values = both.select(*segment, share_rows.VALUE).unique(maintain_order=True)
-    else:
-        values = (
-            both.select(segment).unique().join(catalogue, how="cross") if segment else catalogue
-        )
-    placed = both.join(values.with_row_index("__rankframe_value_place"), on=values.columns)
-    placed = placed.join(users.with_row_index("__rankframe_user_place"), on=user)
-    of_system = (placed[model] == pair[0]).to_numpy()
-    where = (
-        placed["__rankframe_value_place"].to_numpy().astype(np.int64),
-        placed["__rankframe_user_place"].to_numpy().astype(np.int64),
-    )
-    shape = (len(values), len(users))
-    own: list[Any] = []  # of each column, what the system has, then the baseline
-    changes: list[Any] = []
-    for name in exposed:
-        weight = placed[name].to_numpy()
-        signed = np.where(of_system, weight, -weight)
-        changes.append(sparse.csr_array((signed, where), shape=shape))
-        sides = of_system, ~of_system
-        own.extend(np.bincount(where[0][side], weight[side], shape[0]) for side in sides)
-
-    def reduced(flags: Array) -> Array:
-        """Return the metrics of both systems for each column of flags: who is swapped."""
-        frames: list[pl.DataFrame] = []
-        number = int(flags.shape[1])
-        part = (pl.int_range(number * shape[0], eager=True) // shape[0]).alias(_PART)
-        moved = [(change @ flags).T for change in changes]
-        for side, sign in ((0, -1), (1, 1)):
-            columns = [own[2 * i + side] + sign * change for i, change in enumerate(moved)]
-            rows = pl.concat([values] * number).with_columns(
-                part,
-                pl.lit(pair[side], dtype=lists.schema[model]).alias(model),
-                *(pl.Series(n, v.ravel()).clip(0) for n, v in zip(exposed, columns, strict=True)),
-            )
-            frames.append(rows)
-        sums, complete = pl.concat(frames).lazy(), catalogue is not None
-        numbers = of_lists.resampled(kind, sums, _PART, complete=complete).collect()
-        numbers = numbers.sort(_PART).with_columns(pl.col(names).cast(pl.Float64))
-        first = numbers.filter(pl.col(model) == pair[0]).select(names).to_numpy()
-        return np.stack([first, numbers.filter(pl.col(model) == pair[1]).select(names).to_numpy()])
-
-    observed = reduced(np.zeros((shape[1], 1)))[:, 0, :]
-    difference = np.abs(observed[0] - observed[1])
-    as_far, random = np.zeros(len(names)), np.random.default_rng(seed)
-    at_a_time = max(1, min(64, _CELLS // max(1, shape[0])))
-    for begin in range(0, times, at_a_time):
-        number = min(at_a_time, times - begin)
-        flags = random.integers(0, 2, (shape[1], number)).astype(np.float64)
-        swapped = reduced(flags)
-        apart = np.abs(swapped[0] - swapped[1])
-        as_far += (apart >= difference - 1e-12 * np.maximum(difference, 1e-3)).sum(axis=0)
-        advance(number)
-    p = np.where(np.isnan(difference), np.nan, (as_far + 1) / (times + 1))
-    return [
-        Swaps(name, float(system), float(baseline), shape[1], left_out, float(tested))
-        for name, system, baseline, tested in zip(names, *observed, p, strict=True)
-    ]
 
 
 def _margin_schema(of_lists: OfLists) -> dict[str, pl.DataType]:

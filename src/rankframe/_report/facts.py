@@ -51,8 +51,6 @@ _LEVELS: dict[str, Callable[[int], pl.Expr]] = {
 }
 _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 _MOST_STEPS = 10
-#: Of many users, fewer resamples are drawn for the worst losses, so that a page takes seconds.
-_MOST_DRAWS, _FEWEST_RESAMPLES = 100_000_000, 200
 _MOST_JUDGED = 10  # users whose items are to be judged first
 _SHOWN_ALL = 4  # at most so many other systems are all described in words
 
@@ -385,11 +383,9 @@ def _harm(
     if traits.higher_is_better is None or decides not in values.rows.columns or not independent:
         return None
     rows = values.rows.filter(pl.col(call.by).is_in([call.trial.baseline, *shown]))
-    users = rows.n_unique(values.values.user)
-    times = min(call.trial.resamples, max(_FEWEST_RESAMPLES, _MOST_DRAWS // users))
     return harm.plan_of(
         values.only([decides], rows),
-        trial=call.trial._replace(resamples=times, cluster=None, total=False),
+        trial=call.trial._replace(cluster=None, total=False),
         more_than=traits.width / 10 if isfinite(traits.width) else 0.0,
     ).collect()
 

@@ -543,7 +543,7 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
 
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
-    """Write how many users gain and lose much, and how much the worst of them lose."""
+    """Write how many users gain and lose much."""
     row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
     if not row or not row["users"]:
         return []
@@ -552,10 +552,6 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     won = [*map(numerals.percent, numbers.changes[system].gained)]
     ends = f"{_confidence(numbers)} intervals: {won[1]} to {won[2]}, {lost[1]} to {lost[2]}"
     line = f"{won[0]} of users gain{much}, {lost[0]} lose{much} ({ends})"
-    if row["worst_mean"] and row["share"]:
-        ends = numerals.interval(row["worst_low"], row["worst_high"], sign=True)
-        line += f"; the worst 5% of differences average {numerals.signed(row['worst_mean'])}"
-        line += f" ({ends})" if ends else ""
     return [f"{line}."]
 
 
