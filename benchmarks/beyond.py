@@ -85,7 +85,6 @@ def timed(options: argparse.Namespace) -> Iterator[Row]:
             goal = together if peer == "replay" or len(labels) > 1 else 1.0
             yield _against(peer, "1 M", million, labels, goal, None, options.rounds)
     yield _vectors(million, options.rounds)
-    yield _swaps(million, options.swaps)
     ten = files("10 M", small=options.small)
     yield _against("rectools", "10 M", ten, LABELS["rectools"], 5.0, 3000, options.rounds)
 
@@ -135,19 +134,6 @@ def _vectors(made: tuple[Path, ...], rounds: int) -> Row:
         | _speed(of_sets.seconds, of_vectors.seconds, ratio, "≥ 0.5", met=ratio >= 0.5)
         | {"peak_mb": of_sets.peak}
         | _memory(of_vectors.peak, None)
-    )
-
-
-def _swaps(made: tuple[Path, ...], times: int) -> Row:
-    """Time the comparison of two models by swapping lists; its first pass is the warm-up."""
-    with side(OWN, made) as us:
-        us([f"swaps@{times}"])
-        ours = _best((us(None),))
-    return (
-        {"data": "2 × 1 M", "metrics": f"coverage, gini, {times} swaps", "against": None}
-        | _speed(None, ours.seconds, None, "≤ 60 s", met=ours.seconds <= 60)
-        | {"peak_mb": None}
-        | _memory(ours.peak, 2000)
     )
 
 
@@ -217,7 +203,6 @@ def _options() -> argparse.Namespace:
     add = parser.add_argument
     add("--small", action="store_true", help="1/50 of the users and items; keeps no results")
     add("--rounds", type=int, default=5, help="measurements of each side, in turn")
-    add("--swaps", type=int, default=2000, help="how often lists are swapped in the comparison")
     return parser.parse_args()
 
 

@@ -259,30 +259,6 @@ def looks(rng: np.random.Generator, runs: int, draw: Draw, users: int) -> Bits:
     return found
 
 
-# ------------------------------------------------------------------ numbers of all lists
-
-
-def swaps(rng: np.random.Generator, runs: int, users: int) -> Bits:
-    """Swap whole lists of two systems that draw from one catalogue: does Gini differ."""
-    chance = 1 / np.arange(1, 31)
-    found: list[bool] = []
-    for seed in range(runs):
-        drawn = rng.exponential(1, (2, users, len(chance))) / chance
-        item = drawn.argsort(axis=2)[:, :, :3]
-        run = pl.DataFrame(
-            {
-                "model": np.repeat(["new", "old"], users * 3),
-                "user": np.tile(np.repeat(np.arange(users), 3), 2),
-                "item": item.ravel(),
-                "rank": np.tile([1, 2, 3], 2 * users),
-            }
-        )
-        options = {"test": "randomization", "resamples": 99, "seed": seed}
-        compared = rf.compare(run, "gini(of=shown)", **options)
-        found.append(bool((compared["p_value"].fill_null(1.0) <= LEVEL).any()))
-    return np.array(found)
-
-
 # ------------------------------------------------------------------ the cases
 
 AT_MOST = f"≤ {LEVEL}"
@@ -474,10 +450,6 @@ CASES = [
     *of_families(),
     *of_segments(),
     *of_looks(),
-    *(
-        Case("gini, swapped lists", "one catalogue", n, AT_MOST, partial(swaps, users=n))
-        for n in (20, 200)
-    ),
 ]
 
 

@@ -14,8 +14,6 @@ import polars as pl
 import rankframe as rf
 
 DIFFERS: dict[str, str] = {}
-#: coverage and Gini of two models, compared by swapping lists this many times
-SWAPS = "swaps"
 Tables = dict[str, pl.DataFrame]
 
 
@@ -42,25 +40,9 @@ def convert(tables: Tables) -> Tables:
 
 
 def compute(tables: Tables, metrics: dict[str, str]) -> dict[str, float]:
-    """Evaluate with the tables that are read; or compare the run with the other one."""
+    """Evaluate with the tables that are read."""
     labels = list(metrics.values())
-    if labels[0].startswith(SWAPS):
-        return _swapped(tables, int(labels[0].partition("@")[2]))
     read = {"items", "history"}
     read |= {"truth"} if any(label.startswith("serendipity") for label in labels) else set()
     row = rf.evaluate(tables["run"], *labels, **{name: tables[name] for name in read})
     return row.drop("users").row(0, named=True)
-
-
-def _swapped(tables: Tables, times: int) -> dict[str, float]:
-    models = pl.concat(tables[name].with_columns(model=pl.lit(name)) for name in ("run", "other"))
-    compared = rf.compare(
-        models,
-        "coverage@10",
-        "gini@10",
-        by="model",
-        items=tables["items"],
-        test="randomization",
-        resamples=times,
-    )
-    return {f"{SWAPS}@{times}": compared["p_value"][0]}

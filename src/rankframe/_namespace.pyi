@@ -218,8 +218,6 @@ class Stats(RoomOfFrame, Generic[FrameT]):
         baseline: object = ...,
         more_than: float | Mapping[str, float] = ...,
         confidence: float = ...,
-        resamples: int = ...,
-        seed: int = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def power(

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 from user_values import VALUE
 
 import rankframe as rf
-from rankframe._comparison import segment_statistics, segments, trials
+from rankframe._comparison import segment_statistics
 from rankframe._comparison import statistics as st
 
 BY = ["model", "country"]
@@ -40,7 +40,7 @@ def some_changes(seed=0, sizes=(12, 30, 7, 19), spreads=(1.0, 0.3, 2.0, 0.5)):
 
 
 def welch_by_hand(groups):
-    """F and p of Welch's analysis of variance, in plain Python."""
+    """Welch's F, in plain Python."""
     sizes = [len(group) for group in groups]
     means = [math.fsum(group) / len(group) for group in groups]
     variances = [
@@ -52,8 +52,7 @@ def welch_by_hand(groups):
     center = sum(w * m for w, m in zip(weights, means, strict=True)) / total
     between = sum(w * (m - center) ** 2 for w, m in zip(weights, means, strict=True)) / (k - 1)
     lacking = sum((1 - w / total) ** 2 / (n - 1) for w, n in zip(weights, sizes, strict=True))
-    f = between / (1 + 2 * (k - 2) / (k * k - 1) * lacking)
-    return f, float(stats.f.sf(f, k - 1, (k * k - 1) / (3 * lacking)))
+    return between / (1 + 2 * (k - 2) / (k * k - 1) * lacking)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -61,15 +60,16 @@ def test_f_is_the_one_by_hand_and_that_of_scipy(seed):
     changes = some_changes(seed, sizes=(30, 41, 35, 90))
     got = table(changes).rank.stats.compare_segments(VALUE, by=BY)
     whole = got.filter(pl.col("country").is_null()).row(0, named=True)
-    f, p = welch_by_hand(list(changes.values()))
-    assert (whole["f"], whole["p_value"]) == pytest.approx((f, p), rel=1e-10)
+    f = welch_by_hand(list(changes.values()))
+    assert whole["f"] == pytest.approx(f, rel=1e-10)
     assert whole["p_adjusted"] == whole["p_value"]
     everyone = list(itertools.chain(*changes.values()))
     assert whole["users"] == len(everyone)
     assert whole["difference"] == pytest.approx(np.mean(everyone))
     if "equal_var" in inspect.signature(stats.f_oneway).parameters:
         expected = stats.f_oneway(*changes.values(), equal_var=False)
-        assert (f, p) == pytest.approx((expected.statistic, expected.pvalue))
+        assert f == pytest.approx(expected.statistic)
+        assert whole["p_value"] == pytest.approx(expected.pvalue, abs=0.03)
 
 
 @pytest.mark.parametrize("confidence", [0.95, 0.8])
@@ -106,8 +106,8 @@ def test_of_two_segments_all_tests_are_one():
     changes = some_changes(2, sizes=(30, 44))
     got = table(changes).rank.stats.compare_segments(VALUE, by=BY)
     p = stats.ttest_ind(*changes.values(), equal_var=False).pvalue
-    assert got["p_value"].to_list() == pytest.approx([p] * 3)
-    assert got["p_adjusted"].to_list() == pytest.approx([p] * 3)
+    for name in ("p_value", "p_adjusted"):
+        assert got[name].to_list() == [pytest.approx(p)] * 2 + [pytest.approx(p, abs=0.03)]
     assert got["f"][2] == pytest.approx(stats.ttest_ind(*changes.values(), equal_var=False)[0] ** 2)
 
 
@@ -188,9 +188,7 @@ def test_segments_of_the_truth_and_of_several_columns():
     changes = changes.with_columns(change=pl.col("new") - pl.col("old"))
     groups = [g["change"].to_list() for g in changes.partition_by("country", "device")]
     whole = got.filter(pl.col("country").is_null(), metric="rr")
-    assert whole["f"].item() == pytest.approx(welch_by_hand(groups)[0])
-    why = "p by 10,000 permutations: 6 of 6 segments have fewer than 30 users"
-    assert whole["note"].item() == why
+    assert whole["f"].item() == pytest.approx(welch_by_hand(groups))
 
 
 def test_what_has_no_test_says_so():
@@ -201,13 +199,12 @@ def test_what_has_no_test_says_so():
         "one user",
         "no spread here",
         None,
-        "F leaves out 2 of 4 segments: no variance; p by 10,000 permutations: 3 of 4 segments have "
-        "fewer than 30 users",
+        "F leaves out 2 of 4 segments: no variance",
     ]
     # four users who agree by chance would differ from all others for certain
     assert got["p_value"].is_null().to_list() == [False, True, True, False, False]
     assert got["ci_low"].is_null().to_list() == [False, True, True, False, True]
-    assert got["f"][-1] == pytest.approx(welch_by_hand([changes["a"], changes["d"]])[0])
+    assert got["f"][-1] == pytest.approx(welch_by_hand([changes["a"], changes["d"]]))
     same = table({"a": [0.25] * 3, "b": [0.25] * 2}).rank.stats.compare_segments(VALUE, by=BY)
     spread = "no spread here and in the other segments"
     no_test = "no test: fewer than two segments have a variance"
@@ -281,84 +278,7 @@ def test_bad_segments_are_reported():
         )
 
 
-def test_false_positives_are_as_many_as_said():
-    rng = np.random.default_rng(9)
-    f, each = [], []
-    for _ in range(2000):
-        groups = [
-            rng.normal(0.2, spread, size)
-            for size, spread in zip((12, 30, 15, 60), (1.0, 0.3, 2.0, 0.5), strict=True)
-        ]
-        estimates = [st.estimate(st.Sample(group)) for group in groups]
-        f.append(segment_statistics.heterogeneity(estimates).p)
-        rest = st.estimate(st.Sample(np.concatenate(groups[1:])))
-        each.append(st.contrast(estimates[0], rest, 0.95).p)
-    assert 0.04 <= np.mean(np.array(f) <= 0.05) <= 0.06
-    assert 0.04 <= np.mean(np.array(each) <= 0.05) <= 0.06
-
-
-# ------------------------------------------------------------------ permutations of few users
-
-
-@pytest.mark.parametrize("part", [None, 0.5])  # of whole numbers: many ties
-def test_few_users_are_permuted_in_all_ways(part):
-    """Two segments of four users: all 70 ways to place them, one by one."""
-    values = np.random.default_rng(8).normal(0, 1, 8).round(3)
-    if part:
-        values = np.round(values / part) * part
-    everyone = set(range(8))
-    fs = []
-    for inside in itertools.combinations(range(8), 4):
-        groups = [values[[*inside]], values[[*everyone - {*inside}]]]
-        varied = all(np.ptp(group) > 0 for group in groups)
-        fs.append(welch_by_hand(groups)[0] if varied else np.inf)
-    assert len(fs) == 70
-    expected = np.mean(np.array(fs) >= fs[0] * (1 - 1e-9))
-    assert 0.02 < expected < 0.98
-    got = table({"a": values[:4].tolist(), "b": values[4:].tolist()}).rank.stats.compare_segments(
-        VALUE, by=BY
-    )
-    whole = got.row(-1, named=True)
-    assert (whole["f"], whole["p_value"]) == pytest.approx((fs[0], expected), abs=1e-9)
-    assert whole["note"] == "p by all 70 permutations: 2 of 2 segments have fewer than 30 users"
-    drawn = [
-        table({"a": values[:4].tolist(), "b": values[4:].tolist()})
-        .rank.stats.compare_segments(VALUE, by=BY, resamples=69, seed=seed)
-        .item(-1, "p_value")
-        for seed in range(30)
-    ]
-    assert len(set(drawn)) > 1
-    error = np.sqrt(expected * (1 - expected) / (30 * 69))
-    assert np.mean(drawn) == pytest.approx((69 * expected + 1) / 70, abs=4 * error)
-
-
-def test_from_thirty_users_per_segment_on_f_has_its_distribution():
-    for size, noted in ((29, True), (30, False)):
-        changes = some_changes(1, sizes=(size, 60, 40, 50))
-        whole = table(changes).rank.stats.compare_segments(VALUE, by=BY).row(-1, named=True)
-        assert (whole["note"] is not None) == noted
-        p = welch_by_hand(list(changes.values()))[1]
-        assert (whole["p_value"] == pytest.approx(p, rel=1e-9)) != noted
-    alone = {**some_changes(1, sizes=(40, 60)), "z": [0.3]}  # one user is never in F
-    whole = table(alone).rank.stats.compare_segments(VALUE, by=BY).row(-1, named=True)
-    assert whole["note"] == "F leaves out 1 of 3 segments: no variance"
-
-
-def permuted_by_hand(weighted, orders):
-    """F of weighted users in each order, from the estimates of each segment."""
-    values, weights = (np.concatenate(parts) for parts in zip(*weighted, strict=True))
-    ends = np.cumsum([len(part) for part, _ in weighted])[:-1]
-    return [
-        segment_statistics.heterogeneity(
-            [
-                st.estimate(st.Sample(*part))
-                for part in zip(
-                    np.split(values[order], ends), np.split(weights[order], ends), strict=True
-                )
-            ]
-        ).f
-        for order in orders
-    ]
+# ------------------------------------------------------------------ permutations
 
 
 def test_users_are_permuted_with_their_weights_and_clusters_as_a_whole():
@@ -367,9 +287,18 @@ def test_users_are_permuted_with_their_weights_and_clusters_as_a_whole():
     samples = [st.Sample(*segment) for segment in weighted]
     got = segment_statistics.permuted(samples, st.Resampling(300, 6), lambda _: None)
     orders = np.random.default_rng(6).permuted(np.tile(np.arange(21), (300, 1)), axis=1)
-    observed, *drawn = permuted_by_hand(weighted, [np.arange(21), *orders])
-    assert got.f == pytest.approx(observed)
-    assert got.p == pytest.approx((np.sum(np.array(drawn) >= observed) + 1) / 301)
+    values, weights = (np.concatenate(parts) for parts in zip(*weighted, strict=True))
+
+    def f_of(order):
+        parts = [np.split(column[order], [5, 14]) for column in (values, weights)]
+        return segment_statistics.permuted(
+            [st.Sample(*part) for part in zip(*parts, strict=True)],
+            st.Resampling(1, 0),
+            lambda _: None,
+        )[0]
+
+    observed, *drawn = map(f_of, [np.arange(21), *orders])
+    assert got == pytest.approx((observed, (np.sum(np.array(drawn) >= observed) + 1) / 301, 300))
     changes = some_changes(6, sizes=(16, 30, 22, 40))
     frame = table(changes).with_columns(
         w=pl.col("user").str.slice(1).cast(pl.Float64) % 4 + 0.5,
@@ -382,63 +311,26 @@ def test_users_are_permuted_with_their_weights_and_clusters_as_a_whole():
             for seed in (1, 1, 2)
         )
         assert first.equals(same)
-        assert "p by 500 permutations" in first.item(-1, "note")
         assert first.item(-1, "p_value") == pytest.approx(other.item(-1, "p_value"), abs=0.12)
         assert first.drop("p_value", "p_adjusted").equals(other.drop("p_value", "p_adjusted"))
 
 
-@pytest.mark.parametrize(("number", "users"), [(10, 5), (50, 5), (10, 20), (50, 30)])
-def test_skewed_differences_are_no_difference_between_segments(number, users):
+@pytest.mark.parametrize("number", [3, 20])
+def test_skewed_differences_are_no_difference_between_segments(number):
     """F alone finds .3 to .4 at 50 × 5 and 50 × 30."""
-    runs, welch, found = 150, [], []
+    runs, found = 150, []
     for seed in range(runs):
-        rng = np.random.default_rng([seed, users, number])
-        samples = [st.Sample(row) for row in rng.lognormal(size=(number, users))]
-        estimates = [*map(st.estimate, samples)]
-        welch.append(segment_statistics.heterogeneity(estimates).p)
-        trial = trials.Trial(resamples=99, seed=seed)
-        found.append(segments._test_all(samples, estimates, trial, lambda _: None)[0].p)
-    assert np.mean(np.array(found) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
-    if number == 50:
-        assert np.mean(np.array(welch) <= 0.05) > 0.2
+        rng = np.random.default_rng([seed, number])
+        samples = [st.Sample(row) for row in rng.lognormal(size=(number, 20))]
+        drawn = st.Resampling(99, seed), lambda _: None
+        found.append(segment_statistics.permuted(samples, *drawn)[1])
+    assert 0 < np.mean(np.array(found) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
 
 
-def skewed_changes(skewness, seed=1):
-    """Three segments of 40 users whose standardized differences have this skewness."""
-    parts = np.random.default_rng(seed).normal(size=(3, 40))
-
-    def bent(power):
-        moved = np.exp(power * parts)
-        return (moved - moved.mean(axis=1, keepdims=True)) / moved.std(axis=1, keepdims=True)
-
-    power = optimize.brentq(lambda at: (bent(at) ** 3).mean() - skewness, 0.01, 2)
-    return dict(zip("abc", bent(power).tolist(), strict=True))
-
-
-def test_skewed_differences_are_permuted(monkeypatch):
-    error = np.sqrt(6 * 118 / (121 * 123))  # of the skewness of 120 normal values
-    for factor, permutes in ((1.99, False), (2.01, True)):
-        frame = table(skewed_changes(factor * error))
-        whole = frame.rank.stats.compare_segments(VALUE, by=BY, resamples=200).row(-1, named=True)
-        assert (whole["note"] is not None) == permutes
-    why = f"the differences have skewness {2.01 * error:.2g}"
-    assert whole["note"] == f"p by 200 permutations: {why}"
-    monkeypatch.setattr(segment_statistics, "MOST_PERMUTED", 120 * 200)
-    assert (
-        frame.rank.stats.compare_segments(VALUE, by=BY, resamples=200).item(-1, "note")
-        == whole["note"]
-    )
-    more = frame.rank.stats.compare_segments(VALUE, by=BY, resamples=201).row(-1, named=True)
-    cure = "permutations take resamples=200"
-    assert more["note"] == f"p by the F distribution, though {why}: {cure}"
-    by_hand = welch_by_hand(list(skewed_changes(2.01 * error).values()))
-    assert (more["f"], more["p_value"]) == pytest.approx(by_hand, rel=1e-9)
-    # a segment that varies more is no skewness
-    spread = {
-        name: [k * x for x in v]
-        for k, (name, v) in enumerate(skewed_changes(1.99 * error).items(), 1)
-    }
-    assert table(spread).rank.stats.compare_segments(VALUE, by=BY).item(-1, "note") is None
+def test_of_very_many_users_fewer_permutations_are_drawn(monkeypatch):
+    monkeypatch.setattr(segment_statistics, "_MOST_PERMUTED", 68 * 1500)
+    got = table(some_changes(2)).rank.stats.compare_segments(VALUE, by=BY)
+    assert got.item(-1, "note") == "p by 1,500 permutations, of so many users"
 
 
 # ------------------------------------------------------------------ Simpson's reversals

@@ -130,17 +130,6 @@ def test_summarize_gives_the_interval_on_the_scale_of_the_metric(label):
         assert ("interval cut" in row["note"]) == (math.exp(high) - epsilon > 1)
 
 
-@pytest.mark.parametrize("method", ["bootstrap", "studentized"])
-def test_the_bootstrap_is_of_logarithms_too(method):
-    mine = (rf.metrics.average_precision() + 1e-5).log().alias("log")
-    options = {"truth": TRUTH, "by": "model", "method": method, "resamples": 500, "seed": 3}
-    logs = RUN.rank.summarize(mine, **options)
-    got = RUN.rank.summarize("gmap", **options)
-    for end in ("ci_low", "ci_high"):
-        expected = [max(math.exp(x) - 1e-5, 0) for x in logs[end]]
-        assert got[end].to_list() == [close(x) for x in expected]
-
-
 @pytest.mark.parametrize("test", ["t", "randomization", "max_t"])
 def test_every_test_is_one_of_logarithms(test):
     third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))

@@ -655,34 +655,27 @@ def test_the_interval_is_a_jackknife_of_users():
         assert row["ci_high"] == pytest.approx(min(row["mean"] + 3.182446305 * error, 1))
         assert row["ci_low"] == pytest.approx(max(row["mean"] - 3.182446305 * error, 0))
         assert row["std"] is row["median"] is None
-    drawn = rf.summarize(run, "coverage@2", items=items, method="bootstrap")
-    assert drawn["ci_low"].item() is None
-    assert "can only lose items" in drawn["note"].item()
 
 
-def test_swaps_of_lists_are_a_randomization_test():
+def test_two_systems_are_compared_by_the_lists_of_users_who_have_both():
     one = pl.DataFrame({"user": [1, 2, 3, 4], "item": [*"aaab"], "rank": 1})
-    two = pl.DataFrame({"user": [1, 2, 3, 4], "item": [*"cdef"], "rank": 1})
-    runs = pl.concat([one.with_columns(model=pl.lit("one")), two.with_columns(model=pl.lit("two"))])
+    two = pl.DataFrame({"user": [1, 2, 3, 5], "item": [*"cdef"], "rank": 1})
     items = pl.DataFrame({"item": [*"abcdef"]})
-    apart = []
-    for swaps in itertools.product([False, True], repeat=4):
-        sets = [set(), set()]
-        for swapped, first, second in zip(swaps, one["item"], two["item"], strict=True):
-            sets[swapped].add(first)
-            sets[not swapped].add(second)
-        apart.append(abs(len(sets[0]) - len(sets[1])) / 6)
-    exact = mean(float(x >= 2 / 6 - 1e-12) for x in apart)
-    options = {"items": items, "baseline": "one", "test": "randomization", "resamples": 20_000}
-    got = rf.compare(runs, "coverage@1", "novelty@1", history=HISTORY, **options)
-    row = got.row(0, named=True)
-    assert (row["metric"], row["difference"]) == ("coverage@1", pytest.approx(2 / 6))
-    assert row["p_value"] == pytest.approx(exact, abs=0.02)
-    assert row["p_adjusted"] >= row["p_value"]
-    assert_frame_equal(got, rf.compare(runs, "coverage@1", "novelty@1", history=HISTORY, **options))
-    plain = rf.compare(runs, "coverage@1", items=items).row(0, named=True)
-    assert plain["p_value"] is None
-    assert "randomization" in plain["note"]
+    options = {"items": items, "baseline": "one"}
+    for test in ("t", "randomization"):
+        got = rf.compare({"one": one, "two": two}, "coverage@1", "gini@1", test=test, **options)
+        row = got.row(0, named=True)
+        assert (row["mean"], row["baseline_mean"]) == (pytest.approx(3 / 6), pytest.approx(1 / 6))
+        assert (row["difference"], row["relative"]) == (pytest.approx(2 / 6), pytest.approx(2))
+        assert (row["users"], row["num_left_out"], row["p_value"], row["verdict"]) == (
+            *(3, 2, None, None),
+        )
+        left_out = "2 of 5 users are left out: they have a list in one group only"
+        assert row["note"] == f"one number of all lists, which has no test; {left_out}"
+        both = [run.filter(pl.col("user") < 4) for run in (one, two)]
+        ginis = [rf.evaluate(run, "gini@1", items=items)["gini@1"].item() for run in both]
+        assert got["baseline_mean"][1] == pytest.approx(ginis[0])
+        assert got["mean"][1] == pytest.approx(ginis[1])
 
 
 # ------------------------------------------------------------------ rows, fusion, overlap

@@ -516,8 +516,7 @@ def summarize(
         The probability that a single interval covers the true value.
     method
         ``"auto"``: chosen by the number and the values of the users, which ``note`` reports;
-        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"studentized"``: the bootstrap of the t
-        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1.
+        ``"t"``: Student's interval.
     resamples
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
