@@ -200,7 +200,7 @@ def test_a_comparison_counts_and_notes_them_of_both():
         assert "no list" not in (got["note"].item() or "")
 
 
-@pytest.mark.parametrize("test", ["t", "randomization", "max_t"])
+@pytest.mark.parametrize("test", ["t", "randomization", "max_t", "sequential"])
 def test_every_test_counts_them(test):
     run = served_by(range(30))
     truth = pl.DataFrame({"user": range(40), "item": [0] * 40})

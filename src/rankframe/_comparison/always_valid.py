@@ -40,6 +40,7 @@ def bets(sample: Sample, confidence: float) -> Outcome:
         values, counts = np.unique(column, return_counts=True)  # the order of users is gone
         surplus = partial(_surplus, values, counts.astype(np.float64), confidence)
         mean, users = float(values @ counts / len(column)), len(column)
+        mean = min(max(mean, -_EDGE), _EDGE)  # if all lose, or all gain, the whole range
         error = float(np.sqrt(counts @ (values - mean) ** 2)) / users
         outcome.p[place] = exp(min(log1p(-confidence) - surplus(0.0), 0.0))
         for ends, side in ((outcome.low, -1), (outcome.high, 1)):
