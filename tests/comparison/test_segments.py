@@ -1,4 +1,4 @@
-"""Differences between segments: Welch's F by hand and by SciPy, contrasts, Simpson's reversals."""
+"""Differences between segments: Welch's F by hand and by SciPy, contrasts, permutations."""
 
 import inspect
 import itertools
@@ -17,8 +17,6 @@ from rankframe._comparison import statistics as st
 BY = ["model", "country"]
 COLUMNS = """model country metric baseline users difference rest_users rest_difference f p_value
     note contrast ci_low ci_high p_adjusted""".split()
-
-MIX = ", each system over its own users: the mix changed"
 
 
 def table(changes, **columns):
@@ -331,107 +329,3 @@ def test_of_very_many_users_fewer_permutations_are_drawn(monkeypatch):
     monkeypatch.setattr(segment_statistics, "_MOST_PERMUTED", 68 * 1500)
     got = table(some_changes(2)).rank.stats.compare_segments(VALUE, by=BY)
     assert got.item(-1, "note") == "p by 1,500 permutations, of so many users"
-
-
-# ------------------------------------------------------------------ Simpson's reversals
-
-
-def lists(model, country, hits, misses, start):
-    """One user per hit (at rank 1) and per miss, whose one relevant item is 7."""
-    users = range(start, start + hits + misses)
-    items = [7] * hits + [8] * misses
-    return pl.DataFrame(
-        {"model": model, "country": country, "user": users, "item": items, "rank": 1}
-    )
-
-
-def mixed(*, reverse=True):
-    """The new system hits more in each country, and mostly has users of the harder one."""
-    many, few = (80, 10) if reverse else (10, 80)
-    run = pl.concat(
-        [
-            lists("old", "no", many * 7 // 10, many - many * 7 // 10, 0),
-            lists("old", "se", few * 2 // 10, few - few * 2 // 10, 100),
-            lists("new", "no", few * 8 // 10, few - few * 8 // 10, 200),
-            lists("new", "se", many * 3 // 10, many - many * 3 // 10, 300),
-        ]
-    )
-    truth = run.select("model", "country", "user", item=7).cast({"item": pl.Int64})
-    return run, truth
-
-
-def test_diagnose_names_a_reversal_of_simpson():
-    run, truth = mixed()
-    options = {"truth": truth}
-    means = run.rank.evaluate("recall@1", by=["country", "model"], **options)
-    assert means.sort("country", "model")["recall@1"].to_list() == [0.8, 0.7, 0.3, 0.2]
-    overall = run.rank.evaluate("recall@1", by="model", **options).sort("model")["recall@1"]
-    got = run.rank.stats.who_gained(1, by=BY, baseline="old", **options)
-    whole = got.filter(pl.col("country").is_null()).row(0, named=True)
-    assert whole["reading"] == f"better in each country, worse overall{MIX}"
-    assert whole["recall_change"] == pytest.approx(overall[0] - overall[1])
-    assert whole["hits_change"] == pytest.approx(overall[0] - overall[1])
-    assert (whole["users"], whole["relevant_low"]) == (90, None)
-    back = run.rank.stats.who_gained(1, by=BY, baseline="new", **options)
-    assert back["reading"].last() == f"worse in each country, better overall{MIX}"
-
-
-def test_diagnose_names_no_reversal_where_there_is_none():
-    run, truth = mixed(reverse=False)
-    got = run.rank.stats.who_gained(1, truth=truth, by=BY, baseline="old")
-    assert got["reading"].last() == "better overall"
-    # old has no list in a third country: nobody can say that new is better in each
-    run, truth = mixed()
-    more = pl.concat([run, lists("new", "fi", 2, 1, 900)])
-    truth = more.select("model", "country", "user", item=7).cast({"item": pl.Int64})
-    got = more.rank.stats.who_gained(1, truth=truth, by=BY, baseline="old")
-    assert got["reading"].last() == "worse overall"
-    got = more.rank.stats.who_gained(1, truth=truth, by=BY, baseline="new")
-    assert got["reading"].last() == "better overall"
-
-
-def test_a_reversal_of_one_measure_is_named_with_it():
-    """Precision@2 is 0.5 → 0.75 in no, 0 → 0.0625 in se, and 0.4 → 0.2 overall."""
-    of_users = [
-        # model, country, relevant items, hits of each user
-        ("old", "no", 1, [1] * 8),
-        ("new", "no", 4, [2, 1]),
-        ("old", "se", 9, [0] * 2),
-        ("new", "se", 9, [1] + [0] * 7),
-    ]
-    run, truth = [], []
-    for model, country, relevant, users in of_users:
-        for user, hits in enumerate(users):
-            keys = {"model": model, "country": country, "user": f"{model}-{country}-{user}"}
-            truth += [{**keys, "item": item} for item in range(1, relevant + 1)]
-            run += [
-                {**keys, "item": rank if rank <= hits else -rank, "rank": rank} for rank in (1, 2)
-            ]
-    got = pl.DataFrame(run).rank.stats.who_gained(
-        2, truth=pl.DataFrame(truth), by=BY, baseline="old"
-    )
-    whole = got.filter(pl.col("country").is_null()).row(0, named=True)
-    assert whole["precision_change"] == pytest.approx(0.2 - 0.4)
-    assert whole["recall_change"] == pytest.approx((0.5 + 0.25 + 1 / 9) / 10 - 0.8)
-    assert whole["reading"] == (f"precision: better in each country, worse overall{MIX}")
-
-
-def test_shared_users_have_no_reversal_and_the_row_of_all_is_that_without_segments():
-    users = list(range(30))
-    run = pl.concat(
-        pl.DataFrame(
-            {"model": m, "user": users, "item": 7, "rank": [u * (3 + j) % 5 + 1 for u in users]}
-        )
-        for j, m in enumerate(["old", "new"])
-    )
-    truth = pl.DataFrame({"user": users, "item": 7, "country": ["no", "se", "se"] * 10})
-    got = run.rank.stats.who_gained(2, truth=truth, by=BY, baseline="old")
-    whole = got.filter(pl.col("country").is_null()).drop("country")
-    alone = run.rank.stats.who_gained(2, truth=truth.drop("country"), baseline="old")
-    alone = alone.filter(pl.col("relevant_low").is_null())
-    assert whole["reading"].equals(alone["reading"])
-    for name in ("users", "recall_change", "hits_change", "attainable_recall"):
-        assert whole[name].to_list() == pytest.approx(alone[name].to_list())
-    pytest.importorskip("altair")
-    chart = run.rank.plot.who_gained(2, truth=truth, by=BY, baseline="old")
-    assert "null" not in str(chart.to_dict()["title"])

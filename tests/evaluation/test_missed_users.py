@@ -286,18 +286,6 @@ def test_the_rows_of_a_diagnosis_add_up():
     assert served.head(len(bins)).equals(got.head(len(bins)))
 
 
-def test_a_diagnosis_of_segments_names_them_overall():
-    run = pl.concat([served_by(range(30)).with_columns(day=day) for day in (1, 2)])
-    truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
-    got = run.rank.stats.who_gained(1, truth=truth, by=["model", "day"], baseline="old")
-    assert (
-        got.filter(pl.col("day").is_null())["reading"]
-        .item()
-        .endswith("; 10 of 40 users have no list of new")
-    )
-    assert got.filter(pl.col("reading").str.starts_with("no list"))["users"].to_list() == [10] * 2
-
-
 @pytest.mark.parametrize("name", ["compare", "who_gained", "per_user", "at_k", "precision_recall"])
 def test_subtitles_of_charts_name_them(name):
     pytest.importorskip("altair")
@@ -460,25 +448,6 @@ def test_systems_without_a_common_user_have_no_misses_to_count(users, values):
     for misses in ("truth", "judged", "all", None):
         with pytest.raises(rf.RankingDataError, match="each user would count as a miss"):
             run.rank.evaluate("rr", truth=truth, by="model", users=misses)
-
-
-def test_a_diagnosis_counts_the_users_it_leaves_out():
-    run = pl.DataFrame(
-        {"model": ["new"] * 3 + ["old"] * 3, "user": [1, 2, 3, 3, 4, 5], "item": 7, "rank": 1}
-    )
-    truth = pl.DataFrame({"user": [1, 2, 3, 4, 5], "item": 7, "country": list("xxyyy")})
-    options = {"baseline": "old", "users": "run"}
-    got = run.rank.stats.who_gained(1, truth=truth.drop("country"), **options)
-    left_out = "2 of 3 users of new are left out; 2 of 3 users of old are left out"
-    assert got["reading"].to_list() == ["unchanged", f"unchanged; {left_out}"]
-    apart = run.filter((pl.col("model") == "old") | (pl.col("user") < 3))
-    (alone,) = apart.rank.stats.who_gained(1, truth=truth.drop("country"), **options)["reading"]
-    assert alone.startswith("no user has a value in both; 2 of 2 users of new are left out")
-    by = ["model", "country"]
-    placed = run.join(truth.select("user", "country"), on="user")
-    split = placed.rank.stats.who_gained(1, truth=truth, by=by, **options)
-    of_x = split.filter(pl.col("relevant_low").is_null(), country="x")["reading"].item()
-    assert of_x == "no user has a value in both; 2 of 2 users of new are left out"
 
 
 def test_names_that_do_not_show_are_quoted():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import isnan
 from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
@@ -83,10 +82,10 @@ def who_gained(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per system, segment and bin of the users with a list of both systems; one row for
         the users without a list of one or both, if there are any; and a last row per system and
-        segment for all users, with null bounds; with segments, also one row per system with null
-        segments: by…, ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the
-        mean ``hits_change``, ``precision_change`` and ``recall_change``, their ``reading``, and
-        ``signs``, what the signs of the last two read without a test. Then the system's mean
+        segment for all users, with null bounds: by…, ``relevant_low`` and ``relevant_high`` (least
+        and greatest R), ``users``, the mean ``hits_change``, ``precision_change`` and
+        ``recall_change``, their ``reading``, and ``signs``, what the signs of the last two read
+        without a test. Then the system's mean
         ``precision`` and ``recall``, and the best means that the users' R allow,
         ``attainable_precision`` and ``attainable_recall``.
 
@@ -98,15 +97,8 @@ def who_gained(
         many hits as before; "no test: …" with the reason. Each row is tested on its own: about 1
         bin in 20 shows a difference by chance alone. For users without a list it is "no list of
         knn: 192 users"; if these are at least 5%, the reading of all users names them, too: "worse
-        overall; 192 of 301 users have no list of knn". It also counts users whom only one of the
-        two systems has, as with ``users="run"``: "unchanged; 38 of 40 users of knn are left out".
-        Without a common user it is "no user has a value in both".
-
-        The row of all segments compares what ``evaluate`` reports: the mean of each system over its
-        own users with relevant items, while all other rows describe users of both systems. If the
-        two have different users, as with ``users="run"``, the test is Welch's t, and ``reading``
-        names Simpson's reversals of the means, without a test: "better in each country, worse
-        overall, each system over its own users: the mix changed".
+        overall; 192 of 301 users have no list of knn". Without a common user it is "no user has a
+        value in both".
 
     Notes
     -----
@@ -202,20 +194,13 @@ def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int)
     of_all = paired.group_by(values.by).agg(*counted, *without)
     overall = systems.join(of_all, on=values.by, how="left")
     table = pl.concat([in_bins, lacking, overall], how="diagonal_relaxed")
-    own = {tuple(key): users for *key, users in relevant_rows.group_by(values.by).len().iter_rows()}
     readings = [
         _reading_of_row(row, row[model], baseline, missing=row[_BIN] == bins)
-        if row[_BIN] is not None
-        else _reading_of_users(row, values.by, baseline, own)
         for row in table.iter_rows(named=True)
     ]
     table = table.drop(_CHANGED, _WITHOUT).with_columns(
         pl.col("users").fill_null(0), reading=pl.Series(readings, dtype=pl.String)
     )
-    if segments:
-        systems = rows.select(model).unique()
-        whole = _of_all_segments(relevant_rows, systems, values, baseline)
-        table = pl.concat([table, whole], how="diagonal_relaxed")
     table = table.with_columns(signs=_signs()).sort(*values.by, _BIN, nulls_last=True)
     said = pl.when(pl.col(_BIN).is_null()).then(pl.lit(order, pl.String))
     both = pl.concat_str("reading", said, separator="; ", ignore_nulls=True)
@@ -233,32 +218,11 @@ def _reading_of_row(
     if missing:
         return _reading_of_missed(without, system, baseline)
     clusters = row.get(user_columns.CLUSTER)
-    read = _paired_reading(
-        [pl.Series(row[name]).to_numpy() for name in _CHANGED],
-        clusters=None if clusters is None else summaries.places_of_users(pl.Series("", clusters)),
-    )
+    changes = [pl.Series(row[name]).to_numpy() for name in _CHANGED]
+    places = None if clusters is None else summaries.places_of_users(pl.Series("", clusters))
+    read = _paired_reading(changes, places) if len(changes[0]) else trials.NO_PAIR
     notes = sentences.notes_of_lists(without[:2], users, (system, baseline))
     return "; ".join(filter(None, [read, *notes])) or None
-
-
-def _reading_of_users(
-    row: Mapping[str, Any],
-    by: Sequence[str],
-    baseline: object,
-    own: Mapping[tuple[object, ...], int],
-) -> str | None:
-    """Read all users of a system, and count those whom only one of the two has."""
-    model, *segments = by
-    notes = [_reading_of_row(row, row[model], baseline, missing=False)]
-    for system in (row[model], baseline):
-        users = own.get((system, *(row[name] for name in segments)), 0)
-        alone = users - (row["users"] or 0)
-        if alone:
-            verb = "is" if alone == 1 else "are"
-            notes.append(
-                f"{alone:,} of {users:,} users of {sentences.name_in_note(system)} {verb} left out"
-            )
-    return "; ".join(filter(None, notes)) or None
 
 
 def _reading_of_missed(without: Sequence[int], system: object, baseline: object) -> str:
@@ -276,60 +240,8 @@ def _reading_of_missed(without: Sequence[int], system: object, baseline: object)
     )
 
 
-def _of_all_segments(
-    rows: pl.DataFrame, systems: pl.DataFrame, values: Values, baseline: object
-) -> pl.DataFrame:
-    """Compare the means of each system over its own users, and name Simpson's reversals."""
-    by = values.by
-    model, *segments = by
-    everywhere = systems.join(rows.select(segments).unique(), how="cross")
-    within = _changes_of_means(rows, everywhere, by, baseline)
-    within = within.filter(pl.len().over(model) > 1)
-    of_each = within.group_by(model).agg(pl.col(name).alias(f"{name} within") for name in _TESTED)
-    whole = _changes_of_means(rows, systems, [model], baseline)
-    whole = whole.join(of_each, on=model, how="left")
-    readings: list[str | None] = []
-    for row in whole.iter_rows(named=True):
-        system = row[model]
-        read = _reversal(row, " and ".join(segments))
-        read = read or _reading_of_all(rows, values, system=system, baseline=baseline)
-        notes = _notes_of_all(rows, values, (system, baseline))
-        readings.append("; ".join([read, *notes]))
-    whole = whole.drop(of_each.columns[1:])
-    return whole.with_columns(
-        pl.col("users").fill_null(0), reading=pl.Series(readings, dtype=pl.String)
-    )
-
-
 def _is_of(rows: pl.DataFrame, model: str, system: object) -> pl.Expr:
     return pl.col(model) == pl.lit(system, dtype=rows.schema[model])
-
-
-def _notes_of_all(rows: pl.DataFrame, values: Values, systems: Sequence[object]) -> list[str]:
-    """Write how many users of all segments have no list of a system, and of the baseline."""
-    notes: list[str] = []
-    for name in systems:
-        own = rows.filter(_is_of(rows, values.by[0], name))
-        missed = own.group_by(values.user).agg(pl.col(user_columns.MISSED).all())
-        number = int(missed[user_columns.MISSED].sum())
-        notes += sentences.notes_of_missed(number, missed.height, name)
-    return notes
-
-
-def _reading_of_all(rows: pl.DataFrame, values: Values, *, system: object, baseline: object) -> str:
-    """Test a system over all segments: paired if it has the users of the baseline."""
-    model, *segments = values.by
-    after, before = (rows.filter(_is_of(rows, model, name)) for name in (system, baseline))
-    paired = after.join(
-        before, on=[*segments, values.user], suffix=" before", maintain_order="left"
-    )
-    if len(paired) < max(len(after), len(before)):
-        if values.cluster is not None:
-            return "no test: with cluster=, the systems need the same users"
-        return _unpaired_reading(before, after)
-    clusters = [summaries.places_of_users(paired[name]) for name in _cluster_column(values)]
-    users = summaries.places_of_users(paired[values.user])
-    return _paired_reading(_changes_of_users(paired), users, *clusters)
 
 
 def _changes_of_users(paired: pl.DataFrame) -> list[Array]:
@@ -340,55 +252,12 @@ def _changes_of_users(paired: pl.DataFrame) -> list[Array]:
     return [statistics.differences(new.to_numpy(), old.to_numpy()) for new, old in pairs]
 
 
-def _changes_of_means(
-    rows: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str], baseline: object
-) -> pl.DataFrame:
-    """Subtract the means of the baseline, each over its own users."""
-    model, *segments = by
-    means = rows.group_by(by).agg(
-        pl.len().cast(pl.Int64).alias("users"),
-        *(sums.order_free_mean(pl.col(name)).alias(name) for name in ("hits", *_LEVELS)),
-    )
-    of_baseline = _is_of(rows, model, baseline)
-    means = groups.join(means, on=by, how="left")
-    before = means.filter(of_baseline).select(*segments, *_CHANGING)
-    after = means.filter(~of_baseline)
-    if segments:
-        both = after.join(before, on=segments, how="left", suffix=" before")
-    else:
-        both = after.join(before, how="cross", suffix=" before")
-    return both.with_columns(_changes()).drop("hits", *(f"{name} before" for name in _CHANGING))
-
-
 def _changes() -> list[pl.Expr]:
     """Return the changes from the values of the baseline, which are called "before"."""
     return [
         (pl.col(name).cast(pl.Float64) - pl.col(f"{name} before").cast(pl.Float64)).alias(change)
         for name, change in zip(_CHANGING, _CHANGES, strict=True)
     ]
-
-
-_MIX = ", each system over its own users: the mix changed"
-
-
-def _reversal(row: Mapping[str, Any], segments: str) -> str:
-    """Name changes that have one sign in each segment, and the other one overall."""
-    texts: dict[str, str] = {}
-    for measure, name in zip(_CHANGING[1:], _TESTED, strict=True):
-        change, within = row[name] or 0.0, row[f"{name} within"] or [0.0]
-        if any(of_segment is None for of_segment in within):
-            continue
-        if change < -trials.NOTHING and min(within) > trials.NOTHING:
-            texts[measure] = f"better in each {segments}, worse overall"
-        if change > trials.NOTHING and max(within) < -trials.NOTHING:
-            texts[measure] = f"worse in each {segments}, better overall"
-    if not texts:
-        return ""
-    of_both = [*texts.values()]
-    if len(of_both) == 1 or of_both[0] != of_both[1]:
-        of_both = [f"{measure}: {text}" for measure, text in texts.items()]
-        return "; ".join(of_both) + _MIX
-    return of_both[0] + _MIX
 
 
 _READINGS = {
@@ -428,52 +297,22 @@ def _cluster_column(values: Values) -> list[str]:
     return [] if values.cluster is None else [user_columns.CLUSTER]
 
 
-def _paired_reading(
-    changes: Sequence[Array], users: Places | None = None, clusters: Places | None = None
-) -> str:
+def _paired_reading(changes: Sequence[Array], clusters: Places | None) -> str:
     """Test the changes of precision and recall by the paired t, and return the reading."""
+    import numpy as np
+
     from rankframe._comparison import statistics
 
-    if not len(changes[0]):
-        return trials.NO_PAIR
-    weights = None
-    if users is not None:
-        changes, weights, clusters = statistics.of_users(users, changes, None, clusters)
     if not any(change.any() for change in changes):
         return "unchanged"
-    samples = [system_pairs.sample_of(change, weights, clusters) for change in changes]
+    samples = [system_pairs.sample_of(change, None, clusters) for change in changes]
     for sample in samples:
         if why := system_pairs.why_undefined(sample.values):
             one_cluster = clusters is not None and len(sample.values) == 1
             return f"no test: {'one cluster' if one_cluster else why}"
     p = [statistics.t_test_of_mean(sample, comparison.CONFIDENCE).p.item() for sample in samples]
-    return _read(p, [float(statistics.weighted_mean(*sample)) for sample in samples])
-
-
-def _unpaired_reading(before: pl.DataFrame, after: pl.DataFrame) -> str:
-    """Test by Welch's t where the users of the systems differ, and return the reading."""
-    from rankframe._comparison import statistics
-
-    if before.is_empty() or after.is_empty():
-        return "no test: a system has no user"
-    if min(len(before), len(after)) < 2:
-        return "no test: one user"
-    pairs = [(after[name].to_numpy(), before[name].to_numpy()) for name in _LEVELS[:2]]
-    p = [statistics.welch(new, old) for new, old in pairs]
-    if any(map(isnan, p)):
-        return "no test: the users of each system have the same value"
-    return _read(p, [float(new.mean() - old.mean()) for new, old in pairs])
-
-
-def _read(p: Sequence[float], changes: Sequence[float]) -> str:
-    """Read two p-values after Holm's correction, and the signs of the changes."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
     shown = statistics.corrected(np.array(p), "holm") < 1 - comparison.CONFIDENCE
-    precision, recall = (
-        (change > 0) - (change < 0) if sure else 0
-        for change, sure in zip(changes, shown, strict=True)
-    )
+    means = [float(statistics.weighted_mean(*sample)) for sample in samples]
+    signs = [(mean > 0) - (mean < 0) for mean in means]
+    precision, recall = (sign if sure else 0 for sign, sure in zip(signs, shown, strict=True))
     return _READINGS[precision, recall]

@@ -175,13 +175,6 @@ def t_test_of_mean(sample: Sample, confidence: float) -> Outcome:
     )
 
 
-def welch(values: Array, other: Array) -> float:
-    """Welch's t of two samples that are independent; NaN without a variance."""
-    if not (differs(values[:, None]) | differs(other[:, None])).any():
-        return nan
-    return float(stats.ttest_ind(values, other, equal_var=False).pvalue)
-
-
 def _weighted_t(matrix: Array, weights: Array, confidence: float) -> tuple[Array, Array, Array]:
     """Student's t of the weighted mean, with one degree of freedom fewer than effective users."""
     freedom = freedom_of(weights)

@@ -104,8 +104,6 @@ def who_gained(
     baseline = system_pairs.systems_in(values, call.groups[0], trial).baseline
     groups = call.groups
     means = means.remove(pl.col("reading").str.starts_with(trials.NO_LIST))
-    if len(groups) > 1:  # the rows of all segments have no panel
-        means = means.drop_nulls(groups)
     means = means.select(*sentences.system_and_segment(means, groups), pl.exclude(groups))
     pairs = _changes_of(values, groups, baseline)
     if pairs.is_empty():
