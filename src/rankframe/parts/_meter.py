@@ -187,7 +187,7 @@ class Meter(Generic[MeterFrameT]):
         """
         roles = copy.deepcopy(self._roles)
         opened = arguments.opened(
-            "update", ["run", "truth"], [frame, truth], {"by": self._by, **roles}
+            "update", ["run", "truth"], [frame, truth], {"by": self._by, **roles}, counts=False
         )
         (runs, judged), columns = opened.args, cast("Columns", opened.options)
         del opened.options["by"]
