@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 KEYS = ["model", "user"]
+USER = ["wiki", "session"]
 
 
 def tables(seed=1, *, groups=2, text=False, score=False):
@@ -39,6 +40,18 @@ def tables(seed=1, *, groups=2, text=False, score=False):
         )
         run = run.drop("rank")
     return run, truth
+
+
+def in_two_columns(frame):
+    """Name a user by two columns, each of which several users share."""
+    parts = [(pl.col("user") // 3).cast(pl.String).alias(USER[0]), (pl.col("user") % 3)]
+    return frame.select(parts[0], parts[1].alias(USER[1]), pl.exclude("user"))
+
+
+def of_two_columns(frame):
+    """Put the user back in the place of the two columns."""
+    user = pl.col(USER[0]).cast(pl.Int64) * 3 + pl.col(USER[1])
+    return frame.with_columns(user.alias("user"))
 
 
 def in_duckdb(query, **frames):

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import requirements
-from engines import differences, tables
+from engines import USER, differences, in_two_columns, of_two_columns, tables
 from every_metric import EVERY_METRIC
 
 import rankframe as rf
@@ -94,6 +94,20 @@ def test_postgres(postgres, options):
         want = verb(run, *FIVE, truth=truth, by="model", **options)
         keys = ["model", *(["user"] if per_user else [])]
         assert differences(postgres(text, run=run, truth=truth), want, keys) == {}
+
+
+def test_postgres_has_users_of_two_columns(postgres):
+    run, truth = tables(4)
+    frames = {"run": in_two_columns(run), "truth": in_two_columns(truth).rename({"wiki": "w"})}
+    call = {"user": USER, "truth_user": ["w", "session"], "by": "model", "dialect": "postgres"}
+    for per_user, verb in ((True, rf.per_user), (False, rf.evaluate)):
+        text = rf.sql(*FIVE, per_user=per_user, users="served", **call)
+        want = verb(run, *FIVE, truth=truth, by="model", users="served")
+        got = postgres(text, **frames)
+        got = of_two_columns(got).select(want.columns) if per_user else got
+        assert differences(got, want, want.columns[: 1 + per_user]) == {}
+    problems = postgres(rf.sql(check=True, **call), **frames)
+    assert {*problems["field"]} <= {"rank", "relevance"}
 
 
 def test_postgres_ranks_by_score(postgres):

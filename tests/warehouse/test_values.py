@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from engines import ENGINES, differences, need, tables
+from engines import ENGINES, USER, differences, in_two_columns, need, of_two_columns, tables
 from every_metric import EVERY_METRIC, FEW, SPECIAL_MEANS
 
 import rankframe as rf
@@ -264,15 +264,6 @@ def test_what_would_differ_is_refused(metric, reason):
         rf.sql(metric.alias("x"))
 
 
-USER = ["wiki", "session"]
-
-
-def in_two_columns(frame):
-    """Name a user by two columns, each of which several users share."""
-    parts = [(pl.col("user") // 3).cast(pl.String).alias(USER[0]), (pl.col("user") % 3)]
-    return frame.select(parts[0], parts[1].alias(USER[1]), pl.exclude("user"))
-
-
 def differences_of_two_columns(dialect, run, truth, *metrics, per_user, by, **options):
     """Compare users of two columns in SQL with users of one in the library."""
     need(dialect)
@@ -289,8 +280,7 @@ def differences_of_two_columns(dialect, run, truth, *metrics, per_user, by, **op
     got = ENGINES[dialect](text, **frames)
     if per_user:
         assert got.columns == [*want.columns[: len(by)], *USER, *want.columns[len(by) + 1 :]]
-        user = pl.col(USER[0]).cast(pl.Int64) * 3 + pl.col(USER[1])
-        got = got.with_columns(user.alias("user")).select(want.columns)
+        got = of_two_columns(got).select(want.columns)
     return differences(got, want, [*by, *(["user"] if per_user else [])])
 
 

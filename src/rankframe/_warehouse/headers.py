@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 
 from rankframe._request import labels
@@ -38,6 +38,7 @@ def header(
     dialect: str,
     question: Question,
     tables: Tables,
+    more: Sequence[str],
     call: Mapping[str, object],
     names: Mapping[str, str],
 ) -> str:
@@ -48,7 +49,7 @@ def header(
         f"rf.sql({', '.join([*metrics, *options])})",
         "Assumed, and checked by rf.sql(…, check=True):",
     ]
-    lines += [f"  {line}" for table in tables.both for line in _assumed(table)]
+    lines += [f"  {line}" for table in tables.both for line in _assumed(table, more)]
     if tables.lacking:
         groups = ", ".join(plain(name)[1:-1] for name in tables.lacking)
         lines.append(f"  {groups}: users are in several groups, and the whole truth judges each")
@@ -61,8 +62,8 @@ def header(
     return comments(dialect, lines)
 
 
-def _assumed(table: Table) -> list[str]:
-    ids, row = ("groups, user", "group, user") if table.by else ("user", "user")
+def _assumed(table: Table, more: Sequence[str]) -> list[str]:
+    ids, row = ("groups, user", "group, user") if {*table.by} - {*more} else ("user", "user")
     lines = [f"{table.name}: {ids} and item are never null; one row per {row} and item"]
     if table.name == "truth":
         grade = "a finite number, never null" if table.relevance else "1 in every row"

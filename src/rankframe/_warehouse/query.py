@@ -177,7 +177,8 @@ def sql(
     query = _Query(question, written, paths, empty.more, is_typed=is_typed)
     output_names = _output_names(question, [*query.sources.keys, "users"], names, written)
     text = query.text(output_names)
-    return headers.header(written.name, question, query.judged.tables, call, output_names) + text
+    read = query.judged.tables
+    return headers.header(written.name, question, read, empty.more, call, output_names) + text
 
 
 def _output_names(
