@@ -297,24 +297,10 @@ def from_lists(
     user, item = keywords.user_of(columns), columns.get("item", "item")
     score = columns.get("score", "score")
     names = {"user": user, "item": item, **columns, **({} if truth is None else {"truth": truth})}
-    for role, name in names.items():
-        if name not in schema:
-            msg = f"frame of lists: no column {name!r} for {role}; name it with {role}="
-            raise RankingDataError(msg)
-    if truth in (user, item):
-        msg = f"frame of lists: truth={truth!r} names a column that has another role: name another"
-        raise ValueError(msg)
+    _check_names_of_lists(names, groups, schema)
     if adapters.has_sets(runs, item):
         msg = f"frame of lists, column {item!r}: a set has no order: make a list, best first"
         raise RankingDataError(msg)
-    if truth is not None and "score" in columns:
-        msg = "from_lists: the order of the list is its rank: leave out score= beside truth="
-        raise ValueError(msg)
-    for name in groups:
-        if name not in schema or name in names.values():
-            why = "names a column that has another role" if name in schema else "names no column"
-            msg = f"frame of lists: by={name!r} {why}: name another"
-            raise RankingDataError(msg)
     arrays = {name for name, dtype in schema.items() if isinstance(dtype, pl.Array)}
     arrays &= {*map(str, names.values()), score}
     lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
@@ -362,6 +348,28 @@ def from_lists(
     # no list is empty here, but Polars 1 warns unless the call sets both options
     long = lazy.with_columns(ranks).explode(*lists, "rank", empty_as_null=False, keep_nulls=True)
     return adapters.to_caller_type(long, like=runs)
+
+
+def _check_names_of_lists(
+    names: Mapping[str, object], groups: Sequence[str], schema: pl.Schema
+) -> None:
+    """Check that each role and group has a column of its own."""
+    for role, name in names.items():
+        if name not in schema:
+            msg = f"frame of lists: no column {name!r} for {role}; name it with {role}="
+            raise RankingDataError(msg)
+    truth = names.get("truth")
+    if truth in (names["user"], names["item"]):
+        msg = f"frame of lists: truth={truth!r} names a column that has another role: name another"
+        raise ValueError(msg)
+    if truth is not None and "score" in names:
+        msg = "from_lists: the order of the list is its rank: leave out score= beside truth="
+        raise ValueError(msg)
+    for name in groups:
+        if name not in schema or name in names.values():
+            why = "names a column that has another role" if name in schema else "names no column"
+            msg = f"frame of lists: by={name!r} {why}: name another"
+            raise RankingDataError(msg)
 
 
 def plan_ranks(
