@@ -65,8 +65,8 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
     raise AssertionError(f"say here which values to try for {parameter}")
 
 
-def _calls() -> dict[str, tuple[str, dict[str, object]]]:
-    """Name, for each label, the function and the arguments that make it."""
+def _made() -> dict[str, tuple[str, dict[str, object], pl.Expr]]:
+    """Name, for each label, the function and the arguments that make it, and what they make."""
     found = {}
     for name, function in METRICS.items():
         if function.__module__.rpartition(".")[2] in ("exposure", "lists", "unbiased"):
@@ -84,15 +84,15 @@ def _calls() -> dict[str, tuple[str, dict[str, object]]]:
             needs_cut = discount == WEIGHTS and arguments["k"] is None
             if needs_cut or (discount != "log2" and arguments["base"] is not None):
                 continue  # refused, too
-            found.setdefault(function(**arguments).meta.output_name(), (name, arguments))
+            made = function(**arguments)
+            found.setdefault(made.meta.output_name(), (name, arguments, made))
     return found
 
 
-CALLS = _calls()
+_MADE = _made()
+CALLS = {label: (name, arguments) for label, (name, arguments, _) in _MADE.items()}
 LABELS = list(CALLS)
-EVERY_METRIC: dict[str, pl.Expr] = {
-    label: METRICS[name](**arguments) for label, (name, arguments) in CALLS.items()
-}
+EVERY_METRIC: dict[str, pl.Expr] = {label: made for label, (*_, made) in _MADE.items()}
 #: the least and the greatest value that each declares
 RANGES = {label: parse_metric(expr).traits[1:] for label, expr in EVERY_METRIC.items()}
 

@@ -1,5 +1,6 @@
 """Which labels have a form in SQL: the table in the page, ``python -m tests.sql_labels``."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -29,13 +30,17 @@ def written(label):
     return label
 
 
+@functools.cache
 def translations():
     """Pair each label with its query, or with the error that refuses it."""
-    for label in labels.every_label():
-        try:
-            yield label, sql(written(label)), None
-        except ValueError as error:
-            yield label, None, str(error)
+    return [(label, *_translated(written(label))) for label in labels.every_label()]
+
+
+def _translated(label):
+    try:
+        return sql(label), None
+    except ValueError as error:
+        return None, str(error)
 
 
 def table():

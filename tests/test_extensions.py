@@ -4,6 +4,7 @@ import extension
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 import rankframe.pandas
@@ -59,9 +60,9 @@ def test_its_parameters_are_checked(label, text):
 
 def test_it_is_a_method_of_every_frame():
     expected = rf.per_user(RUN, "first_half@4", truth=TRUTH, users="both")
-    assert RUN.rank.first_half_at(4, truth=TRUTH, users="both").equals(expected)
-    assert RUN.lazy().rank.first_half_at(4, truth=TRUTH, users="both").collect().equals(expected)
-    assert RUN.rank.first_half(4, truth=TRUTH, users="both").equals(expected)  # by its label
+    assert_equal(RUN.rank.first_half_at(4, truth=TRUTH, users="both"), expected)
+    assert_equal(RUN.lazy().rank.first_half_at(4, truth=TRUTH, users="both").collect(), expected)
+    assert_equal(RUN.rank.first_half(4, truth=TRUTH, users="both"), expected)  # by its label
     got = RUN.to_pandas().ranking.first_half_at(4, truth=TRUTH, users="both")
     assert_frame_equal(pl.from_pandas(got), expected)
     with pytest.raises(AttributeError, match="did you mean 'first_half_at'"):
@@ -74,7 +75,7 @@ def test_its_expectation_is_taken_under_ties():
     # item 2 is in second place in one order of two, and item 4 is never among the first two
     assert rf.evaluate(tied, "fh_4", truth=TRUTH.filter(user=1)).item(0, "fh_4") == 0.5 / 4
     got = rf.evaluate(RUN.with_columns(tied=1), "first_half@4", truth=TRUTH)
-    assert got.equals(rf.evaluate(RUN, "first_half@4", truth=TRUTH))
+    assert_equal(got, rf.evaluate(RUN, "first_half@4", truth=TRUTH))
 
 
 def test_defaults_statistics_and_bounds_know_it():
@@ -148,8 +149,8 @@ def test_a_bad_parameter_of_a_column_is_an_error():
 
 def test_its_name_is_reserved_only_where_it_is_read(acme):
     run = RUN.with_columns(page=pl.lit("home"))
-    assert rf.per_user(run, "precision@2", truth=TRUTH).equals(
-        rf.per_user(RUN, "precision@2", truth=TRUTH)
+    assert_equal(
+        rf.per_user(run, "precision@2", truth=TRUTH), rf.per_user(RUN, "precision@2", truth=TRUTH)
     )
     with pytest.raises(rf.RankingDataError, match="run, column 'page': this name is reserved"):
         rf.per_user(run, acme.pages)
@@ -158,7 +159,7 @@ def test_its_name_is_reserved_only_where_it_is_read(acme):
 def test_columns_under_ties(acme):
     tied = RUN.with_columns(tied=1)
     got = rf.per_user(tied, acme.pages, truth=TRUTH)
-    assert got.equals(rf.per_user(RUN, acme.pages, truth=TRUTH))
+    assert_equal(got, rf.per_user(RUN, acme.pages, truth=TRUTH))
     with pytest.raises(ValueError, match="no exact expectation under ties"):
         rf.per_user(tied, acme.widest_gap, truth=TRUTH)
 

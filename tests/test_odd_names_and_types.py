@@ -6,6 +6,7 @@ from functools import partial
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe import trec as rf_trec
@@ -53,7 +54,7 @@ def test_a_judged_plan_has_roles_like_any_judged_table():
     truth = TRUTH.rename({"user": "session"}).with_columns(user=pl.Series(["a", "a", "b", "b"]))
     judged = run.lazy().rank.judge(truth, user="session")
     expected = run.rank.evaluate("map", truth=truth, user="session")
-    assert judged.rank.evaluate("map", user="session").collect().equals(expected)
+    assert_equal(judged.rank.evaluate("map", user="session").collect(), expected)
     by_user = run.rank.judge(truth, user="session")
     for frame in (by_user, judged):
         with pytest.raises(rf.RankingDataError, match="null user"):  # unjudged items have none
@@ -120,7 +121,7 @@ def test_a_name_may_be_empty():
         run = RUN.with_columns(score=-pl.col("rank")).rename({role: ""})
         run = run.drop("rank", strict=False) if role == "score" else run
         got = run.rank.evaluate("map", truth=TRUTH, **{role: ""})
-        assert got.equals(RUN.rank.evaluate("map", truth=TRUTH))
+        assert_equal(got, RUN.rank.evaluate("map", truth=TRUTH))
 
 
 @pytest.mark.parametrize("name", ["*", "^item$"])
@@ -265,7 +266,7 @@ def test_labels_of_pandas_columns_may_be_anything(pandas):
         run = RUN.to_pandas()
         run[label] = 1
         got = run.ranking.evaluate("map", truth=TRUTH.to_pandas())
-        assert pl.from_pandas(got).equals(expected)
+        assert_equal(pl.from_pandas(got), expected)
         ranked = run.assign(points=0.5).ranking.with_rank(score="points")
         assert [*ranked.columns] == [*run.columns, "points"]
 
@@ -293,7 +294,7 @@ def test_with_rank_of_pandas_keeps_types(pandas):
 def test_wide_unsigned_ids_meet():
     wide = RUN.with_columns(pl.lit(2**100, pl.UInt128).alias("item") + pl.col("item"))
     truth = TRUTH.with_columns(pl.lit(2**100, pl.UInt128).alias("item") + pl.col("item"))
-    assert wide.rank.evaluate("map", truth=truth).equals(RUN.rank.evaluate("map", truth=TRUTH))
+    assert_equal(wide.rank.evaluate("map", truth=truth), RUN.rank.evaluate("map", truth=TRUTH))
 
 
 def test_a_preset_reaches_the_methods():
@@ -360,7 +361,7 @@ def test_what_is_given_goes_before_a_preset():
     run = pl.DataFrame({"user": [1] * 3, "item": list("abc"), "rank": [1, 2, 3]})
     truth = pl.DataFrame({"user": [1, 1], "item": ["b", "z"], "relevance": [2, 3]})
     given = run.rank.ndcg_at(5, gain="linear", ideal="truth", truth=truth, preset="rectools")
-    assert given.equals(run.rank.per_user("ndcg@5", truth=truth))
+    assert_equal(given, run.rank.per_user("ndcg@5", truth=truth))
     tied = run.with_columns(tied=1).rank.ndcg_at(5, truth=truth, preset="rectools")
     assert tied["ndcg@5"].item() == pytest.approx(
         run.rank.ndcg_at(5, truth=truth, preset="rectools")["ndcg@5"].item()

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from every_metric import OF_TIER, WITH_FORM
 from polars.io.plugins import register_io_source
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._evaluation import kept_plans
@@ -394,9 +395,9 @@ def test_a_cached_result_is_collected():
 def test_ways_around_the_panic_of_a_cached_result():
     cached = rf.evaluate(ONE, "ap", truth=TRUTH).cache()
     expected = rf.evaluate(ONE, "ap", truth=TRUTH).collect()
-    assert cached.collect(optimizations=pl.QueryOptFlags(comm_subplan_elim=False)).equals(expected)
-    assert cached.select("users", "ap").collect().equals(expected)
-    assert rf.evaluate(ONE.cache(), "ap", truth=TRUTH.cache()).collect().equals(expected)
+    assert_equal(cached.collect(optimizations=pl.QueryOptFlags(comm_subplan_elim=False)), expected)
+    assert_equal(cached.select("users", "ap").collect(), expected)
+    assert_equal(rf.evaluate(ONE.cache(), "ap", truth=TRUTH.cache()).collect(), expected)
 
 
 @windows_stream

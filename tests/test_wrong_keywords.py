@@ -17,13 +17,15 @@ ROOMS = [rf, rf.metrics, rf.stats, rf.runs, plot, parts, trec]
 if importlib.util.find_spec("pyspark"):
     ROOMS.append(importlib.import_module("rankframe.spark"))
 CALLS = {
-    f"{room.__name__}.{name}": call
+    room.__name__: {
+        name: call
+        for name in room.__all__
+        if inspect.isroutine(call := getattr(room, name)) and name != "plain_errors"
+    }
     for room in ROOMS
-    for name in room.__all__
-    if inspect.isroutine(call := getattr(room, name)) and name != "plain_errors"
 }
-CALLS |= {f"method {name}": getattr(FRAME.rank, name) for name in METRICS}
-CALLS |= {"Meter": rf.Meter, "Meter.update": rf.Meter("rr").update}
+CALLS["rankframe"] |= {"Meter": rf.Meter, "Meter.update": rf.Meter("rr").update}
+CALLS["methods"] = {name: getattr(FRAME.rank, name) for name in METRICS}
 BY_POSITION = {
     "METRICS": "metrics come by position",
     "LABEL": "write the cut-off in the label",
@@ -32,9 +34,11 @@ BY_POSITION = {
 
 
 def answer(call, word):
-    with pytest.raises(TypeError, match=f"has no keyword '{word}'") as caught:
+    with pytest.raises(TypeError) as caught:
         call(**{word: None})
-    return str(caught.value)
+    text = str(caught.value)
+    assert f"has no keyword '{word}'" in text
+    return text
 
 
 def named(text):
@@ -49,26 +53,44 @@ def forms(word):
     return {word, *(word[:place] + word[place + 1 :] for place in range(len(word)))}
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_words_of_other_libraries_lead_to_ours(name):
-    taken = taken_by(getattr(CALLS[name], "__func__", CALLS[name]))
-    for word in {word for others in WORDS.values() for word in others.split()} - {*taken}:
-        same = [own for own, others in WORDS.items() if word in others.split()]
-        same += ["LABEL"] if "k" in same else []
-        found = named(answer(CALLS[name], word))
-        expected = [own for own in same if own in taken]
-        assert found == expected[0] if expected else found is None or found in taken, word
+def keywords_of(call):
+    return taken_by(getattr(call, "__func__", call))
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_a_misspelled_keyword_has_a_nearest_one(name):
-    taken = taken_by(getattr(CALLS[name], "__func__", CALLS[name]))
-    known = {*taken, *(word for others in WORDS.values() for word in others.split())}
-    for own in filter(str.islower, taken):
-        for place in range(1, len(own) - 1):
-            left_out = own[:place] + own[place + 1 :]
-            swapped = own[:place] + own[place + 1] + own[place] + own[place + 2 :]
-            for typed in {left_out, swapped, f"{own[:place]}x{own[place:]}"} - known:
-                found = named(answer(CALLS[name], typed))
-                assert found in taken, typed
-                assert forms(found) & forms(typed), (own, typed)
+def distinct(calls):
+    """Keep one call of each set of keywords; methods of metrics share those of per_user."""
+    return {frozenset(keywords_of(call)): call for call in calls.values()}.values()
+
+
+@pytest.mark.parametrize("room", CALLS)
+def test_each_call_answers_a_wrong_keyword(room):
+    for name, call in CALLS[room].items():
+        assert answer(call, "zyzzyva").startswith(f"{name} has no"), name
+
+
+@pytest.mark.parametrize("room", CALLS)
+def test_words_of_other_libraries_lead_to_ours(room):
+    for call in distinct(CALLS[room]):
+        taken = keywords_of(call)
+        for word in {word for others in WORDS.values() for word in others.split()} - {*taken}:
+            same = [own for own, others in WORDS.items() if word in others.split()]
+            same += ["LABEL"] if "k" in same else []
+            found = named(answer(call, word))
+            expected = [own for own in same if own in taken]
+            assert found == expected[0] if expected else found is None or found in taken, word
+
+
+@pytest.mark.parametrize("room", CALLS)
+def test_a_misspelled_keyword_has_a_nearest_one(room):
+    shared = {*keywords_of(rf.per_user)} if room == "methods" else set()
+    for call in distinct(CALLS[room]):
+        taken = keywords_of(call)
+        known = {*taken, *(word for others in WORDS.values() for word in others.split())}
+        for own in filter(str.islower, {*taken} - shared):
+            for place in range(1, len(own) - 1):
+                left_out = own[:place] + own[place + 1 :]
+                swapped = own[:place] + own[place + 1] + own[place] + own[place + 2 :]
+                for typed in {left_out, swapped, f"{own[:place]}x{own[place:]}"} - known:
+                    found = named(answer(call, typed))
+                    assert found in taken, typed
+                    assert forms(found) & forms(typed), (own, typed)

@@ -10,6 +10,7 @@ import threading
 
 import polars as pl
 import pytest
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe import trec
@@ -91,7 +92,7 @@ def test_results_are_written_by_suffix(files, capsys, suffix, read):
     paths = [str(files / "run.parquet"), str(files / "truth.parquet")]
     options = ["-m", "ndcg@10", "-m", "map", "--by", "model", *ROLES]
     assert main(["evaluate", *paths, *options, "--out", str(out)]) == 0
-    assert read(out).equals(EXPECTED)
+    assert_equal(read(out), EXPECTED)
     assert capsys.readouterr() == ("", "")
 
 

@@ -11,7 +11,10 @@ from two_models import RUN, TRUTH, A
 import rankframe as rf
 from rankframe._request.labels import extremes_of, parse_metric
 
-BOUNDED = {label: e for label, e in EVERY_METRIC.items() if extremes_of(parse_metric(e))}
+
+@pytest.fixture(scope="module")
+def bounded():
+    return {label: expr for label, expr in EVERY_METRIC.items() if extremes_of(parse_metric(expr))}
 
 
 def assert_same(left, right):
@@ -47,25 +50,25 @@ def test_the_gap_of_rbp_is_its_residual_within_the_list(p):
     assert gap["gap"].max() > 0.1
 
 
-def test_every_way_in_gives_the_same():
-    labels = [*BOUNDED][::5]
+def test_every_way_in_gives_the_same(bounded):
+    labels = [*bounded][::5]
     options = {"by": "model", "unjudged": "bounds"}
     expected = RUN.rank.evaluate(*labels, truth=TRUTH, **options)
     lazy = RUN.lazy().rank.evaluate(*labels, truth=TRUTH.lazy(), **options)
     assert_same(lazy.collect(), expected)
     judged = RUN.rank.judge(TRUTH, by="model")
     assert_same(judged.rank.evaluate(*labels, **options), expected)
-    exprs = RUN.rank.evaluate(*map(BOUNDED.get, labels), truth=TRUTH, **options)
+    exprs = RUN.rank.evaluate(*map(bounded.get, labels), truth=TRUTH, **options)
     assert_same(exprs, expected.select(exprs.columns))
 
 
-def test_a_complete_truth_leaves_nothing_open():
+def test_a_complete_truth_leaves_nothing_open(bounded):
     items = A.select("user", "item").join(TRUTH, on=["user", "item"], how="anti")
     complete = pl.concat(
         [TRUTH.drop("genre"), items.with_columns(relevance=pl.lit(0, pl.Int64))]
     ).with_columns(pl.col("relevance").clip(0))
-    got = A.rank.per_user(*BOUNDED, truth=complete, unjudged="bounds")
-    for label in BOUNDED:
+    got = A.rank.per_user(*bounded, truth=complete, unjudged="bounds")
+    for label in bounded:
         one, other = got[f"{label}_low"], got[f"{label}_high"]
         assert one.null_count() == other.null_count()
         assert ((one - other).drop_nulls().abs() < 1e-12).all(), label
@@ -179,18 +182,18 @@ def _worlds(run, truth):
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("options", [{}, {"undefined": 0.0}, {"relevant_at": 2}, {"depth": 3}])
-def test_bounds_are_the_extremes_over_all_judgments(options):
+def test_bounds_are_the_extremes_over_all_judgments(bounded, options):
     run, truth = _tables()
-    assert len(BOUNDED) > 60
-    got = run.rank.per_user(*BOUNDED, truth=truth, unjudged="bounds", users="all", **options)
+    assert len(bounded) > 60
+    got = run.rank.per_user(*bounded, truth=truth, unjudged="bounds", users="all", **options)
     # the list is cut first: what is below is not open
     worlds = _worlds(run.filter(pl.col("rank") <= options.get("depth", 9)), truth)
     lists = worlds.select("user", "world").unique().join(run, on="user")
-    values = rf.per_user(lists, *BOUNDED, truth=worlds, by="world", users="all", **options)
-    values = pl.concat([values.drop("world"), got.select("user", *BOUNDED)])  # as it is, too
-    least = values.group_by("user").agg(pl.col([*BOUNDED]).min()).sort("user")
-    greatest = values.group_by("user").agg(pl.col([*BOUNDED]).max()).sort("user")
-    for label in BOUNDED:
+    values = rf.per_user(lists, *bounded, truth=worlds, by="world", users="all", **options)
+    values = pl.concat([values.drop("world"), got.select("user", *bounded)])  # as it is, too
+    least = values.group_by("user").agg(pl.col([*bounded]).min()).sort("user")
+    greatest = values.group_by("user").agg(pl.col([*bounded]).max()).sort("user")
+    for label in bounded:
         defined = got[label].is_not_null()
         for name, expected in (("low", least), ("high", greatest)):
             bound = got[f"{label}_{name}"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import requirements
+from two_models import assert_equal
 from user_values import FEW
 
 import rankframe as rf
@@ -90,7 +91,7 @@ def test_one_system_serves_those_who_are_in_both():
     alone = RUN.filter(model="new").drop("model")
     for verb in (rf.evaluate, rf.per_user):
         got = verb(alone, "rr", truth=TRUTH, users="served")
-        assert got.equals(verb(alone, "rr", truth=TRUTH, users="both"))
+        assert_equal(got, verb(alone, "rr", truth=TRUTH, users="both"))
 
 
 @pytest.mark.parametrize("judged_table", [False, True])
@@ -157,7 +158,7 @@ def test_served_users_need_systems_and_a_truth():
     alone = RUN.filter(model="new")
     got = alone.drop("model").rank.evaluate("mrr", truth=countries, by="country", users="served")
     both = alone.rank.evaluate("mrr", truth=countries, by="country", users="both")
-    assert got.equals(both.drop("model"))
+    assert_equal(got, both.drop("model"))
     got = RUN.rank.evaluate("mrr", truth=countries, by=["country", "model"], users="served")
     assert got["users"].to_list() == [1, 1, 1, 1]
 
@@ -402,7 +403,7 @@ def test_users_who_are_served_miss_no_list(options, users):
     assert "no list" not in (pair["note"][0] or "")
     diagnosis = run.rank.stats.who_gained(1, truth=truth, baseline="a", **options)
     assert not any("no list" in reading for reading in diagnosis["reading"].drop_nulls())
-    assert by_batches(run, truth, **options).equals(got.select("model", "users", "missed"))
+    assert_equal(by_batches(run, truth, **options), got.select("model", "users", "missed"))
 
 
 @pytest.mark.parametrize(
@@ -425,7 +426,7 @@ def test_users_of_both_tables_stay_if_nothing_is_left_of_their_lists(options, us
     pair = run.rank.compare("rr", truth=truth, baseline="a", **options)
     found = pair.select("users", "num_missed", "baseline_num_missed").row(0)
     assert found == (users, 0, missed)
-    assert by_batches(run, truth, **options).equals(got.select("model", "users", "missed"))
+    assert_equal(by_batches(run, truth, **options), got.select("model", "users", "missed"))
 
 
 @pytest.mark.parametrize(

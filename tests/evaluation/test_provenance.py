@@ -7,7 +7,7 @@ import extension
 import numpy
 import polars as pl
 import pytest
-from two_models import RUN, TRUTH, A
+from two_models import RUN, TRUTH, A, assert_equal
 
 import rankframe as rf
 from rankframe.errors import RankingDataError
@@ -163,7 +163,7 @@ def test_values_of_several_conventions_are_no_trend(verb, kind):
     assert "conventions='adea965d', day=1, user=1, but conventions='9d978661', day=2" in text
     same = values.with_columns(conventions=pl.lit("adea965d"))
     plain = verb(VALUES.drop("conventions"), "ndcg@10", model="day")
-    assert verb(same, "ndcg@10", model="day").lazy().collect().equals(plain)
+    assert_equal(verb(same, "ndcg@10", model="day").lazy().collect(), plain)
 
 
 def test_the_column_of_conventions_may_split_the_rows():

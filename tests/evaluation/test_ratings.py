@@ -7,6 +7,7 @@ import warnings
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._command.main import main
@@ -55,7 +56,7 @@ def test_users_is_the_number_behind_the_mean():
     assert rf.evaluate(run, "precision(rel=4)@1", truth=rated, relevance="stars").row(0) == (4, 1.0)
     small = rf.parts.sums(run, "precision@1", "gmap", **options)
     want = rf.evaluate(run, "precision@1", "gmap", **options)
-    assert rf.parts.combine(small).equals(want)
+    assert_equal(rf.parts.combine(small), want)
 
 
 # ------------------------------------------------------------------ how many users
@@ -68,7 +69,7 @@ def test_users_are_counted_where_they_differ():
     assert got.columns == ["model", "users", *names]
     assert set(got.select(pl.col("^.*_users$")).dtypes) == {pl.Int64()}
     plain = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", **FROM_2)
-    assert got.select(plain.columns).equals(plain)
+    assert_equal(got.select(plain.columns), plain)
     values = RUN.rank.per_user(*labels, truth=TRUTH, by="model", **FROM_2)
     for label in labels:
         want = values.group_by("model").agg(pl.col(label).count()).sort("model")[label]
@@ -88,7 +89,7 @@ def test_a_mean_over_fewer_users_is_warned_of_once():
         if options:
             assert caught == []
             continue
-        assert got.equals(counted.select(got.columns))
+        assert_equal(got, counted.select(got.columns))
         fewest = {name: counted.sort(f"{name}_users").row(0, named=True) for name in labels}
         first, second = (
             f"'{name}' is over {row[f'{name}_users']} of {row['users']} users "

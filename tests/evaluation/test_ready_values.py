@@ -5,6 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 from user_values import FEW, TESTS, VALUE, judged, sample
 
 import rankframe as rf
@@ -30,10 +31,10 @@ def test_values_are_compared_as_metrics_are(test):
     options = {"test": test, "resamples": FEW}
     got = rf.compare(ready(*systems), "rmse", **options)
     expected = rf.compare(judged(*systems), VALUE.alias("rmse"), **options)
-    assert got.equals(without_lists(expected))
+    assert_equal(got, without_lists(expected))
     got = ready(*systems).rank.compare("rmse", baseline="m1", **options)
     expected = rf.compare(judged(*systems), VALUE.alias("rmse"), baseline="m1", **options)
-    assert got.equals(without_lists(expected))
+    assert_equal(got, without_lists(expected))
 
 
 @pytest.mark.parametrize("method", ["t", "auto"])
@@ -42,7 +43,7 @@ def test_values_are_described_as_metrics_are(method):
     options = {"method": method, "resamples": FEW, "by": "model"}
     got = ready(*systems).rank.summarize("rmse", **options)
     expected = rf.summarize(judged(*systems), VALUE.alias("rmse"), **options)
-    assert got.equals(without_lists(expected))
+    assert_equal(got, without_lists(expected))
     alone = rf.summarize(ready(*systems[:1]), "rmse", method=method, resamples=FEW)
     assert alone.row(0) == got.row(0)
 
@@ -84,14 +85,14 @@ def test_what_per_user_returns_can_be_joined_and_compared():
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7], "w": [1, 2, 3]})
     values = run.rank.per_user("rr", truth=truth, by="model")
     expected = run.rank.compare("rr", truth=truth, baseline="old")
-    assert rf.compare(values, "rr", baseline="old").equals(without_lists(expected))
+    assert_equal(rf.compare(values, "rr", baseline="old"), without_lists(expected))
     weighted = values.join(truth.select("user", "w"), on="user")
     got = rf.compare(weighted, "rr", baseline="old", weights="w")
     expected = run.rank.compare("rr", truth=truth, baseline="old", weights="w")
-    assert got.equals(without_lists(expected))
+    assert_equal(got, without_lists(expected))
     got = rf.summarize(weighted, "rr", by="model", weights="w")
     expected = run.rank.summarize("rr", truth=truth, by="model", weights="w")
-    assert got.equals(without_lists(expected))
+    assert_equal(got, without_lists(expected))
 
 
 RNG = np.random.default_rng(32)
@@ -276,10 +277,10 @@ def test_every_kind_of_frame():
         lazy = getattr(values.lazy().rank, verb)("rmse", **options)
         assert isinstance(lazy, pl.LazyFrame)
         assert lazy.collect_schema() == eager.schema
-        assert lazy.collect().equals(eager)
+        assert_equal(lazy.collect(), eager)
         frame = getattr(values.to_pandas().ranking, verb)("rmse", **options)
         assert isinstance(frame, pandas.DataFrame)
-        assert pl.from_pandas(frame).equals(eager)
+        assert_equal(pl.from_pandas(frame), eager)
 
 
 # ------------------------------------------------------------------ what is refused

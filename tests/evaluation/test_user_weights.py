@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
+from two_models import assert_equal
 from user_values import FEW, VALUE
 
 import rankframe as rf
@@ -155,13 +156,13 @@ def test_a_weight_may_be_of_the_run_or_of_a_judged_table():
     run = RUN.join(of_users, on="user")
     truth = TRUTH.drop("impressions")
     got = run.rank.evaluate("map", truth=truth, users="both", weights="impressions")
-    assert got.equals(expected)
+    assert_equal(got, expected)
     judged = RUN.rank.judge(TRUTH)
     assert judged["impressions"].null_count() > 0
     whole = RUN.rank.evaluate("map", truth=TRUTH, weights="impressions")
-    assert judged.rank.evaluate("map", weights="impressions").equals(whole)
+    assert_equal(judged.rank.evaluate("map", weights="impressions"), whole)
     lazy = RUN.lazy().rank.judge(TRUTH.lazy()).rank.evaluate("map", weights="impressions")
-    assert lazy.collect().equals(whole)
+    assert_equal(lazy.collect(), whole)
 
 
 def test_lists_alone_are_weighted():
@@ -178,9 +179,9 @@ def test_pandas_and_lazy_frames_give_the_same():
     expected = RUN.rank.evaluate("map", truth=TRUTH, weights="impressions")
     lazy = RUN.lazy().rank.evaluate("map", truth=TRUTH.lazy(), weights="impressions")
     assert lazy.collect_schema() == expected.schema
-    assert lazy.collect().equals(expected)
+    assert_equal(lazy.collect(), expected)
     got = RUN.to_pandas().ranking.evaluate("map", truth=TRUTH.to_pandas(), weights="impressions")
-    assert pl.from_pandas(got).equals(expected)
+    assert_equal(pl.from_pandas(got), expected)
 
 
 def test_a_truth_with_folds_has_a_weight_per_fold():
@@ -280,7 +281,7 @@ def test_users_of_weight_0_are_no_observations():
     wide = table(weights, [*VALUES, 0.7, 0.9], [*OTHERS, 0.1, 0.2])
     narrow = table(WEIGHTS, VALUES, OTHERS)
     got = wide.rank.compare(VALUE, weights="w")
-    assert got.equals(narrow.rank.compare(VALUE, weights="w"))
+    assert_equal(got, narrow.rank.compare(VALUE, weights="w"))
     names = ["mean", "std", "ci_low", "ci_high", "note"]
     summaries = [frame.rank.summarize(VALUE, by="model", weights="w") for frame in (wide, narrow)]
     assert_frame_equal(summaries[0].select(names), summaries[1].select(names), rel_tol=1e-12)

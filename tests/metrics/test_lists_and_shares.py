@@ -22,6 +22,7 @@ from lists_and_shares import (
     oracle,
 )
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._tables import side_tables
@@ -439,11 +440,11 @@ def test_a_repeated_row_of_the_history_is_not_a_second_user():
     of_users += ["popularity(out_of=users)@2", "tail@2"]
     for frame in (RUN, RUN.lazy()):
         got = rf.evaluate(frame, *of_users, history=twice).lazy().collect()
-        assert got.equals(rf.evaluate(RUN, *of_users, history=twice.unique()))
+        assert_equal(got, rf.evaluate(RUN, *of_users, history=twice.unique()))
     truth = {"truth": RUN.select("user", "item").head(3)}
     of_hits = ["serendipity@2", "epc@2", "snips_recall@2"]
     got = rf.evaluate(RUN, *of_hits, history=twice, **truth)
-    assert got.equals(rf.evaluate(RUN, *of_hits, history=twice.unique(), **truth))
+    assert_equal(got, rf.evaluate(RUN, *of_hits, history=twice.unique(), **truth))
     rows = rf.metrics.rows(
         RUN, "popularity", "novelty(out_of=rows)", "epc(measure=efd)", history=twice, **truth
     )

@@ -19,6 +19,7 @@ from two_models import (
     USERS,
     WITH_WEIGHTS,
     A,
+    assert_equal,
     assert_same,
     many_users,
     split,
@@ -405,7 +406,7 @@ def test_days_of_every_kind():
         meter = rf.Meter("rr", by="day")
         for place in range(2):
             meter.update(run[place : place + 1], run[place : place + 1].drop("rank"))
-        assert meter.compute().equals(rf.evaluate(run, "rr", truth=run.drop("rank"), by="day"))
+        assert_equal(meter.compute(), rf.evaluate(run, "rr", truth=run.drop("rank"), by="day"))
         assert repr(meter) == "Meter('rr'): 2 users"
         with pytest.raises(rf.RankingDataError, match="a user is in two batches"):
             meter.update(run[1:], run[1:].drop("rank"))
@@ -498,7 +499,7 @@ def test_an_empty_meter_of_another_kind_is_not_merged():
     named.update({"a": run.drop("model")}, truth)
     for one, two in ((named, rf.Meter("rr")), (rf.Meter("rr"), named)):
         one.merge(two)
-        assert one.compute().equals(full.compute())
+        assert_equal(one.compute(), full.compute())
 
 
 def test_a_total_belongs_to_compute():

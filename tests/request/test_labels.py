@@ -3,6 +3,7 @@ import math
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC, LABELS, SPECIAL_MEANS
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._request.labels import METRICS, parse_metric
@@ -318,10 +319,10 @@ def test_the_discount_of_a_label_replaces_that_of_a_preset():
     judged = pl.DataFrame({**JUDGED, "user": 1, "item": [1, 2], "rank": [1, 2]})
     for label in ("ndcg(discount=rank)@2", "dcg(discount=rank)@2", "dcg(discount=log2)@2"):
         plain = judged.rank.evaluate(label)
-        assert judged.rank.evaluate(label, preset="lenskit").equals(plain)
+        assert_equal(judged.rank.evaluate(label, preset="lenskit"), plain)
     own = {"discount": "rank"}
     based = judged.rank.evaluate("dcg(base=2)@2")
-    assert judged.rank.evaluate("dcg(base=2)@2", preset={"defaults": {"dcg": own}}).equals(based)
+    assert_equal(judged.rank.evaluate("dcg(base=2)@2", preset={"defaults": {"dcg": own}}), based)
     for wrong in ({"label": "dcg(discount=rank,base=2)@2"}, {"defaults": {"base": 2} | own}):
         options = (
             {"preset": {"defaults": {"dcg": wrong["defaults"]}}} if "defaults" in wrong else {}

@@ -6,6 +6,7 @@ import sys
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._command.main import main
@@ -44,10 +45,10 @@ ITEMS = pl.DataFrame({"item": range(1, 9)})
 def test_a_label_with_several_cut_offs_is_several_metrics(label, apart):
     for verb in (rf.evaluate, rf.summarize, rf.compare):
         options = {"truth": TRUTH, "by": "model"}
-        assert verb(RUN, "map", label, **options).equals(verb(RUN, "map", *apart, **options))
+        assert_equal(verb(RUN, "map", label, **options), verb(RUN, "map", *apart, **options))
     if label[0] != "g":
         expected = RUN.rank.per_user(*apart, truth=TRUTH, by="model")
-        assert RUN.rank.per_user(label, truth=TRUTH, by="model").equals(expected)
+        assert_equal(RUN.rank.per_user(label, truth=TRUTH, by="model"), expected)
         assert expected.columns == ["model", "user", *apart]
 
 
@@ -61,13 +62,13 @@ def test_several_cut_offs_under_ties_of_lists_and_in_bounds():
     scored = RUN.drop("rank").with_columns(score=-pl.col("item") // 3)
     tied = scored.rank.with_rank(by="model", ties="expected")
     got = tied.rank.evaluate("precision@1,2", truth=TRUTH, by="model")
-    assert got.equals(tied.rank.evaluate("precision@1", "precision@2", truth=TRUTH, by="model"))
+    assert_equal(got, tied.rank.evaluate("precision@1", "precision@2", truth=TRUTH, by="model"))
     got = RUN.rank.evaluate("coverage@1,2", items=ITEMS, by="model")
-    assert got.equals(RUN.rank.evaluate("coverage@1", "coverage@2", items=ITEMS, by="model"))
+    assert_equal(got, RUN.rank.evaluate("coverage@1", "coverage@2", items=ITEMS, by="model"))
     got = RUN.rank.evaluate("hit@1,2", truth=TRUTH, by="model", unjudged="bounds")
     apart = ["hit@1", "hit@2"]
     expected = RUN.rank.evaluate(*apart, truth=TRUTH, by="model", unjudged="bounds")
-    assert got.equals(expected)
+    assert_equal(got, expected)
 
 
 @pytest.mark.parametrize(

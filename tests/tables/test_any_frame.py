@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse
+from two_models import assert_equal
 
 import rankframe as rf
 import rankframe.trec
@@ -55,12 +56,12 @@ def test_any_frame_is_read_and_the_result_is_of_polars(kind):
     expected = rf.evaluate(RUN, "ndcg@2", "rr", truth=TRUTH)
     result = rf.evaluate(kind(RUN), "ndcg@2", "rr", truth=kind(TRUTH))
     assert type(result) is pl.DataFrame
-    assert result.equals(expected)
-    assert (
-        rf.evaluate(RUN.lazy(), "rr", truth=kind(TRUTH)).collect().equals(expected.drop("ndcg@2"))
+    assert_equal(result, expected)
+    assert_equal(
+        rf.evaluate(RUN.lazy(), "rr", truth=kind(TRUTH)).collect(), expected.drop("ndcg@2")
     )
     by_name = rf.evaluate({"x": kind(RUN), "y": kind(RUN)}, "rr", truth=kind(TRUTH))
-    assert by_name.equals(rf.evaluate({"x": RUN, "y": RUN}, "rr", truth=TRUTH))
+    assert_equal(by_name, rf.evaluate({"x": RUN, "y": RUN}, "rr", truth=TRUTH))
     history = {"history": kind(RUN), "exclude": kind(RUN.head(1))}
     assert rf.evaluate(kind(RUN), "novelty@1", **history).height == 1
 
@@ -100,13 +101,13 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_verbs_give_what_they_give_for_polars(call):
     expected = call(lambda frame: frame)
-    assert call(Stream).equals(expected)
+    assert_equal(call(Stream), expected)
 
 
 def test_a_meter_reads_streams():
     meter = rf.Meter("rr", "novelty@1", history=Stream(RUN))
     meter.update(Stream(RUN), Stream(TRUTH))
-    assert meter.compute().equals(rf.evaluate(RUN, "rr", "novelty@1", truth=TRUTH, history=RUN))
+    assert_equal(meter.compute(), rf.evaluate(RUN, "rr", "novelty@1", truth=TRUTH, history=RUN))
 
 
 def test_pandas_stays_pandas_beside_any_frame():
@@ -228,7 +229,7 @@ def test_dictionaries_are_text_and_huge_integers_are_integers():
     for columns in ("user::HUGEINT AS user, item", "user, item::ENUM('a', 'b', 'c') AS item"):
         runs.append(connection.sql(f"SELECT {columns}, rank FROM run"))
     for run in runs:
-        assert rf.evaluate(run, "ndcg@2", "rr", truth=TRUTH).equals(expected)
+        assert_equal(rf.evaluate(run, "ndcg@2", "rr", truth=TRUTH), expected)
     wide = adapters._of_arrow(connection.sql("SELECT 1::HUGEINT << 100 AS user"))
     assert wide.schema["user"].is_decimal()
 

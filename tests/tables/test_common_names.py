@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 
@@ -28,7 +29,7 @@ def test_ids_are_found_and_keep_their_names(user, item):
     run, truth = renamed(user, item)
     got = rf.per_user(run, *METRICS, truth=truth)
     assert got.columns == [user, *METRICS]
-    assert got.rename({user: "user"}).equals(PLAIN)
+    assert_equal(got.rename({user: "user"}), PLAIN)
     assert rf.judge(run, truth).columns == [user, item, "rank", "relevance"]
 
 
@@ -68,23 +69,23 @@ def test_names_that_differ_have_a_cure_that_works_when_pasted(of_run, of_truth, 
 @pytest.mark.parametrize("name", ["rel", "grade", "label"])
 def test_the_relevance_of_a_truth_is_found(name):
     got = rf.per_user(RUN, *METRICS, truth=TRUTH.rename({"relevance": name}))
-    assert got.equals(PLAIN)
+    assert_equal(got, PLAIN)
 
 
 def test_a_label_of_the_run_is_a_column_like_any_other():
     truth = TRUTH.rename({"relevance": "label"})
     run = RUN.with_columns(label=pl.lit(9))
-    assert rf.per_user(run, *METRICS, truth=truth).equals(PLAIN)
+    assert_equal(rf.per_user(run, *METRICS, truth=truth), PLAIN)
     assert rf.judge(run, truth).columns == ["user", "item", "rank", "relevance", "label"]
 
 
 def test_prediction_and_position_place_the_items():
     expected = rf.per_user(SCORED, *METRICS, truth=TRUTH)
     got = rf.per_user(SCORED.rename({"score": "prediction"}), *METRICS, truth=TRUTH)
-    assert got.equals(expected)
+    assert_equal(got, expected)
     assert not got.equals(PLAIN)
     got = rf.per_user(RUN.rename({"rank": "position"}), *METRICS, truth=TRUTH)
-    assert got.equals(PLAIN)
+    assert_equal(got, PLAIN)
     ranked = rf.with_rank(SCORED.rename({"score": "prediction"}))
     assert ranked["rank"].to_list() == [2, 1, 1]
     gaps = pl.DataFrame({"qid": [1, 1], "docno": ["a", "b"], "position": [3, 9]})
@@ -122,16 +123,16 @@ def test_all_verbs_find_them():
 
 def test_plain_names_and_keywords_go_first():
     both = RUN.with_columns(user_id=pl.lit(9), label=pl.lit(5), position=pl.lit(1))
-    assert rf.per_user(both, *METRICS, truth=TRUTH).equals(PLAIN)
+    assert_equal(rf.per_user(both, *METRICS, truth=TRUTH), PLAIN)
     truth = TRUTH.with_columns(grade=pl.lit(0), rel=pl.lit(0), rating=pl.lit(5))
-    assert rf.per_user(RUN, *METRICS, truth=truth).equals(PLAIN)
+    assert_equal(rf.per_user(RUN, *METRICS, truth=truth), PLAIN)
     run, truth = renamed("qid", "docno")
     named = run.with_columns(user_id=pl.lit(9)), truth.with_columns(user_id=pl.lit(9))
     got = rf.per_user(named[0], *METRICS, truth=named[1].drop("user_id"), user="qid")
-    assert got.rename({"qid": "user"}).equals(PLAIN)
+    assert_equal(got.rename({"qid": "user"}), PLAIN)
     scored = SCORED.with_columns(position=pl.Series([1, 2, 1]))
     expected = rf.per_user(SCORED, *METRICS, truth=TRUTH)
-    assert rf.per_user(scored, *METRICS, truth=TRUTH).equals(expected)
+    assert_equal(rf.per_user(scored, *METRICS, truth=TRUTH), expected)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_judgments_of_quepid_and_beir_are_read_as_they_are(names, placed):
         *METRICS,
         truth=TRUTH.rename({"user": user, "item": item, "relevance": grade}),
     )
-    assert got.rename({user: "user"}).equals(rf.per_user(run, *METRICS, truth=TRUTH))
+    assert_equal(got.rename({user: "user"}), rf.per_user(run, *METRICS, truth=TRUTH))
 
 
 def test_a_column_of_by_is_no_user():
@@ -243,8 +244,8 @@ def test_nothing_is_taken_where_two_would_fit(run, truth, message):
 @pytest.mark.parametrize("name", ["rel", "grade", "label"])
 def test_the_relevance_of_a_judged_table_is_found(name):
     judged = rf.judge(RUN, TRUTH).rename({"relevance": name})
-    assert rf.per_user(judged, *METRICS).equals(PLAIN)
-    assert rf.per_user(judged.lazy(), *METRICS).collect().equals(PLAIN)
+    assert_equal(rf.per_user(judged, *METRICS), PLAIN)
+    assert_equal(rf.per_user(judged.lazy(), *METRICS).collect(), PLAIN)
     both = judged.with_columns(judged[name].alias("rel" if name == "label" else "label"))
     with pytest.raises(rf.RankingDataError, match="no column 'relevance' for relevance"):
         rf.per_user(both, *METRICS)
@@ -265,9 +266,9 @@ def test_grades_under_another_name_are_not_left_unread(name, dtype):
     with pytest.raises(rf.RankingDataError, match=f"^truth, column '{name}': grades but no rel"):
         rf.evaluate(RUN, "ap", truth=truth)
     liked = rf.evaluate(RUN, "ap", truth=truth.drop(name))
-    assert rf.evaluate(RUN, "ap", truth=truth, relevance=name).equals(liked)
+    assert_equal(rf.evaluate(RUN, "ap", truth=truth, relevance=name), liked)
     text = truth.with_columns(pl.lit("good").alias(name))
-    assert rf.evaluate(RUN, "ap", truth=text).equals(liked)
+    assert_equal(rf.evaluate(RUN, "ap", truth=text), liked)
 
 
 @pytest.mark.parametrize("name", ["rating", "stars"])
@@ -281,9 +282,9 @@ def test_ratings_are_not_likes_by_default(name, dtype):
     assert f"pass relevance='{name}' and relevant_at=" in said
     assert said.endswith(f"if every rated item is liked, drop the column: truth.drop('{name}')")
     liked = rf.evaluate(RUN, "ap", truth=truth.drop(name))
-    assert rf.evaluate(RUN, "ap", truth=truth, relevance=name).equals(liked)
+    assert_equal(rf.evaluate(RUN, "ap", truth=truth, relevance=name), liked)
     text = truth.with_columns(pl.lit("good").alias(name))
-    assert rf.evaluate(RUN, "ap", truth=text).equals(liked)
+    assert_equal(rf.evaluate(RUN, "ap", truth=text), liked)
     assert rf.evaluate(RUN, "ap", truth=truth, by=name)["ap"].item() == liked["ap"].item()
     scored = RUN.rename({"rank": name}).with_columns(pl.col(name).cast(dtype))
     assert rf.evaluate(scored, "rr", truth=truth, score=name)["rr"].item() > 0
@@ -293,7 +294,7 @@ def test_names_of_a_call_are_a_dict():
     names = {"user": "uid", "item": "sku"}
     run, truth = (f.rename({"user": "uid", "item": "sku"}) for f in (RUN, TRUTH))
     got = rf.per_user(run, *METRICS, truth=truth, **names)
-    assert got.rename({"uid": "user"}).equals(PLAIN)
+    assert_equal(got.rename({"uid": "user"}), PLAIN)
 
 
 def test_the_plan_of_common_names_is_remembered():

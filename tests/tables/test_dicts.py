@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from two_models import assert_equal
 
 import rankframe as rf
 
@@ -58,8 +59,8 @@ def test_a_verb_takes_what_the_constructors_take(run, truth):
     expected = rf.evaluate(
         rf.from_lists(LISTS), *LABELS, truth=rf.from_grades(GRADES if graded else RELEVANT)
     )
-    assert rf.evaluate(run, *LABELS, truth=truth).equals(expected)
-    assert rf.evaluate(run, LABELS[:2], LABELS[2], truth=truth).equals(expected)
+    assert_equal(rf.evaluate(run, *LABELS, truth=truth), expected)
+    assert_equal(rf.evaluate(run, LABELS[:2], LABELS[2], truth=truth), expected)
 
 
 def test_names_of_roles_are_those_of_the_call():
@@ -83,19 +84,19 @@ def test_every_verb_takes_dicts_by_name():
         )
         if verb is rf.table:
             got, expected = got.frame, expected.frame
-        assert got.equals(expected)
+        assert_equal(got, expected)
     assert rf.health(runs, truth=GRADES).equals(rf.health(frames, truth=truth))
     assert rf.check(runs, truth=GRADES).equals(rf.check(frames, truth=truth))
     assert rf.runs.rbo(SCORES, LISTS)["rbo"].to_list() == [1.0, 1.0]
     meter = rf.Meter(["ndcg@2", "rr"])
     meter.update(runs, GRADES)
-    assert meter.compute().equals(rf.evaluate(frames, "ndcg@2", "rr", truth=truth))
+    assert_equal(meter.compute(), rf.evaluate(frames, "ndcg@2", "rr", truth=truth))
 
 
 def test_a_user_without_items_has_no_row():
     run, truth = {**SCORES, "q3": {}}, {**GRADES, "q4": {}}
     expected = rf.evaluate(SCORES, "rr", truth=GRADES)
-    assert rf.evaluate(run, "rr", truth=truth).equals(expected)
+    assert_equal(rf.evaluate(run, "rr", truth=truth), expected)
 
 
 @pytest.mark.parametrize("form", ["eager", "lazy", "pandas", "dict"])

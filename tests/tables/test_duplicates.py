@@ -8,6 +8,7 @@ import re
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._tables import rank_order, readers
@@ -141,7 +142,7 @@ def test_the_numbers_are_those_of_any_other_ids(ids):
     expected = rf.evaluate(tables("integers")[0], *metrics, truth=tables("integers")[1])
     for users in ("integers", "negative integers", "unsigned", "text"):
         run, truth = tables(ids, users=users)
-        assert rf.evaluate(run, *metrics, truth=truth).equals(expected)
+        assert_equal(rf.evaluate(run, *metrics, truth=truth), expected)
 
 
 def test_integers_of_any_width_meet():
@@ -149,8 +150,8 @@ def test_integers_of_any_width_meet():
     narrow = truth.with_columns(pl.col("user").cast(pl.UInt8), pl.col("item").cast(pl.Int16))
     wide = truth.with_columns(pl.col("user", "item").cast(pl.UInt64))
     expected = rf.evaluate(run, "ap", "ndcg", truth=truth)
-    assert rf.evaluate(run, "ap", "ndcg", truth=narrow).equals(expected)
-    assert rf.evaluate(run, "ap", "ndcg", truth=wide).equals(expected)
+    assert_equal(rf.evaluate(run, "ap", "ndcg", truth=narrow), expected)
+    assert_equal(rf.evaluate(run, "ap", "ndcg", truth=wide), expected)
 
 
 def test_pairs_at_the_ends_of_their_types_stay_apart():

@@ -5,6 +5,7 @@ import random
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 
@@ -69,7 +70,7 @@ def test_it_is_what_filtering_by_hand_gives(seed, options):
         assert_frame_equal(eager(got), expected)
     alone = ["num_retrieved", "list_length"][:1]
     got = rf.evaluate(run, *alone, truth=truth, exclude=seen, **options)
-    assert got.equals(rf.evaluate(by_hand(ranked, seen), *alone, truth=truth, **options))
+    assert_equal(got, rf.evaluate(by_hand(ranked, seen), *alone, truth=truth, **options))
 
 
 def with_gaps(seed, *, blocks=False):
@@ -116,7 +117,7 @@ def test_lists_that_lose_nothing_do_not_change_and_gaps_stay():
     plain = rf.per_user(run, "rr", truth=truth)
     assert plain["rr"].to_list() == [1 / 3, 1 / 5]
     nothing = pl.DataFrame({"user": [1], "item": ["zz"]})
-    assert rf.per_user(run, "rr", truth=truth, exclude=nothing).equals(plain)
+    assert_equal(rf.per_user(run, "rr", truth=truth, exclude=nothing), plain)
     first = pl.DataFrame({"user": [1], "item": ["a"]})
     got = rf.per_user(run, "rr", truth=truth, exclude=first)
     assert got["rr"].to_list() == [1 / 2, 1 / 5]
@@ -205,9 +206,9 @@ def test_a_judged_table_with_subtopics():
     kept = pl.DataFrame({"user": 1, "item": ["b", "c"], "rank": [1, 2]})
     names = ["alpha_ndcg@2", "subtopic_recall@1", "rr"]
     expected = rf.evaluate(kept, *names, truth=truth)
-    assert rf.evaluate(run, *names, truth=truth, exclude=SEEN).equals(expected)
+    assert_equal(rf.evaluate(run, *names, truth=truth, exclude=SEEN), expected)
     judged = rf.judge(run, truth)
-    assert rf.evaluate(judged, *names, exclude=SEEN).equals(expected)
+    assert_equal(rf.evaluate(judged, *names, exclude=SEEN), expected)
 
 
 def test_blocks_of_ties_are_counted_again():

@@ -6,6 +6,7 @@ from math import log2
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 
@@ -283,10 +284,10 @@ def test_a_plan_of_judge_is_evaluated_as_its_tables():
     run = pl.concat([RUN.with_columns(model=pl.lit(m)) for m in "ab"])
     judged = run.lazy().rank.judge(TRUTH, by="model")
     by_model = judged.rank.evaluate("ap", by="model").collect()
-    assert by_model.equals(run.rank.evaluate("ap", truth=TRUTH, by="model"))
-    assert judged.rank.evaluate("ap").collect().equals(by_model)
+    assert_equal(by_model, run.rank.evaluate("ap", truth=TRUTH, by="model"))
+    assert_equal(judged.rank.evaluate("ap").collect(), by_model)
     filtered = judged.filter(model="a").rank.evaluate("ap", by="model")
-    assert filtered.collect().equals(by_model[:1])
+    assert_equal(filtered.collect(), by_model[:1])
 
 
 # ------------------------------------------------------------------ lists and dicts
@@ -308,7 +309,7 @@ def test_from_lists():
         ("b", 1, "z", 0.7, 1),
     ]
     lazy = lists.lazy().rank.from_lists(user="uid", item="items")
-    assert lazy.collect().equals(long)
+    assert_equal(lazy.collect(), long)
 
 
 @pytest.mark.parametrize(

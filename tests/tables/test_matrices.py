@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 
@@ -661,8 +662,8 @@ def test_a_batch_against_the_truth_of_all_is_a_tenth():
     assert mean == pytest.approx(whole["ndcg@10"].item(), rel=1e-12)
     # the other: all batches are one run
     once = rf.from_scores(batched(scores, USERS // BATCHES), k=10)
-    assert once.rank.evaluate("ndcg@10", truth=truth).equals(whole)
-    assert pl.concat(parts).rank.evaluate("ndcg@10", truth=truth).equals(whole)
+    assert_equal(once.rank.evaluate("ndcg@10", truth=truth), whole)
+    assert_equal(pl.concat(parts).rank.evaluate("ndcg@10", truth=truth), whole)
 
 
 def test_the_result_keeps_every_rule():

@@ -6,6 +6,7 @@ import re
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC, RANGES
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._request.registry import reading_of
@@ -695,14 +696,14 @@ def test_nan_and_null_scores_are_items_that_were_not_retrieved():
         per_user = collected(space(made).per_user("ap", "precision", truth=truth))
         if kind == "pandas":
             per_user = pl.from_pandas(per_user)
-        assert per_user.equals(expected.rank.per_user("ap", "precision", truth=truth))
+        assert_equal(per_user, expected.rank.per_user("ap", "precision", truth=truth))
 
 
 def test_whole_floats_are_ranks():
     run, truth = pl.DataFrame(RUN), pl.DataFrame(TRUTH)
     for dtype in (pl.Float32, pl.Float64, pl.UInt8, pl.UInt64, pl.Decimal(10, 2)):
         cast = run.with_columns(pl.col("rank").cast(dtype))
-        assert cast.rank.per_user("ap", truth=truth).equals(run.rank.per_user("ap", truth=truth))
+        assert_equal(cast.rank.per_user("ap", truth=truth), run.rank.per_user("ap", truth=truth))
 
 
 @pytest.mark.parametrize(
@@ -865,7 +866,7 @@ def test_shared_ranks_give_the_same_bits_in_any_order(form):
     assert len(tried) > 100
     values = call(*tried, reverse=False)
     assert values.height == 6
-    assert values.equals(call(*tried, reverse=True))
+    assert_equal(values, call(*tried, reverse=True))
     for label in tried:
         assert values[label].is_between(*RANGES[label]).all(), label
 
@@ -957,7 +958,7 @@ def test_columns_that_both_tables_have_stop_nobody_who_does_not_read_them(lazy):
         lambda run, truth: rf.per_user(run, "ap", "bpref", truth=truth, users="all"),
         lambda run, truth: rf.summarize(run, "ap", truth=truth),
     ):
-        assert call(run, truth).lazy().collect().equals(call(*plain))
+        assert_equal(call(run, truth).lazy().collect(), call(*plain))
     models = pl.concat([run.with_columns(model=pl.lit(name)) for name in "ab"])
     assert rf.compare(models, "ap", truth=truth).lazy().collect()["equal"].item() == 2
     assert rf.stats.who_gained(models, 2, baseline="a", truth=truth).lazy().collect().height
@@ -974,12 +975,13 @@ def test_columns_that_both_tables_have_stop_nobody_who_does_not_read_them(lazy):
 def test_a_score_beside_the_rank_and_in_the_truth_does_not_clash():
     run = pl.DataFrame({**RUN, "score": [0.5] * 5})
     truth = pl.DataFrame({**TRUTH, "score": [1] * 4})
-    assert rf.evaluate(run, "ap", truth=truth).equals(
-        rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH))
+    assert_equal(
+        rf.evaluate(run, "ap", truth=truth),
+        rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH)),
     )
     scored = run.drop("rank").with_columns(score=-pl.col("item"))
-    assert rf.evaluate(scored, "ap", truth=truth).equals(
-        rf.evaluate(scored, "ap", truth=truth.drop("score"))
+    assert_equal(
+        rf.evaluate(scored, "ap", truth=truth), rf.evaluate(scored, "ap", truth=truth.drop("score"))
     )
 
 
@@ -1071,7 +1073,7 @@ def test_shared_columns_do_not_meet_the_names_that_a_join_makes():
     truth = pl.DataFrame({**TRUTH, "day": [3] * 4})
     own = pl.col("day_right").filter("relevant").max().alias("last")
     got = rf.evaluate(run, "ap", own, truth=truth)
-    assert got.drop("last").equals(rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH)))
+    assert_equal(got.drop("last"), rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH)))
     assert got["last"].item() == 2
 
 
@@ -1089,7 +1091,7 @@ def test_a_judged_table_without_users_is_not_said_to_lack_its_truth():
 def test_half_a_pattern_is_a_name(name):
     run, truth = (pl.DataFrame(table).rename({"user": name}) for table in (RUN, TRUTH))
     got = rf.evaluate(run, "ap", truth=truth, user=name)
-    assert got.equals(rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH)))
+    assert_equal(got, rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH)))
 
 
 # ------------------------------------------------------------------ groups without common users
@@ -1161,9 +1163,9 @@ def test_parts_and_batches_of_days_apart_are_no_tables_apart():
     for part, judged in days_in_parts(run, truth):
         meter.update(part, judged)
         small.append(rf.parts.sums(part, "rr", truth=judged, by="day"))
-    assert meter.compute().equals(whole)
-    assert rf.parts.combine(small).equals(whole)
-    assert rf.parts.combine(rf.parts.merge(small)).equals(whole)
+    assert_equal(meter.compute(), whole)
+    assert_equal(rf.parts.combine(small), whole)
+    assert_equal(rf.parts.combine(rf.parts.merge(small)), whole)
 
 
 @pytest.mark.parametrize("users", ["truth", "run"])
@@ -1226,7 +1228,7 @@ def test_two_grades_of_any_name_and_type_are_not_left_unread(kind, lazy):
     assert said["example"].item().startswith("truth, column 'click': ")
     all_relevant = rf.evaluate(PLAIN_RUN, "ap", truth=truth.drop("click"))
     beside = truth.with_columns(relevance=1)
-    assert rf.evaluate(PLAIN_RUN, "ap", truth=beside).equals(all_relevant)
+    assert_equal(rf.evaluate(PLAIN_RUN, "ap", truth=beside), all_relevant)
     graded = truth.drop_nulls()
     assert rf.evaluate(PLAIN_RUN, "ap", truth=graded, relevance="click")["ap"].item() < 1
 
@@ -1236,7 +1238,7 @@ def test_other_columns_stay_unread(kind):
     truth = CLICKS.with_columns(click=NOT_TWO[kind])
     plain = CLICKS.drop("click")
     got = rf.evaluate(PLAIN_RUN, "ap", truth=truth)
-    assert got.equals(rf.evaluate(PLAIN_RUN, "ap", truth=plain))
+    assert_equal(got, rf.evaluate(PLAIN_RUN, "ap", truth=plain))
     assert rf.check(PLAIN_RUN, truth=truth).equals(PLAIN_RUN)
     assert rf.health(PLAIN_RUN, truth=truth).equals(rf.health(PLAIN_RUN, truth=plain))
 

@@ -6,6 +6,7 @@ from functools import partial
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from two_models import assert_equal
 
 import rankframe as rf
 from rankframe._command.main import main
@@ -114,10 +115,9 @@ def test_a_table_beside_may_name_the_runs_as_text(kind):
     text = rf.evaluate(STACKED, "ap", truth=TRUTH, by="model", exclude=seen)
     assert_frame_equal(got, text)
     truth = pl.concat(TRUTH.with_columns(model=pl.lit(name)) for name in RUNS)
-    assert (
-        eager(rf.evaluate(runs, "ap", truth=truth))
-        .sort("model")
-        .equals(rf.evaluate(STACKED, "ap", truth=truth, by="model"))
+    assert_equal(
+        eager(rf.evaluate(runs, "ap", truth=truth)).sort("model"),
+        rf.evaluate(STACKED, "ap", truth=truth, by="model"),
     )
 
 
@@ -203,9 +203,9 @@ def test_a_column_model_that_has_another_role_or_table_names_no_system():
     shop = POP.rename({"item": "model"})
     truth = TRUTH.rename({"item": "model"})
     got = rf.evaluate(shop, "ap", truth=truth, item="model")
-    assert got.equals(rf.evaluate(POP, "ap", truth=TRUTH))
+    assert_equal(got, rf.evaluate(POP, "ap", truth=TRUTH))
     labels = TRUTH.with_columns(model=pl.lit("judge 1"))
-    assert rf.evaluate(POP, "ap", truth=labels).equals(got)
+    assert_equal(rf.evaluate(POP, "ap", truth=labels), got)
 
 
 def test_check_returns_the_table():
@@ -218,7 +218,7 @@ def test_check_returns_the_table():
 def test_judged_tables_are_taken_too():
     judged = {name: rf.judge(run, TRUTH) for name, run in RUNS.items()}
     got = rf.evaluate(judged, "ap")
-    assert got.equals(rf.evaluate(RUNS, "ap", truth=TRUTH))
+    assert_equal(got, rf.evaluate(RUNS, "ap", truth=TRUTH))
     lazy = {name: rf.judge(run.lazy(), TRUTH) for name, run in RUNS.items()}
     assert_frame_equal(rf.evaluate(lazy, "ap").collect(), got)
 
@@ -252,10 +252,9 @@ def test_a_chart_takes_a_dict(chart):
     text = pl.selectors.enum().cast(pl.String)
     expected = chart(ORDERED).data.with_columns(text)
     for runs in (RUNS, {name: run.lazy() for name, run in RUNS.items()}):
-        assert chart(runs).data.with_columns(text).equals(expected)
-    assert (
-        chart(RUNS, by=()).data.with_columns(text).equals(expected)
-    )  # the names of the runs are always a group
+        assert_equal(chart(runs).data.with_columns(text), expected)
+    # the names of the runs are always a group
+    assert_equal(chart(RUNS, by=()).data.with_columns(text), expected)
 
 
 def test_order_of_columns_and_widths_of_numbers_may_differ():
@@ -452,11 +451,11 @@ def test_the_model_is_the_column_of_this_name_or_the_one_that_is_named(verb, kin
 def test_a_model_that_is_ignored_or_of_the_truth_is_no_role():
     alone = STACKED.filter(model="pop")
     expected = rf.evaluate(alone.drop("model"), "ap", truth=TRUTH)
-    assert rf.evaluate(alone, "ap", truth=TRUTH, model=None).equals(expected)
+    assert_equal(rf.evaluate(alone, "ap", truth=TRUTH, model=None), expected)
     cars = TRUTH.with_columns(model=pl.lit("Golf"))
-    assert rf.evaluate(alone.drop("model"), "ap", truth=cars).equals(expected)
+    assert_equal(rf.evaluate(alone.drop("model"), "ap", truth=cars), expected)
     per_car = rf.evaluate(alone.drop("model"), "ap", truth=cars, by="model")
-    assert per_car.drop("model").equals(expected)
+    assert_equal(per_car.drop("model"), expected)
     with pytest.raises(ValueError, match="the column that names the systems"):
         rf.compare(alone.drop("model"), "ap", truth=cars, by="model")
 
@@ -466,9 +465,9 @@ def test_the_names_of_a_dict_are_the_models_whatever_their_column_is_called():
     with pytest.raises(rf.RankingDataError, match="column 'model'.* or name theirs with model="):
         rf.evaluate(runs, "ap", truth=TRUTH)
     got = rf.evaluate(runs, "ap", truth=TRUTH, model="engine")
-    assert got.rename({"engine": "model"}).equals(rf.evaluate(RUNS, "ap", truth=TRUTH))
+    assert_equal(got.rename({"engine": "model"}), rf.evaluate(RUNS, "ap", truth=TRUTH))
     stacked = rf.runs.stack(runs, model="engine")
-    assert rf.evaluate(stacked, "ap", truth=TRUTH, model="engine").equals(got)
+    assert_equal(rf.evaluate(stacked, "ap", truth=TRUTH, model="engine"), got)
     with pytest.raises(ValueError, match="model=None, of a dict of runs"):
         rf.evaluate(RUNS, "ap", truth=TRUTH, model=None)
 
@@ -484,7 +483,7 @@ def test_meters_and_queries_have_the_role():
     meter = rf.Meter("ap", model="engine", users="served")
     meter.update(ENGINES, TRUTH)
     options = {"truth": TRUTH, "model": "engine", "users": "served"}
-    assert meter.compute().equals(rf.evaluate(ENGINES, "ap", **options))
+    assert_equal(meter.compute(), rf.evaluate(ENGINES, "ap", **options))
     assert rf.sql("ap", model="engine").endswith('GROUP BY "engine"\n')
 
 

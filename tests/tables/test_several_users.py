@@ -4,6 +4,7 @@ import pickle
 
 import polars as pl
 import pytest
+from two_models import assert_equal
 
 import rankframe as rf
 
@@ -63,7 +64,7 @@ def test_per_user_is_that_of_text(form):
     assert got.columns == ["model", *USER, *LABELS]
     assert got.schema["session"] == pl.Int64
     expected = rf.per_user(text_of(RUN), LABELS, truth=text_of(TRUTH))
-    assert text_of(got).select(expected.columns).sort("model", "user").equals(expected)
+    assert_equal(text_of(got).select(expected.columns).sort("model", "user"), expected)
     keys = got.filter(model="old").select(USER).rows()
     assert keys == sorted(keys)
 
@@ -93,7 +94,7 @@ def test_tables_have_the_columns(form):
     plain = rf.judge(text_of(RUN.filter(model="old").drop("model")), text_of(TRUTH))
     got = text_of(judged).select(plain.columns)
     assert got.sort(plain.columns).equals(plain.sort(plain.columns))
-    assert rf.evaluate(judged, LABELS, user=USER).equals(rf.evaluate(plain, LABELS))
+    assert_equal(rf.evaluate(judged, LABELS, user=USER), rf.evaluate(plain, LABELS))
     scored = (
         RUN.filter(model="old").drop("model", "rank").with_columns(score=pl.int_range(pl.len()) % 7)
     )
@@ -112,7 +113,7 @@ def test_beside_tables_dicts_of_runs_charts_and_reports():
     runs = {name: RUN.filter(model=name).drop("model") for name in ("old", "new")}
     texts = {name: text_of(run) for name, run in runs.items()}
     got = rf.evaluate(runs, LABELS, truth=TRUTH, exclude=seen, user=USER)
-    assert got.equals(rf.evaluate(texts, LABELS, truth=text_of(TRUTH), exclude=text_of(seen)))
+    assert_equal(got, rf.evaluate(texts, LABELS, truth=text_of(TRUTH), exclude=text_of(seen)))
     assert rf.runs.rbo(runs["old"], runs["new"], user=USER).columns[:3] == [*USER, "rbo"]
     report = rf.report(runs, "ndcg@2", truth=TRUTH, baseline="old", user=USER)
     assert (
@@ -128,14 +129,14 @@ def test_other_names_in_the_truth(form):
     names = {"wiki": "w", "session": "s", "item": "page"}
     run, truth = as_form(form, RUN, TRUTH.rename(names))
     got = rf.per_user(run, LABELS, truth=truth, user=USER, truth_user=["w", "s"], truth_item="page")
-    assert polars(got).equals(expected)
+    assert_equal(polars(got), expected)
     run, truth = as_form(
         form,
         text_of(RUN).rename({"user": "qid"}),
         text_of(TRUTH).rename({"user": "id", "item": "d"}),
     )
     got = rf.evaluate(run, LABELS, truth=truth, truth_user="id", truth_item="d")
-    assert polars(got).equals(rf.evaluate(text_of(RUN), LABELS, truth=text_of(TRUTH)))
+    assert_equal(polars(got), rf.evaluate(text_of(RUN), LABELS, truth=text_of(TRUTH)))
 
 
 NARROW = TRUTH.with_columns(pl.col("session").cast(pl.Int8))
@@ -162,7 +163,7 @@ def test_what_cannot_be_a_user_is_named(options, message):
 
 def test_integers_of_any_size_match_and_nulls_are_refused():
     expected = rf.evaluate(RUN, LABELS, truth=TRUTH, user=USER)
-    assert rf.evaluate(RUN, LABELS, truth=NARROW, user=USER).equals(expected)
+    assert_equal(rf.evaluate(RUN, LABELS, truth=NARROW, user=USER), expected)
     gap = RUN.with_columns(pl.when(pl.col("session") != 2).then("session"))
     with pytest.raises(rf.RankingDataError, match="column 'wiki and session': null"):
         rf.evaluate(gap, "rr", truth=TRUTH, user=USER)

@@ -19,7 +19,6 @@ from rankframe._vocabulary import trees
 from rankframe._warehouse import dialects
 
 DIALECTS = [*dialects._DIALECTS]
-EVERY = [written(label) for label, query, _ in translations() if query is not None]
 FIVE = ["precision@10", "recall@10", "map", "mrr", "ndcg@10"]
 
 
@@ -39,7 +38,8 @@ _ARGUMENTS |= {"is_between": [1, 2]}
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_each_dialect_parses_every_label(dialect):
     options = {"by": "model", "dialect": dialect, "users": "served", "exclude": "bought"}
-    (query,) = statements(rf.sql(*EVERY, **options, names="snake"), dialect)
+    every = [written(label) for label, query, _ in translations() if query is not None]
+    (query,) = statements(rf.sql(*every, **options, names="snake"), dialect)
     assert isinstance(query, sqlglot.exp.Select)
     assert not query.args.get("order")
     assert query.named_selects[:2] == ["model", "users"]
