@@ -521,7 +521,7 @@ def test_a_floor_compares_the_mean_that_evaluate_returns():
     for label in ("rr", "geometric(metric=rr, epsilon=0.1)"):
         options = {"truth": truth, "by": ["model", "country"], "weights": "w", "total": True}
         means = rf.evaluate(RUNS, label, **options | {"weights": "w"})
-        for amount in sorted(means[label]):
+        for amount in sorted(means[label])[::3]:
             got = rf.gate(RUNS, label, at_least=amount, **options)
             both = got.join(means, on=["model", "country"], nulls_equal=True)
             assert both.height == means.height

@@ -243,7 +243,7 @@ def _grouped(names):
     return tables
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("names", "options"),
     [
@@ -264,7 +264,7 @@ def test_no_value_depends_on_the_other_metrics_of_the_call(names, options):
     assert len(alone) > (70 if tables["truth"] is None else 130)
     random = Random(7)
     labels = sorted(alone)
-    for call in [labels, *(random.sample(labels, number) for number in [2, 3] * 10)]:
+    for call in [labels, *(random.sample(labels, number) for number in [2, 3] * 4)]:
         together = rf.evaluate(run, *call, count_users=True, **tables)
         for label in call:
             own = alone[label]

@@ -6,7 +6,8 @@ from datetime import date
 
 import polars as pl
 import pytest
-from every_metric import FEW, SPECIAL_MEANS
+import reference
+from every_metric import OF_EACH_COLUMN, SPECIAL_MEANS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lists_and_shares import OF_ALL, WORLD, labels_at
@@ -104,7 +105,7 @@ def made(users):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("by", [["model"], []])
 def test_metrics_of_users(by):
-    run, metrics = RUN if by else A, [*FEW.values(), *SPECIAL_MEANS]
+    run, metrics = RUN if by else A, [*OF_EACH_COLUMN.values(), *SPECIAL_MEANS]
     meter = met(run, *metrics, truth=TRUTH, by=by, places=[range(15), range(15, 40)])
     assert_same(meter.compute(), rf.evaluate(run, *metrics, truth=TRUTH, by=by), check_dtypes=True)
 
@@ -207,7 +208,7 @@ def test_text_ids_other_names_and_own_columns():
 
 
 @pytest.mark.thorough
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=reference.drawn(8))
 @given(st.data())
 def test_any_batches_in_any_meters(data):
     places = data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40))
@@ -222,7 +223,7 @@ def test_any_batches_in_any_meters(data):
     assert_same(first.compute(), expected, check_dtypes=True)
 
 
-@settings(deadline=None, max_examples=6)
+@settings(deadline=None, max_examples=reference.drawn(6))
 @given(st.data(), st.sampled_from(EXACT_CALLS))
 def test_any_batches_in_any_meters_have_the_bits_of_evaluate(data, options):
     seed = data.draw(st.integers(0, 2**32))
@@ -523,7 +524,7 @@ def test_every_label_has_the_bits_of_evaluate_or_is_named_in_the_docstring():
     named = {"err", "nerr", "rbp", "inst", "insq", "ndcg", "compatibility", "alpha_ndcg"}
     assert all(f"``{name}" in rf.Meter.__doc__ for name in named)
     draw = random.Random(5)
-    for seed in range(3):
+    for seed in range(3 if reference.thorough else 1):
         lists = {user: draw.sample(range(12), draw.randint(1, 9)) for user in range(5)}
         rows = [(u, i, rank) for u, some in lists.items() for rank, i in enumerate(some, 1)]
         run = pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row")

@@ -7,6 +7,7 @@ from functools import partial
 import duckdb
 import polars as pl
 import pytest
+import reference
 import sqlglot
 from engines import ENGINES, differences, in_duckdb, in_sqlite, need, tables
 from hypothesis import given, settings
@@ -330,7 +331,7 @@ HOSTILE = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=reference.drawn(40), deadline=None)
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
 def test_hostile_names_make_one_statement(table, column, label, value):
     for dialect in DIALECTS:
@@ -353,7 +354,7 @@ def test_hostile_names_make_one_statement(table, column, label, value):
             assert all(line.isprintable() for line in query.splitlines() if line.startswith("--"))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=reference.drawn(25), deadline=None)
 @given(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
 def test_hostile_names_have_the_right_numbers(table, item, label, value):
     run, truth = tables(1, groups=1)
