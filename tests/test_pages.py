@@ -104,9 +104,14 @@ def documented(function):
     return None if entries is None else [name for name, _ in entries]
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_each_parameter_is_documented_by_its_own_name(name):
-    function = PUBLIC[name]
+@pytest.mark.parametrize("room", sorted({name.rpartition(".")[0] for name in PUBLIC}))
+def test_each_parameter_is_documented_by_its_own_name(room):
+    for name, function in PUBLIC.items():
+        if name.rpartition(".")[0] == room:
+            check_parameters(function)
+
+
+def check_parameters(function):
     assert not re.search(r"\w -{4,}", function.__doc__)  # a heading that is part of a paragraph
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     parameters = inspect.signature(function).parameters.values()
@@ -118,118 +123,6 @@ def test_each_parameter_is_documented_by_its_own_name(name):
         assert (entries or []) == names
 
 
-#: What takes a table of values, too.
-OF_VALUES = (
-    "compare gate summarize stats.compare_segments stats.harm stats.power "
-    "plot.compare plot.segments plot.trade_off plot.per_user"
-)
-#: Functions whose parameter differs from that of the same name elsewhere: each text is a group of
-#: functions with one wording of their own.
-OF_THEIR_OWN = {
-    "**columns": [
-        "from_lists spark.from_lists",  # the others read or make other roles
-        "trec.scan_qrels",
-        "trec.scan_run",
-        "trec.write_qrels",
-        "trec.write_run",
-    ],
-    "**options": ["parts.sums parts.values", "parts.facts", OF_VALUES],  # of a part, of the whole
-    "*metrics": [
-        "stats.metric_agreement",
-        "gate stats.harm",
-        "metrics.rows",
-        "report",
-    ],
-    "baseline": [
-        "stats.who_gained gate stats.harm plot.who_gained stats.power report",  # the first
-        "runs.side_by_side",
-        "table",
-        "plot.segments",
-    ],
-    "by": [
-        "from_lists",  # the key of a list
-        "report",
-        "runs.side_by_side",
-        "runs.fuse",
-        "runs.overlap runs.rbo",
-        "health",
-        "judge",
-    ],
-    "confidence": [
-        "plot.trend",  # where there are no intervals
-        "stats.power",
-    ],
-    "correction": ["stats.compare_segments"],  # other numbers of tests
-    "descending": ["from_scores"],  # what marks a cell without a score
-    "duplicates": ["parts.merge"],  # facts, too
-    "exclude": ["sql", "from_scores", "with_rank", "spark.judge", "spark.with_rank"],
-    "frame": [
-        "parts.sums parts.values Meter.update",  # a part
-        "check runs.side_by_side",  # the truth is another matter, or none
-        "health",
-        "metrics.rows",  # what is reduced
-        "parts.facts",
-        OF_VALUES,
-        "as_dict",  # means
-        "plot.trend",  # means over time
-        "from_lists",  # lists
-        "spark.from_lists",
-    ],
-    "in_ties": ["metrics.register_column", "register_metric"],  # a flag, and a function
-    "interval": ["stats.at_k", "plot.at_k", "table"],  # computed, drawn, and written
-    "items": ["runs.side_by_side"],  # only its text is shown
-    "k": [
-        "stats.exposure plot.lorenz plot.exposure",  # None is the whole list
-        "stats.at_k plot.at_k plot.precision_recall",
-        "from_scores",
-        "health",
-        "runs.rbo",
-        "report",
-    ],
-    "label": ["metrics.of_label", "register_metric"],
-    "margin": ["gate"],  # an accepted loss, 0 included
-    "method": ["runs.fuse"],  # other choices
-    "metric": ["plot.trend"],  # of a log
-    "time": ["plot.trend"],  # of a log
-    "names": ["sql"],  # of columns, and of a tracker
-    "of": ["plot.lorenz"],  # it has a default
-    "other": [
-        "runs.overlap runs.rbo",
-        "Meter.merge",
-    ],
-    "part": ["parts.sums", "parts.values"],
-    "partitions": ["spark.judge spark.per_user spark.with_rank"],  # not fewer for a small truth
-    "parts": ["parts.combine", "parts.merge"],
-    "preset": ["judge with_rank spark.judge spark.with_rank"],
-    "path": ["Report.save", "trec.read_judgments"],
-    "run": ["sql", "with_rank spark.with_rank", "trec.write_run"],  # names; scores
-    "runs": ["runs.stack", "runs.fuse"],
-    "scores": ["from_scores"],
-    "test": ["gate"],
-    "ties": ["with_rank", "spark.with_rank"],  # rows have no order in Spark
-    "total": [
-        "compare spark.compare",  # a comparison, a summary, a decision
-        "summarize spark.summarize",
-        "gate",
-    ],
-    "truth": [
-        "sql",  # the name of a table
-        "spark.compare spark.evaluate spark.judge spark.per_user spark.summarize",
-        "parts.sums parts.values Meter.update",
-        "parts.facts",
-        "check",
-        "judge",
-        "trec.write_qrels",
-        "from_lists",  # a column
-    ],
-    "undefined": ["as_dict"],  # of means
-    "unjudged": ["sql"],  # without bounds
-    "user": ["from_grades from_scores"],  # a name to give
-    "user_ids": ["from_grades", "from_scores"],  # batches
-    "weights": ["runs.fuse"],  # of systems
-}
-
-
 def keys(kind):
     """The keys of a TypedDict, each with the text below it, which editors and the site read."""
     (body,) = [node.body for node in ast.parse(inspect.getsource(kind)).body]
@@ -238,32 +131,6 @@ def keys(kind):
         for key, text in itertools.pairwise(body)
         if isinstance(key, ast.AnnAssign) and isinstance(text, ast.Expr)
     ]
-
-
-def wordings():
-    """By parameter: each wording with its functions, except the metrics."""
-    found = {}
-    for name, function in PUBLIC.items():
-        short = name.removeprefix("rankframe.")
-        if short.removeprefix("metrics.") not in METRICS:
-            for parameter, text in texts(function) or []:
-                found.setdefault(parameter, {}).setdefault(text, set()).add(short)
-    for key, text in keys(typing.Options):
-        found[key].setdefault(text, set()).add("Options")
-    return found
-
-
-@pytest.mark.parametrize("parameter", sorted({*wordings(), *OF_THEIR_OWN}))
-def test_a_parameter_has_one_wording(parameter):
-    found = {frozenset(functions) for functions in wordings()[parameter].values()}
-    every = frozenset().union(*found)
-    without = set() if find_spec("pyspark") else {"spark"}
-    groups = [
-        frozenset(name for name in group.split() if name.partition(".")[0] not in without)
-        for group in OF_THEIR_OWN.get(parameter, [])
-    ]
-    rest = every.difference(*groups)
-    assert found == {group for group in [*groups, rest] if group}
 
 
 def test_each_keyword_of_options_is_documented():
