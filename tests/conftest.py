@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -22,10 +21,6 @@ settings.load_profile("ci" if os.environ.get("CI") else "new examples")
 LONG = ["test_spark", "test_notebooks", "test_oracle_catalogue", "test_invariants", "test_state"]
 
 collect_ignore = ["acme_metrics"]  # to import it registers metrics
-
-# else each process, also those that tests start, compiles the library and the tests again
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Java of small tables: a second compiler and several collectors take longer than they save
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

@@ -1,6 +1,7 @@
 """What an import loads."""
 
 import ast
+import functools
 import importlib
 import inspect
 import json
@@ -71,8 +72,9 @@ DOORS = ["", "stats", "runs", "plot", "metrics", "typing"]
 @pytest.fixture(scope="module")
 def names_at_import():
     """The names of each door of a new process."""
-    rooms = ", ".join(f"rankframe.{door}".removesuffix(".") for door in DOORS)
-    code = f"import json, {rooms}; print(json.dumps([[*vars(room)] for room in [{rooms}]]))"
+    rooms = [f"rankframe.{door}".removesuffix(".") for door in DOORS]
+    names = f"[[*vars(importlib.import_module(room))] for room in {rooms}]"
+    code = f"import importlib, json; print(json.dumps({names}))"
     command = [sys.executable, "-c", code]
     output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
     return {door: {*names} for door, names in zip(DOORS, json.loads(output), strict=True)}
@@ -95,21 +97,30 @@ def test_names_that_are_loaded_later_are_those_that_type_checkers_see(room, name
 SOURCE = Path(rf.__file__).parents[1]
 
 
+@functools.cache
+def trees():
+    """Parse every module of ours."""
+    paths = Path(rf.__file__).parent.rglob("*.py")
+    return {
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): (
+            ast.parse(path.read_text(encoding="utf-8"))
+        )
+        for path in paths
+    }
+
+
+@functools.cache
 def imports():
     """Read, for each module, every module of ours that any statement imports."""
-    paths = {
-        ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in Path(rf.__file__).parent.rglob("*.py")
-    }
     graph = {}
-    for module, path in paths.items():
+    for module, tree in trees().items():
         found = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rankframe"):
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
-                found |= {name if name in paths else node.module for name in names}
+                found |= {name if name in trees() else node.module for name in names}
             elif isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names if alias.name in paths}
+                found |= {alias.name for alias in node.names if alias.name in trees()}
         graph[module] = found - {module}
     return graph
 
@@ -178,8 +189,8 @@ NO_NAMES = {"one", "given", "known", "asked", "found", "made", "told", "some", "
 
 
 def test_names_are_nouns():
-    for path in Path(rf.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for module, tree in trees().items():
+        for node in ast.walk(tree):
             stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
             name = node.id if stored else node.arg if isinstance(node, ast.arg) else None
-            assert name not in NO_NAMES, f"{path.name}:{node.lineno}: {name}"
+            assert name not in NO_NAMES, f"{module}:{node.lineno}: {name}"
