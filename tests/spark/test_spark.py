@@ -131,21 +131,6 @@ def test_partitions_have_the_bits_of_evaluate(rs, bring, options):
         assert_frame_equal(got, expected, check_exact=True)
 
 
-@pytest.mark.thorough
-def test_metrics_of_the_list(rs, run, truth):
-    """Also without a truth, and beside rows of the truth that were not retrieved."""
-    listed, minutes = pl.col("listed"), pl.col("minutes")
-    mean = minutes.filter(listed & (pl.col("rank") <= 3)).mean().alias("minutes@3")
-    missed = (pl.col("relevant").sum() + (~listed).sum()).cast(pl.Int64).alias("missed")
-    got = take(rs.per_user(run, mean, by="model"), "model", "user")
-    assert_same(got, RUN.rank.per_user(mean, by="model"))
-    for users in ("truth", "all"):
-        options = {"by": "model", "users": users}
-        got = take(rs.per_user(run, mean, missed, "map", truth=truth, **options), "model", "user")
-        expected = RUN.rank.per_user(mean, missed, "map", truth=TRUTH, **options)
-        assert_same(got, expected)
-
-
 def test_tables_beside_run_and_truth(spark, rs, run, truth):
     shown = sorted(set(RUN["item"]) | set(TRUTH["item"]))
     items = pl.DataFrame({"item": shown, "genre": [[str(i % 3)] for i in range(len(shown))]})
@@ -269,31 +254,6 @@ def test_a_group_that_only_rows_show_that_do_not_matter(rs, bring):
     assert_same(got, expected)
 
 
-@pytest.mark.thorough
-def test_a_group_without_a_judged_item(rs, bring, truth):
-    unjudged = A.filter(pl.col("user") < 9).with_columns(pl.col("item") + 1000)
-    groups = [A.with_columns(model=pl.lit("a")), unjudged.with_columns(model=pl.lit("b"))]
-    local = pl.concat(groups)
-    frame = bring(local)
-    expected = rf.evaluate(local, *FEW, truth=TRUTH, by="model")
-    assert expected["model"].to_list() == ["a", "b"]
-    for judgments in (truth, TRUTH):
-        assert_same(take(rs.evaluate(frame, *FEW, truth=judgments, by="model")), expected)
-        values = rs.per_user(frame, *FEW, truth=judgments, by="model")
-        assert_same(
-            take(values, "model", "user"), rf.per_user(local, *FEW, truth=TRUTH, by="model")
-        )
-    summary = rs.summarize(frame, "map", truth=truth, by="model")
-    assert_same(take(summary), rf.summarize(local, "map", truth=TRUTH, by="model"))
-
-
-@pytest.mark.thorough
-def test_a_truth_without_a_relevant_item(rs, a):
-    judgments = TRUTH.with_columns(relevance=pl.lit(0, pl.Int64))
-    got = take(rs.evaluate(a, *SOME, truth=judgments))
-    assert_same(got, rf.evaluate(A, *SOME, truth=judgments))
-
-
 def test_a_truth_of_polars_or_pandas(rs, a):
     expected = rf.evaluate(A, *FEW, truth=TRUTH)
     wide = TRUTH.with_columns(pl.col("user").cast(pl.UInt64), pl.col("item").cast(pl.Int128))
@@ -363,25 +323,6 @@ def test_integers_of_any_width_meet(rs, bring, left):
     assert_same(got, rf.per_user(local, *FEW, truth=judgments), check_dtypes=True)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("rank", "relevance"),
-    [
-        (pl.Int8, pl.Decimal(5, 1)),
-        (pl.Float32, pl.Boolean),
-        (pl.Float64, pl.Int16),
-        (pl.Decimal(12, 2), pl.Float32),
-    ],
-)
-def test_types_of_ranks_and_relevances(rs, bring, rank, relevance):
-    local = A.with_columns(pl.col("rank").cast(rank))
-    grade = pl.col("relevance") > 0 if relevance == pl.Boolean else pl.col("relevance")
-    judgments = TRUTH.with_columns(grade.cast(relevance))
-    metrics = ["ndcg@3", "precision@1", "err@3"]
-    got = take(rs.evaluate(bring(local), *metrics, truth=bring(judgments)))
-    assert_same(got, rf.evaluate(local, *metrics, truth=judgments))
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [pl.Int32, pl.Float32, pl.Float64, pl.Decimal(12, 3)])
 def test_ranks_from_scores_of_any_type(rs, bring, truth, dtype):
@@ -435,20 +376,6 @@ def test_types_that_only_polars_has_come_out_wider(rs, a, truth):
 
 
 # ------------------------------------------------------------------ partitions
-
-
-@pytest.mark.thorough
-def test_however_the_tables_are_partitioned(rs, run, truth):
-    expected = rf.per_user(RUN, *FEW, truth=TRUTH, by="model")
-    ways = [
-        (run.repartition(3, "user"), truth.repartition(3, "user"), 3),
-        (run.hint("rebalance", "user"), truth.repartitionByRange(2, "item"), None),
-        (run.repartition(4, "user", "item"), truth.coalesce(1), 1),
-        (run.orderBy("minutes"), truth.sort("relevance"), 20),
-    ]
-    for some, judgments, partitions in ways:
-        values = rs.per_user(some, *FEW, truth=judgments, by="model", partitions=partitions)
-        assert_same(take(values, "model", "user"), expected)
 
 
 def plan_of(frame):
@@ -547,24 +474,6 @@ def test_who_has_a_list_is_known_though_its_rows_stay_at_home(rs, bring, truth, 
 
 
 @pytest.mark.thorough
-def test_a_summary_shuffles_few_rows(rs, bring, truth, monkeypatch):
-    made = []
-    computed = rs._shuffle.computed
-
-    def noted(*args):
-        made.append(computed(*args))
-        return made[-1]
-
-    monkeypatch.setattr(rs._shuffle, "computed", noted)
-    for verb, options in ((rs.summarize, {}), (rs.evaluate, {"users": "both"})):
-        verb(bring(A), "rr", truth=truth, **options)
-    for frame in made:
-        plan = plan_of(frame)
-        assert "BroadcastHashJoin" in plan
-        assert re.search(r"partial_min", plan)
-
-
-@pytest.mark.thorough
 def test_a_truth_with_other_rows_each_time_it_is_read(rs, spark):
     """All that it may have is retrieved, so whatever it has is found."""
     from pyspark.sql.functions import udf
@@ -617,27 +526,6 @@ def test_sizes_as_spark_writes_them(rs):
         assert rs._shuffle._broadcast_limit(Session(said)) == size
 
 
-@pytest.mark.thorough
-def test_one_user_with_most_of_the_rows(rs, bring):
-    items = pl.int_range(20_000, eager=True)
-    big = pl.select(user=pl.lit(1, pl.Int64), item=items, rank=items + 1)
-    local = pl.concat([big, RUN_3.filter(pl.col("user") != 1)])
-    liked = big.select("user", "item", relevance=pl.col("item") % 4)
-    judgments = pl.concat([liked, TRUTH_3.filter(pl.col("user") != 1)])
-    got = take(rs.per_user(bring(local), *FEW, truth=bring(judgments)), "user")
-    assert_same(got, rf.per_user(local, *FEW, truth=judgments))
-
-
-@pytest.mark.thorough
-def test_groups_of_very_different_sizes(rs, bring, truth):
-    copies = [A.with_columns(group=pl.lit(group)) for group in range(20)]
-    one = A.filter(pl.col("user") == 5).head(1).with_columns(group=pl.lit(20))
-    local = pl.concat([pl.concat(copies).with_columns(pl.col("group") // 20), one])
-    local = local.unique(["group", "user", "item"])
-    got = take(rs.evaluate(bring(local), *FEW, truth=truth, by="group", partitions=8))
-    assert_same(got, rf.evaluate(local, *FEW, truth=TRUTH, by="group"))
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
 def test_a_worker_killed_within_a_task_changes_nothing(rs, a, truth, tmp_path):
     marker = tmp_path / "killed"
@@ -650,23 +538,6 @@ def test_a_worker_killed_within_a_task_changes_nothing(rs, a, truth, tmp_path):
         return column
 
     metric = pl.col("rank").map_batches(die_once, return_dtype=pl.Int64).sum().alias("sum")
-    got = take(rs.evaluate(a, metric, "map", truth=truth, partitions=2))
-    assert marker.exists()
-    expected = rf.evaluate(A, pl.col("rank").sum().alias("sum"), "map", truth=TRUTH)
-    assert_same(got, expected)
-
-
-@pytest.mark.thorough
-def test_a_task_that_is_tried_again_changes_nothing(rs, a, truth, tmp_path):
-    marker = tmp_path / "failed"
-
-    def fail_once(column):
-        if not marker.exists():
-            marker.touch()
-            raise OSError("a disk is gone")
-        return column
-
-    metric = pl.col("rank").map_batches(fail_once, return_dtype=pl.Int64).sum().alias("sum")
     got = take(rs.evaluate(a, metric, "map", truth=truth, partitions=2))
     assert marker.exists()
     expected = rf.evaluate(A, pl.col("rank").sum().alias("sum"), "map", truth=TRUTH)
@@ -864,18 +735,6 @@ def test_a_partition_without_weight_is_no_mistake_and_a_group_is(rs, a, bring):
     assert str(told(rs.evaluate, a, "map", truth=bring(none), weights="w")) == expected
     with pytest.raises(TypeError, match="per_user gives one value per user"):
         rs.per_user(a, "map", truth=bring(some), weights="w")
-
-
-@pytest.mark.thorough
-def test_totals_of_folds_are_those_of_one_machine(rs, bring):
-    fold = (pl.col("user") % 3).alias("fold")
-    local, truth = RUN.with_columns(fold), TRUTH.with_columns(fold)
-    frame, judgments = bring(local), bring(truth)
-    options = {"by": ["fold", "model"], "total": True}
-    got = take(rs.compare(frame, "ndcg@3", truth=judgments, **options))
-    assert_same(got, rf.compare(local, "ndcg@3", truth=truth, **options))
-    got = take(rs.summarize(frame, "ndcg@3", truth=judgments, **options))
-    assert_same(got, rf.summarize(local, "ndcg@3", truth=truth, **options))
 
 
 @pytest.mark.filterwarnings("ignore:.*no item of:rankframe.errors.RankingWarning")
@@ -1159,9 +1018,6 @@ def test_compare(rs, run, truth):
         rs.compare(run, "map", truth=truth, baseline="c")
     with pytest.raises(ValueError, match="compare needs the column"):
         rs.compare(run.where("model = 'a'"), "map", truth=truth, model=None)
-
-
-# ------------------------------------------------------------------ what the docs say
 
 
 # ------------------------------------------------------------------ the doors
