@@ -278,8 +278,7 @@ def test_a_line_takes_the_tables_of_the_tool(tool):
         "interactions": liked.rename(theirs).to_pandas(),
         "recs": run.rename({"user": "query_id", "item": "item_id", "score": "rating"}),
         "test": liked.rename({"user": "query_id", "item": "item_id"}),
-        "lists": lists,
-        "labels": liked.group_by("user").agg(label="item"),
+        "lists": lists.join(liked.group_by("user").agg(label="item"), on="user"),
     }
     got = eval(coming_from()[tool], names)
     # of user 1 the hits are at ranks 1 and 3, of user 2 at rank 2

@@ -109,8 +109,8 @@ class OfLists(NamedTuple):
         of_systems = [numbers.filter(pl.col(model) == system) for system in pair]
         means = {
             metric.name: [
-                nan if (value := next(iter(one[metric.name]), None)) is None else float(value)
-                for one in of_systems
+                nan if (value := next(iter(system[metric.name]), None)) is None else float(value)
+                for system in of_systems
             ]
             for metric in self.kinds()[kind]
         }
