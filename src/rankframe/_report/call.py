@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._tables import column_roles
+from rankframe._tables.table import Tables
 
 
 class ReportCall(NamedTuple):
@@ -30,17 +30,6 @@ class ReportCall(NamedTuple):
     note: str | None  # below the title
     nouns: tuple[str, str] | None  # for user and item
 
-    @property
-    def judged(self) -> str:
-        """The name of the first frame in errors."""
-        return "judged table" if self.truth is None else "run"
-
-    @property
-    def columns(self) -> Any:
-        """The columns that play the roles, including those found by their common names."""
-        tables = {self.judged: self.run, "truth": self.truth}
-        return column_roles.with_ids(self.settings.columns, self.by, tables)
-
 
 class Measurement(NamedTuple):
     """The values of all users, collected, and their metrics."""
@@ -50,6 +39,11 @@ class Measurement(NamedTuple):
     requested: Sequence[RequestedMetric]
     directions: Mapping[str, bool | None]
     cuts: pl.DataFrame  # label, metric, k
+
+    @property
+    def tables(self) -> Tables:
+        """The tables that the values are of, with the columns of all roles."""
+        return self.values.source.tables
 
     def only(self, names: Sequence[str], rows: pl.DataFrame | None = None) -> Values:
         """Return the values of some metrics."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import polars as pl
 
@@ -19,17 +19,16 @@ from rankframe._comparison import (
     system_pairs,
 )
 from rankframe._comparison.trials import Margin, Trial
-from rankframe._evaluation import evaluation, provenance, user_choice, user_columns
+from rankframe._evaluation import evaluation, provenance, reduction, user_choice, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._report import people, results
 from rankframe._report.call import Measurement, ReportCall
 from rankframe._report.nouns import Nouns, nouns_of
 from rankframe._report.people import People
 from rankframe._request import labels
-from rankframe._request.keywords import Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import adapters, health, readers, verbs
+from rankframe._tables import adapters, health, judgment
 from rankframe.errors import RankingDataError
 from rankframe.metrics import core, trec
 
@@ -52,6 +51,7 @@ _LEVELS: dict[str, Callable[[int], pl.Expr]] = {
 _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 _MOST_STEPS = 10
 _MOST_JUDGED = 10  # users whose items are to be judged first
+_UNJUDGED = f"{OWN}unjudged"
 _SHOWN_ALL = 4  # at most so many other systems are all described in words
 
 
@@ -102,20 +102,11 @@ class Numbers(NamedTuple):
     health: pl.DataFrame
     sources: pl.DataFrame
     values: Measurement
+    nouns: Nouns  # what the page calls users and items
 
     @property
     def trial(self) -> Trial:
         return self.call.trial
-
-    @property
-    def nouns(self) -> Nouns:
-        """What the page calls users and items."""
-        columns, by = self.call.columns, self.call.by
-        ids = () if self.people is None else self.people.users
-        names = [*self.systems, *self.names, *self.segments, by, *ids]
-        names += [value for name, table in self.segments.items() for value in table[name]]
-        user, item = (columns.get(role, role) for role in ("user", "item"))
-        return nouns_of(self.call.nouns, user, item, {str(name) for name in names})
 
     @property
     def pairs(self) -> bool:
@@ -159,10 +150,14 @@ def numbers_of(call: ReportCall) -> Numbers:
     compared = served = listed = diagnosis = harmed = of_relevant = None
     changes: dict[object, Changes] = {}
     counts = _missed(rows, call.by, values.values.user)
-    counted = _health(call)
-    segments = {name: _in_segments(values, call, name, decides) for name in call.segments}
-    if decides in of_users and (split := _with_seen(call, counted)) is not None:
-        segments[SEEN] = _in_segments(values, split, SEEN, decides)
+    counted, has_misses = _health(call), _has_misses(values)
+    of_users_in = {name: _users_in(values, call, name) for name in call.segments}
+    segments = {
+        name: _in_segments(values, call, of_users, decides)
+        for name, of_users in of_users_in.items()
+    }
+    if decides in of_users and (split := _with_seen(values, call, counted)) is not None:
+        segments[SEEN] = _in_segments(values, split, _users_in(values, split, SEEN), decides)
     others = [] if call.trial.baseline is None else systems[1:]
     chosen = others[0] if others else None
     shown = others if len(others) <= _SHOWN_ALL else [chosen]
@@ -179,7 +174,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         changes = {} if harmed is None else _changes(values, call, decides, harmed)
         if user_metric is not None:
             listed = people.people_of(
-                values, call, user_metric, chosen, has_misses=_has_misses(call)
+                *(values, call, user_metric, chosen, of_users_in), has_misses=has_misses
             )
     cut_means = _cut_means(values, call)
     return Numbers(
@@ -192,9 +187,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         chosen=chosen,
         shown=shown,
         users=max(counts["users"], default=0),
-        without_relevant=None
-        if values.values.judged is None
-        else user_choice.left_out(values.values.judged),
+        without_relevant=user_choice.left_out(values.values.source),
         missed=dict(counts.select(call.by, "num_missed").iter_rows()),
         means=means,
         bold=_bold(means, compared, values, call),
@@ -209,12 +202,29 @@ def numbers_of(call: ReportCall) -> Numbers:
         segments=segments,
         of_relevant=of_relevant,
         people=listed,
-        unjudged=_unjudged(call, decides, counted, [*systems[:1], *shown]),
-        tied=_tied(call),
+        unjudged=_unjudged(values, call, decides, counted, [*systems[:1], *shown])
+        if has_misses
+        else {},
+        tied=_tied(values, call),
         health=counted,
-        sources=_sources(call),
+        sources=_sources(values),
         values=values,
+        nouns=_nouns(values, call, [*systems, *names], segments, listed),
     )
+
+
+def _nouns(
+    values: Measurement,
+    call: ReportCall,
+    names: Sequence[object],
+    segments: Mapping[str, pl.DataFrame],
+    listed: People | None,
+) -> Nouns:
+    """Return what the page calls users and items, and the names that stay as they are."""
+    ids = () if listed is None else listed.users
+    of_segments = [value for name, table in segments.items() for value in table[name]]
+    every = {*map(str, [*names, *segments, call.by, *ids, *of_segments])}
+    return nouns_of(call.nouns, values.values.user, values.tables.run.item, every)
 
 
 def _first_with_values(rows: pl.DataFrame, names: Sequence[str]) -> str | None:
@@ -424,9 +434,11 @@ def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
     )
 
 
-def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str) -> pl.DataFrame:
+def _in_segments(
+    values: Measurement, call: ReportCall, segments: pl.DataFrame, decides: str
+) -> pl.DataFrame:
     """Compare the systems per segment by the metric that decides; without a baseline, average."""
-    within = _values_in_segments(values, call, name, decides)
+    within = _values_in_segments(values, call, segments, decides)
     if (
         call.trial.baseline is not None
         and within.rows.select(call.by).unique().collect().height > 1
@@ -441,13 +453,14 @@ def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str)
     ).collect()
 
 
-def _with_seen(call: ReportCall, counted: pl.DataFrame) -> ReportCall | None:
+def _with_seen(values: Measurement, call: ReportCall, counted: pl.DataFrame) -> ReportCall | None:
     """Split the truth by whether the history has its rows; None if it has hardly any."""
     shares = counted.filter(pl.col("what") == "truth_in_history", pl.col("share") >= MATTERS)
     source = call.settings.history
     if call.truth is None or source is None or shares.is_empty():
         return None
-    keys = [call.columns.get(role, role) for role in ("user", "item")]
+    run = values.tables.run
+    keys = [run.user, run.item]
     history = adapters.to_lazy(source, "history").select(keys).unique()
     schema = call.truth.collect_schema()
     history = history.cast({key: schema[key] for key in keys}).with_columns(pl.lit(1).alias(SEEN))
@@ -466,12 +479,11 @@ def nothing_judged(numbers: Numbers) -> bool:
 
 def same_lists(numbers: Numbers, system: object) -> bool:
     """Return whether a system has the lists of the baseline."""
-    call = numbers.call
-    roles = [call.columns.get(role, role) for role in ("user", "item", "rank", "score")]
-    names = [name for name in call.run.collect_schema() if name in roles]
+    run, by = numbers.values.tables.run, numbers.call.by
+    names = [*filter(None, (run.user, run.item, run.rank, run.score))]
     lists, others = (
-        call.run.filter(pl.col(call.by) == name).select(names).sort(names).collect()
-        for name in (system, call.trial.baseline)
+        run.frame.filter(pl.col(by) == name).select(names).sort(names).collect()
+        for name in (system, numbers.trial.baseline)
     )
     return lists.equals(others)
 
@@ -512,8 +524,8 @@ def range_of(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _values_in_segments(values: Measurement, call: ReportCall, name: str, decides: str) -> Values:
-    """Add the segment of each user to the values; if users have several, recompute the values."""
+def _users_in(values: Measurement, call: ReportCall, name: str) -> pl.DataFrame:
+    """Return each user with a segment; a user may have several."""
     source = call.run if call.truth is None else call.truth
     kind = "judged table" if call.truth is None else "truth"
     columns = source.collect_schema().names()
@@ -525,7 +537,14 @@ def _values_in_segments(values: Measurement, call: ReportCall, name: str, decide
     if name == user:
         msg = f"by={name!r} names the column of the users: name one that splits them"
         raise ValueError(msg)
-    segments = source.select(user, name).unique().collect().sort(user, name)
+    return source.select(user, name).unique().collect().sort(user, name)
+
+
+def _values_in_segments(
+    values: Measurement, call: ReportCall, segments: pl.DataFrame, decides: str
+) -> Values:
+    """Add the segment of each user to the values; if users have several, recompute the values."""
+    user, name = segments.columns
     whole = values.only([decides])
     if not whole.requested:
         msg = f"metric {decides!r} is one number of all lists: leave out by="
@@ -556,80 +575,80 @@ def _health(call: ReportCall) -> pl.DataFrame:
 
 
 def _unjudged(
-    call: ReportCall, decides: str, counted: pl.DataFrame, systems: Sequence[object]
+    values: Measurement,
+    call: ReportCall,
+    decides: str,
+    counted: pl.DataFrame,
+    systems: Sequence[object],
 ) -> dict[object, Unjudged]:
     """Compare how many of the first items were judged; empty if that hardly differs."""
     rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}").select(call.by, "share")
-    rank, grade = (call.columns.get(name, name) for name in ("rank", "relevance"))
-    if call.truth is None and {rank, grade} <= {*call.run.collect_schema()}:
-        of_systems = call.run.filter(pl.col(rank) <= call.k).group_by(call.by)
-        rows = of_systems.agg(pl.col(grade).is_null().mean()).collect()
+    if values.tables.from_judged:
+        first = values.values.source.run.filter(pl.col("rank") <= call.k).group_by(call.by)
+        rows = first.agg(pl.col("relevance").is_null().mean()).collect()
     shares = {name: share for name, share in rows.rows() if name in systems and share is not None}
     least, most = (end(shares.values(), default=0) for end in (min, max))
-    if most - least < MATTERS or call.settings.unjudged == "drop" or not _has_misses(call):
+    if most - least < MATTERS or call.settings.unjudged == "drop":
         return {}
+    raised, users = _if_relevant(values, call, decides, systems)
     return {
-        name: Unjudged(share, *_if_relevant(call, decides, name))
+        name: Unjudged(shares[name], raised.get(name), users.get(name, ()))
         for name in systems
-        if (share := shares.get(name)) is not None
+        if name in shares
     }
 
 
-def _tied(call: ReportCall) -> dict[object, float]:
-    """Compute in which share of lists the scores do not determine the order of the first items."""
-    user, rank, score = (call.columns.get(name, name) for name in ("user", "rank", "score"))
-    columns = call.run.collect_schema()
-    if score not in columns or rank in columns:
-        return {}
-    first = pl.col(score).drop_nulls().sort(descending=True).head(call.k + 1)
-    lists = call.run.group_by(call.by, user).agg((first.n_unique() < first.len()).alias("tied"))
-    shares = lists.group_by(call.by).agg(pl.col("tied").mean()).sort(call.by).collect()
-    return {name: share for name, share in shares.rows() if share >= MATTERS}
-
-
-def _has_misses(call: ReportCall) -> bool:
-    """Return whether items were judged that are not relevant: without any, an absent one is."""
-    table = call.run if call.truth is None else call.truth
-    grade = call.columns.get("relevance", "relevance")
-    if grade not in table.collect_schema():
-        return False
-    return not table.filter(pl.col(grade) <= 0).head(1).collect().is_empty()
-
-
 def _if_relevant(
-    call: ReportCall, decides: str, system: object
-) -> tuple[float | None, list[object]]:
+    values: Measurement, call: ReportCall, decides: str, systems: Sequence[object]
+) -> tuple[dict[object, float | None], dict[object, list[object]]]:
     """Average a metric with the smallest relevant grade for each unjudged item of the first k.
 
     The users with the most such items come with it.
     """
-    user, rank, grade = (call.columns.get(name, name) for name in ("user", "rank", "relevance"))
-    run, options = call.run.filter(pl.col(call.by) == system), cast("Any", dict(call.options))
-    if call.truth is not None:
-        exclude, ids = options.pop("exclude", None), [call.columns.get("item", "item"), user]
-        both = {*run.collect_schema()} & {*call.truth.collect_schema()} - {*ids}
-        truth = call.truth.drop(both)  # what a metric reads is in one table only
-        run = verbs.judge(run, truth, by=call.by, exclude=exclude, **call.columns)
-        rank, grade = "rank", "relevance"
-        options |= {rank: rank, grade: grade, "users": call.settings.users or "truth"}
-    least = call.settings.relevant_at
-    relevant = pl.col(grade) > 0 if least is None else pl.col(grade) >= least
-    counts = (pl.col(rank) <= call.k) & pl.col(grade).is_null() & relevant.any().over(user)
-    smallest = pl.col(grade).filter(relevant).min()
-    most = run.group_by(user).agg(counts.sum().alias("count")).filter(pl.col("count") > 0)
-    users = most.sort("count", user, descending=[True, False]).head(_MOST_JUDGED).collect()
-    run = run.with_columns(pl.when(counts).then(smallest).otherwise(grade).alias(grade))
-    expressions = [metric for metric in labels.flat(call.metrics) if not isinstance(metric, str)]
-    named = {metric.meta.output_name(): metric for metric in expressions}
-    metric = named.get(decides, decides)
-    mean = evaluation.evaluate(run, metric, by=call.by, **options).collect()
-    return mean[decides].item(), users[user].to_list()
+    judged, (by, user) = values.values.source, values.values.keys
+    rows = judged.items.filter(pl.col(by).is_in(systems))
+    judged = judged._replace(judged=rows, items=rows)
+    grade = pl.col("relevance")
+    relevant = user_choice.is_relevant(call.settings.relevant_at)
+    counts = (pl.col("rank") <= call.k) & grade.is_null() & relevant.any().over(by, user)
+    most = rows.select(by, user, counts.alias(_UNJUDGED)).filter(_UNJUDGED).group_by(by, user).len()
+    first = most.sort("len", user, descending=[True, False]).group_by(by, maintain_order=True)
+    users = dict(first.agg(pl.col(user).head(_MOST_JUDGED)).collect().iter_rows())
+    if decides not in values.rows.columns:
+        return {}, users
+    changed = judgment.with_grades(
+        judged, pl.when(counts).then(grade.filter(relevant).min()).otherwise(grade)
+    )
+    only = values.only([decides])
+    raised = reduction.reduced(changed, only.requested).rows.select(by, user, decides).collect()
+    of_users = values.rows.filter(pl.col(by).is_in(systems)).drop(decides)
+    means = summaries.description_of(
+        only._replace(rows=of_users.join(raised, on=[by, user], how="left").lazy())
+    )
+    return dict(means.select(by, "mean").collect().iter_rows()), users
 
 
-def _sources(call: ReportCall) -> pl.DataFrame:
+def _tied(values: Measurement, call: ReportCall) -> dict[object, float]:
+    """Compute in which share of lists the scores do not determine the order of the first items."""
+    run = values.tables.run
+    if run.score is None or run.rank is not None:
+        return {}
+    first = pl.col(run.score).drop_nulls().sort(descending=True).head(call.k + 1)
+    lists = run.frame.group_by(run.keys).agg((first.n_unique() < first.len()).alias("tied"))
+    shares = lists.group_by(call.by).agg(pl.col("tied").mean()).sort(call.by).collect()
+    return {name: share for name, share in shares.rows() if share >= MATTERS}
+
+
+def _has_misses(values: Measurement) -> bool:
+    """Return whether items were judged that are not relevant: without any, an absent one is."""
+    table = values.tables.both[-1]
+    if table.relevance is None:
+        return False
+    return not table.frame.filter(pl.col(table.relevance) <= 0).head(1).collect().is_empty()
+
+
+def _sources(values: Measurement) -> pl.DataFrame:
     """Count the rows of run and truth, and compute checksums that ignore the order of rows."""
-    settings = Settings(columns=call.columns)
-    tables = readers.read_all(call.run, call.truth, [call.by], settings, reads=()).both
-    sources = [(table.name, *provenance.checksum(table)) for table in tables]
+    sources = [(table.name, *provenance.checksum(table)) for table in values.tables.both]
     schema = {"table": pl.String, "rows": pl.Int64, "sha256": pl.String}
     return pl.DataFrame(sources, schema=schema, orient="row")

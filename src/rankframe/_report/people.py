@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
-from polars import selectors as cs
 
 from rankframe._evaluation import user_columns
 from rankframe._report.call import Measurement, ReportCall
-from rankframe._tables import adapters, column_roles, side_tables, verbs
+from rankframe._tables import adapters, column_roles, judgment, side_tables
+from rankframe._tables.table import Table
 
 _MOST = 4  # users with the greatest loss, and as many with the greatest gain
 _LAST = 5  # items of a history
@@ -61,7 +61,13 @@ class People(NamedTuple):
 
 
 def people_of(
-    values: Measurement, call: ReportCall, name: str, chosen: object, *, has_misses: bool
+    values: Measurement,
+    call: ReportCall,
+    name: str,
+    chosen: object,
+    segments: Mapping[str, pl.DataFrame],
+    *,
+    has_misses: bool,
 ) -> People | None:
     """Find the users who lost and gained most, and some of all; None without lists."""
     user, by = values.values.user, call.by
@@ -82,10 +88,11 @@ def people_of(
     explored, counts = _drawn(served, losers, winners, call)
     tables = losers.head(_MOST), winners.head(_MOST), explored
     users = pl.concat([table[user] for table in tables]).unique(maintain_order=True)
-    judged = _judged(call, user, users, chosen)
+    judged = _judged(values, call, users, chosen)
     if judged is None:
         return None
-    persons = _persons(pl.concat(tables).unique(user, maintain_order=True), judged, call)
+    table = pl.concat(tables).unique(user, maintain_order=True)
+    persons = _persons(table, judged, values, call, segments)
     lost, gained, persons_explored = ([persons[name] for name in table[user]] for table in tables)
     items = {
         item
@@ -103,7 +110,7 @@ def people_of(
         counts,
         served["value after"] - served["value"],
         len(pairs) - len(served),
-        _titles(call, items),
+        _titles(call, values.tables.run.item, items),
         call.settings.relevant_at or 0,
         has_misses,
         _length(call),
@@ -123,42 +130,50 @@ def _drawn(
     return pl.concat([extremes, rest[places]]).sort("gain", user), counts
 
 
-def _judged(call: ReportCall, user: str, users: pl.Series, chosen: object) -> pl.DataFrame | None:
-    """Judge the lists of both systems for some users; None if items have no or several ranks."""
-    columns = call.columns
-    rank, grade = "rank", "relevance"
-    if not len(users) or "tied" in call.run.collect_schema():
+def _judged(
+    values: Measurement, call: ReportCall, users: pl.Series, chosen: object
+) -> pl.DataFrame | None:
+    """Join the lists of both systems for some users; None without ranks of single items."""
+    tables = values.tables
+    if not len(users) or tables.tied or not tables.has_truth:
         return None
-    of_them = pl.col(user).is_in(users.to_list())
+    of_them = pl.col(values.values.user).is_in(users.to_list())
     sides = pl.col(call.by).is_in([call.trial.baseline, chosen])
-    rows = call.run.filter(of_them & sides)
-    if call.truth is not None:
-        # without other columns: a few users' rows are no evidence of what a column means
-        roles = [columns.get(role, role) for role in ("user", "item", "rank", "score", "relevance")]
-        kept = cs.by_name(*roles, call.by, require_all=False)
-        rows, truth = rows.select(kept), call.truth.filter(of_them).select(kept)
-        rows = verbs.judge(rows, truth, exclude=call.settings.exclude, by=call.by, **columns)
-    else:
-        rank, grade = columns.get("rank", rank), columns.get("relevance", grade)
-    if not {rank, grade} <= {*rows.collect_schema()}:
-        return None
-    return rows.select(
-        user=pl.col(user),
-        item=pl.col(columns.get("item", "item")),
-        side=pl.col(call.by).ne(pl.lit(call.trial.baseline)).cast(pl.Int8),
-        rank=rank,
-        grade=pl.col(grade).cast(pl.Float64),
-    ).collect()
+    run, *truth = (
+        table._replace(frame=table.frame.filter(kept), rows=None)
+        for table, kept in zip(tables.both, (of_them & sides, of_them), strict=False)
+    )
+    # the tables were checked with all rows: a few are no evidence of what a column means
+    few = tables._replace(run=run, truth=truth[0] if truth else None, reads=None)
+    return (
+        judgment.judge(few)
+        .items.filter(sides)
+        .select(
+            user=values.values.user,
+            item=run.item,
+            side=pl.col(call.by).ne(pl.lit(call.trial.baseline)).cast(pl.Int8),
+            rank="rank",
+            grade=pl.col("relevance").cast(pl.Float64),
+        )
+        .collect()
+    )
 
 
 def _length(call: ReportCall) -> int:
     return min(call.k, call.settings.depth or call.k)
 
 
-def _persons(table: pl.DataFrame, judged: pl.DataFrame, call: ReportCall) -> dict[object, Person]:
+def _persons(
+    table: pl.DataFrame,
+    judged: pl.DataFrame,
+    values: Measurement,
+    call: ReportCall,
+    segments: Mapping[str, pl.DataFrame],
+) -> dict[object, Person]:
     k, least = _length(call), call.settings.relevant_at or 0
-    user = table.columns[0]
-    histories, segments = _histories(call, table[user]), _segments(call, table[user])
+    users = table.to_series()
+    histories = _histories(call, values.tables.run, users)
+    words = _segments(segments, users)
     groups = judged.sort("rank", nulls_last=True).partition_by("user", as_dict=True)
     persons: dict[object, Person] = {}
     for name, before, after, gain in table.rows():
@@ -181,7 +196,7 @@ def _persons(table: pl.DataFrame, judged: pl.DataFrame, call: ReportCall) -> dic
         persons[name] = Person(
             *(name, before, after, gain, len(wanted), lists, missed),
             histories.get(name, []),
-            segments.get(name, []),
+            words.get(name, []),
         )
     return persons
 
@@ -195,13 +210,12 @@ def _moved(rank: int, other: int | None, k: int, *, is_left: bool) -> str:
     return f"▲{other - rank}" if other > rank else f"▼{rank - other}" if other < rank else ""
 
 
-def _histories(call: ReportCall, users: pl.Series) -> dict[object, list[object]]:
+def _histories(call: ReportCall, run: Table, users: pl.Series) -> dict[object, list[object]]:
     """Return the last items that each user had before, by time if there is a column of it."""
     if call.settings.history is None:
         return {}
     frame = adapters.to_lazy(call.settings.history, "history")
-    names, columns = frame.collect_schema().names(), call.columns
-    user, item = (columns.get(name, name) for name in ("user", "item"))
+    names, user, item = frame.collect_schema().names(), run.user, run.item
     if not {user, item} <= {*names}:
         return {}
     time = next((name for name in names if name.lower() in _TIMES), None)
@@ -213,26 +227,24 @@ def _histories(call: ReportCall, users: pl.Series) -> dict[object, list[object]]
     return {ids[name]: items for name, items in last.rows()}
 
 
-def _segments(call: ReportCall, users: pl.Series) -> dict[object, list[str]]:
+def _segments(segments: Mapping[str, pl.DataFrame], users: pl.Series) -> dict[object, list[str]]:
     """Return the segments of each user in words."""
-    source = call.run if call.truth is None else call.truth
-    labels: dict[object, list[str]] = {}
-    for name in call.segments:
-        rows = source.select(users.name, name).unique().collect().sort(users.name, name)
-        for user, value in rows.rows():
-            labels.setdefault(user, []).append(f"{name}: {column_roles.in_words(value)}")
-    return labels
+    words: dict[object, list[str]] = {}
+    for name, rows in segments.items():
+        for user, value in rows.filter(pl.col(users.name).is_in(users.to_list())).iter_rows():
+            words.setdefault(user, []).append(f"{name}: {column_roles.in_words(value)}")
+    return words
 
 
-def _titles(call: ReportCall, items: set[object]) -> dict[object, str]:
+def _titles(call: ReportCall, name: str, items: set[object]) -> dict[object, str]:
     """Return the title of each item, or another text that describes it, or its id."""
     titles = {item: column_roles.in_words(item) for item in items}
     if call.settings.items is None:
         return titles
-    frame, name = adapters.to_lazy(call.settings.items, "items"), call.columns.get("item", "item")
+    frame = adapters.to_lazy(call.settings.items, "items")
     texts = [
-        name
-        for name, dtype in frame.collect_schema().items()
+        column
+        for column, dtype in frame.collect_schema().items()
         if isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
     ]
     order = [text for text in dict.fromkeys(("title", "name", *texts)) if text in texts]
