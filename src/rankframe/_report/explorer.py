@@ -1,16 +1,17 @@
-"""Lays out the strip of users, and writes what the page's script reads: lists as JSON."""
+"""Writes the lists of single users side by side, and lays out the strip of users."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Sequence
+from itertools import zip_longest
 from urllib.parse import quote
 
 from rankframe._comparison import numerals
 from rankframe._report import nouns, verdict
 from rankframe._report.facts import Numbers
-from rankframe._report.markup import Dot, Strip
+from rankframe._report.markup import Dot, Lists, Strip
 from rankframe._report.people import Item, People, Person
+from rankframe._report.tabular import Cell, Grid
 
 _WIDTH, _ABOVE, _BELOW = 640, 120, 44  # pixels: the strip, its dots, and the bars under them
 _BINS = 41  # an odd number: 0 is in the middle of one
@@ -45,25 +46,24 @@ def strip_of(numbers: Numbers) -> Strip | None:
     stacks: dict[int, list[Person]] = {}
     for person in people.explored:
         stacks.setdefault(place(person.after - person.before), []).append(person)
-    noun = numbers.nouns.user
     dots = {
-        id(person): _dot(person, number, len(stack), (bin_ + 0.5) * step, noun)
+        id(person): _dot(person, number, len(stack), (bin_ + 0.5) * step)
         for bin_, stack in stacks.items()
         for number, person in enumerate(stack)
     }
-    write = numbers.nouns.write
     text = f"{numerals.counted(len(changes), 'user')} with a list from both"
     text = f"All {text}." if is_all else f"{number:,} of {text}: {_chosen(numbers, people)}"
-    names = {name: None for person in people.explored for name in person.segments}
+    names = sorted({name for person in people.explored for name in person.segments})
     return Strip(
-        title=write(f"Change of {numbers.user_metric}, one dot per user"),
-        text=write(text),
+        title=f"Change of {numbers.user_metric}, one dot per user",
+        text=text,
         dots=[dots[id(person)] for person in people.explored],
         bars=bars,
         ends=(numerals.signed(-reach, 2), numerals.signed(reach, 2)),
-        segments=sorted(names),
-        data=as_json(_data(numbers, people)),
+        segments=names,
+        people=[lists_of(numbers, people, person, names) for person in people.explored],
         size=(_WIDTH, _ABOVE + below, _ABOVE, _RADIUS),
+        k=people.k,
     )
 
 
@@ -84,7 +84,7 @@ def key_of(user: object) -> str:
     return f"user={quote(nouns.plain(verdict.text_of(user)), safe='')}"
 
 
-def _dot(person: Person, number: int, stack: int, x: float, noun: str) -> Dot:
+def _dot(person: Person, number: int, stack: int, x: float) -> Dot:
     """Stack the dots of a bin, closer together and in two columns if they are many."""
     room = _ABOVE - 2 * _RADIUS
     rows = max(1, room // (2 * _RADIUS))
@@ -97,7 +97,7 @@ def _dot(person: Person, number: int, stack: int, x: float, noun: str) -> Dot:
         round(x + aside, 1),
         round(_ABOVE - _RADIUS - number * gap, 1),
         kind,
-        f"{noun} {verdict.text_of(person.user)}{change}",
+        f"user {verdict.text_of(person.user)}{change}",
     )
 
 
@@ -134,48 +134,37 @@ def mark_of(item: Item) -> str:
     return " ".join(filter(None, (grade, item.moved)))
 
 
-def _data(numbers: Numbers, people: People) -> dict[str, Any]:
-    titles: dict[object, int] = {}
-
-    def number(item: object) -> int:
-        return titles.setdefault(item, len(titles))
-
-    persons = [
-        {
-            "id": nouns.plain(verdict.text_of(person.user)),
-            "head": " ".join(summary_of(person)),
-            "note": nouns.plain(numbers.nouns.write(note_of(person, people))),
-            "kind": kind_of(person),
-            "relevant": person.relevant,
-            "segments": person.segments,
-            "lists": [
-                [[number(item.item), look_of(item, people), mark_of(item)] for item in items]
-                for items in person.lists
-            ],
-            "missed": [number(item) for item in person.missed[:_MOST_TITLES]],
-            "more": f" and {more:,} more"
-            if (more := len(person.missed) - _MOST_TITLES) > 0
-            else "",
-            "history": [number(item) for item in person.history],
-        }
-        for person in people.explored
+def lists_of(
+    numbers: Numbers, people: People, person: Person, segments: Sequence[str] = ()
+) -> Lists:
+    """Write the lists of a user; ``segments`` are those among which the page finds users."""
+    user, missed = verdict.text_of(person.user), person.missed[:_MOST_TITLES]
+    sides = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
+    rows = [
+        [Cell(f"{rank}"), *(_item_cell(item, people) for item in pair)]
+        for rank, pair in enumerate(zip_longest(*person.lists), 1)
     ]
-    return {
-        "systems": [
-            nouns.plain(verdict.text_of(n)) for n in (numbers.trial.baseline, numbers.chosen)
-        ],
-        "user": numbers.nouns.user,
-        "first": numbers.nouns.write("First items of user"),
-        "before": "Before:",
-        "missed": f"Relevant, in neither first {people.k}:",
-        "people": persons,
-        "titles": [people.titles[item] for item in titles],
-    }
+    more = len(person.missed) - len(missed)
+    return Lists(
+        user,
+        key_of(person.user),
+        *summary_of(person),
+        kind_of(person),
+        note_of(person, people),
+        _titles(person.history, people),
+        Grid(f"First items of user {user}", ["rank", *sides], rows, kind="lists"),
+        _titles(missed, people) + (f" and {more:,} more" if more else ""),
+        person.relevant,
+        [segments.index(name) for name in person.segments if name in segments],
+    )
 
 
-def as_json(value: object) -> str:
-    """Write JSON that no HTML parser mistakes for markup."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    for sign in ("<", ">", "&", "\u2028", "\u2029"):
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
+def _titles(items: Sequence[object], people: People) -> str:
+    return " · ".join(nouns.named(people.titles[item]) for item in items)
+
+
+def _item_cell(item: Item | None, people: People) -> Cell:
+    if item is None:
+        return Cell(numerals.DASH)
+    title, look = nouns.named(people.titles[item.item]), look_of(item, people)
+    return Cell(title, "", look, mark_of(item), "relevant," * (look == "hit"))

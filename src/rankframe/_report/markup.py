@@ -71,6 +71,9 @@ class Lists(NamedTuple):
     note: str
     history: str
     grid: Grid
+    missed: str  # what is relevant and in neither list
+    relevant: int
+    segments: Sequence[int]  # their places among those of the strip
 
 
 class Group(NamedTuple):
@@ -99,8 +102,9 @@ class Strip(NamedTuple):
     bars: Sequence[tuple[float, float, float]]  # x, width and height
     ends: tuple[str, str]
     segments: Sequence[str]
-    data: str  # JSON in a script element
+    people: Sequence[Lists]  # of the dots
     size: tuple[int, int, int, int]  # width, height, height of the dots, and their radius
+    k: int  # the length of the lists
 
 
 class Section(NamedTuple):

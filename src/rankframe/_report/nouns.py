@@ -18,7 +18,10 @@ _WORD = re.compile(r"^[^\W\d_][\w -]*$")
 OPEN, CLOSE = "\ue000", "\ue001"
 _MARKERS = str.maketrans("", "", OPEN + CLOSE)
 #: Fields of a page that are names or data.
-_DATA = ("slug", "code", "name", "kind", "user", "key", "values", "history", "strip", "nouns")
+_DATA = (
+    *("slug", "code", "name", "kind", "user", "key", "values", "history", "missed", "segments"),
+    "nouns",
+)
 
 
 def named(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from itertools import zip_longest
 from typing import Any
 
 import polars as pl
@@ -11,8 +10,7 @@ import polars as pl
 from rankframe._comparison import numerals, sentences
 from rankframe._report import conventions, explorer, facts, nouns, results, verdict
 from rankframe._report.facts import Numbers
-from rankframe._report.markup import Figure, Group, Lists, Page, Section
-from rankframe._report.people import Item, People, Person
+from rankframe._report.markup import Figure, Group, Page, Section
 from rankframe._report.tabular import Cell, Grid
 from rankframe._request import keywords
 from rankframe.plot import _colors
@@ -366,37 +364,14 @@ def _lists(numbers: Numbers) -> Section | None:
         )
     groups = [
         Group(
-            f"{verb} most with {after}", [_lists_of_person(numbers, person) for person in persons]
+            f"{verb} most with {after}",
+            [explorer.lists_of(numbers, people, person) for person in persons],
         )
         for verb, persons in (("Lost", people.lost), ("Gained", people.gained))
         if persons
     ]
     strip = explorer.strip_of(numbers)
     return Section("lists", "Lists side by side", text, groups=groups, strip=strip)
-
-
-def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
-    people = numbers.people
-    assert people is not None
-    before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
-    pairs = zip_longest(*person.lists)
-    rows = [
-        [Cell(f"{rank}"), *(_item_cell(item, people) for item in pair)]
-        for rank, pair in enumerate(pairs, 1)
-    ]
-    user = verdict.text_of(person.user)
-    history = " · ".join(nouns.named(people.titles[item]) for item in person.history)
-    parts = explorer.kind_of(person), explorer.note_of(person, people), history
-    grid = Grid(f"First items of user {user}", ["rank", before, after], rows, kind="lists")
-    return Lists(user, explorer.key_of(person.user), *explorer.summary_of(person), *parts, grid)
-
-
-def _item_cell(item: Item | None, people: People) -> Cell:
-    if item is None:
-        return Cell(numerals.DASH)
-    title = people.titles[item.item]
-    look = explorer.look_of(item, people)
-    return Cell(nouns.named(title), "", look, explorer.mark_of(item), "relevant," * (look == "hit"))
 
 
 def _health(numbers: Numbers) -> Section:
