@@ -837,10 +837,9 @@ def test_names_of_the_data_are_text(hostile, tmp_path, static):
     text = page(hostile, tmp_path, static=static)
     elements = Elements(text)
     scripts = elements.all("script")
-    assert len(scripts) == (0 if static else 2)
+    assert len(scripts) == (0 if static else 1)
     if not static:
-        assert json.loads(scripts[0]["text"])["people"][0]["id"].startswith(WORSE)
-        assert not {"<", ">", "&", "\u2028"} & {*scripts[0]["text"]}
+        assert people_of(text)[0]["user"].startswith(WORSE)
     assert not elements.all("img")
     assert not any(name.startswith("on") for one in elements.found for name in one)
     assert EVIL in elements.all("h1")[0]["text"]
@@ -859,9 +858,73 @@ def explored():
     return rf.report(RUN, *METRICS, **ASKED, **more)
 
 
-def data_of(text):
-    (data,) = [one["text"] for one in Elements(text).all("script") if one.get("id") == "people"]
-    return json.loads(data)
+class Lists(HTMLParser):
+    """The people among whom a page's script chooses, each as a dict."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.people, self._open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "article":
+            segments = [*map(int, attrs["data-segments"].split())]
+            self.people.append(
+                {"relevant": int(attrs["data-relevant"]), "segments": segments, "cells": [[]],
+                 "h3": "", "p": [], "names": []}
+            )  # fmt: skip
+        self._open.append((tag, attrs.get("class", "")))
+        if self.people and "article" in dict(self._open):
+            person = self.people[-1]
+            if tag == "tr":
+                person["cells"].append([])
+            if tag == "td":
+                person["cells"][-1].append(
+                    {"look": attrs.get("class", ""), "title": "", "mark": ""}
+                )
+            if tag == "p":
+                person["p"].append("")
+            if tag == "bdi":
+                person["names"].append("")
+
+    def handle_endtag(self, tag):
+        while self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        tags = [tag for tag, _ in self._open]
+        if "article" not in tags:
+            return
+        person, hidden = self.people[-1], ("span", "hidden") in self._open
+        if "td" in tags and not hidden:
+            cell, part = person["cells"][-1][-1], "title" if "bdi" in tags else "mark"
+            cell[part] += data if "bdi" in tags else data.strip()
+        if "bdi" in tags:
+            person["names"][-1] += data
+        for tag in {"h3"} & {*tags}:
+            person[tag] += "" if hidden else data
+        if "p" in tags:
+            person["p"][-1] += data
+
+
+def people_of(text):
+    """What a page shows of each user among whom one chooses."""
+    people = Lists(text).people
+    options = [one["text"] for one in Elements(text).all("option")]
+    segments = options[1 : options.index("any number")] if "any number" in options else []
+    for person in people:
+        person["user"] = person["names"][0]
+        person["segments"] = [segments[place] for place in person["segments"]]
+        rows = [row for row in person["cells"] if row]
+        person["lists"] = [[row[side] for row in rows if row[side]["title"]] for side in (0, 1)]
+        texts = {text.partition(":")[0]: text.partition(":")[2].strip() for text in person["p"]}
+        person["note"] = person["p"][0]
+        person["history"] = texts.get("Before", "").split(" · ")
+        person["missed"] = next(
+            (of for name, of in texts.items() if name.startswith("Relevant, in neither")), ""
+        )
+    return people
 
 
 def test_a_strip_has_greatest_losses_and_gains_and_others_drawn(explored):
@@ -870,7 +933,7 @@ def test_a_strip_has_greatest_losses_and_gains_and_others_drawn(explored):
     change = values.with_columns(change=pl.col("new") - pl.col("old")).sort("change", "user")
     order = change["user"].to_list()
     text = explored.html()
-    users = [int(person["id"]) for person in data_of(text)["people"]]
+    users = [int(person["user"]) for person in people_of(text)]
     assert len({*users}) == len(users) == 12
     assert users == sorted(users, key=order.index)
     assert users[:3] == order[:3]
@@ -887,43 +950,41 @@ def test_a_strip_has_greatest_losses_and_gains_and_others_drawn(explored):
 
 
 def test_explored_lists_are_those_of_the_verb(explored):
-    data = data_of(explored.html())
-    for person in data["people"]:
-        user = int(person["id"])
+    for person in people_of(explored.html()):
+        user = int(person["user"])
         want = rf.runs.side_by_side(RUN, user, 5, truth=TRUTH, baseline="old")
-        titles = [[data["titles"][place] for place, *_ in entries] for entries in person["lists"]]
+        titles = [[cell["title"] for cell in cells] for cells in person["lists"]]
         assert titles == [
             [f"film {item}" for item in want[name].drop_nulls()] for name in ("old", "new")
         ]
-        marks = [mark.split()[-1] if mark else "" for *_, mark in person["lists"][1]]
+        marks = [re.sub(r"★\d", "", cell["mark"]) for cell in person["lists"][1]]
         for moved, mark in zip(want["moved"], marks, strict=True):
             word = "new" if moved is None else f"{'▲' if moved > 0 else '▼'}{abs(moved)}"
-            assert mark == word if moved != 0 else mark[:1] in ("", "★")
+            assert mark == ("" if moved == 0 else word)
         wanted = TRUTH.filter(pl.col("relevance") >= 2, user=user)["item"]
         shown = {*want["old"], *want["new"]}
         missed = {f"film {item}" for item in wanted if item not in shown}
-        assert {data["titles"][place] for place in person["missed"]} == missed
+        assert {*person["missed"].split(" · ")} == (missed or {""})
         assert person["relevant"] == len(wanted)
-        hits = [place for entries in person["lists"] for place, look, _ in entries if look == "hit"]
-        assert {data["titles"][place] for place in hits} == {
-            f"film {item}" for item in wanted if item in shown
-        }
+        assert {
+            cell["title"] for cells in person["lists"] for cell in cells if cell["look"] == "hit"
+        } == {f"film {item}" for item in wanted if item in shown}
         last = TRUTH.filter(user=user).sort(-pl.col("item"))["item"].tail(5) + 40
-        assert [data["titles"][place] for place in person["history"]] == [
-            f"film {item}" for item in last
-        ]
+        assert person["history"] == [f"film {item}" for item in last]
         assert person["segments"] == [f"country: {'NO' if user % 3 else 'SE'}"]
 
 
 def test_what_a_page_leaves_out_of_a_user_is_counted():
     more = pl.DataFrame({"user": [0] * 30, "item": range(40, 70), "relevance": [3] * 30})
     truth = pl.concat([TRUTH.drop("country"), more])
-    data = data_of(rf.report(RUN, "ndcg@5", **{**ASKED, "truth": truth}, explore=30).html())
-    for person in data["people"]:
+    for person in people_of(
+        rf.report(RUN, "ndcg@5", **{**ASKED, "truth": truth}, explore=30).html()
+    ):
         missed = int(re.search(r"(\d*) in neither first 5|$", person["note"])[1] or 0)
-        assert (missed >= 30) == (person["id"] == "0") == (person["more"] != "")
-        assert len(person["missed"]) == min(missed, 20)
-        assert person["more"] in ("", f" and {missed - 20} more")
+        named, _, rest = person["missed"].partition(" and ")
+        assert (missed >= 30) == (person["user"] == "0") == (rest != "")
+        assert len([*filter(None, named.split(" · "))]) == min(missed, 20)
+        assert rest in ("", f"{missed - 20} more")
 
 
 def test_a_small_change_is_not_none():
@@ -941,12 +1002,11 @@ def test_an_unjudged_item_is_hollow_where_misses_are_judged():
     ).unique(["user", "item"], keep="first", maintain_order=True)  # fmt: skip
     text = rf.report(RUN, *METRICS, **{**ASKED, "truth": truth}, explore=20).html()
     judged = truth.select(pl.col("user").cast(pl.String), pl.col("item").cast(pl.String)).rows()
-    data = data_of(text)
     looks = {
-        (person["id"], data["titles"][place]): look
-        for person in data["people"]
-        for entries in person["lists"]
-        for place, look, _ in entries
+        (person["user"], cell["title"]): cell["look"]
+        for person in people_of(text)
+        for cells in person["lists"]
+        for cell in cells
     }
     assert {*looks.values()} == {"hit", "", "unjudged"}
     assert all((look == "unjudged") == (key not in {*judged}) for key, look in looks.items())
@@ -957,9 +1017,9 @@ def test_an_unjudged_item_is_hollow_where_misses_are_judged():
 
 def test_the_script_is_short_and_writes_text_only():
     script = markup._part("report.js")
-    assert len(script.splitlines()) <= 150
+    assert len(script.splitlines()) <= 90
     text = rf.report(RUN, truth=TRUTH, baseline="old", explore=200).html()
-    assert len(data_of(text)["people"]) == 24
+    assert len(people_of(text)) == 24
     assert ">All 24 users with a list from both.<" in text
     assert "Bars below" not in text
     strip = text.partition('id="strip"')[2].partition("</svg>")[0]
@@ -1099,7 +1159,8 @@ def test_a_browser_runs_no_name(browser, hostile, tmp_path, static):
 @pytest.mark.parametrize("fragment", ["a user", WORSE])
 def test_a_fragment_is_a_key_to_look_up(browser, hostile, tmp_path, fragment):
     page(hostile, tmp_path)
-    user = data_of(hostile.html())["people"][7]["id"]
+    people = people_of(hostile.html())
+    user = people[7]["user"]
     key = user if fragment == "a user" else fragment
     url = f"{(tmp_path / 'report.html').as_uri()}#user={quote(key, safe='')}"
     log = tmp_path / "net.json"
@@ -1108,9 +1169,8 @@ def test_a_fragment_is_a_key_to_look_up(browser, hostile, tmp_path, fragment):
     elements = Elements(dom)
     assert not elements.all("img")
     assert not any(name.startswith("on") for one in elements.found for name in one)
-    (panel,) = [one for one in elements.found if one.get("id") == "explore-user"]
-    first = data_of(hostile.html())["people"][0]["id"]
-    assert (user if fragment == "a user" else first) in panel["text"]
+    (panel,) = [one for one in elements.all("article") if "hidden" not in one]
+    assert (user if fragment == "a user" else people[0]["user"]) in panel["text"]
     assert schemes(log) <= {"file", "data"}
 
 
@@ -1120,7 +1180,8 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
       const said = [];
       const press = (key, more) => document.activeElement.dispatchEvent(
         new KeyboardEvent("keydown", {key, bubbles: true, ...more}));
-      const head = () => said.push(document.querySelector("#explore-user h3").textContent);
+      const head = () => said.push(
+        document.querySelector("#explore-user article:not([hidden]) h3").textContent);
       const set = (name, value) => {
         document.getElementById(name).value = value;
         document.getElementById(name).dispatchEvent(new Event("input"));
@@ -1148,7 +1209,7 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
         set("explore-search", "film 7");
         stops();
         set("explore-search", "nothing has this");
-        said.push(document.getElementById("explore-user").textContent, history.length - entries);
+        said.push(document.getElementById("explore-user").innerText, history.length - entries);
         set("explore-search", "film 7");
         document.querySelector('#strip a[tabindex="0"]').focus();
         press("ArrowRight"); await wait(); stops();
@@ -1161,33 +1222,22 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
     dom, console = shown(browser, path.as_uri(), tmp_path)
     assert console == []
     said = json.loads(Elements(dom).all("html")[0]["data-said"])
-    data = data_of(text)
-    people = data["people"]
+    people = people_of(text)
     assert [line.split(":")[0] for line in said[:3]] == [
-        f"user {people[place]['id']}" for place in (0, 1, 2)
+        f"user {people[place]['user']}" for place in (0, 1, 2)
     ]
     swedish = [one for one in people if one["segments"] == ["country: SE"]]
     assert said[3] == f"{len(swedish)} of 12"
-    assert said[4].split(":")[0] in {f"user {one['id']}" for one in swedish}
+    assert said[4].split(":")[0] in {f"user {one['user']}" for one in swedish}
     some = [one for one in people if 2 <= one["relevant"] <= 4]
     assert said[6] == f"{len(some)} of 12"
-    film = [
-        one
-        for one in people
-        if any(
-            "film 7" in data["titles"][place]
-            for place in [
-                *one["missed"], *one["history"],
-                *(entry[0] for entries in one["lists"] for entry in entries),
-            ]
-        )
-    ]  # fmt: skip
+    film = [one for one in people if any("film 7" in name for name in one["names"])]
     assert said[8] == f"{len(film)} of 12"
     assert 1 < len(film) < 12
     assert said[10:12] == ["0 of 12", ""]  # no lists of another user
     assert said[12] == 0  # no key is a step back in the browser
     (before,), (after,) = (line.split(",") for line in (said[9], said[14]))  # one tab stop
-    assert {before, after} <= {f"#user={one['id']}" for one in film}
+    assert {before, after} <= {f"#user={one['user']}" for one in film}
     assert said[14:] == [after] * 3 != [before] * 3
 
 
