@@ -1,6 +1,5 @@
 """Tables of results: what is marked, what the line says, and hostile names in every form."""
 
-import html
 import math
 import re
 import shutil
@@ -238,10 +237,6 @@ def test_hostile_names_are_text_in_html(hostile):
     read = Texts(hostile._repr_html_())
     assert read.tags == {*"table thead tbody tfoot tr th td strong small".split()}
     assert {*HOSTILE} <= {*read.texts}
-    pytest.importorskip("great_tables")
-    shown = Texts(hostile.gt().as_raw_html())
-    assert "script" not in shown.tags
-    assert {*HOSTILE} <= {text.strip() for text in shown.texts}
 
 
 def test_hostile_names_are_text_in_markdown(hostile):
@@ -299,12 +294,18 @@ def test_it_is_read_as_text():
     )
 
 
-def test_great_tables_has_the_same_marks():
-    pytest.importorskip("great_tables")
-    made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", test="randomization")
-    page = made.gt().as_raw_html()
-    assert re.findall(r"bold;[^>]*>([^<]*)</td>", page) == ["0.783†", "0.600"]
-    assert html.escape("p < 0.05 after Holm") in page
+def test_systems_that_share_a_letter_do_not_differ():
+    made = rf.table(lists(), "rr", "num_hits", "missed", truth=TRUTH, letters=True)
+    letters = {(row["model"], row["metric"]): row["letters"] for row in made.frame.to_dicts()}
+    assert [letters[model, "rr"] for model in ("old", "mid", "new")] == ["b", "b", "a"]
+    assert "old |      0.403 |       b |" in made.as_markdown()
+    assert "systems that share a letter do not differ (t of all pairs" in made.note
+    best = made.frame.filter("best", pl.col("letters").is_not_null())
+    assert best["letters"].str.contains("a").all()
+    plain = rf.table(lists(), "rr", truth=TRUTH)
+    assert plain.frame["letters"].null_count() == 3
+    with pytest.raises(ValueError, match="the run names none"):
+        rf.table(lists().filter(model="old").drop("model"), "rr", truth=TRUTH, letters=True)
 
 
 def test_negative_and_tiny_means():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 from string import ascii_letters
 
@@ -15,12 +15,15 @@ from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 
 
-def leaders_of(values: Values, confidence: float) -> pl.DataFrame | None:
+def leaders_of(values: Values, confidence: float, *, letters: bool = False) -> pl.DataFrame | None:
     """Return per metric which systems may be the best: those that no other one beats.
 
-    Each pair has its one-sided t, with Bonferroni's correction for the other systems. Pairs without
-    a test are left out, metrics without a direction, and systems of which no pair is tested.
+    Each pair has its one-sided t, with Bonferroni's correction for the other systems; with
+    ``letters``, of those that differ, for both sides of all pairs. Pairs without a test are left
+    out, metrics without a direction, and systems of which no pair is tested.
     """
+    import numpy as np
+
     directions = pair_tests.directions_of(values.requested)
     rated = [m for m in values.requested if m.per_user and directions[m.name] is not None]
     if not rated:
@@ -29,18 +32,53 @@ def leaders_of(values: Values, confidence: float) -> pl.DataFrame | None:
     summaries.check_numbers(values)
     paired = system_pairs.paired_users(values.rows.collect(), values, Trial())
     above = pair_tests.p_above([pair.sample for pair in paired.pairs], lambda _: None)
-    level = keywords.alpha_of(confidence) / (len(paired.systems) - 1)
+    rivals = len(paired.systems) - 1
+    sides = rivals * (rivals + 1) if letters else rivals
+    level = keywords.alpha_of(confidence) / max(1, sides)
     leads: dict[Place, bool] = {}
+    gains: dict[Place, float] = {}
+    apart: list[Place] = []
     for pair, p in zip(paired.pairs, above.tolist(), strict=True):
         if isnan(p):
             continue
-        p_better = p if directions[pair.metric] else 1 - p
-        for system, p_beaten in ((pair.system, 1 - p_better), (pair.baseline, p_better)):
+        gain = float(np.average(pair.sample.values, weights=pair.sample.weights))
+        p_better, gain = (p, gain) if directions[pair.metric] else (1 - p, -gain)
+        for system, p_beaten, won in (
+            (pair.system, 1 - p_better, gain),
+            (pair.baseline, p_better, -gain),
+        ):
             place = Place(pair.segment, pair.metric, system, system)
             leads[place] = leads.get(place, True) and p_beaten > level
+            gains[place] = gains.get(place, 0.0) + won
+        if min(p, 1 - p) <= level:
+            apart.append(pair.place)
     names = paired.systems.gather([place.system for place in leads]).alias(values.by[0])
     may_be_best = pl.Series("may_be_best", [*leads.values()], pl.Boolean)
-    return pl.DataFrame([names, *paired.keys([*leads]), may_be_best])
+    texts = _letters(gains, apart) if letters else {}
+    shown = pl.Series("letters", [*map(texts.get, leads)], pl.String)
+    return pl.DataFrame([names, *paired.keys([*leads]), may_be_best, shown])
+
+
+def _letters(gains: Mapping[Place, float], apart: Sequence[Place]) -> dict[Place, str]:
+    """Return the letters of each system: the first ones are those of the best."""
+    families: dict[tuple[int, str], list[Place]] = {}
+    for place in sorted(gains, key=gains.__getitem__, reverse=True):
+        families.setdefault((place.segment, place.metric), []).append(place)
+    ranks = {place: rank for of in families.values() for rank, place in enumerate(of)}
+    separated: dict[tuple[int, str], list[tuple[int, int]]] = {}
+    for pair in apart:
+        first, second = sorted(
+            ranks[pair._replace(system=side, baseline=side)]
+            for side in (pair.system, pair.baseline)
+        )
+        separated.setdefault((pair.segment, pair.metric), []).append((first, second))
+    return {
+        place: text
+        for family, places in families.items()
+        for place, text in zip(
+            places, letters_of(len(places), sorted(separated.get(family, []))), strict=True
+        )
+    }
 
 
 def letters_of(systems: int, separated: Sequence[tuple[int, int]]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,21 +28,20 @@ from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, column_roles, run_dicts
 
 if TYPE_CHECKING:
-    from great_tables import GT
-
     from rankframe._evaluation.values import Values
 _SCHEMA = {
     "metric": pl.String,
     "users": pl.Int64,
     **dict.fromkeys(("mean", "ci_low", "ci_high", "p_adjusted"), pl.Float64),
     **dict.fromkeys(("higher_is_better", "best", "better", "worse"), pl.Boolean),
-    "note": pl.String,
+    **dict.fromkeys(("letters", "note"), pl.String),
 }
 _SHOWN, _RATING, _BEST_SYSTEM = (f"{labels.INNER}{name}" for name in ("shown", "rating", "best"))
 _BOLD = "bold:"
 _MARKS: Mapping[Literal["better", "worse"], str] = {"better": "†", "worse": "‡"}
 _NOT_WORSE = f"{_BOLD} not significantly worse than the best"
 _BEST_MEAN = f"{_BOLD} the best mean, not tested"
+_LETTERS = "systems that share a letter do not differ (t of all pairs, Bonferroni's correction)"
 #: Notes of a comparison that the line below the table has already.
 _SAID = re.compile(
     r"effective users: |one cluster$|\d+ clusters|[\d,]+ of [\d,]+ users? ha(s|ve) no list of "
@@ -62,6 +60,7 @@ def table(
     baseline: object = None,
     digits: int = 3,
     interval: bool = False,
+    letters: bool = False,
     test: Test = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
@@ -95,6 +94,9 @@ def table(
         Decimal places of the means.
     interval
         Add to each mean its interval, as chosen by ``summarize``.
+    letters
+        Add a column of letters to each metric: systems that share one do not differ, by the t tests
+        of all pairs with Bonferroni's correction. "a" has the best, and bold is of these tests.
     test
         ``"t"`` (paired), ``"randomization"``, ``"max_t"`` (all systems at once) or
         ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
@@ -123,23 +125,25 @@ def table(
     -------
     ResultsTable
         The systems in the caller's order, the baseline first; ↑ and ↓ are the better directions of
-        the metrics. A LazyFrame is computed at once. ``.as_markdown()``, ``.as_latex()`` and
-        ``.gt()`` (Great Tables) convert it, notebooks show it as HTML, and ``print`` writes text,
-        with • for bold.
+        the metrics. A LazyFrame is computed at once. ``.as_markdown()`` and
+        ``.as_latex()`` convert it, notebooks show it as HTML, and ``print`` writes text, with • for
+        bold.
         ``.note`` is the line below it: the test and its correction, the number of users, the
         effective number with ``weights``, the number of clusters with ``cluster``, the systems
         without a list for at least 5% of the users, and other notes of ``compare``, with a * at
         their cells. ``.frame`` (polars) has one row per system and metric: the system, segments…,
         ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null without ``interval``),
         ``p_adjusted``, ``higher_is_better`` (null for a metric without a direction), ``best``,
-        ``better`` and ``worse``, which are true for means marked † and ‡, and ``note``.
+        ``better`` and ``worse``, which are true for means marked † and ‡, ``letters`` (null without
+        the option) and ``note``.
 
         Bold (``best``) are, in each segment and metric, the system with the best mean and those
-        that ``best_systems`` says may be the best, whatever the other metrics, the test and the
-        correction are. So several bold means are a tie. Without a ``baseline``, with weights, or
-        where no pair has a test, the best displayed mean is bold. A metric without a better
-        direction has no bold. † and ‡ mean that the verdict of ``compare`` is "better" or "worse":
-        ``p_adjusted`` < 1 − ``confidence``. Counts such as ``num_hits`` are averaged.
+        that no other one beats by its one-sided t, with Bonferroni's correction for the other
+        systems, whatever ``test`` and ``correction`` are. So several bold means are a tie. Without
+        a ``baseline`` and ``letters``, or where no pair has a test, the best displayed mean is
+        bold. A metric without a better direction has no bold and no letters. † and ‡ mean that the
+        verdict of ``compare`` is "better" or "worse": ``p_adjusted`` < 1 − ``confidence``. Counts
+        such as ``num_hits`` are averaged.
 
     Examples
     --------
@@ -159,20 +163,27 @@ def table(
         paired=paired,
     )
     digits = keywords.whole_number("digits", digits, least=0)
-    keywords.check_flag("interval", interval)
+    for name, flag in {"interval": interval, "letters": letters}.items():
+        keywords.check_flag(name, flag)
     runs: list[object] = [*frame] if isinstance(frame, Mapping) else []
     compares = None if baseline is None else "table"
     frame, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     values = evaluation.user_values(question)
     summaries.result_schema("table", values, _SCHEMA)
-    if baseline is not None or interval or values.weights is not None:
+    if letters and not values.by:
+        msg = "letters=True compares systems, and the run names none: name their column with model="
+        raise ValueError(msg)
+    if baseline is not None or interval or letters or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
     tested = None
     if baseline is not None:
         tested = comparison.comparison_of(values, trial, "table").collect()
 
-    leaders = None if tested is None else many_systems.leaders_of(values, confidence)
+    leaders = None
+    if tested is not None or letters:
+        summaries.check_packages()
+        leaders = many_systems.leaders_of(values, confidence, letters=letters)
     summary = (
         summaries.summary_of(
             values,
@@ -194,7 +205,7 @@ def table(
         )
     )
     dependent = _of_dependent(values, tested=tested is not None)
-    note = _line_below(result, tested, dependent, trial)
+    note = _line_below(result, tested, dependent, trial, letters=letters)
     keys = [*values.by[1:], *values.by[:1]]
     notes = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, keys)]
     shown = adapters.with_names_as_text(result, frame)
@@ -228,37 +239,6 @@ class ResultsTable:
             raise ValueError(msg)
         return tabular.as_latex(_grid(self), self.note, caption, label)
 
-    def gt(self) -> GT:
-        """Return a table of Great Tables for more styling: ``pip install 'rankframe[table]'``."""
-        try:
-            from great_tables import GT, loc, style
-            from great_tables import html as as_it_is
-        except ImportError:
-            msg = "gt() needs great-tables: pip install 'rankframe[table]'"
-            raise ImportError(msg) from None
-        grid = _grid(self)
-        names = [f"column_{place}" for place in range(len(grid.head))]
-        texts = [
-            [" ".join(filter(None, (cell.text + cell.marks, cell.small))) for cell in row]
-            for row in grid.rows
-        ]
-        shown = pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String), orient="row")
-        labels: dict[str, Any] = {
-            name: as_it_is(html.escape(label)) for name, label in zip(names, grid.head, strict=True)
-        }
-        great_table = GT(shown).cols_label(labels).tab_source_note(as_it_is(html.escape(self.note)))
-        metrics = names[grid.keys :]
-        right = style.text(align="right")
-        great_table = great_table.tab_style(right, loc.body(columns=metrics))
-        great_table = great_table.tab_style(right, loc.column_labels(columns=metrics))
-        for place, name in enumerate(names):
-            best = [number for number, row in enumerate(grid.rows) if row[place].is_best]
-            if best:
-                great_table = great_table.tab_style(
-                    style.text(weight="bold"), loc.body(columns=name, rows=best)
-                )
-        return great_table
-
     def _repr_html_(self) -> str:
         return tabular.as_html(_grid(self), self.note)
 
@@ -289,6 +269,13 @@ def _marked(
         *keys, "metric", "users", "mean", "ci_low", "ci_high", higher.alias("higher_is_better")
     )
     result = result.with_columns(best=best_or_tied(result, values.by, directions, digits, leaders))
+    if leaders is None:
+        result = result.with_columns(letters=pl.lit(None, pl.String))
+    else:
+        shown = leaders.select(*keys, "metric", "letters")
+        result = result.join(
+            shown, on=[*keys, "metric"], how="left", nulls_equal=True, maintain_order="left"
+        )
     if tested is None:
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
         return result.with_columns(better=False, worse=False, **nothing).select(*keys, *_SCHEMA)
@@ -423,13 +410,20 @@ def _of_dependent(values: Values, *, tested: bool) -> str:
 
 
 def _line_below(
-    result: pl.DataFrame, tested: pl.DataFrame | None, dependent: str, trial: Trial
+    result: pl.DataFrame,
+    tested: pl.DataFrame | None,
+    dependent: str,
+    trial: Trial,
+    *,
+    letters: bool,
 ) -> str:
     """Name the test, the correction and the number of users."""
     users = sentences.users(result["users"]) + dependent
     why = "" if tested is None else sentences.untested(tested)
-    bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
-    best = f"; {bold}" if result["best"].any() else ""
+    of_pairs = letters and result["letters"].count() > 0
+    is_tested = (tested is not None and not why) or of_pairs
+    best = f"; {_NOT_WORSE if is_tested else _BEST_MEAN}" if result["best"].any() else ""
+    best += f"; {_LETTERS}" if of_pairs else ""
     if result["ci_low"].count():
         best = f"; {trial.confidence * 100:.10g}% intervals as in summarize{best}"
     if tested is None:
@@ -458,29 +452,34 @@ def _sentence(clauses: Sequence[str]) -> list[str]:
 
 
 def _grid(results_table: ResultsTable) -> Grid:
-    """Arrange one row per system (and segment), one column per metric."""
+    """Arrange one row per system (and segment), one column per metric, and one of its letters."""
     frame = results_table.frame
     keys = frame.columns[: frame.columns.index("metric")]
     metrics = frame["metric"].unique(maintain_order=True).to_list()
-    rows: dict[tuple[object, ...], dict[str, Cell]] = {}
+    letters = ["letters"] * (frame["letters"].count() > 0)
+    rows: dict[tuple[object, ...], dict[str, list[Cell]]] = {}
     for row in frame.iter_rows(named=True):
-        rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = Cell(
+        mean = Cell(
             numerals.fixed(row["mean"], results_table.digits, numerals.DASH),
             small=_interval(row, results_table.digits),
             kind="best" if row["best"] else "",
             mark="".join(mark for what, mark in _MARKS.items() if row[what]),
             note=f" {tabular.NOTE}" if row["note"] else "",
         )
-    nothing = Cell(numerals.DASH)
+        cells = [mean, *(Cell(row[name] or "") for name in letters)]
+        rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cells
+    nothing = [Cell(numerals.DASH), *(Cell("") for _ in letters)]
     arranged = [
         [
             *(Cell(column_roles.in_words(value)) for value in key),
-            *(cells.get(metric, nothing) for metric in metrics),
+            *(cell for metric in metrics for cell in cells_of.get(metric, nothing)),
         ]
-        for key, cells in rows.items()
+        for key, cells_of in rows.items()
     ]
     directions = dict(frame.select("metric", "higher_is_better").iter_rows())
-    heads = [f"{metric}{_ARROWS[directions[metric]]}" for metric in metrics]
+    heads = [
+        head for metric in metrics for head in (f"{metric}{_ARROWS[directions[metric]]}", *letters)
+    ]
     return Grid("", [*keys, *heads], arranged, keys=len(keys))
 
 
