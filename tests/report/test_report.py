@@ -151,7 +151,12 @@ def test_the_numbers_are_those_of_the_verbs(report):
     assert {1, 5} < {*ks}
     at_k = RUN.rank.stats.at_k("ndcg", "recall", k=ks, by="model", **truth)
     assert_frame_equal(cuts, at_k.sort("model", "metric", "k").select(cuts.columns))
-    assert_frame_equal(tables["diagnosis"], RUN.rank.stats.who_gained(5, **KEPT))
+    bins = tables["segments: number of relevant items"]
+    (overall,) = tables["comparison"].filter(metric="ndcg@5")["difference"]
+    assert bins["users"].sum() == with_relevant["user"].n_unique()
+    assert (bins["users"] * bins["difference"]).sum() / bins["users"].sum() == pytest.approx(
+        overall
+    )
 
 
 def test_columns_that_no_part_reads_do_not_stop_a_report():
@@ -641,7 +646,7 @@ def test_a_note_of_a_comparison_is_below_its_table(tmp_path):
 
 def test_of_one_system_nothing_is_compared(tmp_path):
     made = rf.report(RUN.filter(model="old"), *METRICS, truth=TRUTH)
-    assert not {"comparison", "diagnosis"} & {*made.tables}
+    assert not {"comparison", "harm"} & {*made.tables}
     assert made.verdict.startswith("old has a mean ndcg@5")
     assert "Lists side by side" not in page(made, tmp_path)
 

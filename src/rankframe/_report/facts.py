@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
@@ -11,7 +11,6 @@ import polars as pl
 from rankframe._comparison import (
     comparison,
     cutoff_curves,
-    diagnosis,
     harm,
     many_systems,
     pair_tests,
@@ -30,24 +29,17 @@ from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
 from rankframe._tables import adapters, health, judgment
 from rankframe.errors import RankingDataError
-from rankframe.metrics import core, trec
+from rankframe.metrics import trec
 
 _DIGITS = 4  # of the means on the page
 #: The least share of users without a list of a system that matters.
 MATTERS = 0.05
 OWN = "report: "  # prefix of columns that are computed in addition to the metrics
-_LISTED = f"{OWN}listed"
+_LISTED, _TOTAL = f"{OWN}listed", f"{OWN}total"
 RELEVANT = "number of relevant items"
 #: The groups of a truth of which a part was in the history.
 SEEN, _SEEN, _UNSEEN = "relevant items", "seen before", "new to the user"
-_LEVELS: dict[str, Callable[[int], pl.Expr]] = {
-    "total": lambda k: trec.num_relevant(),  # noqa: ARG005  (all have one form)
-    "hits": lambda k: trec.num_hits(k),
-    "precision": lambda k: core.precision_at(k),
-    "recall": lambda k: core.recall_at(k),
-    "attainable_precision": core.attainable_precision_at,
-    "attainable_recall": core.attainable_recall_at,
-}
+_BINS = 4  # of users, by their number of relevant items
 _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 _MOST_STEPS = 10
 _MOST_JUDGED = 10  # users whose items are to be judged first
@@ -90,7 +82,6 @@ class Numbers(NamedTuple):
     served: pl.DataFrame | None
     cut_means: pl.DataFrame | None  # of labels, as ``means_of`` has them
     cuts: pl.DataFrame | None
-    diagnosis: pl.DataFrame | None
     harm: pl.DataFrame | None  # in the metric that decides
     changes: Mapping[object, Changes]  # of systems
     spread: pl.DataFrame | None
@@ -147,7 +138,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         seed=call.trial.seed,
     ).collect()
     systems = _ordered(means, call, decides, values.directions)
-    compared = served = listed = diagnosis = harmed = of_relevant = None
+    compared = served = listed = harmed = of_relevant = None
     changes: dict[object, Changes] = {}
     counts = _missed(rows, call.by, values.values.user)
     counted, has_misses = _health(call), _has_misses(values)
@@ -167,9 +158,8 @@ def numbers_of(call: ReportCall) -> Numbers:
         if any(counts["num_missed"]):
             served_rows = _of_served(rows, of_users, call.by)
             served = _compared(values.only(of_users, served_rows), call.trial)
-        if _has_levels(rows) and call.settings.weights is None:
-            diagnosis = _diagnosis(values, call, shown)
-            of_relevant = _by_relevant(values, call, diagnosis, decides, shown[0])
+        if call.settings.weights is None:
+            of_relevant = _by_relevant(values, call, decides)
         harmed = _harm(values, call, decides, shown)
         changes = {} if harmed is None else _changes(values, call, decides, harmed)
         if user_metric is not None:
@@ -195,7 +185,6 @@ def numbers_of(call: ReportCall) -> Numbers:
         served=served,
         cut_means=cut_means,
         cuts=_over_cuts(values, call, cut_means),
-        diagnosis=diagnosis,
         harm=harmed,
         changes=changes,
         spread=None if user_metric is None else _spread(rows, call.by, user_metric),
@@ -247,8 +236,7 @@ def _read(call: ReportCall) -> Measurement:
     cuts = _cuts(requested, call)
     added: list[Metric] = [label for label in cuts["label"] if label not in names]
     if call.truth is not None or _is_judged(call):
-        added += [make(call.k).alias(OWN + name) for name, make in _LEVELS.items()]
-        added.append(trec.num_retrieved().alias(_LISTED))
+        added += [trec.num_relevant().alias(_TOTAL), trec.num_retrieved().alias(_LISTED)]
     question = ask(call.run, [*call.metrics, *added], call.truth, call.by, call.settings)
     values = evaluation.user_values(question)
     rows = values.rows.collect().sort(call.by, values.user)
@@ -281,10 +269,6 @@ def is_label(metric: RequestedMetric, call: ReportCall) -> bool:
     except ValueError:
         return False
     return meant.expr.meta.eq(metric.expr) and meant.relevant_at == metric.relevant_at
-
-
-def _has_levels(rows: pl.DataFrame) -> bool:
-    return f"{OWN}total" in rows.columns
 
 
 def _missed(rows: pl.DataFrame, by: str, user: str) -> pl.DataFrame:
@@ -371,16 +355,6 @@ def _over_cuts(
     return table.select(call.by, "metric", "k", "users", "mean", "ci_low", "ci_high").sort(
         call.by, "metric", "k"
     )
-
-
-def _diagnosis(values: Measurement, call: ReportCall, shown: Sequence[object]) -> pl.DataFrame:
-    """Compute which users gained, by number of relevant items, for the described systems."""
-    rows = values.rows.filter(pl.col(call.by).is_in([call.trial.baseline, *shown]))
-    levels = {OWN + name: name for name in _LEVELS}
-    clusters = [] if values.values.cluster is None else [user_columns.CLUSTER]
-    of_users = [call.by, values.values.user, user_columns.MISSED, *clusters]
-    rows = rows.select(*of_users, *levels).rename(levels)
-    return diagnosis.diagnosis_of(rows, values=values.values, trial=call.trial, bins=4)
 
 
 def _harm(
@@ -488,20 +462,20 @@ def same_lists(numbers: Numbers, system: object) -> bool:
     return lists.equals(others)
 
 
-def _by_relevant(
-    values: Measurement, call: ReportCall, diagnosis: pl.DataFrame, decides: str, chosen: object
-) -> pl.DataFrame | None:
-    """Compare the systems by the metric that decides, in the bins of ``who_gained``."""
-    whole = values.only([decides])
-    of_system = pl.col(call.by) == pl.lit(chosen, dtype=diagnosis.schema[call.by])
-    total = pl.col(f"{OWN}total")
-    totals = values.rows.filter(total > 0).unique(values.values.user)[f"{OWN}total"]
-    lows = diagnosis.filter(of_system)["relevant_low"].drop_nulls().sort().to_list()
-    lows = _without_single(lows, totals)
-    if not whole.requested or len(lows) < 2:
+def _by_relevant(values: Measurement, call: ReportCall, decides: str) -> pl.DataFrame | None:
+    """Compare the systems by the metric that decides, in bins of the number of relevant items."""
+    whole, total = values.only([decides]), pl.col(_TOTAL)
+    if not whole.requested or _TOTAL not in values.rows.columns:
         return None
-    place = pl.sum_horizontal(total >= low for low in lows[1:]).alias("place")
-    rows = values.rows.filter(total > 0).with_columns(place)
+    served = values.rows.filter(total > 0)
+    totals = served.unique(values.values.user)[_TOTAL]
+    places = (totals.rank("min").cast(pl.Int64) - 1) * _BINS // max(1, len(totals))
+    lows = totals.to_frame("low").group_by(place=places).agg(pl.col("low").min())
+    starts = _without_single(sorted(lows["low"]), totals)
+    if len(starts) < 2:
+        return None
+    place = pl.sum_horizontal(total >= low for low in starts[1:]).alias("place")
+    rows = served.with_columns(place)
     ends = rows.group_by("place").agg(low=total.min(), high=total.max()).sort("place")
     names = [range_of(low, high) for _, low, high in ends.rows()]
     name = pl.col("place").replace_strict(ends["place"], names, return_dtype=pl.Enum(names))

@@ -44,9 +44,10 @@ class Report:
         users, or *not enough judgments*: unjudged items could reverse a proved difference.
     tables
         The frames behind the page, of the caller's kind of frame: ``means``, ``comparison``,
-        ``comparison served`` (users whom both systems serve), ``cut-offs``, ``diagnosis``,
-        ``harm``, ``distribution``, ``segments: …`` (``segments: relevant items`` by the
-        ``history``), ``health`` and ``sources``, as far as the report has them.
+        ``comparison served`` (users whom both systems serve), ``cut-offs``, ``harm``,
+        ``distribution``, ``segments: …`` (``segments: relevant items`` by the ``history``,
+        ``segments: number of relevant items``), ``health`` and ``sources``, as far as the report
+        has them.
     """
 
     def __init__(
@@ -334,10 +335,10 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         "comparison": numbers.compared,
         "comparison served": numbers.served,
         "cut-offs": numbers.cuts,
-        "diagnosis": numbers.diagnosis,
         "harm": numbers.harm,
         "distribution": numbers.spread,
         **{f"segments: {name}": table for name, table in numbers.segments.items()},
+        f"segments: {facts.RELEVANT}": numbers.of_relevant,
         "health": numbers.health,
         "sources": numbers.sources,
     }
