@@ -962,7 +962,7 @@ def test_explored_lists_are_those_of_the_verb(explored):
         assert titles == [
             [f"film {item}" for item in want[name].drop_nulls()] for name in ("old", "new")
         ]
-        marks = [re.sub(r"★\d", "", cell["mark"]) for cell in person["lists"][1]]
+        marks = [re.sub(r"★\d ?", "", cell["mark"]) for cell in person["lists"][1]]
         for moved, mark in zip(want["moved"], marks, strict=True):
             word = "new" if moved is None else f"{'▲' if moved > 0 else '▼'}{abs(moved)}"
             assert mark == ("" if moved == 0 else word)

@@ -305,8 +305,8 @@ def _bold(
     leaders = None
     if compared is not None:
         leaders = many_systems.leaders_of(only, call.trial.confidence)
-    best = results.best_or_tied(means, [call.by], values.directions, _DIGITS, leaders)
-    return frozenset(means.filter(best).select(call.by, "metric").iter_rows())
+    best = results.with_best(means, [call.by], values.directions, _DIGITS, leaders).filter("best")
+    return frozenset(best.select(call.by, "metric").iter_rows())
 
 
 def _margins_of(margin: Margin | None, names: set[str]) -> Margin | None:

@@ -36,7 +36,7 @@ _SCHEMA = {
     **dict.fromkeys(("higher_is_better", "best", "better", "worse"), pl.Boolean),
     **dict.fromkeys(("letters", "note"), pl.String),
 }
-_SHOWN, _RATING, _BEST_SYSTEM = (f"{labels.INNER}{name}" for name in ("shown", "rating", "best"))
+_SHOWN, _PLACE = f"{labels.INNER}shown", f"{labels.INNER}place"
 _BOLD = "bold:"
 _MARKS: Mapping[Literal["better", "worse"], str] = {"better": "†", "worse": "‡"}
 _NOT_WORSE = f"{_BOLD} not significantly worse than the best"
@@ -268,14 +268,7 @@ def _marked(
     result = means.select(
         *keys, "metric", "users", "mean", "ci_low", "ci_high", higher.alias("higher_is_better")
     )
-    result = result.with_columns(best=best_or_tied(result, values.by, directions, digits, leaders))
-    if leaders is None:
-        result = result.with_columns(letters=pl.lit(None, pl.String))
-    else:
-        shown = leaders.select(*keys, "metric", "letters")
-        result = result.join(
-            shown, on=[*keys, "metric"], how="left", nulls_equal=True, maintain_order="left"
-        )
+    result = with_best(result, keys, directions, digits, leaders)
     if tested is None:
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
         return result.with_columns(better=False, worse=False, **nothing).select(*keys, *_SCHEMA)
@@ -305,7 +298,7 @@ def _in_order(
         return means
     order = {name: place for place, name in enumerate([baseline, *names]) if name != baseline}
     order[baseline] = -1
-    places = pl.Series(_RATING, [order.get(name, len(order)) for name in means[by[0]]], pl.Int64)
+    places = pl.Series(_PLACE, [order.get(name, len(order)) for name in means[by[0]]], pl.Int64)
     return means.sort(*by[1:], places, maintain_order=True)
 
 
@@ -338,52 +331,42 @@ def lines_of_notes(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
     return [f"{', '.join(of[:3])}{more[note]}: {note}" for note, of in rows.items()]
 
 
-def best_or_tied(
+def with_best(
     means: pl.DataFrame,
     by: Sequence[str],
     directions: Mapping[str, bool | None],
     digits: int,
     leaders: pl.DataFrame | None,
-) -> pl.Series:
-    """Return which rows of ``means`` may be the best of their metric.
+) -> pl.DataFrame:
+    """Add which systems may be the best of their metric, and the letters of ``leaders``.
 
-    ``leaders`` are those of ``leaders_of``. Where nothing is tested, the best are those with the
-    best displayed mean. A metric without a direction, or of one system, has no best.
+    Where nothing is tested, the best are those with the best displayed mean. A metric without a
+    direction, or of one system, has no best.
     """
-    if not by:
-        return pl.repeat(value=False, n=means.height, eager=True).alias("best")
-    model, *segments = by
-    family = [*segments, "metric"]
+    keys, family = [*by, "metric"], [*by[1:], "metric"]
+    if leaders is None:
+        nothing = pl.lit(None, pl.Boolean).alias("may_be_best"), pl.lit(None, pl.String)
+        leaders = means.select(keys).clear().with_columns(*nothing[:1], letters=nothing[1])
+    signs = {name: 1 if higher else -1 for name, higher in directions.items() if higher is not None}
+    sign = pl.col("metric").replace_strict(signs, default=None, return_dtype=pl.Int64)
     shown = [None if mean is None else round(mean, digits) for mean in means["mean"]]
-    sign = pl.col("metric").replace_strict(
-        {name: 1 if higher else -1 for name, higher in directions.items() if higher is not None},
-        default=None,
-        return_dtype=pl.Int64,
-    )
-    rated = means.select(
-        *by, "metric", (pl.col("mean") * sign).alias(_RATING), pl.Series(_SHOWN, shown) * sign
-    )
-    ranked = rated.drop_nulls(_RATING).sort(_RATING, descending=True, maintain_order=True)
-    best = ranked.unique(family, keep="first", maintain_order=True)
-    best = best.select(*family, pl.col(model).alias(_BEST_SYSTEM))
-    rated = rated.join(best, on=family, how="left", nulls_equal=True, maintain_order="left")
-    may_be_best = pl.lit(None, pl.Boolean)
-    if leaders is not None:
-        rated = rated.join(
-            leaders, on=[*by, "metric"], how="left", nulls_equal=True, maintain_order="left"
-        )
-        may_be_best = pl.col("may_be_best")
-    is_best = pl.col(model) == pl.col(_BEST_SYSTEM)
-    alike = pl.col(_SHOWN) == pl.col(_SHOWN).max().over(family)
+    rating, shown_rating = pl.col("mean") * sign, pl.col(_SHOWN) * sign
+    is_best = (pl.int_range(pl.len()) == rating.arg_max()).over(family)
+    is_alike = (shown_rating == shown_rating.max()).over(family)
+    may_be_best = is_best | pl.coalesce("may_be_best", is_alike)
     several = pl.len().over(family) > 1
-    tied = is_best | pl.coalesce(may_be_best, alike)
-    return rated.select((tied & several).fill_null(value=False).alias("best"))["best"]
+    return (
+        means.with_columns(pl.Series(_SHOWN, shown, pl.Float64))
+        .join(leaders, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        .with_columns(best=(may_be_best & several).fill_null(value=False))
+        .drop("may_be_best", _SHOWN)
+    )
 
 
 def _of_dependent(values: Values, *, tested: bool) -> str:
     """Write how many clusters and effective users are behind the numbers."""
     parts: list[str] = []
-    of_groups = values.rows.group_by(values.by or pl.lit(0).alias(_SHOWN))
+    of_groups = values.rows.group_by(values.by or pl.lit(0).alias(_PLACE))
     if values.cluster is not None and tested:
         counts = of_groups.agg(pl.col(user_columns.CLUSTER).drop_nulls().n_unique()).collect()[
             user_columns.CLUSTER
