@@ -425,6 +425,7 @@ class RankFrame(Generic[FrameT]):
         baseline: object = ...,
         digits: int = ...,
         interval: bool = ...,
+        letters: bool = ...,
         test: rankframe._comparison.trials.Test = ...,
         correction: rankframe._comparison.trials.Correction | None = ...,
         confidence: float = ...,
