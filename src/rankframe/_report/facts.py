@@ -130,13 +130,7 @@ def numbers_of(call: ReportCall) -> Numbers:
     decides = call.trial.primary if call.trial.primary in names else names[0]
     of_users = [name for name in names if name in rows.columns]
     user_metric = _first_with_values(rows, [decides, *names])
-    means = summaries.summary_of(
-        values.only(names),
-        confidence=call.trial.confidence,
-        method="auto",
-        resamples=call.trial.resamples,
-        seed=call.trial.seed,
-    ).collect()
+    means = _means(values.only(names), call.trial)
     systems = _ordered(means, call, decides, values.directions)
     compared = served = listed = harmed = of_relevant = None
     changes: dict[object, Changes] = {}
@@ -290,6 +284,11 @@ def _of_served(rows: pl.DataFrame, names: Sequence[str], by: str) -> pl.DataFram
 # ------------------------------------------------------------------ statistics
 
 
+def _means(values: Values, trial: Trial) -> pl.DataFrame:
+    numbers = {name: getattr(trial, name) for name in ("confidence", "resamples", "seed")}
+    return summaries.summary_of(values, method="auto", **numbers).collect()
+
+
 def _compared(values: Values, trial: Trial) -> pl.DataFrame:
     names = {metric.name for metric in values.requested}
     primary = trial.primary if trial.primary in names else None
@@ -418,13 +417,7 @@ def _in_segments(
         and within.rows.select(call.by).unique().collect().height > 1
     ):
         return _compared(within, call.trial)
-    return summaries.summary_of(
-        within,
-        confidence=call.trial.confidence,
-        method="auto",
-        resamples=call.trial.resamples,
-        seed=call.trial.seed,
-    ).collect()
+    return _means(within, call.trial)
 
 
 def _with_seen(values: Measurement, call: ReportCall, counted: pl.DataFrame) -> ReportCall | None:

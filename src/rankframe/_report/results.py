@@ -176,11 +176,9 @@ def table(
         raise ValueError(msg)
     if baseline is not None or interval or letters or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
-    tested = None
+    tested = leaders = None
     if baseline is not None:
         tested = comparison.comparison_of(values, trial, "table").collect()
-
-    leaders = None
     if tested is not None or letters:
         summaries.check_packages()
         leaders = many_systems.leaders_of(values, confidence, letters=letters)
@@ -205,7 +203,7 @@ def table(
         )
     )
     dependent = _of_dependent(values, tested=tested is not None)
-    note = _line_below(result, tested, dependent, trial, letters=letters)
+    note = _line_below(result, tested, dependent, trial)
     keys = [*values.by[1:], *values.by[:1]]
     notes = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, keys)]
     shown = adapters.with_names_as_text(result, frame)
@@ -393,17 +391,12 @@ def _of_dependent(values: Values, *, tested: bool) -> str:
 
 
 def _line_below(
-    result: pl.DataFrame,
-    tested: pl.DataFrame | None,
-    dependent: str,
-    trial: Trial,
-    *,
-    letters: bool,
+    result: pl.DataFrame, tested: pl.DataFrame | None, dependent: str, trial: Trial
 ) -> str:
     """Name the test, the correction and the number of users."""
     users = sentences.users(result["users"]) + dependent
     why = "" if tested is None else sentences.untested(tested)
-    of_pairs = letters and result["letters"].count() > 0
+    of_pairs = result["letters"].count() > 0
     is_tested = (tested is not None and not why) or of_pairs
     best = f"; {_NOT_WORSE if is_tested else _BEST_MEAN}" if result["best"].any() else ""
     best += f"; {_LETTERS}" if of_pairs else ""
