@@ -298,7 +298,7 @@ def test_systems_that_share_a_letter_do_not_differ():
     made = rf.table(lists(), "rr", "num_hits", "missed", truth=TRUTH, letters=True)
     letters = {(row["model"], row["metric"]): row["letters"] for row in made.frame.to_dicts()}
     assert [letters[model, "rr"] for model in ("old", "mid", "new")] == ["b", "b", "a"]
-    assert "old |      0.403 |       b |" in made.as_markdown()
+    assert "| old   |     0.403 |       b |" in made.as_markdown()
     assert "systems that share a letter do not differ (t of all pairs" in made.note
     best = made.frame.filter("best", pl.col("letters").is_not_null())
     assert best["letters"].str.contains("a").all()
