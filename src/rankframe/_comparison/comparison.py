@@ -493,7 +493,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     from rankframe._comparison import statistics
 
     joint = trial.test == "max_t"
-    paired, matrices = system_pairs.open_matrices(rows, values, trial, complete=joint)
+    paired, matrices = system_pairs.open_matrices(rows, values, trial)
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), paired.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
     per_matrix = 2 if joint else len(systems)

@@ -150,14 +150,14 @@ def plan_of(
 
 def paired_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
     """Pair the users of two systems."""
-    paired, matrices = open_matrices(rows, values, trial, complete=False)
+    paired, matrices = open_matrices(rows, values, trial)
     systems = pairs_of_places(paired.systems.to_list(), paired.baseline)
     pairs = [pair for matrix in matrices for pair in pairs_of(matrix, systems)]
     return paired._replace(pairs=pairs)
 
 
 def open_matrices(
-    rows: pl.DataFrame, values: Values, trial: Trial, *, complete: bool
+    rows: pl.DataFrame, values: Values, trial: Trial
 ) -> tuple[Paired, Iterator[Matrix]]:
     """Find the systems and the segments, and return the matrices one after the other."""
     summaries.check_sizes(rows, values)
@@ -167,7 +167,7 @@ def open_matrices(
     _check_logarithms(rows, values)
     model, *segments = values.by
     systems, baseline, order = systems_in(rows, model, trial)
-    matrices = _matrices(rows, values, systems, complete=complete, total=trial.total)
+    matrices = _matrices(rows, values, systems, trial)
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     if trial.total:
         of_segments = pl.concat([of_segments, of_segments.clear(1)])
@@ -229,19 +229,19 @@ _PLACED = ("__rankframe_at", "__rankframe_row", "__rankframe_column")
 
 
 def _matrices(
-    rows: pl.DataFrame, values: Values, systems: pl.Series, *, complete: bool, total: bool
+    rows: pl.DataFrame, values: Values, systems: pl.Series, trial: Trial
 ) -> Iterator[Matrix]:
-    """Make matrices of the rows; ``complete`` drops users for whom a system is undefined.
+    """Make matrices of the rows; with a total, the last ones have the rows of all segments.
 
-    With ``total``, the last ones have the rows of all segments.
+    A test of all systems at once drops users for whom a system is undefined.
     """
     segments = values.by[1:]
     rows = rows.sort(segments) if segments else rows
     groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
-    for segment, group in enumerate([*groups, rows] if total else groups):
+    for segment, group in enumerate([*groups, rows] if trial.total else groups):
         pooled = segment == len(groups)
         for matrix in _matrices_of(segment, group, values, systems, pooled=pooled):
-            yield _complete(matrix) if complete else matrix
+            yield _complete(matrix) if trial.test == "max_t" else matrix
 
 
 def _matrices_of(
