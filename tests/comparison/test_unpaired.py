@@ -276,7 +276,7 @@ def test_a_margin_of_rare_values_is_not_tested():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"test": "wilcoxon"}, "paired=False takes Welch's t test: test='wilcoxon' is of paired"),
+        ({"test": "randomization"}, "paired=False takes Welch's t test: test='randomization' is"),
         ({"test": "max_t"}, "paired=False takes Welch's t test: test='max_t' is of paired"),
         ({"paired": 0}, "paired must be True or False"),
     ],
