@@ -67,45 +67,39 @@ def per_user(
     by
         Columns of segments, such as country, fold or day.
     users
-        Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
-        scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
-        one in the truth; ``"served"``, with a row in the truth and a list of every model;
-        ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
-        judged table of which no judged row lacks a rank, every user counts: one without a relevant
-        item has the worst value of each metric, and a warning says so.
+        Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
+        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"served"``, in
+        the truth and with a list of every model; ``"run"``; or ``"all"``. By default ``"truth"``,
+        or ``"run"`` where nothing is judged. In a judged table of which no judged row lacks a rank,
+        all count: one without a relevant item has the worst value of each metric, with a warning.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
-        such as ``"ap(rel=2)"``, has its own, which changes no user.
+        is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
+        counts.
     undefined
-        The value where a metric (a number or a boolean) is undefined, for example for a user
-        without a relevant item or, if the metric reads the list, without a list. By default null,
-        which a mean leaves out.
+        The value where a metric is undefined, such as for a user without a relevant item. By
+        default null, which a mean leaves out.
     unjudged
-        What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
-        count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close
-        (trec_eval ``-J``); ``"bounds"``, as ``"miss"``, with ``<metric>_low`` and
-        ``<metric>_high``: the least and the greatest value that the metric can have if any of them
-        are judged, with any grade up to the highest of the truth.
+        Unjudged items of the lists, and those of negative grade, count as not relevant, ``"miss"``;
+        or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval ``-J``). ``"bounds"``
+        adds ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and the greatest value
+        if any of them are judged, with any grade up to the highest of the truth.
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
     exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+        Rows to remove from the lists, one per user and item, such as past interactions; a column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
+        excluded item that is in the truth is a miss.
     items
-        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
-        text), a provider or a vector (a list of numbers); or one row per item and value of a column
-        ``category``.
+        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
+        a vector (a list of numbers); or one row per item and ``category``.
     history
-        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
-        one user: distinct users are counted.
+        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
     preset
-        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-        ``users``, ``undefined``, ``defaults`` and ``single_precision``. A keyword that
-        you pass wins over it, also None, and so does a parameter in a label.
+        The conventions of a tool, such as ``"ranx"``, or a dict with some of the keys ``users``,
+        ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass wins over it,
+        also None, and so does a parameter in a label.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -118,18 +112,7 @@ def per_user(
 
     Notes
     -----
-    An expression of your own reduces the user's rows of grade > 0, retrieved or not. If it reads
-    ``judged``, it reduces all rows of the truth; if it reads ``listed``, the whole list, for which
-    a run alone is enough.
-
-    The systems of ``users="served"`` are the models, within each segment; without a model, the run
-    is the only system. Its lists are what ``exclude``, ``depth`` and ``unjudged`` leave; for all
-    other choices only ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves
-    nothing still is a list, so that ``depth=k`` and a metric at k have the same users.
-
-    Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without proven
-    bounds raises an error. They are null where the metric is null. With ``depth``, items below it
-    are not part of the list.
+    The notes of ``rf.evaluate`` on expressions of your own, ``users="served"`` and bounds apply.
 
     Examples
     --------
@@ -205,50 +188,43 @@ def evaluate(
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     users
-        Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
-        scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
-        one in the truth; ``"served"``, with a row in the truth and a list of every model;
-        ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
-        judged table of which no judged row lacks a rank, every user counts: one without a relevant
-        item has the worst value of each metric, and a warning says so.
+        Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
+        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"served"``, in
+        the truth and with a list of every model; ``"run"``; or ``"all"``. By default ``"truth"``,
+        or ``"run"`` where nothing is judged. In a judged table of which no judged row lacks a rank,
+        all count: one without a relevant item has the worst value of each metric, with a warning.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
-        such as ``"ap(rel=2)"``, has its own, which changes no user.
+        is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
+        counts.
     undefined
-        The value where a metric (a number or a boolean) is undefined, for example for a user
-        without a relevant item or, if the metric reads the list, without a list. By default null,
-        which a mean leaves out.
+        The value where a metric is undefined, such as for a user without a relevant item. By
+        default null, which a mean leaves out.
     weights
-        The column of the truth or the run with the weight of each user, ≥ 0: the mean is Σ
-        weight·value / Σ weight. It has one value per user (or, if the truth has columns of ``by``,
-        per user and group), and every averaged user needs one. By default all users have the same
-        weight.
+        The column of the truth or the run with the weight of each user, ≥ 0, for the mean Σ
+        weight·value / Σ weight. It has one value per user, or per user and group if the truth has
+        columns of ``by``. By default all weights are equal.
     unjudged
-        What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
-        count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close
-        (trec_eval ``-J``); ``"bounds"``, as ``"miss"``, with ``<metric>_low`` and
-        ``<metric>_high``: the least and the greatest value that the metric can have if any of them
-        are judged, with any grade up to the highest of the truth.
+        Unjudged items of the lists, and those of negative grade, count as not relevant, ``"miss"``;
+        or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval ``-J``). ``"bounds"``
+        adds ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and the greatest value
+        if any of them are judged, with any grade up to the highest of the truth.
     depth
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
     exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+        Rows to remove from the lists, one per user and item, such as past interactions; a column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
+        excluded item that is in the truth is a miss.
     items
-        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
-        text), a provider or a vector (a list of numbers); or one row per item and value of a column
-        ``category``.
+        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
+        a vector (a list of numbers); or one row per item and ``category``.
     history
-        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
-        one user: distinct users are counted.
+        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
     preset
-        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-        ``users``, ``undefined``, ``defaults`` and ``single_precision``. A keyword that
-        you pass wins over it, also None, and so does a parameter in a label.
+        The conventions of a tool, such as ``"ranx"``, or a dict with some of the keys ``users``,
+        ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass wins over it,
+        also None, and so does a parameter in a label.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.

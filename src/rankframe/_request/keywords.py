@@ -82,58 +82,51 @@ class Options(Columns, total=False):
     """The keywords of ``evaluate`` that verbs built on it pass on, with those of ``Columns``."""
 
     preset: PresetName | Preset | None
-    """The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-    ``users``, ``undefined``, ``defaults`` and ``single_precision``. A keyword that
-    you pass wins over it, also None, and so does a parameter in a label.
+    """The conventions of a tool, such as ``"ranx"``, or a dict with some of the keys ``users``,
+    ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass wins over it, also
+    None, and so does a parameter in a label.
     """
     users: Users | None
-    """Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
-    scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
-    one in the truth; ``"served"``, with a row in the truth and a list of every model;
-    ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
-    judged table of which no judged row lacks a rank, every user counts: one without a relevant item
-    has the worst value of each metric, and a warning says so.
+    """Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
+    0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"served"``, in the
+    truth and with a list of every model; ``"run"``; or ``"all"``. By default ``"truth"``, or
+    ``"run"`` where nothing is judged. In a judged table of which no judged row lacks a rank, all
+    count: one without a relevant item has the worst value of each metric, with a warning.
     """
     undefined: float | None
-    """The value where a metric (a number or a boolean) is undefined, for example for a user without
-    a relevant item or, if the metric reads the list, without a list. By default null, which a mean
-    leaves out.
+    """The value where a metric is undefined, such as for a user without a relevant item. By default
+    null, which a mean leaves out.
     """
     weights: str | None
-    """The column of the truth or the run with the weight of each user, ≥ 0: the mean is Σ
-    weight·value / Σ weight. It has one value per user (or, if the truth has columns of ``by``, per
-    user and group), and every averaged user needs one. By default all users have the same weight.
+    """The column of the truth or the run with the weight of each user, ≥ 0, for the mean Σ
+    weight·value / Σ weight. It has one value per user, or per user and group if the truth has
+    columns of ``by``. By default all weights are equal.
     """
     relevant_at: float | None
     """The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0 is.
-    Users without such an item do not count with ``users="truth"``. A label with ``rel=``, such as
-    ``"ap(rel=2)"``, has its own, which changes no user.
+    A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who counts.
     """
     unjudged: Unjudged
-    """What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
-    count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close (trec_eval
-    ``-J``); ``"bounds"``, as ``"miss"``, with ``<metric>_low`` and ``<metric>_high``: the least and
-    the greatest value that the metric can have if any of them are judged, with any grade up to the
-    highest of the truth.
+    """Unjudged items of the lists, and those of negative grade, count as not relevant, ``"miss"``;
+    or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval ``-J``). ``"bounds"`` adds
+    ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and the greatest value if any of
+    them are judged, with any grade up to the highest of the truth.
     """
     depth: int | None
     """Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
     ``-M``).
     """
     items: Frame | None
-    """The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
-    text), a provider or a vector (a list of numbers); or one row per item and value of a column
-    ``category``.
+    """The catalogue: one row per item, with columns such as genres (a list of text), a provider or
+    a vector (a list of numbers); or one row per item and ``category``.
     """
     history: Frame | None
-    """Past interactions, for popularity, novelty and profiles: user and item. A repeated row is one
-    user: distinct users are counted.
+    """Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
     """
     exclude: Frame | None
-    """Rows to remove from the lists, one per user and item, such as past interactions. A column of
-    ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows that
-    match no list are ignored. The truth stays as it is, so an excluded item that is in the truth is
-    a miss.
+    """Rows to remove from the lists, one per user and item, such as past interactions; a column of
+    ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
+    excluded item that is in the truth is a miss.
     """
 
 

@@ -62,12 +62,10 @@ def health(
     k
         The cut-off for short lists, ties at the cut, unjudged and seen items.
     items
-        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
-        text), a provider or a vector (a list of numbers); or one row per item and value of a column
-        ``category``.
+        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
+        a vector (a list of numbers); or one row per item and ``category``.
     history
-        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
-        one user: distinct users are counted.
+        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
     time
         The column of the truth and the history with the time of a row.
     **columns

@@ -61,10 +61,9 @@ def judge(
         list into the groups that the truth has for its user; lists of users who are not in the
         truth are left out.
     exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+        Rows to remove from the lists, one per user and item, such as past interactions; a column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
+        excluded item that is in the truth is a miss.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
         and so does ``{"single_precision": True}``. No other rule of a preset changes rows.

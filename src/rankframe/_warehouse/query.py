@@ -74,20 +74,18 @@ def sql(
         only the types count, a schema, or a dict of types. By default the run has its keys, item
         and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
     users
-        Which users count: ``"truth"``, every user with a relevant item (a user missing from the run
-        scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
-        one in the truth; ``"served"``, with a row in the truth and a list of every model;
-        ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a
-        judged table of which no judged row lacks a rank, every user counts: one without a relevant
-        item has the worst value of each metric, and a warning says so.
+        Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
+        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"served"``, in
+        the truth and with a list of every model; ``"run"``; or ``"all"``. By default ``"truth"``,
+        or ``"run"`` where nothing is judged. In a judged table of which no judged row lacks a rank,
+        all count: one without a relevant item has the worst value of each metric, with a warning.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. Users without such an item do not count with ``users="truth"``. A label with ``rel=``,
-        such as ``"ap(rel=2)"``, has its own, which changes no user.
+        is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
+        counts.
     undefined
-        The value where a metric (a number or a boolean) is undefined, for example for a user
-        without a relevant item or, if the metric reads the list, without a list. By default null,
-        which a mean leaves out.
+        The value where a metric is undefined, such as for a user without a relevant item. By
+        default null, which a mean leaves out.
     unjudged
         What becomes of unjudged items of the lists, and those of negative grade: ``"miss"``, they
         count as not relevant; ``"drop"``, they go, after ``exclude``, and the ranks close
@@ -98,9 +96,9 @@ def sql(
     exclude
         The name of a table of rows to remove from the lists, one per user and item.
     preset
-        The conventions of a tool, such as ``"ranx"``, or your own: a dict with some of the keys
-        ``users``, ``undefined``, ``defaults`` and ``single_precision``. A keyword that
-        you pass wins over it, also None, and so does a parameter in a label.
+        The conventions of a tool, such as ``"ranx"``, or a dict with some of the keys ``users``,
+        ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass wins over it,
+        also None, and so does a parameter in a label.
     check
         Write the query that looks for rows of run and truth that break what the other one assumes:
         a SELECT of source, field, problem and num_rows with one row per broken rule, and none if

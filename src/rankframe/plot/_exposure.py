@@ -81,17 +81,14 @@ def exposure(
     by
         Columns of segments, such as country, fold or day.
     exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+        Rows to remove from the lists, one per user and item, such as past interactions; a column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
+        excluded item that is in the truth is a miss.
     items
-        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
-        text), a provider or a vector (a list of numbers); or one row per item and value of a column
-        ``category``.
+        The catalogue: one row per item, with columns such as genres (a list of text), a provider or
+        a vector (a list of numbers); or one row per item and ``category``.
     history
-        Past interactions, for popularity, novelty and profiles: user and item. A repeated row is
-        one user: distinct users are counted.
+        Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:

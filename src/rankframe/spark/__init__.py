@@ -98,10 +98,10 @@ def judge(
     by
         Columns of segments, such as country, fold or day.
     exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss. They may be of Spark, Polars or pandas, and go to every worker.
+        Rows to remove from the lists, one per user and item, such as past interactions; a column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. An
+        excluded item that is in the truth is a miss. They may be of Spark, Polars or pandas, and go
+        to every worker.
     preset
         ``"trec_eval_9"`` or ``"pytrec_eval"`` round scores to 32-bit floats before they are ranked,
         and so does ``{"single_precision": True}``. No other rule of a preset changes rows.
