@@ -167,9 +167,10 @@ def as_frame(  # pyright: ignore[reportGeneralTypeIssues]  # only FrameT has a d
         groups = keywords.group_names(by)
         table = _stacked(runs, model_of_dict(columns), by=groups, roles=roles, whole=whole)
     elif not (hasattr(runs, "collect_schema") or hasattr(runs, "columns")):
-        return runs, keywords.group_names(by), columns  # what is no frame is refused later
+        return cast("FrameT", runs), keywords.group_names(by), columns  # it is refused later
     else:
-        table = _in_order(runs) if whole else runs
+        run = cast("FrameT", runs)
+        table = _in_order(run) if whole else run
     names = adapters.column_names(table, "run")
     groups, columns = with_model(names, by, columns)
     if compares is not None:

@@ -72,9 +72,8 @@ def empty_tables(
     change = arguments.name_truth(passed, has.get("run", ()), has.get("truth", of_truth))
     if "truth" in said:
         said["truth"] = said["truth"].rename(change)
-    user: Any = passed.get("user")
-    if isinstance(user, list | tuple):
-        *more, passed["user"] = several_users.Users(user, {**passed, "by": by})
+    if isinstance(passed.get("user"), list | tuple):
+        *more, passed["user"] = several_users.Users(passed["user"], {**passed, "by": by})
     for name, frame in said.items():
         several_users.check_columns(more, frame.collect_schema().names(), name)
     keywords.check_columns(passed)
