@@ -103,7 +103,9 @@ def test_power_is_the_integral_over_the_variance(users, confidence, power):
 @pytest.mark.parametrize("users", [5, 30, 200])
 def test_a_detectable_difference_is_found_as_often_as_said(users):
     rng = np.random.default_rng(users)
-    detectable = power_statistics.detectable(0.3, users, power_statistics.Design(0.95, 0.8))
+    detectable = power_statistics.detectable(
+        0.3 / sqrt(users), users, power_statistics.Design(0.95, 0.8)
+    )
     changes = rng.normal(detectable, 0.3, (users, 4000))
     assert (
         0.78 <= (statistics.t_test(statistics.Sample(changes, None), 0.95).p < 0.05).mean() <= 0.82
@@ -364,7 +366,7 @@ def test_the_corrected_verdict_finds_what_is_detectable_8_times_in_10(comparison
     found = {}
     for name, confidence in (("now", level), ("alone", 0.95)):
         design = power_statistics.Design(confidence, 0.8)
-        shift = power_statistics.detectable(1.0, users, design)
+        shift = power_statistics.detectable(1.0 / sqrt(users), users, design)
         change = rng.normal(0, 1, (users, runs * comparisons))
         change[:, :runs] += shift
         p = statistics.t_test(statistics.Sample(change), 0.95).p.reshape(comparisons, runs).T

@@ -146,7 +146,7 @@ def test_a_margin_of_1_percent_is_a_t_test_of_new_minus_099_old(weighted):
             one_sided = alone["p_value"] / 2
             t = one_sided if alone["difference"] > 0 else 1 - one_sided
             sample = st.Sample(values[:, None], columns["w"][:, None])
-            p.append(max(t, st.hall(sample).item()))
+            p.append(max(t, st.estimate(sample).p_above().item()))
         else:
             t = stats.ttest_1samp(values, 0, alternative="greater").pvalue
             p.append(max(t, hall(values)))

@@ -121,15 +121,15 @@ def test_a_small_sure_loss_is_not_bold_though_it_shows_the_same_digits():
     assert rf.table(run, "rr", truth=users, digits=3).frame["best"].to_list() == [True, True]
 
 
-def test_without_a_test_the_mean_decides():
-    """All users lose alike, so no test exists: 0.0 is no tie with 1.0."""
+def test_where_all_lose_alike_one_is_the_best():
+    """Without a spread, too: 0.0 is no tie with 1.0."""
     ranks = pl.DataFrame({"model": ["a", "b", "c"], "rank": [1, 2, 2]})
     run = ranks.join(TRUTH, how="cross")
     for baseline in (None, "a", "b"):
         made = rf.table(run, "hit@1", truth=TRUTH, baseline=baseline)
         assert made.frame.filter("best")["model"].to_list() == ["a"]
         assert made.frame["model"][0] == (baseline or "a")
-    assert "; bold: the best mean, not tested." in made.note
+    assert "† better than b: exact randomization test" in made.note
 
 
 def test_a_segment_with_the_name_of_the_best_system_is_no_ambiguity():

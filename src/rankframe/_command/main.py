@@ -801,9 +801,13 @@ def _check_lines(lines: Sequence[Sequence[str]]) -> None:
         if line[0] == "gate":
             requested, bounds, compares = _gated(call)
             amounts = {name: bounds.get(name) for name in floors.OPTIONS}
-            how = {"interval": call.interval, "fails_undecided": call.undecided == "fail"}
             gate.rules_and_floors(
-                requested, bounds["margin"], amounts, how, call.undecided, compares=compares
+                requested,
+                bounds["margin"],
+                amounts,
+                call.undecided,
+                interval=call.interval,
+                compares=compares,
             )
         else:
             metrics = [name for name in _metric_labels(call) if name != trec.RUN_ID]

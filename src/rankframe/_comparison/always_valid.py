@@ -7,13 +7,14 @@ the probability that it ever reaches 1/α is at most α (Ville). Each is symmetr
 from __future__ import annotations
 
 from functools import partial
-from math import exp, log1p
+from math import exp, log
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import optimize, special
 
 from rankframe._comparison import statistics
+from rankframe._request import keywords
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,7 @@ def bets(sample: Sample, confidence: float) -> Outcome:
         mean, users = float(values @ counts / len(column)), len(column)
         mean = min(max(mean, -_EDGE), _EDGE)  # if all lose, or all gain, the whole range
         error = float(np.sqrt(counts @ (values - mean) ** 2)) / users
-        outcome.p[place] = exp(min(log1p(-confidence) - surplus(0.0), 0.0))
+        outcome.p[place] = exp(min(log(keywords.alpha_of(confidence)) - surplus(0.0), 0.0))
         for ends, side in ((outcome.low, -1), (outcome.high, 1)):
             ends[place] = _end(surplus, mean, side * 4 * (error + 2 / users))
     return outcome
@@ -66,7 +67,7 @@ def log_wealth(of_stakes: Array) -> float:
 
 def _surplus(values: Array, counts: Array, confidence: float, mean: float) -> float:
     """Return by how much the wealth for a mean exceeds 1/α, as a logarithm."""
-    return log_wealth(log_factors(values, mean) @ counts) + log1p(-confidence)
+    return log_wealth(log_factors(values, mean) @ counts) + log(keywords.alpha_of(confidence))
 
 
 def _end(surplus: Callable[[float], float], mean: float, step: float) -> float:

@@ -49,8 +49,7 @@ def _few(users: int, *, clustered: bool) -> list[str]:
 
 def _small(users: int, effect_size: float, trial: Trial, metric: RequestedMetric) -> list[str]:
     """Write that many users find an effect that rarely matters, if no margin was given."""
-    bounded = metric.name in trial.margins or metric.name in trial.rules
-    if bounded or metric.over_users.epsilon is not None or trial.test != "t":
+    if metric.name in trial.margins or metric.over_users.epsilon is not None or trial.test != "t":
         return []
     if users < MANY_USERS or not abs(effect_size) < SMALL_EFFECT:
         return []

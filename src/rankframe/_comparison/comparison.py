@@ -14,7 +14,8 @@ import polars as pl
 
 from rankframe._comparison import (
     cautions,
-    losses,
+    decision,
+    margins,
     pair_tests,
     sentences,
     summaries,
@@ -22,9 +23,8 @@ from rankframe._comparison import (
     trials,
     unpaired,
 )
-from rankframe._comparison.losses import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
-from rankframe._comparison.trials import Correction, Margin, Size, Test, Trial
+from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
 from rankframe._evaluation import ready_values
 from rankframe._evaluation.system_metrics import OfLists, OfPair
 from rankframe._evaluation.values import Values
@@ -175,7 +175,8 @@ def compare(
 
     - ``"t"``: where fewer than 20 users differ, the exact test (all patterns of signs of the
       differences; of hits, McNemar's), and ``note`` says so; not with weights, clusters of several
-      users or ``paired=False``. An end of the interval that contradicts an exact p is moved.
+      users or ``paired=False``. An end of the interval that contradicts an exact p is moved. Where
+      all users differ by one amount, p = 2/2ⁿ, of any weights and of n clusters.
     - ``"randomization"``: flips the signs of the differences, exact for few users.
     - ``"sequential"``: p-value and interval are valid at every look, if each has all earlier users.
       I. Waudby-Smith and A. Ramdas, *J. Royal Statistical Society B* 86, 2024.
@@ -243,10 +244,15 @@ def ask_systems(
     return ready_values.ask(frame, metrics, truth, by, settings, per_user=per_user)
 
 
-def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
+def comparison_of(values: Values, trial: Trial) -> pl.LazyFrame:
     """Plan a comparison of values per user."""
+    return rows_of(values, trial).drop(decision.HIDDEN)
+
+
+def rows_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
+    """Plan a comparison with the hidden columns of ``decision``."""
     trial = _read_trial(trial, values)
-    types = system_pairs.schema_of(verb, values, {**_COMPARISON, **losses.COLUMNS})
+    types = system_pairs.schema_of(verb, values, {**_COMPARISON, **decision.HIDDEN})
     segments = values.by[1:]
     order = [*values.by, "metric", "baseline", *_columns(trial)]
     schema = {name: types[name] for name in order}
@@ -285,7 +291,7 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     _check_means(values)
     summaries.check_numbers(values)
     summaries.check_total(values, total=trial.total, least=2)
-    margins = _read_margins(trial.margin, values, test)
+    bounds = trial.margins or _read_margins(trial.margin, values, test)  # of a gate, they are read
     _check_primary(trial.primary, values)
     _check_paired(trial, values)
     widths = pair_tests.widths_of(values.requested)
@@ -297,7 +303,7 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
         raise ValueError(msg)
     return trial._replace(
         confidence=float(trial.confidence),
-        margin=margins,
+        margins=bounds,
         resamples=resampling.times,
         seed=resampling.seed,
         widths=widths,
@@ -323,7 +329,7 @@ def _columns(trial: Trial) -> list[str]:
     left_out = [] if trial.margins else [*trials.OF_MARGIN]
     left_out += ["baseline_users"] if trial.paired else []
     names = [name for name in _COMPARISON if name not in left_out]
-    return [*names, *(losses.COLUMNS if trial.rules else ())]
+    return [*names, *decision.HIDDEN]
 
 
 def _comparison_of_lists(
@@ -347,7 +353,8 @@ def _comparison_of_lists(
                 rows += [keys | _row_of_lists(name, numbers) for name in names]
         table = pl.DataFrame(rows, schema=dict(schema))
         order = sentences.noted(pl.lit(ordered.note, pl.String))
-        return table.with_columns(_numbers(of_lists.by).fill_nan(None), order)
+        table = table.with_columns(_numbers(of_lists.by).fill_nan(None), order)
+        return decision.decide(table, trial.alpha, pair_tests.directions_of(of_lists.requested))
 
     return of_lists.exposures(kind).map_batches(reduce, schema=dict(schema))
 
@@ -434,41 +441,16 @@ def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, Size]:
+def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, Bound]:
     if margin is None:
         return {}
     if test != "t":
         msg = f"margin bounds a difference of means, and test={test!r} takes no margin: take 't'"
         raise ValueError(msg)
-    lists = [] if values.of_lists is None else [metric.name for metric in values.of_lists.requested]
-    names = values.names_per_user
-    geometric = {
-        metric.name for metric in values.requested if metric.over_users.epsilon is not None
-    }
-    margins = per_metric("margin", margin, [*names, *lists])
-    traits = {m.name: m.traits for m in values.requested}
-    for name, value in margins.items():
-        bound = trials.bound_of(value)
-        if bound is None or bound.size <= 0:
-            msg = (
-                f"margin of {name!r} must be a finite number > 0, or a share of the baseline's "
-                f"values such as '1%', not {value!r}"
-            )
-            raise ValueError(msg)
-        if name in geometric:
-            msg = (
-                f"margin: metric {name!r} is a geometric mean, whose ratio is tested: name the "
-                f"others, such as margin={{'ndcg@10': {value!r}}}"
-            )
-            raise ValueError(msg)
-        if name in lists:
-            msg = (
-                f"margin: metric {name!r} is one number of all lists, which has no margin: name "
-                f"the others, such as margin={{{names[0] if names else 'ndcg@10'!r}: {value!r}}}"
-            )
-            raise ValueError(msg)
-        trials.check_margin(name, bound, traits[name])
-    return margins
+    lists = [] if values.of_lists is None else values.of_lists.requested
+    requested = [*values.requested, *lists]
+    sizes = per_metric("margin", margin, [metric.name for metric in requested])
+    return margins.read_margins(sizes, requested)
 
 
 def _check_primary(primary: str | None, values: Values) -> None:
@@ -506,13 +488,11 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
                 places.append(place)
                 numbers.append(row)
         for pairs, tested in test(matrices, systems, trial, advance):
-            within = losses.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
-            of_gates = losses.test_losses(pairs, tested, trial, values.requested, advance)
-            described = _numbers_of(pairs, tested, within, trial, paired.systems, values)
-            numbers += [row | more for row, more in zip(described, of_gates, strict=True)]
+            numbers += _numbers_of(pairs, tested, trial, paired.systems, values)
     hidden: dict[str, Any] = {trials.NUMBER: pl.Float64}
-    schema = {**_COMPARISON, **losses.COLUMNS, **hidden}
+    directions = pair_tests.directions_of(values.requested)
+    schema = {**_COMPARISON, **decision.HIDDEN, **hidden}
     table = pl.DataFrame(numbers, schema=schema)
     metrics = [place.metric for place in places]
 
@@ -528,7 +508,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), *hidden)
         .with_columns(_numbers(values.by).fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary)
-        .pipe(pair_tests.with_verdict, trial.confidence, pair_tests.directions_of(values.requested))
+        .pipe(decision.decide, trial.alpha, directions, paired=trial.paired)
         .pipe(pair_tests.of_families, trial)
         .pipe(_with_ratios, values.requested, trial.confidence)
     )
@@ -585,7 +565,6 @@ _ADVICE = f"{trials.NO_PAIR}: paired=False compares different users"
 def _numbers_of(
     pairs: Sequence[Pair],
     tested: Tested,
-    within: Within,
     trial: Trial,
     systems: pl.Series,
     values: Values,
@@ -595,8 +574,10 @@ def _numbers_of(
 
     metrics = {metric.name: metric for metric in values.requested}
     of_recall = {name: values.note_of_recall(metric) for name, metric in metrics.items()}
-    for place, pair in enumerate(pairs):
-        numbers = pair_tests.numbers(pair)
+    bounded = margins.test_margins(pairs, tested, trial, values.requested)
+    for place, (pair, within) in enumerate(zip(pairs, bounded, strict=True)):
+        numbers, found = pair_tests.numbers(pair), statistics.estimate(pair.sample)
+        has_power = trial.test in trials.WITH_T
         ends = float(tested.outcome.low[place]), float(tested.outcome.high[place])
         shares, doubt = pair_tests.relative(pair, trial, ends)
         if metrics[pair.metric].over_users.epsilon is not None:
@@ -604,9 +585,10 @@ def _numbers_of(
         note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
         if note is not None:
             note = note.replace(trials.NO_PAIR, _ADVICE)
-        notes = [note, *notes_of_lists(pair, systems), within.evidence[place], doubt]
-        if pair.metric in trial.margins or pair.metric in trial.rules:
-            notes.append(losses.note_of_unserved(pair))
+        of_margin = None if trial.undecided else margins.note_of(within)  # a gate says why
+        notes = [note, *notes_of_lists(pair, systems), of_margin, doubt]
+        if pair.metric in trial.margins:
+            notes.append(margins.note_of_unserved(pair))
         notes.append(of_recall[pair.metric])
         notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric])]
         yield {
@@ -616,11 +598,10 @@ def _numbers_of(
             "ci_high": ends[1],
             "p_value": tested.outcome.p[place],
             "p_adjusted": tested.adjusted[place],
-            "detectable": pair_tests.detectable(pair, trial),
-            "p_equivalent": within.equivalent[place],
-            "p_not_worse": within.not_worse[place],
+            "detectable": found.detectable(trial.confidence) if has_power else nan,
+            **within,
             "note": "; ".join(filter(None, notes)) or None,
-            trials.NUMBER: statistics.number_of(pair.sample),
+            trials.NUMBER: float(found.freedom) + 1,
         }
 
 

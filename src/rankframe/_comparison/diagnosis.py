@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, sentences, summaries, system_pairs, trials
+from rankframe._comparison import (
+    comparison,
+    decision,
+    sentences,
+    summaries,
+    system_pairs,
+    trials,
+)
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import sums, user_columns
 from rankframe._evaluation.values import Values
@@ -310,8 +317,9 @@ def _paired_reading(changes: Sequence[Array], clusters: Places | None) -> str:
         if why := system_pairs.why_undefined(sample.values):
             one_cluster = clusters is not None and len(sample.values) == 1
             return f"no test: {'one cluster' if one_cluster else why}"
-    p = [statistics.t_test_of_mean(sample, comparison.CONFIDENCE).p.item() for sample in samples]
-    shown = statistics.corrected(np.array(p), "holm") < 1 - comparison.CONFIDENCE
+    p = [float(statistics.estimate(sample).p()) for sample in samples]
+    alpha = keywords.alpha_of(comparison.CONFIDENCE)
+    shown = decision.shows(statistics.corrected(np.array(p), "holm"), alpha)
     means = [float(statistics.weighted_mean(*sample)) for sample in samples]
     signs = [(mean > 0) - (mean < 0) for mean in means]
     precision, recall = (sign if sure else 0 for sign, sure in zip(signs, shown, strict=True))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import losses, pair_tests, sentences, summaries, trials
+from rankframe._comparison import decision, margins, sentences, summaries, trials
+from rankframe._comparison.margins import Side
 from rankframe._comparison.summaries import Sampled
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import system_metrics, user_columns
@@ -30,7 +31,7 @@ COLUMNS = {
 
 
 OPTIONS = ("at_least", "at_most")
-_NUMBERS = ("mean", "ci_low", "ci_high", losses.P_BEYOND, losses.P_WITHIN)
+_NUMBERS = ("mean", "ci_low", "ci_high", decision.P_BEYOND, decision.P_WITHIN)
 
 
 class Floor(NamedTuple):
@@ -40,7 +41,6 @@ class Floor(NamedTuple):
     amount: float
     option: str
     interval: bool = False  # whether the interval of the mean decides, or the mean
-    fails_undecided: bool = False  # whether the whole interval must be within the bound
 
     @property
     def is_least(self) -> bool:
@@ -67,7 +67,6 @@ def floors_of(
     option: str,
     *,
     interval: bool,
-    fails_undecided: bool,
 ) -> list[Floor]:
     """Read the bounds of ``at_least=`` or ``at_most=``."""
     floors: list[Floor] = []
@@ -86,7 +85,7 @@ def floors_of(
         if not metric.per_user and metric.over_users.epsilon is None:
             raise ValueError(labels.not_per_user(metric))
         traits = metric.traits
-        floor = Floor(metric.name, float(amount), option, interval, fails_undecided)
+        floor = Floor(metric.name, float(amount), option, interval)
         if amount > traits.greatest if floor.is_least else amount < traits.least:
             msg = (
                 f"{option} of {metric.name!r} is {amount!r}, which no mean reaches: its values are "
@@ -104,7 +103,7 @@ def means_of(values: Values, trial: Trial, floors: Sequence[Floor]) -> pl.LazyFr
         summaries.check_trial(trial)
     summaries.check_numbers(values)
     summaries.check_total(values, total=trial.total, least=2)
-    schema = summaries.result_schema("gate", values, {**COLUMNS, **losses.COLUMNS})
+    schema = summaries.result_schema("gate", values, {**COLUMNS, **decision.HIDDEN})
     names = [floor.metric for floor in floors]
     metrics = {metric.name: metric for metric in values.requested if metric.name in names}
     of_floors = values._replace(requested=[*metrics.values()])
@@ -194,38 +193,44 @@ def _without_users(
             }
 
 
-class _Tested(NamedTuple):
-    """An interval, and one-sided p-values that the mean is below and above a bound."""
-
-    low: float = nan
-    high: float = nan
-    below: float = nan
-    above: float = nan
-    evidence: str | None = None
-
-
 def _tested(
     sample: Sample, limits: tuple[float, float], floor: Floor, trial: Trial, epsilon: float | None
 ) -> dict[str, Any]:
     """Test the mean of a group against its floor; a mirrored sample has its ceiling as a floor."""
+    from rankframe._comparison import statistics
+
     least, greatest, amount = *limits, floor.amount
     if epsilon is not None:
         least, greatest, amount = (_logarithm(x + epsilon) for x in (least, greatest, amount))
-    if len(sample.values) and (sample.values.min() < least or sample.values.max() > greatest):
+    values = sample.values
+    if len(values) < 2:
+        return {}
+    if values.min() < least or values.max() > greatest:
         least, greatest = -float("inf"), float("inf")
     if not floor.is_least:
-        sample = sample._replace(values=-sample.values)
-        least, greatest, amount = -greatest, -least, -amount
-    tested = _Tested()
-    if len(sample.values) > 1:
-        tested = _of_sample(sample, (least, greatest), amount, floor, trial)
-    low, high = (tested.low, tested.high) if floor.is_least else (-tested.high, -tested.low)
+        values, least, greatest, amount = -values, -greatest, -least, -amount
+    sample, mirrored = sample._replace(values=values), sample._replace(values=-values)
+    found, tail, usual = statistics.estimate(sample), trial.alpha / 2, _most_frequent(values)
+    low, high = (min(max(float(end), least), greatest) for end in found.interval(trial.confidence))
+    side, below = Side(float(found.p_above(amount))), float(found.mirrored().p_above(-amount))
+    are_hits = isfinite(greatest - least) and bool(((values == least) | (values == greatest)).all())
+    if are_hits or values.min() == values.max():
+        low, side = _exact(sample, greatest if are_hits else usual, least, amount, floor, tail)
+        lowest = least if are_hits else usual
+        high, (below, _) = _exact(mirrored, -lowest, -greatest, -amount, floor, tail)
+        high = -high
+    elif (values != usual).sum() < statistics.FEW_USERS:
+        _, side = _exact(sample, usual, least, amount, floor, tail)
+    elif isfinite(least):
+        words = "values", f"are far {'below' if floor.is_least else 'above'}", "may be"
+        rare = statistics.rare(sample, least)
+        side = margins.rare_side(rare, amount, least, side.p, tail, words)
     return {
-        "ci_low": low,
-        "ci_high": high,
-        losses.P_BEYOND: tested.below,
-        losses.P_WITHIN: tested.above,
-        losses.EVIDENCE: tested.evidence,
+        "ci_low": low if floor.is_least else -high,
+        "ci_high": high if floor.is_least else -low,
+        decision.P_BEYOND: below,
+        decision.P_WITHIN: side.p,
+        decision.EVIDENCE: side.why or None,
     }
 
 
@@ -233,51 +238,15 @@ def _logarithm(value: float) -> float:
     return log(value) if value > 0 else -float("inf")
 
 
-def _of_sample(
-    sample: Sample, limits: tuple[float, float], amount: float, floor: Floor, trial: Trial
-) -> _Tested:
-    from rankframe._comparison import statistics
-
-    least, greatest = limits
-    values, tail = sample.values, trial.alpha / 2
-    are_hits = isfinite(greatest - least) and bool(((values == least) | (values == greatest)).all())
-    if are_hits or not values.min() < values.max():
-        mirrored = sample._replace(values=-values)
-        highest, lowest = (greatest, least) if are_hits else (values[0], values[0])
-        low, above, evidence = _exact(sample, highest, least, amount, floor, tail)
-        high, below, _ = _exact(mirrored, -lowest, -greatest, -amount, floor, tail)
-        return _Tested(low, -high, below, above, evidence if floor.fails_undecided else None)
-    interval = statistics.t_test_of_mean(sample, trial.confidence)
-    shifted = sample._replace(values=values - amount)
-    sides = [shifted, shifted._replace(values=-shifted.values)]
-    above, below = pair_tests.p_above(sides, lambda _: None, cautious=True).tolist()
-    low, high = max(float(interval.low[0]), least), min(float(interval.high[0]), greatest)
-    tested = _Tested(low, high, below, above)
-    if not floor.fails_undecided:
-        return tested
-    usual = _most_frequent(values)
-    if (values != usual).sum() < statistics.FEW_USERS:
-        _, above, evidence = _exact(sample, usual, least, amount, floor, tail)
-        return tested._replace(above=above, evidence=evidence)
-    if not isfinite(least):
-        return tested
-    words = "values", f"are far {'below' if floor.is_least else 'above'}", "may be"
-    rare = statistics.rare(sample, least)
-    above, why = losses.rare_p(rare, amount, least, above, tail, words)
-    return tested._replace(above=above, evidence=why)
-
-
 def _exact(
     sample: Sample, reached: float, least: float, amount: float, floor: Floor, tail: float
-) -> tuple[float, float, str]:
+) -> tuple[float, Side]:
     """Bound the mean from below by the share that reaches a value; test the bound, and say it."""
     from rankframe._comparison import statistics
 
     if not isfinite(least):
-        why = (
-            "too few values differ for the test, and no finite range of the metric bounds the mean"
-        )
-        return nan, nan, why
+        few = "too few values differ for the test"
+        return nan, Side(why=f"{few}, and no finite range of the metric bounds the mean")
     fewer = statistics.below(sample, reached)
     low = fewer.least_mean(reached, least, tail)
     number, reach = len(sample.values), int((sample.values >= reached).sum())
@@ -287,7 +256,7 @@ def _exact(
         f"{reach:,} of {number:,} values are {value:.4g} or {more}, so the mean is at "
         f"{least_or_most} {end:.4g}"
     )
-    return low, fewer.p_above(amount, reached, least), evidence
+    return low, Side(fewer.p_above(amount, reached, least), evidence)
 
 
 def _most_frequent(values: Array) -> float:

@@ -1,33 +1,34 @@
-"""Gates pipelines: a comparison and a ``Rule`` per metric in, which systems pass, and why, out."""
+"""Gates pipelines: comparisons with margins, and floors, in; which systems pass, and why, out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import isnan, nan
+from math import nan
 from typing import Any, NamedTuple, Unpack, get_args
 
 import polars as pl
 
 from rankframe._comparison import (
     comparison,
+    decision,
     floors,
-    losses,
+    margins,
+    pair_tests,
     sentences,
     summaries,
     trials,
 )
 from rankframe._comparison.floors import Floor
 from rankframe._comparison.trials import (
+    Bound,
     Correction,
     GateTest,
     Margin,
-    Rule,
-    Size,
     Trial,
     Undecided,
 )
-from rankframe._evaluation import reduction, system_metrics, user_choice, user_columns
+from rankframe._evaluation import reduction, user_choice, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels, parameters
 from rankframe._request.keywords import StatisticsOptions
@@ -167,12 +168,12 @@ def gate(
 
     With ``undecided="pass"``, the p-value that the system is worse than the margin is corrected for
     all decisions of the call, so all systems as good as the baseline pass with probability 0.975 or
-    more. Without a margin it is that of ``compare``. If all users differ by the same amount, the
-    sign test decides.
+    more. Without a margin it is that of ``compare``. Where all users differ by the same amount,
+    there is no interval, and the exact test of ``compare`` decides.
 
     A margin of ``"1%"`` is tested as in ``compare``; the column ``margin`` has the share of the
-    baseline's mean. Without an interval, as with no users or one, nothing is known, and a system
-    fails, also in a segment without a user.
+    baseline's mean. Without a test, as with no users or one, nothing is known, and a system fails,
+    also in a segment without a user.
 
     Examples
     --------
@@ -218,20 +219,18 @@ def gate(
         frame, metrics, truth, by, options, trial, count_missed=True, count_hits=True
     )
     amounts = {"at_least": at_least, "at_most": at_most}
-    options_of_floors = {"interval": interval, "fails_undecided": undecided == "fail"}
     describe = partial(
         _decisions,
         trial=trial,
         margin=margin,
         amounts=amounts,
-        how=options_of_floors,
+        interval=interval,
         undecided=undecided,
         presence=presence,
     )
     return summaries.described(frame, question, describe)
 
 
-_OF_EXACT = "^(no )?exact test[^;]*(; )?"
 _DECIDED = {"passed": pl.Boolean, "why": pl.String}
 
 
@@ -241,7 +240,7 @@ def _decisions(
     trial: Trial,
     margin: Margin | None,
     amounts: Mapping[str, Any],
-    how: Mapping[str, bool],
+    interval: bool,
     undecided: Undecided,
     presence: _Presence,
 ) -> pl.LazyFrame:
@@ -249,19 +248,22 @@ def _decisions(
     lists = [] if values.of_lists is None else values.of_lists.requested
     compares = trial.needed_by is not None
     rules, floored = rules_and_floors(
-        [*values.requested, *lists], margin, amounts, how, undecided, compares=compares
+        [*values.requested, *lists],
+        margin,
+        amounts,
+        undecided,
+        interval=interval,
+        compares=compares,
     )
     of_rules = ["margin", "difference"] if rules else []
     of_floors = [name for name in floors.OPTIONS if amounts[name] is not None]
     columns = ["baseline"] * bool(rules) + ["users", "num_left_out", *of_rules]
     columns += ["mean"] * bool(floored) + of_floors + ["note"]
-    columns += ["ci_low", "ci_high"] if rules or how["interval"] else []
+    columns += ["ci_low", "ci_high"] if rules or interval else []
     gated = [m for m in values.requested if m.name in rules]
     compared = values._replace(requested=gated) if rules else None
-    trial = trial._replace(rules=rules)
+    trial = trial._replace(margins=rules, undecided=undecided)
     decided = _decisions_of(compared, values, trial, floored, presence=presence)
-    if undecided == "fail":  # the rule of the margin decides
-        decided = decided.with_columns(pl.col("note").str.replace(_OF_EXACT, "").replace("", None))
     return decided.select(*values.by, "metric", *columns, *_DECIDED)
 
 
@@ -269,23 +271,28 @@ def rules_and_floors(
     requested: Sequence[RequestedMetric],
     margin: Margin | None,
     amounts: Mapping[str, Any],
-    how: Mapping[str, bool],
     undecided: Undecided,
     *,
+    interval: bool,
     compares: bool,
-) -> tuple[dict[str, Rule], list[Floor]]:
+) -> tuple[dict[str, Bound], list[Floor]]:
     """Read what each metric must keep: a margin, if systems are compared, or floors."""
     names = [metric.name for metric in requested]
     floored: list[Floor] = []
     for option in floors.OPTIONS:
         of_option = comparison.per_metric(option, amounts[option], names)
-        floored += floors.floors_of(requested, of_option, option, **how)
+        floored += floors.floors_of(requested, of_option, option, interval=interval)
     with_floor = {floor.metric for floor in floored}
-    margins = comparison.per_metric("margin", margin, names)
+    sizes = comparison.per_metric("margin", margin, names)
     gated = [*requested] * compares
     if isinstance(margin, Mapping):
-        gated = [m for m in gated if m.name in margins or m.name not in with_floor]
-    rules = _rules_of(gated, margins, undecided)
+        gated = [m for m in gated if m.name in sizes or m.name not in with_floor]
+    sizes = {metric.name: sizes.get(metric.name, 0.0) for metric in gated}
+    rules = margins.read_margins(sizes, gated, of_gate=True)
+    for metric in gated:
+        labels.direction_of(metric)  # which it must have
+        if undecided == "fail":
+            _check_margin(metric, rules[metric.name].size)
     for name in names:
         if name not in rules and name not in with_floor:
             msg = (
@@ -294,39 +301,6 @@ def rules_and_floors(
             )
             raise ValueError(msg)
     return rules, floored
-
-
-def _rules_of(
-    requested: Sequence[RequestedMetric], margins: Mapping[str, Size], undecided: Undecided
-) -> dict[str, Rule]:
-    """Read the rule of each metric; one that is not in ``margins`` has the margin 0."""
-    rules: dict[str, Rule] = {}
-    for metric in requested:
-        margin = margins.get(metric.name, 0.0)
-        bound = trials.bound_of(margin)
-        if bound is None or bound.size < 0:
-            msg = (
-                f"margin of {metric.name!r} must be a finite number ≥ 0, or a share of the "
-                f"baseline's values such as '1%', not {margin!r}"
-            )
-            raise ValueError(msg)
-        if system_metrics.is_of_all(metric):
-            msg = (
-                f"metric {metric.name!r}: it is one number of all lists, which has no interval of "
-                "a difference: gate a metric per user"
-            )
-            raise ValueError(msg)
-        higher_is_better = labels.direction_of(metric)
-        if bound.size and metric.over_users.epsilon is not None:
-            msg = (
-                f"margin: metric {metric.name!r} is a geometric mean, whose ratio is tested: set 0"
-            )
-            raise ValueError(msg)
-        trials.check_margin(metric.name, bound, metric.traits)
-        if undecided == "fail":
-            _check_margin(metric, bound.size)
-        rules[metric.name] = Rule(bound.size, undecided == "fail", higher_is_better, bound.relative)
-    return rules
 
 
 def _check_margin(metric: RequestedMetric, margin: float) -> None:
@@ -362,20 +336,24 @@ def _decisions_of(
     summaries.result_schema("gate", values, dict(added))
     parts: list[pl.LazyFrame] = []
     if compared is not None:
-        parts.append(comparison.comparison_of(compared, trial, "gate"))
+        parts.append(comparison.rows_of(compared, trial, "gate"))
     if floored:
         parts.append(floors.means_of(values, trial, floored))
     both = pl.concat(parts, how="diagonal")
     types = both.collect_schema()
-    schema: dict[str, Any] = {n: types[n] for n in types if n not in losses.COLUMNS}
+    schema: dict[str, Any] = {n: types[n] for n in types if n not in decision.HIDDEN}
     decide = partial(
-        _with_decisions, trial=trial, floor=next(iter(floored), None), columns=[*schema, *added]
+        _with_decisions,
+        trial=trial,
+        floor=next(iter(floored), None),
+        directions=pair_tests.directions_of(values.requested),
+        columns=[*schema, *added],
     )
     decided = both.map_batches(decide, schema=schema | added)
     if values.judged is None and presence.systems is None:
         return decided
     facts = _lists_of_groups(values, total=trial.total)
-    metrics = [*trial.rules, *(floor.metric for floor in floored)]
+    metrics = [*trial.margins, *(floor.metric for floor in floored)]
     if presence.systems is not None and values.by and isinstance(schema[values.by[0]], pl.Enum):
         schema[values.by[0]] = pl.String()  # a system that did not come is none of its names
     check = partial(_with_presence, values=values, presence=presence, metrics=metrics)
@@ -503,14 +481,13 @@ def _check_test(trial: Trial) -> None:
             "true value, such as 0.95"
         )
         raise ValueError(msg)
-    test, rules = trial.test, trial.rules
+    test, rules = trial.test, trial.margins
     if rules:
         keywords.check_choice("test", test, get_args(GateTest))
-    if test != "t" and (shares := [rule for rule in rules.values() if rule.relative]):
-        share = trials.Bound(shares[0].margin, relative=True)
-        msg = f"margin={str(share)!r}: a share of the baseline takes test='t', not {test!r}"
+    if test != "t" and (shares := [bound for bound in rules.values() if bound.relative]):
+        msg = f"margin={str(shares[0])!r}: a share of the baseline takes test='t', not {test!r}"
         raise ValueError(msg)
-    if test != "t" and any(rule.fails_undecided for rule in rules.values()):
+    if test != "t" and rules and trial.undecided == "fail":
         msg = (
             f"undecided='fail': test={test!r} has an interval, but no p-value of a loss of the "
             "margin: take test='t', or undecided='pass'"
@@ -518,7 +495,7 @@ def _check_test(trial: Trial) -> None:
         raise ValueError(msg)
     if trial.correction is None or test != "sequential":
         return
-    if margin := next((rule.margin for rule in rules.values() if rule.margin), None):
+    if margin := next((bound.size for bound in rules.values() if bound.size), None):
         msg = (
             f"margin={margin!r}: test={test!r} has no p-value to correct for a margin: take "
             "test='t', or correction=None, with which each interval decides by itself"
@@ -549,154 +526,148 @@ def _check_floors(
         raise ValueError(msg)
 
 
-class Case(NamedTuple):
-    """A row of numbers, a bound, and the words for what is beyond it and for what is within."""
+class _Case(NamedTuple):
+    """Words for what is beyond a bound and within it, and where the interval is."""
 
-    row: Mapping[str, Any]
-    bound: float
-    higher_is_better: bool
-    is_shown: bool  # whether it passes only if it is shown to be within the bound
     words: tuple[str, str]
-    relative: bool = False  # the bound and the interval are shares
+    beyond: bool = False
+    within: bool = False
+    where: str = ""
 
 
 def _with_decisions(
-    table: pl.DataFrame, *, trial: Trial, floor: Floor | None, columns: Sequence[str]
+    table: pl.DataFrame,
+    *,
+    trial: Trial,
+    floor: Floor | None,
+    directions: Mapping[str, bool | None],
+    columns: Sequence[str],
 ) -> pl.DataFrame:
-    """Decide the rows of rules, and those of floors, as the ``floor`` of the call does."""
-    table = table.with_columns(
-        ci_low=pl.coalesce("ci_low", losses.LOW), ci_high=pl.coalesce("ci_high", losses.HIGH)
+    """Decide the rows of margins, and those of floors, as the ``floor`` of the call does."""
+    correction, after = trial.correction, ""
+    number = table[decision.P_BEYOND].count()
+    # by default every row must pass, so nothing is corrected; p-values of max_t are
+    if (
+        trial.undecided != "fail"
+        and trial.test != "max_t"
+        and correction is not None
+        and number > 1
+    ):
+        from rankframe._comparison import statistics
+
+        p = table[decision.P_BEYOND].fill_null(nan).to_numpy()
+        adjusted = pl.Series(decision.P_BEYOND, statistics.corrected(p, correction))
+        table = table.with_columns(adjusted.fill_nan(None))
+        after = f" after {sentences.CORRECTIONS[correction]} for {number} decisions"
+    rows = table.to_dicts()
+    cases = [_case_of(row, trial, floor, directions) for row in rows]
+    for row, case in zip(rows, cases, strict=True):
+        if case is not None and case.where and row[decision.P_BEYOND] is None:
+            row[decision.P_BEYOND] = float(not case.beyond)  # the interval of the test decides
+            row[decision.P_WITHIN] = float(not case.within)
+    numbers = [{name: row[name] for name in decision.HIDDEN} for row in rows]
+    outcomes = pl.DataFrame(numbers, schema=decision.HIDDEN).select(
+        decision.outcome_of_bound(trial.alpha)
     )
-    places: list[int] = []
-    cases: list[Case] = []
-    margins: list[float | None] = [None] * table.height
-    passed: list[bool | None] = [None] * table.height
-    why: list[str | None] = ["no gate"] * table.height
-    for place, row in enumerate(table.iter_rows(named=True)):
-        option = next((name for name in floors.OPTIONS if row.get(name) is not None), None)
-        if option is not None and floor is not None:
-            of_row = floor._replace(amount=row[option], option=option)
-            if not floor.interval:
-                passed[place], why[place] = of_row.decide(row["mean"], row["note"])
-                continue
-            cases.append(_of_floor(row, of_row))
-        elif rule := trial.rules.get(row["metric"]):
-            cases.append(_of_rule(row, rule))
-            margins[place] = rule.margin
-            if rule.relative:
-                mean = row["baseline_mean"]
-                margins[place] = rule.margin * mean if mean is not None and mean > 0 else None
-        else:
-            continue
-        places.append(place)
-    decided = decide(cases, trial) if cases else []
-    for place, decision in zip(places, decided, strict=True):
-        passed[place], why[place] = decision
+    decided = [
+        _decided(row, case, outcome, trial, floor, after)
+        for row, case, outcome in zip(rows, cases, outcomes.to_series(), strict=True)
+    ]
+    passed, why = zip(*decided, strict=True) if decided else ((), ())
+    sizes = [_size_of(row, trial.margins.get(row["metric"])) for row in rows]
     return table.with_columns(
-        pl.Series("margin", margins, pl.Float64),
+        pl.Series("margin", sizes, pl.Float64),
         pl.Series("passed", passed, pl.Boolean),
         pl.Series("why", why, pl.String),
     ).select(columns)
 
 
-def _of_rule(row: Mapping[str, Any], rule: Rule) -> Case:
-    if rule.relative:
-        row = {**row, **_shares(row)}
-    words = "worse", "not worse"
-    return Case(row, rule.bound, rule.higher_is_better, rule.fails_undecided, words, rule.relative)
+def _size_of(row: Mapping[str, Any], margin: Bound | None) -> float | None:
+    """Return the margin of a row of a comparison on the scale of its metric."""
+    mean = row.get("baseline_mean")
+    if margin is None or _option_of(row) is not None:
+        return None
+    if not margin.relative:
+        return margin.size
+    return margin.size * mean if mean is not None and mean > 0 else None
 
 
-def _shares(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the interval as shares of the baseline's mean; null if this may be 0."""
-    mean, low = row["baseline_mean"], row["relative_low"]
-    if mean is None or (row["ci_low"] is None and row[losses.LOW] is None):
-        return {}
-    if mean > 0 and low is not None:
-        return {"ci_low": low, "ci_high": row["relative_high"]}
-    if mean > 0 and row[losses.LOW] is not None:
-        return {"ci_low": row[losses.LOW] / mean, "ci_high": row[losses.HIGH] / mean}
-    why = f"the baseline's mean, {mean:.3g}, " + ("may be 0" if mean > 0 else "is not above 0")
-    return {"ci_low": None, "ci_high": None, losses.P_WITHIN: None, "note": why}
+def _option_of(row: Mapping[str, Any]) -> str | None:
+    return next((name for name in floors.OPTIONS if row.get(name) is not None), None)
 
 
-def _of_floor(row: Mapping[str, Any], floor: Floor) -> Case:
-    words = ("too low", "high enough") if floor.is_least else ("too high", "low enough")
-    return Case(row, floor.amount, floor.is_least, floor.fails_undecided, words)
+def _case_of(
+    row: Mapping[str, Any],
+    trial: Trial,
+    floor: Floor | None,
+    directions: Mapping[str, bool | None],
+) -> _Case | None:
+    """Find where the interval of a row is; None if its mean is compared, and not an interval."""
+    low, high = row["ci_low"], row["ci_high"]
+    if (option := _option_of(row)) is not None:
+        if floor is None or not floor.interval:
+            return None
+        words = ("too low", "high enough") if option == "at_least" else ("too high", "low enough")
+        return _case(words, (low, high), row[option], is_least=option == "at_least")
+    margin, is_least = trial.margins[row["metric"]], directions[row["metric"]] is not False
+    bound = (-margin.size if is_least else margin.size) + 0.0
+    text = str(trials.Bound(bound, relative=True)) if margin.relative else ""
+    if margin.relative:
+        low, high = row["relative_low"], row["relative_high"]
+    if row[decision.EVIDENCE] == trials.ALL_DIFFER_ALIKE:
+        low = high = row["relative" if margin.relative else "difference"]
+    return _case(("worse", "not worse"), (low, high), bound, is_least=is_least, text=text)
 
 
-def decide(cases: Sequence[Case], trial: Trial) -> list[tuple[bool, str]]:
-    """Decide each case, and say why; p-values of those that undecided passes are corrected."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
-    correction = None if trial.test == "max_t" else trial.correction
-    p = np.full(len(cases), nan)
-    for place, case in enumerate(cases):
-        by_sign = case.row[losses.EVIDENCE] == trials.ALL_DIFFER_ALIKE  # has no interval of a test
-        of_floor = any(case.row.get(name) is not None for name in floors.OPTIONS)
-        has_p = correction is not None or trial.test == "t"
-        if (has_p or by_sign or of_floor) and not case.is_shown:
-            p[place] = case.row[losses.P_BEYOND]  # NaN for None
-    number = int((p == p).sum())
-    after = ""
-    if correction is not None and number > 1:
-        after = f" after {sentences.CORRECTIONS[correction]} for {number} decisions"
-    tail = trial.alpha / 2
-    adjusted = statistics.corrected(p, correction).tolist()
-    return [
-        _decide_by_evidence(case, tail) if case.is_shown else _decide(case, value, tail, after)
-        for case, value in zip(cases, adjusted, strict=True)
-    ]
-
-
-def _decide_by_evidence(case: Case, tail: float) -> tuple[bool, str]:
-    """Pass only what is within the bound."""
-    p, evidence = case.row[losses.P_WITHIN], case.row[losses.EVIDENCE]
-    beyond, within, where = _of_interval(case)
-    passed = p is not None and p < tail
-    if beyond and not passed:
-        return False, f"{case.words[0]}: {where}"
-    verdict = case.words[1] if passed else "undecided"
-    if evidence is not None:
-        return passed, f"{verdict}: {evidence}"
-    if p is None:
-        return False, _without_interval(case)
-    if within != passed:  # an interval and a p-value of different kinds
-        where = f"p = {p:.2g}, {'below' if passed else 'not below'} {tail:.4g}"
-    return passed, f"{verdict}: {where}"
-
-
-def _decide(case: Case, p: float, tail: float, after: str) -> tuple[bool, str]:
-    """Fail only what is beyond the bound; the interval decides if ``p`` is NaN."""
-    beyond, within, where = _of_interval(case)
-    if not where:
-        return False, _without_interval(case)
-    where = case.row[losses.EVIDENCE] or where
-    fails = beyond if isnan(p) else p < tail
-    if not isnan(p) and (fails != beyond or (fails and after)):
-        where += f", {'and' if fails == beyond else 'but'} p = {p:.2g}{after}"
-    verdict = case.words[0] if fails else case.words[1] if within else "undecided"
-    return not fails, f"{verdict}: {where}"
-
-
-def _without_interval(case: Case) -> str:
-    return f"no interval: {(case.row['note'] or 'the test has none').removeprefix('no interval: ')}"
-
-
-def _of_interval(case: Case) -> tuple[bool, bool, str]:
-    """Return whether the interval is wholly beyond the bound, whether it is within, and say it."""
-    low, high = case.row["ci_low"], case.row["ci_high"]
-    bound = parameters.as_text(case.bound)
-    if case.relative:
-        bound = str(trials.Bound(case.bound, relative=True))
+def _case(
+    words: tuple[str, str],
+    ends: tuple[float | None, float | None],
+    bound: float,
+    *,
+    is_least: bool,
+    text: str = "",
+) -> _Case:
+    low, high = ends
+    text = text or parameters.as_text(bound)
     if low is None or high is None:
-        return False, False, ""
-    if case.higher_is_better:
-        beyond, within = high < case.bound, low >= case.bound
-    else:
-        beyond, within = low > case.bound, high <= case.bound
-    if not beyond and not within:
-        return False, False, f"{bound} in interval"
-    side = "above" if within == case.higher_is_better else "below"
-    return beyond, within, f"interval {side} {bound}"
+        return _Case(words)
+    above, below = (low >= bound, high < bound) if is_least else (low > bound, high <= bound)
+    beyond, within = (below, above) if is_least else (above, below)
+    if not above and not below:
+        return _Case(words, where=f"{text} in interval")
+    return _Case(words, beyond, within, f"interval {'above' if above else 'below'} {text}")
+
+
+def _decided(
+    row: Mapping[str, Any],
+    case: _Case | None,
+    outcome: str,
+    trial: Trial,
+    floor: Floor | None,
+    after: str,
+) -> tuple[bool, str]:
+    """Return whether a row passes by its outcome, and say what decided."""
+    if case is None:
+        assert floor is not None
+        option = _option_of(row) or ""
+        return floor._replace(amount=row[option], option=option).decide(row["mean"], row["note"])
+    strict, evidence = trial.undecided == "fail", row[decision.EVIDENCE]
+    alike = row[decision.OUTCOME] == "identical" or evidence == trials.NOBODY_DIFFERS
+    if not strict and evidence and alike:
+        return True, f"{case.words[1]}: {trials.NOBODY_DIFFERS}"
+    if outcome == "untested":
+        why = evidence or row["note"] or "the test has none"
+        return False, f"no interval: {why.removeprefix('no interval: ')}"
+    worse, not_worse = outcome == "worse", outcome == "not worse"
+    word = case.words[0] if worse else case.words[1] if not_worse else outcome
+    said, p, p_within = case.where, row[decision.P_BEYOND], row[decision.P_WITHIN]
+    is_sure = evidence == trials.ALL_DIFFER_ALIKE or not said or case.within != not_worse
+    if evidence and (is_sure or (strict and not worse)):
+        said = evidence
+    elif p_within is not None and not worse and (not said or case.within != not_worse):
+        side = "below" if not_worse else "not below"
+        said = f"p = {p_within:.2g}, {side} {trial.alpha / 2:.4g}"
+    contrary = bool(case.where) and worse != case.beyond
+    if p is not None and (contrary or (worse and after)):
+        said += f", {'but' if contrary else 'and'} p = {p:.2g}{after}"
+    return not worse if not strict else not_worse, f"{word}: {said}"

@@ -8,7 +8,7 @@ from string import ascii_letters
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, summaries, system_pairs
+from rankframe._comparison import decision, pair_tests, summaries, system_pairs
 from rankframe._comparison.system_pairs import Place
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
@@ -31,7 +31,7 @@ def leaders_of(values: Values, confidence: float, *, letters: bool = False) -> p
     values = values._replace(requested=rated, of_lists=None)
     summaries.check_numbers(values)
     paired = system_pairs.paired_users(values.rows.collect(), values, Trial())
-    above = pair_tests.p_above([pair.sample for pair in paired.pairs], lambda _: None)
+    above = pair_tests.p_above([pair.sample for pair in paired.pairs], cautious=False)
     rivals = len(paired.systems) - 1
     sides = rivals * (rivals + 1) if letters else rivals
     level = keywords.alpha_of(confidence) / max(1, sides)
@@ -48,9 +48,9 @@ def leaders_of(values: Values, confidence: float, *, letters: bool = False) -> p
             (pair.baseline, p_better, -gain),
         ):
             place = Place(pair.segment, pair.metric, system, system)
-            leads[place] = leads.get(place, True) and p_beaten > level
+            leads[place] = leads.get(place, True) and not decision.shows(p_beaten, level)
             gains[place] = gains.get(place, 0.0) + won
-        if min(p, 1 - p) <= level:
+        if decision.shows(min(p, 1 - p), level):
             apart.append(pair.place)
     names = paired.systems.gather([place.system for place in leads]).alias(values.by[0])
     may_be_best = pl.Series("may_be_best", [*leads.values()], pl.Boolean)

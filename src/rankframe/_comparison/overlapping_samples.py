@@ -10,9 +10,9 @@ from math import nan, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from rankframe._comparison import relative_differences, statistics
+from rankframe._comparison.decision import Estimate, quantile
 from rankframe._comparison.relative_differences import Moments
 from rankframe._comparison.statistics import Sample
 
@@ -47,57 +47,36 @@ class Overlap(NamedTuple):
         alone = max(sum(self.numbers) - 2 * common, 0.0)
         return common - 1 + (welch - common + 1) * alone / sum(self.numbers)
 
-    def t(self, share: float = 0.0) -> float:
-        """Return the distance of mean − (1 + share) · baseline's mean from 0 in errors."""
-        return (self.moments.difference - share * self.moments.baseline) / self.error(share)
+    def estimate(self, share: float = 0.0) -> Estimate:
+        """Estimate mean − (1 + share) · baseline's mean.
 
-    def p(self) -> float:
-        """Return the two-sided p-value."""
-        return float(2 * stats.t.sf(abs(self.t()), self.freedom()))  # pyright: ignore
-
-    def p_within(
-        self, margin: float, share: float = 0.0, *, below: bool = False, cautious: bool = False
-    ) -> float:
-        """Return the one-sided p-value that mean − (1 − share) · baseline's mean > −margin.
-
-        If ``below``, that mean − (1 + share) · baseline's mean < margin. If ``cautious``, the
-        larger p of t and of Hall's t counts. The latter holds for two samples: from the third
-        central moment of a mean follow the same bias and skewness of t.
+        Hall's t holds for two samples: from the third central moment of a mean follow the same bias
+        and skewness of t.
         """
-        sign = -1 if below else 1
-        share *= -sign
-        t, factor = np.array(sign * self.t(share) + margin / self.error(share)), 1 + share
-        if cautious:
-            cube = self.cubes @ [1, -3 * factor, 3 * factor**2, -(factor**3)]
-            t = np.fmin(t, statistics.transformed(t, sign * cube / self.error(share) ** 3))
-        return float(stats.t.sf(t, self.freedom(share)))  # pyright: ignore
-
-    def interval(self, confidence: float) -> tuple[float, float]:
-        """Return the interval of the difference."""
-        margin = _quantile(confidence, self.freedom()) * self.error()
-        return self.moments.difference - margin, self.moments.difference + margin
+        error, factor = self.error(share), 1 + share
+        cube = self.cubes @ [1, -3 * factor, 3 * factor**2, -(factor**3)]
+        mean = self.moments.difference - share * self.moments.baseline
+        numbers = (mean, error, self.freedom(share), cube / error**3)
+        return Estimate(*(np.asarray(number, np.float64) for number in numbers))
 
     def relative_interval(self, confidence: float) -> tuple[float, float]:
         """Return Fieller's interval; at each end, the freedom is that of this end."""
         moments, users = self.moments, self.numbers[1]
-        far = _quantile(confidence, users - 1) * sqrt(moments.of_baseline)
+        far = float(quantile(confidence, users - 1)) * sqrt(moments.of_baseline)
         if not abs(moments.baseline) > far:
             return nan, nan
         ends = [0.0, 0.0]
         for side in (0, 1):
             for _ in range(_MOST_STEPS):
-                before, quantile = ends[side], _quantile(confidence, self.freedom(ends[side]))
-                ends[side] = relative_differences.fieller(moments, quantile)[side]
+                before = ends[side]
+                reach = float(quantile(confidence, self.freedom(before)))
+                ends[side] = relative_differences.fieller(moments, reach)[side]
                 if not abs(ends[side] - before) > 1e-13 * abs(ends[side]):
                     break
         return (nan, nan) if np.isnan(ends).any() else (ends[0], ends[1])
 
 
 _MOST_STEPS = 100
-
-
-def _quantile(confidence: float, freedom: float) -> float:
-    return float(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
 
 
 def overlap(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> Overlap | None:
@@ -113,18 +92,20 @@ def overlap(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> 
     a, b = _shares(system), _shares(baseline)
     first_part, second_part = a[common[0]], b[common[1]]
     covariance = float(first_part @ second_part)
-    of_difference = first.variance + second.variance - 2 * covariance
+    of_system, of_baseline = (float(np.nan_to_num(mean.error) ** 2) for mean in (first, second))
+    of_difference = of_system + of_baseline - 2 * covariance
     if numbers == (number, number) and (paired := _paired(system, baseline, common)) is not None:
-        change, of_difference, _ = statistics.estimate(paired)
+        of_pairs = statistics.estimate(paired)
+        change, of_difference = float(of_pairs.mean), float(of_pairs.error**2)
     if not of_difference > 0:
         return None
-    of_both = covariance - second.variance
-    moments = Moments(change, second.mean, of_difference, of_both, second.variance)
+    of_both = covariance - of_baseline
+    moments = Moments(change, float(second.mean), of_difference, of_both, of_baseline)
     sizes = statistics.number_of(system), statistics.number_of(baseline)
     cubes = np.array(
         [(a**3).sum(), first_part**2 @ second_part, first_part @ second_part**2, (b**3).sum()]
     )
-    return Overlap(moments, first.variance, sizes, _common(system, baseline, common), cubes)
+    return Overlap(moments, of_system, sizes, _common(system, baseline, common), cubes)
 
 
 def _common(system: Sample, baseline: Sample, common: tuple[Places, Places]) -> float:

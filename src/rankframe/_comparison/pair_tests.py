@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,7 @@ import polars as pl
 
 from rankframe._comparison import system_pairs, trials
 from rankframe._comparison.system_pairs import Pair, Tested
-from rankframe._comparison.trials import Bound, Rule, Trial
-from rankframe._request import keywords
+from rankframe._comparison.trials import Trial
 from rankframe._request.labels import RequestedMetric
 from rankframe.errors import RankingDataError
 
@@ -36,8 +35,10 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     for place, pair in enumerate(pairs):
         if pair.undefined == trials.NOBODY_DIFFERS:  # by no test: it would count in a correction
             outcome.p[place] = nan
-        elif trial.test in trials.WITH_T:
-            notes[place] = notes[place] or _where_few_differ(outcome, place, pair, trial)
+        elif trial.test in trials.WITH_T or pair.undefined == trials.ALL_DIFFER_ALIKE:
+            note = _where_few_differ(outcome, place, pair, trial)
+            if trial.undecided != "fail":  # there, the rule of the margin says what decides
+                notes[place] = note or notes[place]
     return Tested(outcome, outcome.p.copy(), notes)
 
 
@@ -45,6 +46,9 @@ def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) ->
     """Take the exact test where few users differ, with an interval that agrees; note it."""
     from rankframe._comparison import statistics
 
+    if pair.undefined == trials.ALL_DIFFER_ALIKE and len(pair.sample.values) > 1:
+        outcome.p[place] = 0.5 ** (len(pair.sample.values) - 1)  # of any weights
+        return f"{trials.EXACT}{trials.ALL_DIFFER_ALIKE}"
     differ = int((pair.sample.values != 0).sum())
     if isnan(outcome.p[place]) or differ >= statistics.FEW_USERS:
         return None
@@ -115,6 +119,7 @@ def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Teste
         for place, sample in enumerate(samples)
         if system_pairs.why_undefined(sample.values) is None
     ]
+    tested = tested._replace(adjusted=np.minimum(tested.adjusted * len(pairs), 1))  # those left out
     if not varied:
         return tested
     changes: list[Array] = []
@@ -191,101 +196,32 @@ def relative(pair: Pair, trial: Trial, ends: tuple[float, float]) -> tuple[dict[
                 low, high = min(low, 0.0), max(high, 0.0)
             elif low <= 0 <= high:
                 low, high = (least, high) if least > 0 else (low, greatest)
-    return shares_of(difference, mean, (low, high), trial.rules.get(pair.metric))
+    return shares_of(difference, mean, (low, high))
 
 
 def shares_of(
-    difference: float, mean: float, interval: tuple[float, float], rule: Rule | None
+    difference: float, mean: float, interval: tuple[float, float]
 ) -> tuple[dict[str, float], str]:
-    """Return the relative difference and its interval, and why there is none.
-
-    A gate of shares keeps an interval without width, as where all users differ by one amount.
-    """
+    """Return the relative difference and its interval, and why there is none."""
     low, high = interval
     if not mean > 0:  # it would turn the sign
         note = f"relative is null: the baseline's mean, {mean:.3g}, is below 0" if mean < 0 else ""
         return dict.fromkeys(trials.RELATIVE, nan), note
     note = ""
-    if low == high and not (rule and rule.relative):
+    if low == high:
         low, high, note = nan, nan, "relative has no interval: every user changes by one share"
     return dict(zip(trials.RELATIVE, (difference / mean, low, high), strict=True)), note
 
 
-# ------------------------------------------------------------------ verdicts
-
-
-def p_above(samples: Sequence[Sample], advance: Advance, *, cautious: bool = False) -> Array:
-    """Test whether the mean of each sample is above 0: one-sided p-values.
-
-    If ``cautious``, the larger p of Student's t and of Hall's, which sees rare losses, counts.
-    """
-    import numpy as np
-
+def p_above(samples: Sequence[Sample], *, cautious: bool = True) -> Array:
+    """Test whether the mean of each sample is above 0: one-sided p-values."""
     from rankframe._comparison import statistics
 
     def reduce(sample: Sample, _: Advance) -> Outcome:
-        outcome = statistics.t_test(sample, 0.95)
-        values, weights = sample
-        sums = (values if weights is None else weights * values).sum(axis=0)
-        p = statistics.above_zero(outcome.p, sums)
-        return outcome._replace(p=np.fmax(p, statistics.hall(sample)) if cautious else p)
+        p = statistics.p_above(sample, cautious=cautious)
+        return statistics.undefined(len(p))._replace(p=p)
 
-    return statistics.in_matrices(samples, reduce, advance).p
-
-
-def beside(pair: Pair, margin: Bound, *, below: bool = False) -> Sample:
-    """Return how far each difference is above −margin, or ``below`` margin.
-
-    A relative margin is a share of the baseline's value of the same user or cluster.
-    """
-    values = pair.sample.values
-    sizes = margin.size + 0 * values
-    if margin.relative:
-        baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
-        sizes = margin.size * baseline.values
-    return pair.sample._replace(values=sizes - values if below else values + sizes)
-
-
-def no_share_of(mean: float, margin: Bound) -> str:
-    """Return why a share of the baseline is no margin; empty if it is one."""
-    if not margin.relative or mean > 0:
-        return ""
-    return f"margin not tested: {margin} of the baseline's mean, {mean:.3g}, is not above 0"
-
-
-def why_untested(pair: Pair, trial: Trial) -> str | None:
-    """Return why a margin is not tested."""
-    from rankframe._comparison import statistics
-
-    if system_pairs.why_undefined(pair.sample.values) is not None:
-        return None
-    margin = trial.margins[pair.metric]
-    mean = float(statistics.weighted_mean(pair.of_baseline, pair.weights))
-    return no_share_of(mean, margin) or _few_differ(pair)
-
-
-def _few_differ(pair: Pair) -> str | None:
-    """Return why a margin cannot be tested: nearly all users change by one amount, such as 0.
-
-    Their differences have almost no spread, whatever the rare ones are.
-    """
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
-    values = pair.sample.values
-    amounts, counts = np.unique(values, return_counts=True)
-    alike = counts.max()
-    remainder = len(values) - alike
-    if 2 * alike <= len(values) or remainder >= statistics.FEW_USERS:
-        return None
-    rest = (
-        "1 changes by another amount" if remainder == 1 else f"{remainder} change by other amounts"
-    )
-    return (
-        f"margin not tested: {alike} of {len(values)} {pair.unit} change by the same amount, "
-        f"{amounts[counts.argmax()] + 0.0:.3g}; only {rest}"
-    )
+    return statistics.in_matrices(samples, reduce, lambda _: None).p
 
 
 def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
@@ -303,22 +239,6 @@ def widths_of(requested: Sequence[RequestedMetric]) -> dict[str, float]:
             least, greatest = traits.least + epsilon, traits.greatest + epsilon
             widths[metric.name] = log(greatest / least) if least > 0 else inf
     return widths
-
-
-def detectable(pair: Pair, trial: Trial) -> float:
-    """Return the smallest true difference that the observations detect, of a single comparison."""
-    from rankframe._comparison import power_statistics, statistics
-    from rankframe._comparison.power_statistics import Design
-
-    values, weights = pair.sample
-    if trial.test not in trials.WITH_T or system_pairs.why_undefined(values) is not None:
-        return nan
-    number, design = statistics.number_of(pair.sample), Design(trial.confidence, trials.POWER)
-    if weights is not None:
-        return power_statistics.detectable_at(
-            float(statistics.standard_error(values, weights)), number, design
-        )
-    return power_statistics.detectable(float(values.std(ddof=1)), len(values), design)
 
 
 def of_families(table: pl.DataFrame, trial: Trial) -> pl.DataFrame:
@@ -342,39 +262,3 @@ def of_families(table: pl.DataFrame, trial: Trial) -> pl.DataFrame:
         for value, users, size in zip(table["detectable"], table[trials.NUMBER], sizes, strict=True)
     ]
     return table.with_columns(pl.col("detectable") * pl.Series(ratios, dtype=pl.Float64))
-
-
-def with_verdict(
-    table: pl.DataFrame, confidence: float, directions: Mapping[str, bool | None]
-) -> pl.DataFrame:
-    """Read the adjusted p-values; the first verdict that holds counts."""
-    alpha = keywords.alpha_of(confidence)
-    rises = pl.col("difference") > 0
-    higher_is_better = pl.col("metric").replace_strict(
-        directions, default=None, return_dtype=pl.Boolean
-    )
-    change = (
-        pl.when(higher_is_better.is_null())
-        .then(pl.when(rises).then(pl.lit("higher")).otherwise(pl.lit("lower")))
-        .when(rises == higher_is_better)
-        .then(pl.lit("better"))
-        .otherwise(pl.lit("worse"))
-    )
-    differs = pl.col("p_adjusted") < alpha
-    nowhere = pl.lit(value=False)
-    equivalent, not_worse = (
-        pl.col(name) < alpha if name in table.columns else nowhere for name in trials.OF_MARGIN
-    )
-    return table.with_columns(
-        pl.when(differs & not_worse & (change == "worse"))
-        .then(pl.lit(trials.LESS_THAN_MARGIN))
-        .when(equivalent)
-        .then(pl.lit("equivalent"))
-        .when(differs & (pl.col("difference") != 0))
-        .then(change)
-        .when(not_worse)
-        .then(pl.lit("not worse"))
-        .when(pl.col("p_adjusted").is_not_null())
-        .then(pl.lit("undecided"))
-        .alias("verdict")
-    )

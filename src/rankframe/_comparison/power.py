@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import ceil, isfinite, nan, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -199,58 +199,39 @@ def _read_wanted(name: str, value: Size) -> Bound:
 # ------------------------------------------------------------------ one row per user → per pair
 
 
-class _Spread(NamedTuple):
-    """The independent observations of a pair: how many, and the deviation of their mean · √n."""
-
-    number: float  # of equal ones
-    deviation: float
-    users: float  # of each
-
-
 def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[str, Any]:
     """Return the detectable difference, and the number of users that the target needs."""
-    from rankframe._comparison import power_statistics
+    from rankframe._comparison import power_statistics, sentences, statistics
+    from rankframe._comparison.statistics import Sample
 
-    change, note = pair.difference, pair.undefined
-    users = len(change)
+    change, note, notes = pair.difference, pair.undefined, list[str]()
+    users, found = len(change), statistics.estimate(pair.sample)
+    error, number = float(found.error), float(found.freedom) + 1
     deviation = float(change.std(ddof=1)) if note is None else 0.0 if users > 1 else nan
     mean = float(pair.of_baseline.mean()) if users else nan
-    spread, notes = _Spread(users, deviation, 1), list[str]()
     if pair.clusters is not None and note is None:
-        spread, note, notes = _spread_of_clusters(pair, deviation)
+        notes = sentences.notes_of_clusters(Sample(change), pair.sample)
+        if error > 0:
+            notes.append(f"design effect {users * (error / deviation) ** 2:.3g}")
+        else:
+            note = notes.pop()
     target, needed = nan, None
     if wanted is not None:
         target = wanted.size * abs(mean) if wanted.relative else wanted.size
     if note is None and target == 0:
         note = "the baseline's mean is 0, so a share of it is not a difference"
     elif note is None and isfinite(target):
-        observations = power_statistics.needed_users(target, spread.deviation, design)
+        observations = power_statistics.needed_users(target, error * sqrt(number), design)
         if observations is None:
             note = "more than 10¹⁵ users are needed"
         else:
-            needed = ceil(observations * spread.users)
+            needed = ceil(observations * users / number)
     return {
         "users": users,
         "baseline_mean": mean,
         "note": "; ".join(filter(None, (note, *notes))) or None,
         "std": deviation,
         "target": target if isfinite(target) else None,
-        "detectable": power_statistics.detectable(spread.deviation, spread.number, design),
+        "detectable": power_statistics.detectable(error, number, design),
         "needed": needed,
     }
-
-
-def _spread_of_clusters(pair: Pair, deviation: float) -> tuple[_Spread, str | None, list[str]]:
-    """Describe clusters as observations, with the reason why they have no test, and their notes."""
-    from rankframe._comparison import sentences, statistics
-    from rankframe._comparison.statistics import Sample
-
-    merged, users = pair.sample, len(pair.difference)
-    number = statistics.number_of(merged)
-    notes = sentences.notes_of_clusters(Sample(pair.difference, None), merged)
-    if len(merged.values) < 2 or not merged.values.min() < merged.values.max():
-        return _Spread(number, nan, users / number), notes[-1], notes[:-1]
-    error = float(statistics.standard_error(*merged))
-    effect = users * (error / deviation) ** 2
-    notes.append(f"design effect {effect:.3g}")
-    return _Spread(number, error * sqrt(number), users / number), None, notes

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from scipy import optimize, stats
 
+from rankframe._request import keywords
+
 #: Beyond this distance, only the estimate of the variance is uncertain, within 1e-9 of power.
 _FAR = 1e5
 
@@ -28,17 +30,15 @@ class Design(NamedTuple):
 
 def of_family(confidence: float, comparisons: int) -> float:
     """Divide the level by the number of comparisons, of which Holm's first step has as many."""
-    return 1 - (1 - confidence) / comparisons
+    return 1 - keywords.alpha_of(confidence) / comparisons
 
 
-def detectable(deviation: float, users: float, design: Design) -> float:
-    """Return the smallest true difference detected with this power; NaN if there is none."""
-    return nan if users < 2 else detectable_at(deviation / sqrt(users), users, design)
+def detectable(error: float, users: float, design: Design) -> float:
+    """Return the smallest true difference detected with this power; NaN if there is none.
 
-
-def detectable_at(error: float, users: float, design: Design) -> float:
-    """Return the same for means with this standard error."""
-    if users < 2 or not error > 0 or design.power <= 1 - design.confidence:
+    ``error`` is the standard error of the mean of so many users.
+    """
+    if users < 2 or not error > 0 or design.power <= keywords.alpha_of(design.confidence):
         return nan
     return least_distance(users, design) * error
 
@@ -92,4 +92,4 @@ def power_of(distance: float, users: float, design: Design) -> float:
 @cache
 def _limit(users: float, design: Design) -> float:
     """Return the critical value of F."""
-    return float(stats.f.isf(1 - design.confidence, 1, users - 1))
+    return float(stats.f.isf(keywords.alpha_of(design.confidence), 1, users - 1))

@@ -6,9 +6,9 @@ from math import nan, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from rankframe._comparison import statistics
+from rankframe._comparison.decision import quantile
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Sample
@@ -49,7 +49,7 @@ def paired_interval(difference: Sample, baseline: Array, confidence: float) -> t
         float(factor * (first * second).sum()),
         float(factor * (second * second).sum()),
     )
-    return fieller(moments, float(stats.t.ppf((1 + confidence) / 2, freedom)))
+    return fieller(moments, float(quantile(confidence, freedom)))
 
 
 def fieller(moments: Moments, quantile: float) -> tuple[float, float]:

@@ -21,7 +21,8 @@ from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Advance, Bits, Estimate, Sample
+    from rankframe._comparison.decision import Estimate
+    from rankframe._comparison.statistics import Advance, Bits, Sample
 
 #: The last four columns are the answer, which narrow prints show: add others before.
 _MADE = {
@@ -228,18 +229,19 @@ def _rows(
         inside[end - len(pair.difference) : end] = True  # users of a segment are adjacent
         samples.append(_sample_at(whole, inside))
         own, rest = map(statistics.estimate, (samples[-1], _sample_at(whole, ~inside)))
-        contrast = statistics.contrast(own, rest, trial.confidence)
         estimates.append(own)
+        contrast = own.minus(rest)
+        low, high = contrast.interval(trial.confidence)
         rows.append(
             {
                 "users": len(pair.difference),
-                "difference": own.mean,
+                "difference": float(own.mean),
                 "rest_users": number - len(pair.difference),
-                "rest_difference": rest.mean,
-                "contrast": contrast.difference,
-                "ci_low": contrast.low,
-                "ci_high": contrast.high,
-                "p_value": contrast.p,
+                "rest_difference": float(rest.mean),
+                "contrast": float(contrast.mean),
+                "ci_low": float(low),
+                "ci_high": float(high),
+                "p_value": float(contrast.p()),
                 "note": comparison.with_notes(_reason(pair, own, rest), pair, weighted=weighted),
             }
         )
@@ -249,7 +251,7 @@ def _rows(
         notes.append(f"p by {permutations:,} permutations, of so many users")
     overall = {
         "users": number,
-        "difference": statistics.estimate(_sample_at(whole, np.ones(number, np.bool_))).mean,
+        "difference": float(statistics.estimate(_sample_at(whole, np.ones(number, np.bool_))).mean),
         "f": f,
         "p_value": p,
         "note": comparison.with_notes("; ".join(filter(None, notes)), whole, weighted=weighted),
@@ -279,14 +281,14 @@ def _reason(pair: Pair, own: Estimate, rest: Estimate) -> str | None:
     where = [
         name
         for name, estimate in (("here", own), ("in the other segments", rest))
-        if not estimate.variance > 0
+        if not estimate.error > 0
     ]
     return f"no spread {' and '.join(where)}" if where else None
 
 
 def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:
     """Return which segments are not in the overall test."""
-    left_out = sum(not estimate.variance > 0 for estimate in estimates)
+    left_out = sum(not estimate.error > 0 for estimate in estimates)
     if len(estimates) - left_out < 2:
         return "no test: fewer than two segments have a variance"
     return (

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from rankframe._comparison.decision import Estimate, shows
 from rankframe._request import keywords
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -151,38 +152,41 @@ def progress(total: int) -> Generator[Advance]:
 # ------------------------------------------------------------------ tests of paired differences
 
 
+def estimate(sample: Sample) -> Estimate:
+    """Estimate the mean of each column; its error is NaN without a spread."""
+    values, weights = sample
+    unknown = np.full(values.shape[1:], np.nan)
+    if len(values) < 2:
+        mean = weighted_mean(values, weights) if len(values) else unknown
+        return Estimate(mean, unknown, np.zeros_like(unknown), unknown)
+    mean, number = weighted_mean(values, weights), np.asarray(len(values), np.float64)
+    freedom = number - 1 + np.zeros_like(unknown)
+    if weights is not None:
+        number, freedom = effective_sizes(weights), freedom_of(weights)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.where(differs(values), standard_error(values, weights), np.nan)
+        parts = influences(values, weights)
+        parts = parts - parts.mean(axis=0)
+        skew = (parts**3).mean(axis=0) / (parts**2).mean(axis=0) ** 1.5 / np.sqrt(number)
+    return Estimate(mean, error, freedom, skew)
+
+
+def p_above(sample: Sample, *, cautious: bool = True) -> Array:
+    """Test whether each mean is above 0; values that are all one size have the sign test."""
+    p, sizes = estimate(sample).p_above(cautious=cautious), sample.values
+    if len(sizes) < 2:
+        return p
+    by_chance = 0.5 ** len(sizes)
+    of_signs = np.where(sizes[0] > 0, by_chance, 1 - by_chance)
+    return np.where(~differs(sizes) & (sizes[0] != 0), of_signs, p)
+
+
 def t_test(sample: Sample, confidence: float) -> Outcome:
     """Student's paired t, and its interval of the mean."""
-    matrix, weights = sample
-    outcome = undefined(matrix.shape[1])
-    varied = differs(matrix)
-    if varied.any():
-        if weights is None:
-            test = stats.ttest_1samp(matrix[:, varied], 0.0, axis=0)
-            numbers = test.pvalue, *test.confidence_interval(confidence)
-        else:
-            numbers = _weighted_t(matrix[:, varied], weights[:, varied], confidence)
-        for into, values in zip(outcome[:3], numbers, strict=True):
-            into[varied] = values
-    return outcome
-
-
-def t_test_of_mean(sample: Sample, confidence: float) -> Outcome:
-    """Student's t of a sample of one column."""
-    values, weights = sample
-    return t_test(
-        Sample(values[:, None], None if weights is None else weights[:, None]), confidence
+    found = estimate(sample)
+    return Outcome(
+        found.p(), *found.interval(confidence), undefined(sample.values.shape[1]).dropped
     )
-
-
-def _weighted_t(matrix: Array, weights: Array, confidence: float) -> tuple[Array, Array, Array]:
-    """Student's t of the weighted mean, with one degree of freedom fewer than effective users."""
-    freedom = freedom_of(weights)
-    mean, error = weighted_mean(matrix, weights), standard_error(matrix, weights)
-    p = 2 * stats.t.sf(np.abs(mean) / error, freedom)  # pyright: ignore
-    margin = stats.t.ppf((1 + confidence) / 2, freedom) * error  # pyright: ignore
-    margin = np.asarray(np.where(np.isfinite(margin), margin, np.nan))  # of hardly one user
-    return np.asarray(p, np.float64), mean - margin, mean + margin
 
 
 def weighted_mean(values: Array, weights: Array | None) -> Array:
@@ -321,7 +325,7 @@ def agreeing(sample: Sample, p: float, ends: tuple[float, float], alpha: float) 
     If one is shown, it is the nearest mean that the exact test of the users who differ accepts.
     """
     low, high = ends
-    if p >= alpha:
+    if not shows(p, alpha):
         return np.array([np.minimum(low, 0), np.maximum(high, 0)])
     if not low <= 0 <= high:
         return np.array(ends)
@@ -332,7 +336,7 @@ def agreeing(sample: Sample, p: float, ends: tuple[float, float], alpha: float) 
     sign = np.sign(accepted)
     for _ in range(_HALVINGS):
         middle = (rejected + accepted) / 2
-        if exact_p(weights[differ] * (values[differ] - middle)) < alpha:
+        if shows(exact_p(weights[differ] * (values[differ] - middle)), alpha):
             rejected = middle
         else:
             accepted = middle
@@ -446,41 +450,6 @@ def block_sizes(users: int, times: int) -> Iterator[int]:
     rows = max(1, _CELLS // users)
     for start in range(0, times, rows):
         yield min(rows, times - start)
-
-
-# ------------------------------------------------------------------ one-sided tests
-
-
-def above_zero(p: Array, sums: Array) -> Array:
-    """Return one-sided p-values, that the sum is above 0, from those of a symmetric statistic."""
-    return np.asarray(np.where(sums > 0, p / 2, 1 - p / 2), np.float64)
-
-
-def hall(sample: Sample) -> Array:
-    """Test whether each mean is above 0 by Hall's transformation of t, which allows for skewness.
-
-    h = t + γ(t²/3 + 1/6)/√n + γ²t³/(27n), with the degrees of freedom of t. P. Hall, *J. Royal
-    Statistical Society B* 54, 1992.
-    """
-    matrix, weights = sample
-    p = np.full(matrix.shape[1], np.nan)
-    varied = differs(matrix)
-    if not varied.any():
-        return p
-    values, weights = matrix[:, varied], None if weights is None else weights[:, varied]
-    number = np.asarray(len(values) if weights is None else effective_sizes(weights), np.float64)
-    freedom = len(values) - 1 if weights is None else freedom_of(weights)
-    t = weighted_mean(values, weights) / standard_error(values, weights)
-    parts = influences(values, weights)
-    moments = (parts - parts.mean(axis=0)) ** 2
-    skew = ((parts - parts.mean(axis=0)) ** 3).mean(axis=0) / moments.mean(axis=0) ** 1.5
-    p[varied] = stats.t.sf(transformed(t, skew / np.sqrt(number)), freedom)  # pyright: ignore
-    return p
-
-
-def transformed(t: Array, skew: Array) -> Array:
-    """Transform t by Hall; ``skew`` is that of the mean, not of the values: γ/√n."""
-    return t + skew * (t**2 / 3 + 1 / 6) + skew**2 * t**3 / 27
 
 
 # ------------------------------------------------------------------ values that are 0 or 1
@@ -615,53 +584,6 @@ def telling_users(sample: Sample) -> tuple[float, bool]:
     if weights is None or not tell.any():
         return float(tell.sum()), bool(frequent)
     return effective_size(weights[tell]), bool(frequent)
-
-
-# ------------------------------------------------------------------ segments
-
-
-class Estimate(NamedTuple):
-    """A mean, its squared standard error and its degrees of freedom."""
-
-    mean: float
-    variance: float
-    freedom: float
-
-
-def estimate(sample: Sample) -> Estimate:
-    """Estimate the mean; the variance is NaN for fewer than two values, and 0 without spread."""
-    values, weights = sample
-    number = len(values)
-    if not number:
-        return Estimate(np.nan, np.nan, 0)
-    mean = float(weighted_mean(values, weights))
-    if number < 2 or not differs(values):
-        return Estimate(mean, 0.0 if number > 1 else np.nan, number - 1)
-    if weights is None:
-        return Estimate(mean, float(values.var(ddof=1) / number), number - 1)
-    variance = float(standard_error(values, weights) ** 2)
-    return Estimate(mean, variance, float(freedom_of(weights)))
-
-
-class Contrast(NamedTuple):
-    """The difference of two means, its p-value and its interval."""
-
-    difference: float
-    p: float
-    low: float
-    high: float
-
-
-def contrast(first: Estimate, second: Estimate, confidence: float) -> Contrast:
-    """Welch's t of two independent means."""
-    difference, variance = first.mean - second.mean, first.variance + second.variance
-    if not (first.variance > 0 and second.variance > 0):  # a few users may agree by chance
-        return Contrast(difference, np.nan, np.nan, np.nan)
-    parts = [part.variance**2 / part.freedom for part in (first, second)]
-    freedom, error = variance**2 / sum(parts), variance**0.5
-    p = float(2 * stats.t.sf(abs(difference) / error, freedom))  # pyright: ignore
-    margin = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error  # pyright: ignore
-    return Contrast(difference, p, difference - margin, difference + margin)
 
 
 # ------------------------------------------------------------------ corrections

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, c
 
 import polars as pl
 
-from rankframe._comparison import sentences, trials
+from rankframe._comparison import decision, sentences, trials
 from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import (
     evaluation,
@@ -288,8 +288,13 @@ def _with_lists(
         on=names, index=[*values.by, *counts], variable_name="metric", value_name="mean"
     )
     if confidence is not None:
-        spread = system_metrics.margins(of_lists, confidence, seed)
-        rows = rows.join(spread, on=[*values.by, "metric"], how="left", nulls_equal=True)
+        level, errors = confidence, system_metrics.errors(of_lists, seed)
+        rows = rows.join(errors, on=[*values.by, "metric"], how="left", nulls_equal=True)
+        reach = pl.col("number").map_batches(
+            lambda number: pl.Series(decision.quantile(level, number.to_numpy() - 1.0)),
+            return_dtype=pl.Float64,
+        )
+        rows = rows.with_columns(margin=(pl.col("error") * reach).fill_nan(None))
     else:
         rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
     note = "one number of all lists; interval: jackknife over groups of users"

@@ -88,25 +88,6 @@ def check_margin(name: str, bound: Bound, traits: Traits) -> None:
         raise ValueError(msg)
 
 
-class Rule(NamedTuple):
-    """The rule of a gated metric: the accepted loss, and whether it must be excluded."""
-
-    margin: float
-    fails_undecided: bool
-    higher_is_better: bool
-    relative: bool = False  # the margin is a share of the baseline's values
-
-    @property
-    def tolerance(self) -> Bound:
-        """The margin as a size."""
-        return Bound(self.margin, self.relative)
-
-    @property
-    def bound(self) -> float:
-        """The difference that the margin accepts; of a relative margin, as a share."""
-        return (-self.margin if self.higher_is_better else self.margin) + 0.0
-
-
 class Trial(NamedTuple):
     """The options of a comparison; verbs that take them have the same defaults."""
 
@@ -122,14 +103,9 @@ class Trial(NamedTuple):
     total: bool = False
     paired: bool = True
     widths: Mapping[str, float] = MappingProxyType({})  # of each metric's range, once they are read
-    rules: Mapping[str, Rule] = MappingProxyType({})  # of a gate, by metric
+    margins: Mapping[str, Bound] = MappingProxyType({})  # of each metric that has one, likewise
+    undecided: Undecided | None = None  # of a gate: what becomes of what is not shown
     needed_by: str | None = None  # the verb that compares with the first system, if none is named
-
-    @property
-    def margins(self) -> Mapping[str, Bound]:
-        """The margin of each metric that has one, once the options are read."""
-        margins: Mapping[str, Size] = self.margin if isinstance(self.margin, Mapping) else {}
-        return {name: bound for name, size in margins.items() if (bound := bound_of(size))}
 
     @property
     def alpha(self) -> float:

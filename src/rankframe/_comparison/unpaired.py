@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite, nan
+from math import comb, isfinite, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from rankframe._comparison import (
     cautions,
-    losses,
+    decision,
+    margins,
     pair_tests,
     sentences,
     summaries,
     system_pairs,
     trials,
 )
+from rankframe._comparison.margins import Side
 from rankframe._comparison.system_pairs import Matrix, Place
-from rankframe._comparison.trials import Bound, Rule, Trial
+from rankframe._comparison.trials import Bound, Trial
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords
 from rankframe._request.labels import RequestedMetric, Traits
 
 if TYPE_CHECKING:
+    from rankframe._comparison.decision import Estimate
     from rankframe._comparison.overlapping_samples import Overlap
     from rankframe._comparison.statistics import Places, Sample
-
-
-_NO_SPREAD = "no spread: every user has the same value or difference"
 
 
 class Group(NamedTuple):
@@ -70,39 +69,28 @@ def _row(
     metric: RequestedMetric,
 ) -> dict[str, Any]:
     overlap, traits = _overlap(*groups), metric.traits
-    margin, rule = trial.margins.get(place.metric), trial.rules.get(place.metric)
+    margin = trial.margins.get(place.metric)
     of_groups = [names[place.system], names[place.baseline]]
     notes = _notes(groups, of_groups, overlap)
-    numbers: dict[str, Any] = {**_numbers(*groups), "p_value": nan, "p_adjusted": nan}
+    p = _exact_p(*groups) if overlap is None else nan
+    numbers: dict[str, Any] = {**_numbers(*groups), "p_value": p, "p_adjusted": p}
     interval = nan, nan
     if overlap is not None:
         numbers |= _tests(overlap, trial)
         interval = overlap.relative_interval(trial.confidence)
         users = min(len(group.users.values) for group in groups)
         notes += cautions.cautions_of_groups(users, numbers["effect_size"], trial, metric)
-        notes.append(_no_exact_test(groups, of_groups))
-        untested = "" if margin is None else _untested(groups, of_groups, margin)
-        if margin is not None and not untested:
-            higher = traits.higher_is_better
-            numbers |= _within(overlap, margin, higher_is_better=higher, cautious=True)
-            if higher is not None:
-                like = Rule(
-                    margin.size,
-                    fails_undecided=True,
-                    higher_is_better=higher,
-                    relative=margin.relative,
-                )
-                unseen = _p_of_unseen(groups, like, traits)
-                numbers["p_not_worse"] = max(numbers["p_not_worse"], unseen)
-        notes.append(untested)
+        if trial.undecided != "fail":  # there, the rule of the margin says what decides
+            notes.append(_no_exact_test(groups, of_groups))
+    if margin is not None:
+        numbers |= _of_margin(overlap, groups, of_groups, margin, traits, numbers, trial)
+        if trial.undecided is None and overlap is not None:
+            notes.append(margins.note_of(numbers) or "")
     means = numbers["difference"], numbers["baseline_mean"]
-    shares, doubt = pair_tests.shares_of(*means, interval, rule)
+    shares, doubt = pair_tests.shares_of(*means, interval)
     numbers |= shares
     if metric.over_users.epsilon is None:  # a ratio has no relative difference
         notes.append(doubt)
-    if rule is not None:
-        of_gate = _of_gate(overlap, rule, groups, of_groups, traits, trial.confidence)
-        numbers |= of_gate or _of_copy(groups, of_groups, numbers)
     return {**numbers, "note": "; ".join(filter(None, notes))}
 
 
@@ -167,75 +155,72 @@ def _numbers(system: Group, baseline: Group) -> dict[str, Any]:
 
 def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
     """Test the difference."""
-    from rankframe._comparison import power_statistics
-    from rankframe._comparison.power_statistics import Design
-
-    p, design = overlap.p(), Design(trial.confidence, trials.POWER)
-    low, high = overlap.interval(trial.confidence)
+    found = overlap.estimate()
+    low, high = found.interval(trial.confidence)
     return {
-        "difference": overlap.moments.difference,
-        "p_value": p,
+        "difference": float(found.mean),
+        "p_value": (p := float(found.p())),
         "p_adjusted": p,
-        "ci_low": low,
-        "ci_high": high,
-        trials.NUMBER: overlap.freedom() + 1,
-        "detectable": power_statistics.detectable_at(
-            overlap.error(), overlap.freedom() + 1, design
-        ),
+        "ci_low": float(low),
+        "ci_high": float(high),
+        trials.NUMBER: float(found.freedom) + 1,
+        "detectable": found.detectable(trial.confidence),
     }
 
 
-def _within(
-    overlap: Overlap, margin: Bound, *, higher_is_better: bool | None, cautious: bool
-) -> dict[str, float]:
-    """Test whether the difference is above −margin, and whether it is below margin."""
-    bounds = (0.0, margin.size) if margin.relative else (margin.size, 0.0)
-    above, below = (
-        overlap.p_within(*bounds, below=below, cautious=cautious) for below in (False, True)
-    )
-    numbers = {"p_equivalent": max(above, below)}
-    if higher_is_better is not None:
-        numbers["p_not_worse"] = above if higher_is_better else below
-    return numbers
-
-
-def _of_gate(
+def _of_margin(
     overlap: Overlap | None,
-    rule: Rule,
     groups: Sequence[Group],
     names: Sequence[object],
+    margin: Bound,
     traits: Traits,
-    confidence: float,
+    numbers: Mapping[str, Any],
+    trial: Trial,
 ) -> dict[str, Any]:
-    """Test whether the system is beyond the bound of a gate, and whether it is within."""
-    if overlap is None:
+    """Test whether the difference is within the margin, and whether it is beyond."""
+    if min(len(group.units.values) for group in groups) < 2:
         return {}
-    margin = rule.tolerance
-    p, within = (
-        _within(overlap, margin, higher_is_better=rule.higher_is_better, cautious=cautious)[
-            "p_not_worse"
-        ]
-        for cautious in (False, True)
+    higher = traits.higher_is_better
+    sign = -1 if higher is False else 1
+    of_zero = margins.numbers_without_margin(numbers["p_value"], sign * numbers["difference"])
+    beyond = of_zero[decision.P_BEYOND]
+    share, size = (margin.size, 0.0) if margin.relative else (0.0, margin.size)
+    alike = _no_spread(groups, names) if overlap is None else None
+    if not margin.size and beyond == beyond:
+        return {**of_zero, decision.EVIDENCE: alike}
+    if overlap is None:  # without a spread, the exact test of the difference is that of its bound
+        loss = -sign * numbers["difference"] - share * numbers["baseline_mean"]
+        sides = (Side(why=alike or ""),) * 2
+        return margins.numbers_of(sides, beyond if loss > size else 1.0, higher_is_better=higher)
+    if why := margins.no_share_of(numbers["baseline_mean"], margin):
+        return margins.numbers_of((Side(why=why),) * 2, nan, higher_is_better=higher)
+    why = _untested(groups, names)
+    found = overlap.estimate(-share), overlap.estimate(share).mirrored()
+    own = found[sign < 0].mirrored()
+    beyond = max(float(own.p_above(size)), beyond)
+    above, below = (
+        Side(why=why) if why else _side(of, size, margin, groups, side, traits, trial)
+        for of, side in zip(found, (1, -1), strict=True)
     )
-    evidence = ""
-    if rule.fails_undecided:
-        evidence = _untested(groups, names, margin)
-        tail, seen = keywords.alpha_of(confidence) / 2, within
-        within = nan if evidence else max(within, _p_of_unseen(groups, rule, traits))
-        if seen < tail <= within:
-            evidence = "too few users: values far from the others may be too rare to be seen"
-    return {losses.P_BEYOND: 1 - p, losses.P_WITHIN: within, losses.EVIDENCE: evidence or None}
+    return margins.numbers_of((above, below), beyond, higher_is_better=higher)
 
 
-def _p_of_unseen(groups: Sequence[Group], rule: Rule, traits: Traits) -> float:
-    """Test the margin by values that are too rare for a t test to see: low new ones, high old."""
+def _side(
+    found: Estimate,
+    size: float,
+    margin: Bound,
+    groups: Sequence[Group],
+    sign: int,
+    traits: Traits,
+    trial: Trial,
+) -> Side:
+    """Test one side of the margin, and values too rare for a t test: low new ones, high old."""
     from rankframe._comparison import statistics
 
+    p = float(found.p_above(-size))
     if not isfinite(traits.width):
-        return 0.0
-    sign = 1 if rule.higher_is_better else -1
-    share = 1 - sign * rule.margin if rule.relative else 1.0
-    margin = 0.0 if rule.relative else rule.margin
+        return Side(p)
+    share = 1 - sign * margin.size if margin.relative else 1.0
     new, old = (
         group.units._replace(values=factor * group.units.values)
         for group, factor in zip(groups, (sign, -sign * share), strict=True)
@@ -243,20 +228,29 @@ def _p_of_unseen(groups: Sequence[Group], rule: Rule, traits: Traits) -> float:
     ends = sorted((sign * traits.least, sign * traits.greatest))
     least, least_old = ends[0], -share * ends[1]
     means = [float(statistics.weighted_mean(*sample)) for sample in (new, old)]
-    return max(
-        statistics.rare(new, least).p_above(-means[1] - margin, least),
-        statistics.rare(old, least_old).p_above(-means[0] - margin, least_old),
+    unseen = max(
+        statistics.rare(new, least).p_above(-means[1] - size, least),
+        statistics.rare(old, least_old).p_above(-means[0] - size, least_old),
     )
+    rare = decision.shows(p, trial.alpha / 2) and not decision.shows(unseen, trial.alpha / 2)
+    return Side(max(p, unseen), _RARE if rare else "")
 
 
-def _of_copy(
-    groups: Sequence[Group], names: Sequence[object], numbers: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Take the difference of two groups without spread for sure, as that of paired values."""
-    if min(len(group.units.values) for group in groups) < 2:
-        return {}
-    ends = dict.fromkeys((losses.LOW, losses.HIGH), numbers["difference"])
-    return {**ends, losses.EVIDENCE: _no_spread(groups, names)}
+_RARE = "too few users: values far from the others may be too rare to be seen"
+
+
+def _exact_p(system: Group, baseline: Group) -> float:
+    """Permute users of two groups without spread, and the values of those in both.
+
+    Only one way has a difference as great, and one its negative. NaN where there is no difference.
+    """
+    import numpy as np
+
+    new, old = system.units.values, baseline.units.values
+    if min(len(new), len(old)) < 2 or new[0] == old[0]:
+        return nan
+    common = len(np.intersect1d(system.of_units, baseline.of_units))
+    return min(1.0, 2 / (2**common * comb(len(new) + len(old) - 2 * common, len(new) - common)))
 
 
 def _varies(group: Group) -> bool:
@@ -266,12 +260,15 @@ def _varies(group: Group) -> bool:
 def _no_spread(groups: Sequence[Group], names: Sequence[object]) -> str:
     """Say that two groups have one value each, or that all users differ alike."""
     if any(_varies(group) for group in groups):
-        return _NO_SPREAD
+        first, second = (group.units.values[0] for group in groups)
+        differ = f"{trials.EXACT}{trials.ALL_DIFFER_ALIKE}"
+        return differ if first != second else trials.NOBODY_DIFFERS
     (new, value), (old, of_old) = (
         (f"{len(values)} users of {sentences.name_in_note(name)}", values[0])
         for values, name in ((g.users.values, n) for g, n in zip(groups, names, strict=True))
     )
-    return f"no test: all {new} have {value:.4g}, all {old} {of_old:.4g}"
+    of_test = "no test: " if value == of_old else trials.EXACT
+    return f"{of_test}all {new} have {value:.4g}, all {old} {of_old:.4g}"
 
 
 def _overlap(system: Group, baseline: Group) -> Overlap | None:
@@ -298,7 +295,7 @@ def _no_exact_test(groups: Sequence[Group], names: Sequence[object]) -> str:
     return ""
 
 
-def _untested(groups: Sequence[Group], names: Sequence[object], margin: Bound) -> str:
+def _untested(groups: Sequence[Group], names: Sequence[object]) -> str:
     """Return why a margin cannot be tested: nearly all users of a group have the same value."""
     import numpy as np
 
@@ -309,11 +306,10 @@ def _untested(groups: Sequence[Group], names: Sequence[object], margin: Bound) -
         alike, number = int(counts.max()), len(group.units.values)
         if 2 * alike > number and number - alike < statistics.FEW_USERS:
             return (
-                f"margin not tested: {alike} of {number} values of {sentences.name_in_note(name)} "
-                f"are {amounts[counts.argmax()] + 0.0:.3g}"
+                f"{alike} of {number} values of {sentences.name_in_note(name)} are "
+                f"{amounts[counts.argmax()] + 0.0:.3g}, too few others for the test"
             )
-    mean = float(statistics.weighted_mean(*groups[1].users))
-    return pair_tests.no_share_of(mean, margin)
+    return ""
 
 
 def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | None) -> list[str]:

@@ -183,15 +183,15 @@ def _side_by_side(frames: Sequence[pl.LazyFrame], by: Sequence[str]) -> pl.LazyF
 # ------------------------------------------------------------------ intervals: leaving out users
 
 
-def margins(of_lists: OfLists, confidence: float, seed: int) -> pl.LazyFrame:
-    """Return half of each metric's interval, by a jackknife over groups of users.
+def errors(of_lists: OfLists, seed: int) -> pl.LazyFrame:
+    """Return each metric's standard error, by a jackknife over groups of users, and their number.
 
     A bootstrap of users would draw some twice and others not at all, and so only lose items.
     """
-    schema = _margin_schema(of_lists)
+    schema = _error_schema(of_lists)
     frames = [
         of_lists.exposures(kind).map_batches(
-            partial(_margins, of_lists=of_lists, kind=kind, confidence=confidence, seed=seed),
+            partial(_errors, of_lists=of_lists, kind=kind, seed=seed),
             schema=schema,
         )
         for kind in of_lists.kinds()
@@ -199,11 +199,8 @@ def margins(of_lists: OfLists, confidence: float, seed: int) -> pl.LazyFrame:
     return pl.concat(frames)
 
 
-def _margins(
-    lists: pl.DataFrame, *, of_lists: OfLists, kind: Kind, confidence: float, seed: int
-) -> pl.DataFrame:
+def _errors(lists: pl.DataFrame, *, of_lists: OfLists, kind: Kind, seed: int) -> pl.DataFrame:
     import numpy as np
-    from scipy import stats
 
     by, keys = of_lists.by, of_lists.judged.keys
     names = [metric.name for metric in of_lists.kinds()[kind]]
@@ -238,19 +235,14 @@ def _margins(
         numbers = of_lists.resampled(kind, sums.lazy(), _PART, complete=catalogue is not None)
         without.append(numbers.collect())
     if not without:  # an empty run, for which the checks raise
-        return pl.DataFrame(schema=_margin_schema(of_lists))
+        return pl.DataFrame(schema=_error_schema(of_lists))
     rows = pl.concat(without).unpivot(
         on=names, index=[*by, _PART], variable_name="metric", value_name="value"
     )
     rows = rows.with_columns(pl.col("value").cast(pl.Float64))
     number, value = pl.len().cast(pl.Float64), pl.col("value")
     error = ((number - 1) * value.var(ddof=0)).sqrt()
-    spread = rows.group_by(*by, "metric").agg(error.alias("margin"), number.alias("number"))
-    quantile = pl.col("number").map_elements(
-        lambda groups: float(stats.t.ppf((1 + confidence) / 2, groups - 1)) if groups > 1 else None,
-        return_dtype=pl.Float64,
-    )
-    return spread.select(*by, "metric", margin=pl.col("margin") * quantile)
+    return rows.group_by(*by, "metric").agg(error.alias("error"), number.alias("number"))
 
 
 def is_of_targets(metric: RequestedMetric) -> bool:
@@ -259,7 +251,7 @@ def is_of_targets(metric: RequestedMetric) -> bool:
     return any(name.startswith("lists") or name.endswith(ends) for name in metric.reads)
 
 
-def _margin_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
+def _error_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
     types = of_lists.judged.run.collect_schema()
     groups = {name: types[name] for name in of_lists.by}
-    return {**groups, "metric": pl.String(), "margin": pl.Float64()}
+    return {**groups, "metric": pl.String(), "error": pl.Float64(), "number": pl.Float64()}

@@ -293,7 +293,7 @@ def _compared(values: Values, trial: Trial) -> pl.DataFrame:
     names = {metric.name for metric in values.requested}
     primary = trial.primary if trial.primary in names else None
     trial = trial._replace(margin=_margins_of(trial.margin, names), primary=primary)
-    return comparison.comparison_of(values, trial).collect()
+    return comparison.rows_of(values, trial, "report").collect()
 
 
 def _bold(

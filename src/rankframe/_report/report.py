@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
-from rankframe._comparison import summaries
+from rankframe._comparison import decision, summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values
 from rankframe._report import facts, figures, markup, sections, verdict
@@ -343,7 +343,7 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         "sources": numbers.sources,
     }
     frames = {
-        name: adapters.with_names_as_text(table, like)
+        name: adapters.with_names_as_text(table.drop([*decision.HIDDEN], strict=False), like)
         for name, table in tables.items()
         if table is not None
     }

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankframe._comparison import (
     comparison,
+    decision,
     many_systems,
     numerals,
     pair_tests,
@@ -178,7 +179,7 @@ def table(
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
     tested = leaders = None
     if baseline is not None:
-        tested = comparison.comparison_of(values, trial, "table").collect()
+        tested = comparison.rows_of(values, trial, "table").collect()
     if tested is not None or letters:
         summaries.check_packages()
         leaders = many_systems.leaders_of(values, confidence, letters=letters)
@@ -270,8 +271,7 @@ def _marked(
     if tested is None:
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
         return result.with_columns(better=False, worse=False, **nothing).select(*keys, *_SCHEMA)
-    verdict = pl.col("verdict")  # with a margin, "worse, by less than" it
-    shown = [verdict.str.starts_with(what).alias(what) for what in _MARKS]
+    shown = [(pl.col(decision.OUTCOME) == what).alias(what) for what in _MARKS]
     verdicts = tested.select(*keys, "metric", "p_adjusted", *shown, unsaid(tested, intervals=False))
     joined = result.join(
         verdicts, on=[*keys, "metric"], how="left", nulls_equal=True, maintain_order="left"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import numerals, power, sentences, summaries, trials
+from rankframe._comparison import decision, numerals, power, sentences, summaries, trials
 from rankframe._comparison.trials import Bound
 from rankframe._report import facts, nouns, results
 from rankframe._report.facts import Numbers
@@ -49,6 +49,10 @@ _OUTCOMES = {
     "identical": "identical",
     "few": "with too few users to tell",
     "unjudged": "with too few judgments to tell",
+}
+_KINDS = {
+    "worse within the margin": "worse",
+    **dict.fromkeys(("not worse", "undecided", "untested"), "few"),
 }
 _NEXT = {
     "better": "Look at the lists of those who lose before you decide",
@@ -113,17 +117,17 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
     if not decides:
         return None
     names = text_of(system), baseline_of(numbers)
-    if all(_is_identical(row, numbers) for row in rows):
+    if all(_is_identical(row) for row in rows):
         return _identical(rows, names, numbers, system)
-    if _direction(decides, numbers) and _may_turn(numbers, system, numbers.trial.baseline):
+    if _direction(decides) and _may_turn(numbers, system, numbers.trial.baseline):
         return _too_few_judgments(numbers, system)
-    changes = [(_direction(row, numbers), f"{row['metric']} ({_change(row)})") for row in rows]
+    changes = [(_direction(row), f"{row['metric']} ({_change(row)})") for row in rows]
     better, worse = ([text for way, text in changes if way == word] for word in ("better", "worse"))
     if better and worse:
         claim = f"{names[0]} is better than {names[1]} in {numerals.listed(better)}"
         claim += f", and worse in {numerals.listed(worse)}"
         return Outcome("mixed", f"The result is mixed: {claim}.")
-    kind = _kind(decides, numbers)
+    kind = _kind(decides)
     if kind == "identical":
         return _identical([decides], names, numbers, system)
     if kind == "few":
@@ -200,13 +204,13 @@ def _proved(
     )
     if direction in ("higher", "lower"):
         claim = f"{system} has a {direction} {metric} than {baseline}"
-    if row["verdict"] == "equivalent" or "by less than" in (row["verdict"] or ""):
+    if row[decision.OUTCOME] == "worse within the margin":
         claim += f", but by less than the margin ({_margin(numbers, metric)})"
     ends = _ends(row)
     parts = [_change_and_size(row)]
     if ends:
         parts.append(f"{_confidence(numbers)} interval {ends[0]} to {ends[1]}")
-    if row["verdict"] is None:
+    if row["effect_size"] is None:  # without a spread
         parts.append(f"the same for all {numerals.counted(row['users'], 'user')}")
     return f"{claim}: {', '.join(parts)}."
 
@@ -230,8 +234,6 @@ def _undecided(
     shown = "" if row["difference"] is None else f" ({_change(row)})"
     notes = (row["note"] or "no difference can be tested").split("; ")
     why = next((note for note in notes if note in _REASONS), notes[0])
-    if row["p_adjusted"] is None and why == trials.ALL_DIFFER_ALIKE:
-        subject = "There are too few different changes"
     if why.startswith("no test: all "):  # two groups of one value each
         subject = "There is too little spread"
     overall = _overall(row, "few", numbers)
@@ -243,13 +245,13 @@ def _undecided(
     if ends:
         parts[0] += f", {_confidence(numbers)} interval {ends[0]} to {ends[1]}"
     alpha = numbers.trial.alpha
-    if row["p_value"] < alpha <= row["p_adjusted"]:
+    if decision.shows(row["p_value"], alpha) and not decision.shows(row["p_adjusted"], alpha):
         family = sentences.tests_of(table, numbers.trial.primary)
         parts.append(
             f"p {numerals.p_value(row['p_value'])} is not enough among {family} comparisons "
             f"(adjusted: {numerals.p_value(row['p_adjusted'])})"
         )
-    if row["verdict"] == "not worse":
+    if row[decision.OUTCOME] == "not worse":
         parts.append(f"a loss of the margin ({_margin(numbers, row['metric'])}) is excluded")
     (metric,) = [metric for metric in numbers.values.requested if metric.name == row["metric"]]
     width = metric.traits.width
@@ -271,47 +273,20 @@ def _few_differ(row: Mapping[str, Any]) -> int:
     return differ if few and row["p_adjusted"] is not None else 0
 
 
-def _kind(row: Mapping[str, Any], numbers: Numbers) -> str:
-    """Return the outcome of one metric."""
-    if direction := _direction(row, numbers):
-        return direction
-    if _is_identical(row, numbers):
-        return "identical"
-    return "same" if row["verdict"] == "equivalent" else "few"
+def _kind(row: Mapping[str, Any]) -> str:
+    """Return what a summary calls the outcome of one metric."""
+    outcome: str = row[decision.OUTCOME]
+    return _KINDS.get(outcome, outcome)
 
 
-def _direction(row: Mapping[str, Any], numbers: Numbers) -> str:
-    """Return the direction that is proved at the reported level; empty if none is."""
-    verdict, alpha = row["verdict"], numbers.trial.alpha
-    if verdict in (None, "undecided", "not worse") and not _is_alike(row, numbers):
-        return ""
-    verdict = verdict or ""
-    if verdict == "equivalent" and not (row["difference"] and row["p_adjusted"] < alpha):
-        return ""
-    rises = row["difference"] > 0
-    higher_is_better = numbers.directions.get(row["metric"])
-    if higher_is_better is None:
-        return "higher" if rises else "lower"
-    return "better" if rises is higher_is_better else "worse"
+def _direction(row: Mapping[str, Any]) -> str:
+    """Return the direction that is proved; empty if none is."""
+    kind = _kind(row)
+    return kind if kind in ("better", "worse", "higher", "lower") else ""
 
 
-def _is_alike(row: Mapping[str, Any], numbers: Numbers) -> bool:
-    """Return whether all users differ by one amount, which has no t but more than chance.
-
-    Users of one cluster are no independent ones.
-    """
-    assert numbers.compared is not None
-    if numbers.trial.cluster is not None:
-        return False
-    alike = row["verdict"] is None and trials.ALL_DIFFER_ALIKE in (row["note"] or "")
-    by_chance = 2.0 ** (1 - row["users"]) * len(numbers.compared)
-    return alike and bool(row["difference"]) and by_chance < numbers.trial.alpha
-
-
-def _is_identical(row: Mapping[str, Any], numbers: Numbers) -> bool:
-    changed = (row["higher"] or 0) + (row["lower"] or 0)
-    same_users = numbers.trial.paired and row["users"] > 0
-    return same_users and row["difference"] == 0 and changed == 0
+def _is_identical(row: Mapping[str, Any]) -> bool:
+    return _kind(row) == "identical"
 
 
 def _margin(numbers: Numbers, metric: str) -> Bound | None:
@@ -367,7 +342,7 @@ def _confidence(numbers: Numbers) -> str:
 
 def said_of(row: Mapping[str, Any], numbers: Numbers) -> str:
     """Return the verdict of a row; open where unjudged items could reverse it."""
-    decides = row["metric"] == numbers.decides and _direction(row, numbers)
+    decides = row["metric"] == numbers.decides and _direction(row)
     if decides and _may_turn(numbers, row[numbers.call.by], numbers.trial.baseline):
         return "open: too few judgments"
     return row["verdict"] or "no test"
@@ -458,7 +433,7 @@ def _groups(numbers: Numbers, row: Mapping[str, Any]) -> dict[str, dict[str, lis
         of_system = pl.lit(row[numbers.call.by], dtype=table.schema[numbers.call.by])
         rows = table.filter(pl.col(numbers.call.by) == of_system).to_dicts()
         for of_group in rows if len(rows) > 1 else []:
-            groups.setdefault(name, {}).setdefault(_kind(of_group, numbers), []).append(of_group)
+            groups.setdefault(name, {}).setdefault(_kind(of_group), []).append(of_group)
     return groups
 
 
@@ -499,7 +474,7 @@ def _mixes(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
     lines: list[str] = []
     for name, kinds in _groups(numbers, row).items() if not numbers.trial.paired else ():
         ways = {*kinds} & {"better", "worse", "higher", "lower"}
-        if len(kinds) != 1 or ways != {*kinds} or {_kind(row, numbers)} == ways:
+        if len(kinds) != 1 or ways != {*kinds} or {_kind(row)} == ways:
             continue
         ((kind, rows),) = kinds.items()
         if any((of["difference"] or 0) * row["difference"] >= 0 for of in rows):
@@ -561,11 +536,11 @@ def _others(numbers: Numbers, system: object) -> list[str]:
     metrics: dict[str, list[str]] = {}
     trial, primary = numbers.trial, numbers.trial.primary
     gate = primary and row_of(numbers.compared, numbers, system, primary)
-    is_open = not gate or bool(_direction(gate, numbers))
+    is_open = not gate or bool(_direction(gate))
     for metric in numbers.names:
         row = row_of(numbers.compared, numbers, system, metric)
-        if metric != numbers.decides and row and not _is_identical(row, numbers):
-            direction = _direction(row, numbers)
+        if metric != numbers.decides and row and not _is_identical(row):
+            direction = _direction(row)
             change = f" ({_change(row)})" if direction or not is_open else ""
             metrics.setdefault(direction or said_of(row, numbers), []).append(metric + change)
     if not is_open and metrics:
@@ -722,7 +697,7 @@ def _rare_losses(numbers: Numbers) -> list[str]:
     for system in numbers.shown:
         row = row_of(numbers.compared, numbers, system, numbers.decides)
         harm = row_of(numbers.harm, numbers, system, numbers.decides)
-        if not row or not harm or harm["share"] != 0 or _direction(row, numbers) != "better":
+        if not row or not harm or harm["share"] != 0 or _direction(row) != "better":
             continue
         loss = abs(row["difference"]) / harm["share_high"]
         if isfinite(width) and loss <= width:
@@ -742,7 +717,7 @@ def _small_effects(numbers: Numbers) -> list[str]:
     lines: list[str] = []
     for system in numbers.shown:
         row = row_of(numbers.compared, numbers, system, numbers.decides)
-        if row and "no margin was given" in (row["note"] or "") and _direction(row, numbers):
+        if row and "no margin was given" in (row["note"] or "") and _direction(row):
             lines.append(
                 f"With {numerals.counted(row['users'], 'user')}, even {_change(row)} is proved. "
                 "Decide whether it matters; margin= says so in advance."

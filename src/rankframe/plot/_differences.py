@@ -122,9 +122,8 @@ def compare(
     compared = comparison.comparison_of(values, trial).collect()
     directions = pair_tests.directions_of(call.requested(metrics))
     confidence = trial.confidence
-    margins = trial._replace(
-        margin=comparison.per_metric("margin", trial.margin, [*directions])
-    ).margins
+    sizes = comparison.per_metric("margin", trial.margin, [*directions])
+    margins = {name: bound for name, size in sizes.items() if (bound := trials.bound_of(size))}
     table = _differences(compared, call.groups, margins)
     names = _panels.texts(table["panel"])
     _call.check_values(table["difference"], ", ".join(names[:3]))

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._comparison import sentences, summaries
+from rankframe._comparison import decision, sentences, summaries
 from rankframe._request.labels import RequestedMetric
 from rankframe.plot import _altair as alt
 from rankframe.plot import _colors
@@ -224,11 +224,7 @@ def round_step(least: float) -> float:
 def margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
     """Compute half of Student's intervals from spreads and counts."""
     summaries.check_packages()
-    import numpy as np
-    from scipy import stats
-
-    freedom = rows["users"].to_numpy() - 1.0
-    reach = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # pyright: ignore
+    reach = decision.quantile(confidence, rows["users"].to_numpy() - 1.0)
     return (
         pl.lit(pl.Series(reach).fill_nan(None))
         * pl.col("std").fill_nan(None)

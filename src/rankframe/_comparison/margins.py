@@ -1,0 +1,260 @@
+"""Tests margins: ``Pair`` records in, one-sided p-values, and what decides beside a test, out.
+
+Where a test cannot be trusted, the share of users who lose bounds the loss: in a comparison as in a
+gate, which have one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite, nan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rankframe._comparison import decision, system_pairs, trials
+from rankframe._comparison.system_pairs import Pair, Tested
+from rankframe._comparison.trials import Bound, Size, Trial
+from rankframe._evaluation import system_metrics
+from rankframe._request.labels import RequestedMetric, Traits
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Rare, Sample
+
+
+class Side(NamedTuple):
+    """The p-value that the loss in one direction is below the margin, and what decides it.
+
+    ``why`` is empty if a test of means does; without a p-value, it is why there is none.
+    """
+
+    p: float = nan
+    why: str = ""
+
+
+def read_margins(
+    sizes: Mapping[str, Size], requested: Sequence[RequestedMetric], *, of_gate: bool = False
+) -> dict[str, Bound]:
+    """Read the margin of each metric that has one; a gate also takes 0."""
+    bounds: dict[str, Bound] = {}
+    for metric in requested:
+        if (size := sizes.get(metric.name)) is None:
+            continue
+        name, bound = metric.name, trials.bound_of(size)
+        if bound is None or bound.size < 0 or not (bound.size or of_gate):
+            msg = (
+                f"margin of {name!r} must be a finite number {'≥' if of_gate else '>'} 0, or a "
+                f"share of the baseline's values such as '1%', not {size!r}"
+            )
+            raise ValueError(msg)
+        why = ""
+        if system_metrics.is_of_all(metric):
+            why = "one number of all lists, which has no interval of a difference"
+        elif metric.over_users.epsilon is not None and bound.size:
+            why = "a geometric mean, whose ratio is tested"
+        if why:
+            msg = f"margin: metric {name!r} is {why}: name others, as in margin={{'ndcg@10': 0.01}}"
+            raise ValueError(msg)
+        trials.check_margin(name, bound, metric.traits)
+        bounds[name] = bound
+    return bounds
+
+
+def test_margins(
+    pairs: Sequence[Pair], tested: Tested, trial: Trial, requested: Sequence[RequestedMetric]
+) -> Iterator[dict[str, Any]]:
+    """Test whether each pair is within its margin, and whether it is beyond."""
+    metrics = {metric.name: metric for metric in requested}
+    p_values = (tested.adjusted if trial.test == "max_t" else tested.outcome.p).tolist()
+    for pair, p in zip(pairs, p_values, strict=True):
+        margin, traits = trial.margins.get(pair.metric), metrics[pair.metric].traits
+        yield {} if margin is None else _numbers_of(served(pair), margin, traits, p, trial)
+
+
+def _numbers_of(
+    pair: Pair, margin: Bound, traits: Traits, p: float, trial: Trial
+) -> dict[str, Any]:
+    from rankframe._comparison import statistics
+
+    sign = -1 if traits.higher_is_better is False else 1
+    if len(pair.sample.values) < 2:
+        return {}
+    gain = sign * float(statistics.weighted_mean(*pair.sample))
+    alike = pair.undefined  # of several users
+    if not margin.size:
+        return {**numbers_without_margin(p, gain), decision.EVIDENCE: alike}
+    if trial.test != "t" and not (trial.test == "max_t" and alike):
+        return {}  # its interval decides
+    if why := no_share_of(float(statistics.weighted_mean(pair.of_baseline, pair.weights)), margin):
+        return numbers_of((Side(why=why),) * 2, nan, higher_is_better=traits.higher_is_better)
+    sides = _side(pair, margin, 1, traits, trial), _side(pair, margin, -1, traits, trial)
+    beside = _beside(pair, margin, sign)
+    beyond = _p_above(beside._replace(values=-beside.values))
+    lost = numbers_without_margin(p, gain)[decision.P_BEYOND]
+    beyond = max(lost, beyond)  # NaN if no user differs, which is no decision
+    numbers = numbers_of(sides, beyond, higher_is_better=traits.higher_is_better)
+    if alike and (beyond < 0.5 or not numbers[decision.EVIDENCE]):
+        numbers[decision.EVIDENCE] = alike
+    return numbers
+
+
+def numbers_without_margin(p: float, gain: float) -> dict[str, float]:
+    """Turn the p-value of a difference into that of a loss, and of a gain."""
+    shown, other = p / 2, 1 - p / 2
+    lost, won = (shown, other) if gain < 0 else (other, shown)
+    return {decision.P_BEYOND: lost, decision.P_WITHIN: won}
+
+
+def numbers_of(
+    sides: Sequence[Side], beyond: float, *, higher_is_better: bool | None
+) -> dict[str, Any]:
+    """Return the columns of a margin; ``sides`` are above −margin, and below margin."""
+    above, below = sides
+    own = below if higher_is_better is False else above
+    within = nan if higher_is_better is None else own.p
+    return {
+        "p_equivalent": nan if above.p != above.p else max(below.p, above.p),
+        "p_not_worse": within,
+        decision.P_WITHIN: within,
+        decision.P_BEYOND: beyond,
+        decision.EVIDENCE: own.why or None,
+    }
+
+
+def note_of(numbers: dict[str, Any]) -> str | None:
+    """Write what decides a margin beside a test, or why it is not tested."""
+    why = numbers.get(decision.EVIDENCE)
+    if why in (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE):
+        return None  # the note has it
+    untested = why and numbers["p_equivalent"] != numbers["p_equivalent"]
+    return f"margin not tested: {why}" if untested else why
+
+
+def no_share_of(mean: float, margin: Bound) -> str:
+    """Return why a share of the baseline is no margin; empty if it is one."""
+    if not margin.relative or mean > 0:
+        return ""
+    return f"{margin} of the baseline's mean, {mean:.3g}, is not above 0"
+
+
+def served(pair: Pair) -> Pair:
+    """Leave out the users whom neither system serves: their differences of 0 are no evidence."""
+    if pair.unserved is None:
+        return pair
+    kept = ~pair.unserved
+    weights = None if pair.weights is None else pair.weights[kept]
+    clusters = None if pair.clusters is None else pair.clusters[kept]
+    change = pair.difference[kept]
+    return pair._replace(
+        of_system=pair.of_system[kept],
+        of_baseline=pair.of_baseline[kept],
+        difference=change,
+        weights=weights,
+        clusters=clusters,
+        sample=system_pairs.sample_of(change, weights, clusters),
+        undefined=system_pairs.why_undefined(change),
+        unserved=None,
+    )
+
+
+def note_of_unserved(pair: Pair) -> str | None:
+    """Write how many users the test of a margin leaves out."""
+    number = 0 if pair.unserved is None else int(pair.unserved.sum())
+    have = "user has" if number == 1 else "users have"
+    return f"{number:,} {have} no list of either: no evidence for the margin" if number else None
+
+
+# ------------------------------------------------------------------ one side of a pair
+
+
+def _beside(pair: Pair, margin: Bound, sign: int) -> Sample:
+    """Return what each user gains beside the margin, or a share of the baseline's value.
+
+    With the sign −1, a fall is a gain.
+    """
+    sizes = margin.size + 0 * pair.sample.values
+    if margin.relative:
+        sizes = margin.size * _baseline(pair).values
+    return pair.sample._replace(values=sign * pair.sample.values + sizes)
+
+
+def _baseline(pair: Pair) -> Sample:
+    return system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
+
+
+def _p_above(sample: Sample) -> float:
+    """Test whether a mean is above 0; values that are all 0 are not."""
+    from rankframe._comparison import statistics
+
+    p = float(statistics.p_above(sample))
+    return 1.0 if p != p else p
+
+
+def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) -> Side:
+    """Test whether the loss is below the margin: exactly, where a test cannot be trusted."""
+    from rankframe._comparison import statistics
+
+    beside, tail = _beside(pair, margin, sign), trial.alpha / 2
+    gain = pair.sample._replace(values=sign * pair.sample.values)
+    few = (gain.values != 0).sum() < statistics.FEW_USERS
+    if few or _are_lost_hits(pair, gain) or _hardly_varies(gain):
+        return _exact(pair, gain, margin, traits.width, tail)
+    above = _p_above(beside)
+    if not isfinite(traits.width):
+        return Side(above)
+    worst = margin.size - traits.width
+    if margin.relative:  # new − (1 − margin)·old, or (1 + margin)·old − new
+        worst = margin.size * (traits.greatest if sign > 0 else traits.least) - traits.width
+    words = pair.unit, "lose far more than", "may"
+    return rare_side(statistics.rare(beside, worst), 0.0, worst, above, tail, words)
+
+
+def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -> Side:
+    """Bound the mean loss by the share of users who lose (Clopper and Pearson)."""
+    from rankframe._comparison import statistics
+
+    values, size, parts = gain.values, margin.size, 1
+    number, unit = len(values), pair.unit
+    if not isfinite(width) or -values.min() > width:
+        why = f"{(values != 0).sum():,} of {number:,} {unit} differ, too few for the test"
+        return Side(why=f"{why}, and the metric has no finite range, which would bound the loss")
+    if margin.relative:  # one half of the tail is for the share of losers, one for the baseline
+        parts, tail = 2, tail / 2
+        found = statistics.estimate(_baseline(pair))
+        least = found.interval(1 - 2 * tail)[0] if found.error > 0 else found.mean
+        size *= max(float(least), 0.0)
+    lost, losers = statistics.below(gain, 0.0), int((values < 0).sum())
+    loss = -lost.least_mean(0.0, -width, tail)
+    verb = "loses" if losers == 1 else "lose"
+    why = f"{losers:,} of {number:,} {unit} {verb}, so the mean loss is at most {loss:.4g}"
+    return Side(min(parts * lost.p_above(-size, 0.0, -width), 1.0), why)
+
+
+def rare_side(
+    rare: Rare, bound: float, least: float, above: float, tail: float, words: tuple[str, str, str]
+) -> Side:
+    """Test a bound with values too rare for a test to see; say so in ``words`` if they decide."""
+    p, shown = rare.p_above(bound, least), decision.shows(above, tail)
+    if decision.shows(p, tail) or not shown:
+        return Side(max(p, above))
+    unit, far, may = words
+    seen = f"{rare.below.lower:,.0f} of {rare.below.number:,.0f}"
+    return Side(
+        p, f"too few {unit}: {seen} {far} the others, but {rare.below.most(tail):.2%} {may}"
+    )
+
+
+def _are_lost_hits(pair: Pair, gain: Sample) -> bool:
+    """Return whether values are hits, of which some are lost and none is gained."""
+    from rankframe._comparison import statistics
+
+    hits = statistics.are_hits(pair.of_system) and statistics.are_hits(pair.of_baseline)
+    return hits and statistics.are_hits(-gain.values)
+
+
+def _hardly_varies(gain: Sample) -> bool:
+    """Return whether nearly all users change by one amount, whatever the rare ones do."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    number, alike = len(gain.values), int(np.unique(gain.values, return_counts=True)[1].max())
+    return number // 2 < alike < number and number - alike < statistics.FEW_USERS
