@@ -12,7 +12,7 @@ ROOMS = ("_comparison", "_report", "plot")
 SOURCE = Path(rf.__file__).parent
 #: Comparisons with a level that are of no p-value: of numbers of resamples, and of power.
 NO_P_VALUES = {
-    "dropped <= tail * len(t)",
+    "dropped <= tail * len(spread)",
     "dropped > times * keywords.alpha_of(confidence) / 2",
     "power <= (alpha := keywords.alpha_of(confidence))",
     "design.power <= keywords.alpha_of(design.confidence)",
@@ -36,15 +36,15 @@ def _nodes(kind):
 
 
 def test_one_place_compares_a_p_value_with_a_level():
-    places = [
+    orders = ast.Lt | ast.LtE | ast.Gt | ast.GtE
+    compared = [
         (name, ast.unparse(node))
         for name, node in _nodes(ast.Compare)
-        if _names(node) & _LEVELS
-        and any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops)
+        if _names(node) & _LEVELS and any(isinstance(op, orders) for op in node.ops)
     ]
-    assert [place for place in places if place[1] not in NO_P_VALUES] == [
-        ("decision.py", "p < level")
-    ]
+    of_p = [place for place in compared if place[1] not in NO_P_VALUES]
+    assert of_p == [("decision.py", "p < level")]
+    assert {text for _, text in compared} >= NO_P_VALUES
 
 
 def test_one_function_makes_a_level_of_a_confidence():
