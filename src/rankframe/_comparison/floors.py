@@ -20,7 +20,7 @@ from rankframe._request.labels import RequestedMetric
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Sample
 
-#: The columns of a floor, beside those of ``by`` and what ``losses`` adds.
+#: The columns of a floor, beside those of ``by`` and the hidden ones of ``decision``.
 COLUMNS = {
     "metric": pl.String,
     **dict.fromkeys(("users", "num_left_out"), pl.Int64),
