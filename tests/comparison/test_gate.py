@@ -66,7 +66,7 @@ def test_without_a_margin_it_decides_as_compare():
     """Of the same users: a gate that undecided passes fails what compare calls worse."""
     random = np.random.default_rng(5)
     verdicts = set()
-    for users in [*range(2, 18)] * 3:
+    for users in range(2, 18):
         old = random.choice([0.2, 0.4, 0.6], users)
         table = of_values(old, old - random.choice([0, 0.1, 0.1, 0.2, -0.1], users))
         options = {"baseline": "old", "higher_is_better": {"v": True}}
@@ -84,7 +84,7 @@ def test_a_margin_fails_only_if_t_and_halls_t_show_it():
     """A few users lose all: t of so skewed losses shows too much, Hall's t less."""
     random = np.random.default_rng(1)
     counts = {False: 0, True: 0}
-    for _ in range(60):
+    for _ in range(24):
         loss = np.where(random.random(60) < 0.5, 0.02, random.exponential(0.3, 60))
         table = of_values(np.full(60, 5.0), 5 - loss)
         options = {"baseline": "old", "higher_is_better": {"v": True}, "margin": 0.1}
@@ -95,7 +95,7 @@ def test_a_margin_fails_only_if_t_and_halls_t_show_it():
         h = t + skew * (t**2 / 3 + 1 / 6) / 60**0.5 + skew**2 * t**3 / (27 * 60)
         assert got is not bool(min(t, h) > stats.t.ppf(0.975, 59))
         counts[got] += 1
-    assert min(counts.values()) > 5
+    assert min(counts.values()) > 2
 
 
 def test_what_is_undecided_fails():
@@ -575,7 +575,7 @@ def test_a_floor_is_decided_by_the_interval_of_the_mean():
         return max(stats.ttest_1samp(shifted, 0, alternative="greater").pvalue, hall(shifted))
 
     for option, sign in [("at_least", 1), ("at_most", -1)]:
-        for amount in np.linspace(low - 0.01, high + 0.01, 41):
+        for amount in np.linspace(low - 0.01, high + 0.01, 11):
             fails, shows = p_above(-sign, amount) < 0.025, p_above(sign, amount) < 0.025
             for undecided, passed in [("pass", not fails), ("fail", shows)]:
                 got = floor(ranks, "rr", undecided=undecided, **{option: amount})
@@ -586,14 +586,14 @@ def test_a_skewed_floor_gives_few_false_alarms():
     """RR of 30 users, of whom most have little: the true mean is the floor."""
     rng, ranks = np.random.default_rng(0), np.array([1, 2, 5, 20, 50])
     share = np.array([0.1, 0.1, 0.2, 0.3, 0.3])
-    mean, alarms = float((share / ranks).sum()), {"t": 0, "gate": 0}
-    for _ in range(200):
-        drawn = rng.choice(ranks, 30, p=share)
-        passed = floor(drawn.tolist(), "rr", undecided="pass", at_least=mean)["passed"].item()
-        alarms["gate"] += not passed
-        below = stats.ttest_1samp(1 / drawn, mean, alternative="less").pvalue
-        alarms["t"] += below < 0.025
-    assert alarms["gate"] <= 9 < alarms["t"]  # promised: 5 of 200
+    mean, drawn = float((share / ranks).sum()), rng.choice(ranks, (200, 30), p=share)
+    place = {"run": np.repeat(np.arange(200), 30), "user": np.tile(np.arange(30), 200)}
+    rows = pl.DataFrame({**place, "rank": drawn.ravel()}).with_columns(item=pl.lit("a"))
+    options = {"truth": rows.select("user", "item").unique(), "by": "run", "correction": None}
+    got = gate(rows, "rr", at_least=mean, interval=True, undecided="pass", **options)
+    below = stats.ttest_1samp(1 / drawn, mean, axis=1, alternative="less").pvalue
+    assert got.height == 200
+    assert (~got["passed"]).sum() <= 9 < (below < 0.025).sum()  # promised: 5 of 200
 
 
 def test_numbers_of_a_floor():
