@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 FEW = ["ndcg@3", "map", "precision(divide_by=returned)@3", "err@10", "num_hits"]
 RUN_3 = A.select("user", "item", "rank")
 TRUTH_3 = TRUTH.select("user", "item", "relevance")
-SOME = list(every_metric.FEW.values())
+SOME = list(every_metric.OF_EACH_COLUMN.values())
 DISTANT = ["precision@3", "rr@1"]  # metrics that let ranks below 3 stay at home
 
 
@@ -104,7 +104,7 @@ def take(frame, *keys):
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("by", [[], ["model"]])
-def test_every_function_equals_the_local_one(rs, run, a, truth, by):
+def test_verbs_equal_the_local_ones(rs, run, a, truth, by):
     frame, local = (run, RUN) if by else (a, A)
     options = {"by": by, "partitions": 2}
     if by:
