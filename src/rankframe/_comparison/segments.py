@@ -98,8 +98,7 @@ def compare_segments(
 
         In the row of all segments, ``p_value`` tests whether any of the differences differ, by
         permutation (``f`` is Welch's F); in the row of a segment, whether it differs from the rest
-        (Welch's t). Read the row of all segments first: one of
-        many segments stands out by chance.
+        (Welch's t). Read the row of all segments first: one of many segments stands out by chance.
 
     Raises
     ------
@@ -114,11 +113,10 @@ def compare_segments(
     1), where F is as great in b of n permutations of the users (or clusters) over the segments,
     which assume that under equal means the differences of all segments have one distribution. n is
     ``resamples``; of more than 10⁸ / ``resamples`` users, n is 10⁸ / users, or 999, and ``note``
-    says so.
-    Segments with one user, or in which every user differs by
-    the same amount, have no variance, and F leaves them out. With weights or clusters, the squared
-    errors and degrees of freedom are those of ``compare``. With two
-    segments, both contrasts are the same test, which is not corrected.
+    says so. Segments with one user, or in which every user differs by the same amount, have no
+    variance, and F leaves them out. With weights or clusters, the squared errors and degrees of
+    freedom are those of ``compare``. With two segments, both contrasts are the same test, which is
+    not corrected.
 
     Examples
     --------
@@ -138,7 +136,7 @@ def compare_segments(
     ╞══════╪════════════╪══════════╪══════╪══════════╡
     │ no   ┆ 0.416667   ┆ 0.5      ┆ null ┆ 0.256709 │
     │ se   ┆ -0.083333  ┆ -0.5     ┆ null ┆ 0.256709 │
-    │ null ┆ 0.166667   ┆ null     ┆ 1.8  ┆ 0.3      │
+    │ null ┆ 0.166667   ┆ null     ┆ 1.8  ┆ 0.30217  │
     └──────┴────────────┴──────────┴──────┴──────────┘
     """
     trial = Trial(
