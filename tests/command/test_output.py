@@ -84,19 +84,19 @@ def test_all_numbers_are_in_the_long_table(folder, capsys):
     runs = {"old": run(0), "new": run(3)}
     labels = ["ndcg@5", "ndcg@10", "ndcg@20", "map", "recall@5", "recall@10", "recall@20"]
     expected = rf.evaluate(runs, *labels, "rbp(p=0.8)", truth=TRUTH, by="country")
-    assert text.count("\n") == 4 + 4 * 8
+    assert text.count("\n") == 2 + 4 * 8
     for row in expected.iter_rows(named=True):
         for label in (*labels, "rbp(p=0.8)"):
             cells = [row["model"], row["country"], row["users"], label, f"{row[label]:.6f}"]
-            pattern = " +┆ ".join(re.escape(str(cell)) for cell in cells)
-            assert re.search(rf"│ {pattern} +│", text), cells
+            pattern = " +".join(re.escape(str(cell)) for cell in cells)
+            assert re.search(rf"^{pattern}$", text, re.MULTILINE), cells
 
 
 def test_wide_shows_all_columns(folder, capsys):
-    head = printed(capsys, "compare old.csv new.csv truth.csv -m map --wide").splitlines()[1]
+    head = printed(capsys, "compare old.csv new.csv truth.csv -m map --wide").splitlines()[0]
     columns = rf.compare({"new": run(3), "old": run(0)}, "map", truth=TRUTH).columns
     assert re.findall(r"\w+", head) == columns
-    head = printed(capsys, f"evaluate old.csv truth.csv {MANY} --wide").splitlines()[1]
+    head = printed(capsys, f"evaluate old.csv truth.csv {MANY} --wide").splitlines()[0]
     assert "rbp(p=0.8)" in head
 
 
@@ -137,7 +137,7 @@ def test_notes_stand_below(folder, capsys):
     text = printed(capsys, "compare a=same.csv b=same.csv truth.csv -m rr -m ap")
     assert text.endswith("\n* rr b, ap b: no user differs\n")
     rows = text.splitlines()
-    assert [row.count(" 0.0000 *") for row in rows if row.startswith("│ b")] == [1, 1]
+    assert [row.count(" 0.0000 *") for row in rows if row.startswith("b ")] == [1, 1]
     assert all(len(row) <= 80 for row in rows)
     assert "*" not in printed(capsys, "compare old.csv new.csv truth.csv -m rr")
 
@@ -145,7 +145,7 @@ def test_notes_stand_below(folder, capsys):
 def test_counts_are_integers(folder, capsys):
     command = "evaluate old.csv truth.csv -m num_ret -m num_hits@3 --undefined 0"
     text = printed(capsys, command)
-    assert re.search(r"│ 40 +┆ 40 +┆ \d+ +│", text)
+    assert re.search(r"^ +40 +40 +\d+$", text, re.MULTILINE)
     (row,) = rows_of(printed(capsys, f"{command} --json"))
     assert all(isinstance(value, int) for value in row.values())
 
@@ -522,10 +522,10 @@ def test_signs_and_colors_are_for_terminals_alone(folder, capsys, monkeypatch, t
     assert re.search(r" -0\.\d+", piped)
     terminal(100)
     assert re.search(
-        r"\x1b\[38;5;208m▼ −0\.\d{4}\x1b\[39m .* −0\.\d+ to −0\.\d+", printed(capsys, worse)
+        r"\x1b\[38;5;208m−0\.\d{4} ▼\x1b\[39m .* −0\.\d+ to −0\.\d+", printed(capsys, worse)
     )
     assert re.search(
-        r"\x1b\[38;5;33m▲ \+0\.\d{4}\x1b\[39m .* \+0\.\d+ to \+0\.\d+", printed(capsys, better)
+        r"\x1b\[38;5;33m\+0\.\d{4} ▲\x1b\[39m .* \+0\.\d+ to \+0\.\d+", printed(capsys, better)
     )
     for more in ("--json", "--out -"):
         assert not re.search("[−+▲▼\x1b]", printed(capsys, f"{worse} {more}"))

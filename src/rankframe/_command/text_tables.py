@@ -11,14 +11,17 @@ import sys
 import textwrap
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from rankframe._comparison import numerals
 from rankframe._report import results, tabular
+from rankframe._report.tabular import Cell, Grid
 from rankframe.plot import _colors
 
+#: the texts of each column by its name
+_Columns: TypeAlias = dict[str, list[str]]
 _FORMULA = r"[=+\-@\t\r]"
 OUTPUTS = (".csv", ".parquet", ".json")
 _WIDTH = 80  # if the output is not a terminal
@@ -121,19 +124,18 @@ def show(result: pl.DataFrame, *, wide: bool = False) -> None:
 
 def show_values(result: pl.DataFrame, keys: Sequence[str], *, wide: bool = False) -> None:
     """Print one column per metric, or if this is too wide, one row per metric."""
-    drawn = _boxed(_in_cells(result))
+    cells = _in_cells(result)
+    names = [*map(_printable, keys)]
+    drawn = _drawn(cells, names)
     taken = {"metric", "value"} & {*keys}
     if wide or taken or _breadth(drawn) <= width():
         print_text(drawn)
         return
-    cells = _in_cells(result).with_row_index("__rankframe_row")
-    long = cells.unpivot(
-        on=[_printable(name) for name in result.columns if name not in keys],
-        index=["__rankframe_row", *map(_printable, keys)],
-        variable_name="metric",
-    )
-    long = long.sort("__rankframe_row", maintain_order=True).drop("__rankframe_row")
-    print_text(_fitted(long, width(), [*map(_printable, keys), "metric"]))
+    metrics = [name for name in cells if name not in names]
+    long = {name: [text for text in cells[name] for _ in metrics] for name in names}
+    long["metric"] = metrics * result.height
+    long["value"] = [cells[name][row] for row in range(result.height) for name in metrics]
+    print_text(_fitted(long, width(), [*names, "metric"]))
 
 
 def show_comparison(
@@ -155,37 +157,41 @@ def show_comparison(
     print_text(wrapped(f"{head}; {how} (--wide: all columns).", breadth) + "\n")
     systems = [*segments, model]
     chosen = _most_that_fits(_compared(result), systems, shared, breadth)
-    texts = [name for name in (*systems, "metric", "baseline") if name in chosen.columns]
+    texts = [name for name in (*systems, "metric", "baseline", "verdict") if name in chosen]
     print_text(_colored(_fitted(chosen, breadth, texts)))
     print_text(_notes(result, systems, breadth))
 
 
-def _compared(result: pl.DataFrame) -> pl.DataFrame:
-    """Write the columns of a comparison as text, and combine some of them."""
+def _compared(result: pl.DataFrame) -> _Columns:
+    """Write the columns of a comparison, and combine some of them."""
 
-    def numbers(name: str, *, signed: bool = False) -> pl.Series:
-        written = [_signed(numerals.fixed(value, 4, "null")) for value in result[name]]
-        if signed and _has_signs():
-            plus = ["+" if value is not None and value > 0 else "" for value in result[name]]
-            written = [before + text for before, text in zip(plus, written, strict=True)]
-        return pl.Series(name, written, pl.String)
+    def numbers(name: str, *, signed: bool = False) -> list[str]:
+        plus = "+" if signed and _has_signs() else ""
+        return [
+            plus * (value is not None and value > 0) + _signed(numerals.fixed(value, 4, "null"))
+            for value in result[name]
+        ]
 
-    cells = _in_cells(result).with_columns(
-        *(numbers(name) for name in ("mean", "baseline_mean")),
-        *(numbers(name, signed=True) for name in ("difference", "ci_low", "ci_high")),
-    )
-    noted = [f" {tabular.NOTE}" if note else "" for note in result["note"]]
-    marks = [_colors.mark_of(verdict) for verdict in result["verdict"]]
-    marked = [f"{mark or ' '} " if any(marks) and _has_signs() else "" for mark in marks]
-    low_to_high = pl.concat_str("ci_low", pl.lit(" to "), "ci_high")
-    has_interval = pl.Series(result["ci_low"].is_not_null())
-    return cells.with_columns(
-        interval=pl.when(has_interval).then(low_to_high).otherwise(pl.lit("null")),
-        p=pl.col("p_adjusted"),
-        difference=pl.concat_str(pl.Series(marked), "difference", pl.Series(noted)),
-        **{name: pl.col(name).replace("null", "no gate") for name in {"passed"} & {*cells.columns}},
-        **{"higher/equal/lower": pl.concat_str("higher", "equal", "lower", separator="/")},
-    )
+    cells = _in_cells(result)
+    marks = [_colors.mark_of(verdict) if _has_signs() else "" for verdict in result["verdict"]]
+    notes = [tabular.NOTE if note else "" for note in result["note"]]
+    places = [2 * any(marks), 2 * any(notes)]  # so that digits align
+    signed = zip(numbers("difference", signed=True), marks, notes, strict=True)
+    ends = zip(numbers("ci_low", signed=True), numbers("ci_high", signed=True), strict=True)
+    counts = zip(*(cells[name] for name in ("higher", "equal", "lower")), strict=True)
+    cells |= {
+        "mean": numbers("mean"),
+        "baseline_mean": numbers("baseline_mean"),
+        "difference": [
+            n + mark.rjust(places[0]) + note.rjust(places[1]) for n, mark, note in signed
+        ],
+        "interval": ["null" if low == "null" else f"{low} to {high}" for low, high in ends],
+        "p": cells["p_adjusted"],
+        "higher/equal/lower": [*map("/".join, counts)],
+    }
+    if "passed" in cells:
+        cells["passed"] = [text.replace("null", "no gate") for text in cells["passed"]]
+    return cells
 
 
 #: The displayed columns of a comparison, in addition to the system and its segments.
@@ -200,21 +206,21 @@ _WELCOME = ("verdict", "users", "mean", "higher/equal/lower", "baseline_mean")
 
 
 def _most_that_fits(
-    cells: pl.DataFrame, systems: Sequence[str], shared: Mapping[str, object], width: int
-) -> pl.DataFrame:
+    cells: _Columns, systems: Sequence[str], shared: Mapping[str, object], width: int
+) -> _Columns:
     *segments, model = systems
     first = [model, *segments, "metric"]
-    candidates = [name for name in _SHOWN if name in cells.columns and name not in shared]
+    candidates = [name for name in _SHOWN if name in cells and name not in shared]
     chosen = [name for name in candidates if name in _NEEDED]
     short = _with_cut(cells, dict.fromkeys([*first, *({"baseline"} & {*chosen})], _NARROWEST))
     for name in _LESS_NEEDED:
-        if _breadth(_boxed(short.select(*first, *chosen))) > width:
+        if _breadth(_drawn({name: short[name] for name in (*first, *chosen)})) > width:
             chosen = [column for column in chosen if column != name]
     for name in _WELCOME:
         more = [column for column in candidates if column in (*chosen, name)]
-        if _breadth(_boxed(cells.select(*first, *more))) <= width:
+        if _breadth(_drawn({name: cells[name] for name in (*first, *more)})) <= width:
             chosen = more
-    return cells.select(*first, *chosen)
+    return {name: cells[name] for name in (*first, *chosen)}
 
 
 def _notes(result: pl.DataFrame, systems: Sequence[str], width: int) -> str:
@@ -247,16 +253,15 @@ def _colored(text: str) -> str:
     if not _has_signs() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     for mark, color in _ANSI.items():
-        text = re.sub(rf"{mark} \S+", rf"\033[38;5;{color}m\g<0>\033[39m", text)
+        text = re.sub(rf"\S+ {mark}", rf"\033[38;5;{color}m\g<0>\033[39m", text)
     return text
 
 
-def _in_cells(result: pl.DataFrame) -> pl.DataFrame:
+def _in_cells(result: pl.DataFrame) -> _Columns:
     """Write all values as text."""
-    return pl.DataFrame(
-        pl.Series(_printable(name), [_cell(name, value) for value in result[name]], pl.String)
-        for name in result.columns
-    )
+    return {
+        _printable(name): [_cell(name, value) for value in result[name]] for name in result.columns
+    }
 
 
 def _cell(name: str, value: object) -> str:
@@ -281,9 +286,9 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
 
 
-def _fitted(cells: pl.DataFrame, width: int | None, texts: Sequence[str]) -> str:
+def _fitted(cells: _Columns, width: int | None, texts: Sequence[str]) -> str:
     """Draw a table; if it is too wide, cut its longest columns of text."""
-    drawn = _boxed(cells)
+    drawn = _drawn(cells, texts)
     while width is not None and (excess := _breadth(drawn) - width) > 0:
         lengths = {name: max(map(len, [name, *cells[name]])) for name in texts}
         longest = max(lengths, key=lambda name: lengths[name], default="")
@@ -291,15 +296,13 @@ def _fitted(cells: pl.DataFrame, width: int | None, texts: Sequence[str]) -> str
         if kept >= lengths.get(longest, 0):
             break
         cells = _with_cut(cells, {longest: kept})
-        drawn = _boxed(cells)
+        drawn = _drawn(cells, texts)
     return drawn
 
 
-def _with_cut(cells: pl.DataFrame, lengths: Mapping[str, int]) -> pl.DataFrame:
-    return cells.with_columns(
-        pl.Series(name, [_cut(text, length) for text in cells[name]], pl.String)
-        for name, length in lengths.items()
-    )
+def _with_cut(cells: _Columns, lengths: Mapping[str, int]) -> _Columns:
+    cut = {name: [_cut(text, length) for text in cells[name]] for name, length in lengths.items()}
+    return cells | cut
 
 
 def _cut(text: str, length: int) -> str:
@@ -314,15 +317,7 @@ def _breadth(text: str) -> int:
     return max(len(line) for line in text.splitlines())
 
 
-def _boxed(cells: pl.DataFrame) -> str:
-    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    with pl.Config(
-        tbl_formatting="UTF8_FULL_CONDENSED" if unicode else "ASCII_FULL_CONDENSED",
-        tbl_hide_dataframe_shape=True,
-        tbl_hide_column_data_types=True,
-        tbl_rows=-1,
-        tbl_cols=-1,
-        tbl_width_chars=10_000,
-        fmt_str_lengths=10_000,
-    ):
-        return f"{cells}\n"
+def _drawn(cells: _Columns, words: Sequence[str] = ()) -> str:
+    rows = [[*map(Cell, row)] for row in zip(*cells.values(), strict=True)]
+    grid = Grid("", [*cells], rows, words=words, keys=0)
+    return "".join(f"{line}\n" for line in tabular.aligned(grid))

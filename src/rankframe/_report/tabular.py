@@ -50,19 +50,26 @@ class Grid(NamedTuple):
 
 
 def as_text(grid: Grid, note: str) -> str:
-    noted = max((len(cell.note) for row in grid.rows for cell in row), default=0)
-    rows = _texts(grid, lambda cell: _in_text(cell, noted), _in_one_line)
+    return "\n".join([*aligned(grid), "", note])
+
+
+def aligned(grid: Grid) -> list[str]:
+    """Write the lines of a table, its columns aligned for a font of one width."""
+    # every cell of a table has as many places for marks, so that digits align
+    marks = [_marks_in_text(cell) for row in grid.rows for cell in row]
+    places = [max(map(len, of_kind)) for of_kind in zip(*marks, strict=True)]
+    rows = _texts(grid, lambda cell: _in_text(cell, places), _in_one_line)
     rows[0] = list(grid.head)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(_padded(row, widths, grid.keys)).rstrip() for row in rows]
+    lines = ["  ".join(_padded(row, widths, grid)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join([*lines, "", note])
+    return lines
 
 
 def as_markdown(grid: Grid, note: str) -> str:
     rows = _texts(grid, _in_markdown, _escaped_in_markdown)
     widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [f"| {' | '.join(_padded(row, widths, grid.keys))} |" for row in rows]
+    lines = [f"| {' | '.join(_padded(row, widths, grid))} |" for row in rows]
     rule = [
         ":" + "-" * (width + 1) if place < grid.keys else "-" * (width + 1) + ":"
         for place, width in enumerate(widths)
@@ -119,11 +126,12 @@ def _texts(
     return [[write_key(name) for name in grid.head], *rows]
 
 
-def _padded(row: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
-    """Align the keys of a row to the left, and its numbers to the right."""
+def _padded(row: Sequence[str], widths: Sequence[int], grid: Grid) -> list[str]:
+    """Align keys and words to the left, and numbers to the right."""
+    left = [place < grid.keys or name in grid.words for place, name in enumerate(grid.head)]
     return [
-        text.ljust(width) if place < left else text.rjust(width)
-        for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        text.ljust(width) if is_left else text.rjust(width)
+        for text, width, is_left in zip(row, widths, left, strict=True)
     ]
 
 
@@ -131,11 +139,13 @@ def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _in_text(cell: Cell, noted: int) -> str:
-    # every cell has as many places for marks, so that digits align
-    bold = BOLD_IN_TEXT if cell.is_best else " "
-    interval = f" {cell.small}" if cell.small else ""
-    return cell.text + bold + (cell.mark or " ") + cell.note.ljust(noted) + interval
+def _in_text(cell: Cell, places: Sequence[int]) -> str:
+    marks = map(str.ljust, _marks_in_text(cell), places)
+    return f"{cell.text}{''.join(marks)}{' ' * bool(cell.small)}{cell.small}"
+
+
+def _marks_in_text(cell: Cell) -> tuple[str, str, str]:
+    return BOLD_IN_TEXT * cell.is_best, cell.mark, cell.note
 
 
 def _in_markdown(cell: Cell) -> str:
