@@ -102,12 +102,12 @@ def test_it_prints_a_table(files, capsys):
     assert capsys.readouterr().out == (
         "model  uid       map\n"
         "-----  ---  --------\n"
-        "a      1    0.500000\n"
-        "a      2    1.000000\n"
-        "a      3    0.000000\n"
-        "b      1    1.000000\n"
-        "b      2    0.000000\n"
-        "b      3    0.000000\n"
+        "a        1  0.500000\n"
+        "a        2  1.000000\n"
+        "a        3  0.000000\n"
+        "b        1  1.000000\n"
+        "b        2  0.000000\n"
+        "b        3  0.000000\n"
     )
 
 

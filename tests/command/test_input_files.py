@@ -557,7 +557,7 @@ def test_health_prints_the_counts(folder, capsys):
     assert rows_of(capsys, "health run.csv truth.parquet -k 2 --json") == expected.to_dicts()
     assert main("health run.csv truth.parquet -k 2".split()) == 0
     text = capsys.readouterr().out
-    shown = re.findall(r"^\w+ +(\w+) ", text, re.MULTILINE)
+    shown = re.findall(r"^\w+  +(\w+) ", text, re.MULTILINE)
     assert shown[1:] == expected.filter(pl.col("count") > 0)["what"].to_list()
     zeros = expected.filter(pl.col("count") == 0).height
     assert text.endswith(f"Counts of 0 that are left out: {zeros} (--wide: all).\n")

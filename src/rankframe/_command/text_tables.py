@@ -124,9 +124,9 @@ def show(result: pl.DataFrame, *, wide: bool = False) -> None:
 
 def show_values(result: pl.DataFrame, keys: Sequence[str], *, wide: bool = False) -> None:
     """Print one column per metric, or if this is too wide, one row per metric."""
-    cells = _in_cells(result)
-    names = [*map(_printable, keys)]
-    drawn = _drawn(cells, names)
+    cells, names = _in_cells(result), [*map(_printable, keys)]
+    texts = [_printable(name) for name in keys if not result.schema[name].is_numeric()]
+    drawn = _drawn(cells, texts)
     taken = {"metric", "value"} & {*keys}
     if wide or taken or _breadth(drawn) <= width():
         print_text(drawn)
@@ -135,7 +135,7 @@ def show_values(result: pl.DataFrame, keys: Sequence[str], *, wide: bool = False
     long = {name: [text for text in cells[name] for _ in metrics] for name in names}
     long["metric"] = metrics * result.height
     long["value"] = [cells[name][row] for row in range(result.height) for name in metrics]
-    print_text(_fitted(long, width(), [*names, "metric"]))
+    print_text(_fitted(long, width(), [*texts, "metric"]))
 
 
 def show_comparison(
