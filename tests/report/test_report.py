@@ -447,7 +447,7 @@ def test_segments_name_the_family_of_their_p(systems, options, family):
     if options.get("correction", "holm") == "holm" and "test" not in options:  # as computed
         least = table.sort("p_value").row(0, named=True)
         assert least["p_adjusted"] == pytest.approx(min(1, 3 * systems * least["p_value"]))
-    assert re.search(rf"map by country: [\w' ]+, {re.escape(family)}", html.unescape(made.html()))
+    assert re.search(rf"map by country: [\w' -]+, {re.escape(family)}", html.unescape(made.html()))
 
 
 def test_a_comparison_without_a_test_is_not_in_the_family():
