@@ -123,7 +123,7 @@ def charts():
     yield "change", lambda: plot.who_gained(10, truth=TRUTH, baseline="a")
     yield "change of segments", lambda: plot.who_gained(3, truth=PLACED, by=BOTH, baseline="b")
     yield (
-        "differences by country",
+        "differences in segments",
         lambda: plot.segments("ndcg@10", truth=PLACED, by="country", baseline="a"),
     )
     yield "segments", lambda: plot.segments("ndcg@10", "rr", truth=PLACED, by="country")
