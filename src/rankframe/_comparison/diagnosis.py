@@ -167,12 +167,14 @@ def who_gained(
 
 
 def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int) -> pl.DataFrame:
+    from rankframe._comparison import statistics
+
     model, *segments = values.by
     _, baseline, order = system_pairs.systems_in(rows, model, trial)
     if values.cluster is not None:
         user_columns.check_clusters(rows, values.cluster, _LEVELS)
         user_columns.check_one_cluster(rows, [values.user], values.cluster)
-    of_baseline = _is_of(rows, model, baseline)
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     users = [*segments, values.user]
     relevant_rows = rows.filter(pl.col("total") > 0).sort(*values.by, values.user)
     before = relevant_rows.filter(of_baseline).drop(model)
@@ -182,10 +184,21 @@ def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int)
     smaller = pl.col("total before").rank("min").cast(pl.Int64) - 1
     place = (smaller * bins // pl.len()).over(values.by).alias(_BIN)
     low, high = pl.col("total before").min(), pl.col("total before").max()
-    means = [sums.order_free_mean(change) for change in _changes()]
-    means += [sums.order_free_mean(pl.col(name)).alias(name) for name in _LEVELS]
-    paired = paired.with_columns(map(pl.Series, _CHANGED, _changes_of_users(paired)))
-    means += [pl.col(name) for name in (*_CHANGED, *_cluster_column(values))]
+    sides = [(pl.col(name), pl.col(f"{name} before")) for name in _CHANGING]
+    changes = [new.cast(pl.Float64) - old.cast(pl.Float64) for new, old in sides]
+    means = [
+        sums.order_free_mean(value).alias(name)
+        for name, value in zip(
+            (*_CHANGES, *_LEVELS), (*changes, *map(pl.col, _LEVELS)), strict=True
+        )
+    ]
+    of_users = [
+        statistics.differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy())
+        for name in _CHANGING[1:]
+    ]
+    paired = paired.with_columns(map(pl.Series, _CHANGED, of_users))
+    clusters = [] if values.cluster is None else [user_columns.CLUSTER]
+    means += [pl.col(name) for name in (*_CHANGED, *clusters)]
     counted = [pl.len().cast(pl.Int64).alias("users"), *means]
     described = [low.alias("relevant_low"), high.alias("relevant_high"), *counted]
     misses = pl.col(user_columns.MISSED), pl.col(f"{user_columns.MISSED} before")
@@ -247,26 +260,6 @@ def _reading_of_missed(without: Sequence[int], system: object, baseline: object)
     )
 
 
-def _is_of(rows: pl.DataFrame, model: str, system: object) -> pl.Expr:
-    return pl.col(model) == pl.lit(system, dtype=rows.schema[model])
-
-
-def _changes_of_users(paired: pl.DataFrame) -> list[Array]:
-    """Return the changes of precision and recall, for each user."""
-    from rankframe._comparison import statistics
-
-    pairs = [(paired[name], paired[f"{name} before"]) for name in _LEVELS[:2]]
-    return [statistics.differences(new.to_numpy(), old.to_numpy()) for new, old in pairs]
-
-
-def _changes() -> list[pl.Expr]:
-    """Return the changes from the values of the baseline, which are called "before"."""
-    return [
-        (pl.col(name).cast(pl.Float64) - pl.col(f"{name} before").cast(pl.Float64)).alias(change)
-        for name, change in zip(_CHANGING, _CHANGES, strict=True)
-    ]
-
-
 _READINGS = {
     # signs of the changes of precision and recall that the tests show
     (1, 1): "better overall",
@@ -298,10 +291,6 @@ def _signs() -> pl.Expr:
 
 
 _WORDS = {1: "higher", -1: "lower"}
-
-
-def _cluster_column(values: Values) -> list[str]:
-    return [] if values.cluster is None else [user_columns.CLUSTER]
 
 
 def _paired_reading(changes: Sequence[Array], clusters: Places | None) -> str:
