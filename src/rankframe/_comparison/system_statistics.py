@@ -1,4 +1,4 @@
-"""Tests many systems at once: a matrix in; ``Joint``, ``Flips``, ``Variance``, ``Lead`` out."""
+"""Tests all pairs of systems at once: a matrix of differences in, ``Flips`` out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankframe._comparison import statistics
-from rankframe._comparison.statistics import (
-    Advance,
-    Array,
-    Resampling,
-)
+from rankframe._comparison.statistics import Advance, Array, Resampling
 
 
 class Flips(NamedTuple):
