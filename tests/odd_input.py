@@ -692,8 +692,8 @@ def cases() -> dict[str, list[Case]]:
                 "by= names no column",
                 RUN,
                 TRUTH,
-                "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() treats all "
-                "rows as one group",
+                "run: no column 'model' for by; it has 'user', 'item', 'rank'; join it to a "
+                "table, or leave out by=",
                 options={"by": "model"},
             ),
             Case(

@@ -54,7 +54,7 @@ def test_a_door_shows_these_names(module):
     own = {name for name in metrics if METRICS[name].__module__.startswith("rankframe.")}
     assert {*dir(door)} == {*door.__all__} == {*DOORS[module].split()} | own
     assert all(getattr(door, name) is not None for name in dir(door))
-    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'evaluat'"):
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'evaluat'$"):
         door.evaluat  # noqa: B018
 
 

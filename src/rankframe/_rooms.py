@@ -66,7 +66,9 @@ def doors(
 
     def value_of(name: str) -> Any:
         if name not in homes:
-            msg = f"module {room!r} has no attribute {name!r}"
+            inside = [f"; it is rf.{r}.{name}" for r in reversed(ROOMS) if name in ROOMS[r]]
+            hint = inside[0] if inside and room == "rankframe" else ""
+            msg = f"module {room!r} has no attribute {name!r}{hint}"
             raise AttributeError(msg)
         home = homes[name]
         value = function_of(name, home) if home else import_module(f"{room}.{name}")

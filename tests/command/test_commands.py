@@ -1134,7 +1134,7 @@ def test_a_pipe_needs_no_format(tmp_path):
     [
         ("qid,docno,grade\n1,8,1\n", [], "pass --truth-user qid --truth-item docno\n"),
         ("user,item,rating\n1,8,5\n", [], "pass --relevance rating and --relevant-at the"),
-        ("user,item\n1,8\n", ["--by", "fold"], "it has 'user', 'item', 'rank'\n"),
+        ("user,item\n1,8\n", ["--by", "fold"], "'rank'; join it to a table, or leave out --by\n"),
         (
             "user,item\n1,8\n",
             ["-m", "gauc"],

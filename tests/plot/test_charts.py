@@ -743,7 +743,7 @@ WRONG = {
     "no column": (
         lambda: RUN.drop("model").rank.plot.at_k("rr", truth=TRUTH, by="model"),
         rf.RankingDataError,
-        "no column 'model' for by; it has 'user', 'item', 'rank'; by=() treats all rows",
+        "no column 'model' for by; it has 'user', 'item', 'rank'; join it to a table",
     ),
     "too many points": (
         lambda: PLOT.at_k("rr", k=range(1, 1400), truth=TRUTH),

@@ -175,6 +175,7 @@ MATRICES = "pass rf.from_scores(scores), and the truth as truth=rf.from_grades(g
         ("a.qrels", "not str: read the file, as in rankframe.trec.read_qrels(path)"),
         (Path("run.parquet"), ": read the file, as in pl.read_parquet(path)"),
         ([{"user": 1, "item": "a", "rank": 1}], "not list: pl.DataFrame(…) makes one"),
+        ([RUN, RUN], 'not list: name the runs, {"old": old, "new": new}'),
         ({"a"}, "not set: a set has no order; rf.from_grades makes a truth of {user: {items}}"),
         (RUN.to_dicts(), "not list: pl.DataFrame(…) makes one"),
         *(

@@ -53,6 +53,7 @@ def test_in_every_kind_of_frame(kind):
         (("uid", "mid"), ("user", "item"), {"user": "uid", "item": "mid"}),
         (("uid", "item"), ("user", "item"), {}),
         (("user", "item"), ("u", "item"), {}),
+        (("userId", "movieId"), ("user_id", "movie_id"), {}),
     ],
 )
 def test_names_that_differ_have_a_cure_that_works_when_pasted(of_run, of_truth, options):

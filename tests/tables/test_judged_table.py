@@ -315,7 +315,7 @@ def test_from_lists():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"uid": [1], "item": [[1]]}, "frame of lists: no column 'user' for user"),
+        ({"uid": [1], "item": [[1]]}, "frame of lists: no column 'user' for user; it has 'uid'"),
         ({"user": [1], "item": [1]}, "frame of lists, column 'item': Int64 is not a list of items"),
         (
             {"user": [1], "item": [[1]], "rank": [1]},

@@ -395,8 +395,8 @@ CASES = {
         RUN,
         TRUTH,
         {"by": "model"},
-        "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() treats all rows as "
-        "one group",
+        "run: no column 'model' for by; it has 'user', 'item', 'rank'; join it to a table, or "
+        "leave out by=",
         "call",
     ),
     "a run with a relevance": (

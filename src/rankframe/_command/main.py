@@ -137,7 +137,7 @@ _ADVICE = (
     (r"rf\.register_metric\(.*?\)", "higher_is_better in a module for --import"),
     (r"\b(user|item)='([^']*)'(?=, truth_)", r"--\1 \2"),  # they are typed without a comma
     (r", (?=--(user|item) |truth_(user|item)=)", " "),
-    (r", as in evaluate\(.*?\)|; by=\(\) treats all rows as one group", ""),
+    (r", as in evaluate\(.*?\)", ""),
     (r"must be None or", "must be left out, or"),
     (r"relevant_at must", "--relevant-at must"),
 )

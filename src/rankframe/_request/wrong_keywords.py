@@ -3,7 +3,7 @@
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar, cast
 
 from rankframe._request import keywords
@@ -48,6 +48,7 @@ _ELSEWHERE = {
     "weights": "it returns one value per user; evaluate and summarize take it",
     "seed": "the same call has the same result each time",
 }
+_NAMES_OF_COLUMNS = ("by", "model", "weights", "cluster")
 
 
 def checked(function: FunctionT) -> FunctionT:
@@ -77,12 +78,15 @@ def is_frame(value: object) -> bool:
     return type(value).__name__ in ("DataFrame", "LazyFrame")
 
 
-def check(function: Callable[..., Any], options: Iterable[str]) -> None:
-    """Raise TypeError at the first keyword that a function does not take."""
+def check(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise TypeError at the first keyword that a function does not take, or not of a table."""
     taken = taken_by(function)
     for name in options:
         if name not in taken:
             raise TypeError(answer(_name_of(function), name, taken))
+        if name in _NAMES_OF_COLUMNS and is_frame(options[name]):
+            msg = f"{name}= names a column: join the table to the truth, and name its column"
+            raise TypeError(msg)
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -157,7 +157,10 @@ def to_polars(frame: Truth, table: str, *, also: str = "") -> pl.DataFrame | pl.
 def _cure(frame: object, table: str) -> str:
     """Name the one call that makes a frame, as the rest of a sentence."""
     rows: Any = frame if type(frame) in (list, tuple) else ()
-    if len(getattr(frame, "shape", ())) == 2 or isinstance(next(iter(rows), None), list | tuple):
+    first = next(iter(rows), None)
+    if is_frame(first):
+        return ': name the runs, {"old": old, "new": new}'
+    if len(getattr(frame, "shape", ())) == 2 or isinstance(first, list | tuple):
         both = ": pass rf.from_scores(scores), and the truth as truth=rf.from_grades(grades)"
         return "" if "=" in table else both
     package = type(frame).__module__.partition(".")[0]

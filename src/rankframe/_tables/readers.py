@@ -423,21 +423,22 @@ def _cures(
     """Yield what may bring the missing columns, as the rest of a sentence."""
     other, frame = beside or ("", None)
     other_names = [] if frame is None else adapters.column_names(frame, "frame")
-    apart = _named_apart(table, missing, columns, other_names)
+    apart = _named_apart(table, columns, other_names)
     unknown = [role for role, _ in missing if role not in ("by", *apart)]
     yield from _keywords(table, unknown, columns, other_names)
     if apart:
-        yield f"; the {other} has {' and '.join(repr(theirs) for _, theirs in apart.values())}"
+        has = [repr(theirs) for _, theirs in apart.values() if theirs is not None]
+        yield f"; the {other} has {' and '.join(has)}"
         if "truth" in (table.name, other):
             yield f": pass {', '.join(_pasted(table, apart, columns))}"
         else:
             yield ", and names must be the same in both runs: rename one"
     if missing[-1][0] == "by":
-        yield "; by=() treats all rows as one group"
+        yield "; join it to a table, or leave out by="
 
 
 def _pasted(
-    table: Table, apart: Mapping[str, tuple[str | None, str]], columns: Columns
+    table: Table, apart: Mapping[str, tuple[str | None, str | None]], columns: Columns
 ) -> Iterator[str]:
     """Yield the keywords with which run and truth may name their ids differently."""
     for role, (own, theirs) in apart.items():
@@ -460,7 +461,11 @@ def _keywords(
         yield ", or pass close_gaps=True to with_rank to read the existing rank"
     if meant := _meant(table, roles, columns, other_names):
         yield f"; perhaps {' or '.join(map(repr, meant))} is meant"
-    if "item" in roles and table.name == "judged table":
+    lists = [repr(n) for n, dtype in table.schema.items() if isinstance(dtype, pl.List)]
+    if "item" in roles and lists:
+        yield f"; {' and '.join(lists)} hold lists: item= names those of the items, and truth= the "
+        yield "relevant ones, if they are here"
+    elif "item" in roles and table.name == "judged table":
         yield f"; {_why_not_numbered(table, columns)}"
 
 
@@ -477,37 +482,41 @@ def _why_not_numbered(table: Table, columns: Columns) -> str:
 
 
 def _named_apart(
-    table: Table,
-    missing: Sequence[tuple[str, str]],
-    columns: Columns,
-    other_names: Sequence[str],
-) -> dict[str, tuple[str | None, str]]:
-    """Find the ids that the other table has under another name; the own one may be unknown."""
-    pairs: dict[str, tuple[str | None, str]] = {}
-    for role, name in missing:
-        if role in ("user", "item"):
-            fit = column_roles.fitting(role, columns, table.by, other_names)
-            theirs = [name] if name in other_names else fit
-            if len(theirs) == 1 and theirs[0] not in table.schema:
-                pairs[role] = _likely_id(role, columns, table), theirs[0]
+    table: Table, columns: Columns, other_names: Sequence[str]
+) -> dict[str, tuple[str | None, str | None]]:
+    """Find the ids that both tables have under two names, of which one may be unknown."""
+    names = {"user": columns.get("user", "user"), "item": columns.get("item", "item")}
+    other = dict.fromkeys(other_names)
+    pairs: dict[str, tuple[str | None, str | None]] = {}
+    for role, name in names.items():
+        fit = column_roles.fitting(role, columns, table.by, other_names)
+        if name in table.schema:
+            if name not in other:
+                pairs[role] = name, _likely_id(role, columns, table.by, other)
+        elif name in other or (len(fit) == 1 and fit[0] not in table.schema):
+            theirs = name if name in other else fit[0]
+            pairs[role] = _likely_id(role, columns, table.by, table.schema), theirs
+    if not other or {*names.values()} <= {*table.schema}:  # no id is missing here
+        return {}
     if len(own := {name for name, _ in pairs.values()}) < len(pairs) and None not in own:
         return {role: (None, theirs) for role, (_, theirs) in pairs.items()}  # one for both
     return pairs
 
 
-def _likely_id(role: str, columns: Columns, table: Table) -> str | None:
+def _likely_id(
+    role: str, columns: Columns, by: By, schema: Mapping[str, pl.DataType | None]
+) -> str | None:
     """Return the one column that is probably the user, or the item; None if there is none."""
     others = cast("Columns", {key: name for key, name in columns.items() if key != role})
-    roles = (*column_roles.SEARCHED, *keywords.ROLES)
+    known = (*column_roles.SEARCHED, *keywords.ROLES)
     free = [
         name
-        for name, dtype in table.schema.items()
-        if (dtype.is_integer() or dtype == pl.String)
-        and name not in roles
-        and column_roles.is_free(name, others, table.by)
+        for name, dtype in schema.items()
+        if (dtype is None or dtype.is_integer() or dtype == pl.String)
+        and name not in known
+        and column_roles.is_free(name, others, by)
     ]
-    fit = [role] if role in table.schema else []
-    fit = fit or column_roles.fitting(role, others, table.by, table.schema)
+    fit = [role] if role in schema else column_roles.fitting(role, others, by, schema)
     fit = fit or [name for name in free if name.lower().endswith("id")] or free
     return fit[0] if len(fit) == 1 else None
 

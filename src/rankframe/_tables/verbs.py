@@ -355,7 +355,10 @@ def _check_names_of_lists(
     """Check that each role and group has a column of its own."""
     for role, name in names.items():
         if name not in schema:
-            msg = f"frame of lists: no column {name!r} for {role}; name it with {role}="
+            has = ", ".join(map(repr, schema))
+            msg = (
+                f"frame of lists: no column {name!r} for {role}; it has {has}; name it with {role}="
+            )
             raise RankingDataError(msg)
     truth = names.get("truth")
     if truth in (names["user"], names["item"]):
