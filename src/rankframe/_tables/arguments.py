@@ -156,12 +156,10 @@ def _truth(value: Any, columns: Columns) -> Any:
 def _may_have_lists(frame: Any) -> bool:
     """Whether a table has a column of lists, or of objects, which may be lists."""
     if isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        return any(isinstance(dtype, pl.List | pl.Array) for dtype in _schema(frame).values())
+        return any(
+            isinstance(dtype, pl.List | pl.Array) for dtype in frame.collect_schema().values()
+        )
     return adapters.is_frame(frame)
-
-
-def _schema(frame: pl.DataFrame | pl.LazyFrame) -> pl.Schema:
-    return frame.schema if isinstance(frame, pl.DataFrame) else frame.collect_schema()
 
 
 def _without_lists(

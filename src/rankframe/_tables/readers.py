@@ -201,21 +201,18 @@ def _read_truth(
 def _refuse_ratings(table: Table, by: By, columns: Columns) -> None:
     """Raise if a truth has ratings or grades but no relevance: each row would be relevant."""
     for name in (*column_roles.RATINGS, *column_roles.GRADES):
-        dtype = table.schema.get(name)
+        dtype, is_rating = table.schema.get(name), name in column_roles.RATINGS
         if dtype is None or not column_roles.is_free(name, columns, by):
             continue
-        if name in column_roles.RATINGS and dtype.is_numeric():
+        if dtype.is_numeric() or (dtype == pl.Boolean and not is_rating):
+            what, done, worst, good = "grades", "judged", "one of grade 0", "relevant"
+            if is_rating:
+                what, done, worst, good = "ratings", "rated", "a disliked one", "liked"
+            also = " and relevant_at= the lowest rating of a liked item" * is_rating
             text = (
-                "ratings but no relevance, so every rated item would be relevant, even a disliked "
-                f"one: pass relevance={name!r} and relevant_at= the lowest rating of a liked item; "
-                f"if every rated item is liked, drop the column: truth.drop({name!r})"
-            )
-            raise _refused(table, name, text)
-        if name in column_roles.GRADES and (dtype.is_numeric() or dtype == pl.Boolean):
-            text = (
-                "grades but no relevance, so every judged item would be relevant, even one of "
-                f"grade 0: pass relevance={name!r}; if every judged item is relevant, drop the "
-                f"column: truth.drop({name!r})"
+                f"{what} but no relevance, so every {done} item would be relevant, even {worst}: "
+                f"pass relevance={name!r}{also}; if every {done} item is {good}, drop the column: "
+                f"truth.drop({name!r})"
             )
             raise _refused(table, name, text)
 
@@ -429,10 +426,8 @@ def _cures(
     if apart:
         has = [repr(theirs) for _, theirs in apart.values() if theirs is not None]
         yield f"; the {other} has {' and '.join(has)}"
-        if "truth" in (table.name, other):
-            yield f": pass {', '.join(_pasted(table, apart, columns))}"
-        else:
-            yield ", and names must be the same in both runs: rename one"
+        pasted = ", ".join(_pasted(table, apart, columns))
+        yield f": pass {pasted}" if "truth" in (table.name, other) else ": rename one"
     if missing[-1][0] == "by":
         yield "; join it to a table, or leave out by="
 
