@@ -182,7 +182,7 @@ def test_auto_is_exact_with_weights_clusters_and_booleans():
     [
         ([0.1, 0.4, 0.6, 0.7], "t", "auto: Student's t, fewer than 5 users"),
         (np.linspace(0, 1, 10), "t", "auto: Student's t, 10 users, skewness 0"),
-        (skewed(1, 1000), "t", "auto: Student's t, 1000 users, skewness "),
+        (skewed(1, 1000), "t", "auto: Student's t, 1,000 users, skewness "),
     ],
 )
 def test_auto_takes_a_method_by_its_rule_and_says_which(values, method, reason):
@@ -281,9 +281,9 @@ def test_the_skewness_is_that_of_what_users_add():
     added = weights * (values - np.average(values, weights=weights))
     _, reason = st.chosen_method(st.Sample(values, weights), may_be_hits=True)
     expected = ((added**3).mean()) / (added**2).mean() ** 1.5
-    assert reason.endswith(f"skewness {expected:.2f}")
+    assert reason.values["skewness"] == round(expected, 2)
     _, reason = st.chosen_method(st.Sample(values), may_be_hits=True)
-    assert reason.endswith(f"skewness {stats.skew(values):.2f}")
+    assert reason.values["skewness"] == round(stats.skew(values), 2)
 
 
 def test_auto_of_undefined_values_and_geometric_means():

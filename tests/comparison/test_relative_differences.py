@@ -87,7 +87,7 @@ def test_users_who_all_change_by_one_share_have_no_interval(share):
     row = compared(old, (1 + share) * old)
     assert row["relative"] == pytest.approx(share)
     assert row["relative_low"] is row["relative_high"] is None
-    assert row["note"] == "relative has no interval: every user changes by one share"
+    assert row["note"] == "no interval of relative: every user changes by the same percentage"
     for margin, passed in (
         (0.2, share > -0.2),
         (0.9, share > -0.9),

@@ -23,7 +23,7 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe._command.main import main
-from rankframe._comparison import numerals, sentences
+from rankframe._comparison import notes, numerals, sentences
 from rankframe._comparison.trials import Test
 from rankframe._evaluation import evaluation
 from rankframe._report import explorer, facts, markup, people, verdict
@@ -325,7 +325,7 @@ def test_items_show_their_title_their_grade_and_how_they_moved(tmp_path):
 
 
 def test_every_policy_of_users_has_words():
-    assert {*verdict.USERS} == {*get_args(Users)}
+    assert {*notes.templates("users")} == {*get_args(Users)}
     served = rf.report(RUN, "map", truth=TRUTH, baseline="old", users="served")
     assert served.tables["comparison"]["users"].to_list() == [24]
     assert "users with a row in the truth and a list of every system" in served.html()

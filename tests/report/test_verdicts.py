@@ -500,13 +500,13 @@ def test_the_truth_is_split_by_the_history():
         data["run"], "ndcg@2", truth=data["truth"], history=data["history"], baseline="old"
     )
     table = made.tables["segments: relevant items"].cast({"relevant items": pl.String})
-    for group, part in (("seen before", 0), ("new to the user", 1)):
+    for group, part in (("seen before", 0), ("not seen before", 1)):
         truth = data["truth"].filter((pl.col("user") % 5 > 0) == part)
         want = data["run"].rank.compare("ndcg@2", truth=truth, baseline="old").row(0, named=True)
         got = table.filter(pl.col("relevant items") == group).row(0, named=True)
         assert got["users"] == want["users"] == (200, 800)[part]
         assert got["difference"] == pytest.approx(want["difference"])
-    line = "better for seen before (+1.0000, 200 users); but worse for new to the user (−12.5%, "
+    line = "better for seen before (+1.0000, 200 users); but worse for not seen before (−12.5%, "
     assert line in made.verdict
     few = data["history"].head(40)  # 8 of its rows are in the truth
     made = rf.report(data["run"], "ndcg@2", truth=data["truth"], history=few, baseline="old")

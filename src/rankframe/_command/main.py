@@ -20,8 +20,7 @@ from rankframe._command import config_file, files, inputs, options, reference, t
 from rankframe._command.files import Tables
 from rankframe._command.inputs import Input
 from rankframe._command.options import Run
-from rankframe._comparison import floors, gate, pair_tests, sentences
-from rankframe._comparison.comparison import compare
+from rankframe._comparison import comparison, floors, gate, notes, pair_tests, sentences
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
 from rankframe._report import facts, report
@@ -400,12 +399,13 @@ def _compare(arguments: argparse.Namespace) -> None:
     with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
         runs, call = _systems(arguments)
         baseline = _baseline(runs, call["by"], arguments)
-        own: Any = {"baseline": baseline, "total": arguments.total, **test}
-        result = compare(runs, *metric_labels, **own, **call).collect()
+        trial = Trial(baseline, **test, total=arguments.total)
+        packed = comparison.planned(runs, metric_labels, trial, **call).collect()
         digits = _provenance(arguments, runs, metric_labels, call, per_metric=True)
+    result = packed.with_columns(notes.in_words(packed["note"]))
     if not _delivered(result, arguments, digits):
         how = f"{arguments.confidence * 100:.10g}% intervals, "
-        how += sentences.tested_in_words(Trial(baseline, **test, total=arguments.total), result)
+        how += sentences.tested_in_words(trial, packed, notes.USERS)
         by = call["by"]
         text_tables.show_comparison(result, by[1:], by[0], how, wide=arguments.wide)
 

@@ -1,10 +1,12 @@
-"""Writes cautions: what to doubt in the numbers of a pair, each beyond a threshold."""
+"""Notes cautions: what to doubt in the numbers of a pair, each beyond a threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from rankframe._comparison import notes
+from rankframe._comparison.notes import Note
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Trial
 from rankframe._request.labels import RequestedMetric
@@ -21,8 +23,8 @@ _ROUNDING = 1e-12
 
 def cautions_of(
     pair: Pair, numbers: Mapping[str, Any], trial: Trial, metric: RequestedMetric
-) -> list[str]:
-    """Write what to doubt in the numbers of a pair."""
+) -> list[Note]:
+    """Note what to doubt in the numbers of a pair."""
     if pair.undefined is not None:
         return []
     users = len(pair.difference)
@@ -36,29 +38,28 @@ def cautions_of(
 
 def cautions_of_groups(
     users: int, effect_size: float, trial: Trial, metric: RequestedMetric
-) -> list[str]:
-    """Write what to doubt in the numbers of two groups of different users, by the smaller one."""
+) -> list[Note]:
+    """Note what to doubt in the numbers of two groups of different users, by the smaller one."""
     few = _few(users, clustered=trial.cluster is not None)
     return [*few, *_small(users, effect_size, trial, metric)]
 
 
-def _few(users: int, *, clustered: bool) -> list[str]:
+def _few(users: int, *, clustered: bool) -> list[Note]:
     few = users < FEWEST_USERS and not clustered
-    return [f"{users} users, too few for a sure test"] if few else []
+    return [notes.note("few_users", number=users)] if few else []
 
 
-def _small(users: int, effect_size: float, trial: Trial, metric: RequestedMetric) -> list[str]:
-    """Write that many users find an effect that rarely matters, if no margin was given."""
+def _small(users: int, effect_size: float, trial: Trial, metric: RequestedMetric) -> list[Note]:
+    """Note that many users find an effect that rarely matters, if no margin was given."""
     if metric.name in trial.margins or metric.over_users.epsilon is not None or trial.test != "t":
         return []
     if users < MANY_USERS or not abs(effect_size) < SMALL_EFFECT:
         return []
-    effect = f"{effect_size:.2g} standard deviations"
-    return [f"no margin was given: of {users:,} users, the effect is {effect}"]
+    return [notes.note("small_effect", number=users, effect=effect_size)]
 
 
-def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | None) -> list[str]:
-    """Write that most users change against the mean, if the sign test shows it."""
+def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | None) -> list[Note]:
+    """Note that most users change against the mean, if the sign test shows it."""
     values = pair.sample.values
     rising, falling = int((values > 0).sum()), int((values < 0).sum())
     scale = max(abs(pair.of_system).max(), abs(pair.of_baseline).max())
@@ -73,4 +74,5 @@ def _contrary_signs(pair: Pair, difference: float, *, higher_is_better: bool | N
     if higher_is_better is None:
         word = "higher" if rising > falling else "lower"
     direction = "rises" if difference > 0 else "falls"
-    return [f"{word} for {most:,} of {len(values):,} {pair.unit}, the mean {direction}"]
+    of = {"most": most, "number": len(values), "unit": pair.unit}
+    return [notes.note("contrary", word=word, direction=direction, **of)]

@@ -16,6 +16,7 @@ from rankframe._comparison import (
     cautions,
     decision,
     margins,
+    notes,
     pair_tests,
     sentences,
     summaries,
@@ -23,9 +24,10 @@ from rankframe._comparison import (
     trials,
     unpaired,
 )
+from rankframe._comparison.notes import Note
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
-from rankframe._evaluation import ready_values
+from rankframe._evaluation import evaluation, ready_values
 from rankframe._evaluation.system_metrics import OfLists, OfPair
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
@@ -225,6 +227,21 @@ def compare(
     return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
+def planned(
+    frame: pl.LazyFrame,
+    metrics: Sequence[Metric],
+    trial: Trial,
+    *,
+    truth: Truth | None,
+    by: Sequence[str],
+    **options: Unpack[StatisticsOptions],
+) -> pl.LazyFrame:
+    """Plan a comparison, with its notes as they are packed."""
+    frame, by, columns = run_dicts.as_frame(frame, by, options, compares="compare")
+    question = ask_systems(frame, metrics, truth, by, columns, trial, count_missed=True)
+    return comparison_of(evaluation.user_values(question), trial)
+
+
 def ask_systems(
     frame: Frame,
     metrics: Sequence[Metric],
@@ -352,8 +369,7 @@ def _comparison_of_lists(
                 keys = {**dict.fromkeys(schema), **of_segment, model: pair[0], "baseline": pair[1]}
                 rows += [keys | _row_of_lists(name, numbers) for name in names]
         table = pl.DataFrame(rows, schema=dict(schema))
-        order = sentences.noted(pl.lit(ordered.note, pl.String))
-        table = table.with_columns(_numbers(of_lists.by).fill_nan(None), order)
+        table = table.with_columns(_numbers(of_lists.by).fill_nan(None), notes.noted(ordered.note))
         return decision.decide(table, trial.alpha, pair_tests.directions_of(of_lists.requested))
 
     return of_lists.exposures(kind).map_batches(reduce, schema=dict(schema))
@@ -363,8 +379,8 @@ def _row_of_lists(metric: str, numbers: OfPair) -> dict[str, Any]:
     """Describe the numbers of two systems."""
     mean, baseline_mean = numbers.means[metric]
     difference, users, left_out = mean - baseline_mean, numbers.users, numbers.left_out
-    notes = _notes_of_left_out(left_out, users, left_out, "a list in one group only")
-    why = "one number of all lists, which has no test" if users else "no user has a list in both"
+    why = notes.note("no_test_of_lists" if users else "no_list_in_both")
+    said = [why, *_left_out("without_lists", left_out, users, left_out)]
     return {
         "metric": metric,
         "users": users,
@@ -375,7 +391,7 @@ def _row_of_lists(metric: str, numbers: OfPair) -> dict[str, Any]:
         "baseline_mean": baseline_mean,
         "difference": difference,
         "relative": difference / baseline_mean if baseline_mean > 0 else nan,
-        "note": "; ".join([why, *notes]),
+        "note": notes.packed(said),
     }
 
 
@@ -404,19 +420,14 @@ def _apply_gate(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> 
     decides, adjusted = pl.col("metric") == primary, pl.col("p_adjusted")
     gate = adjusted.filter(decides).first().over([*by, "baseline"])
     closed = ~decides & adjusted.is_not_null() & gate.is_null()
-    sentence = (
-        pl.when(decides)
-        .then(pl.lit("primary metric: not corrected for the other metrics"))
-        .when(closed)
-        .then(pl.lit(f"no p_adjusted: the primary metric {primary} has none"))
-        .when(adjusted.is_not_null())
-        .then(pl.lit(f"secondary metric: p_adjusted is at least that of {primary}"))
-    )
-    return table.with_columns(
+    kind = pl.when(decides).then(pl.lit("primary")).when(closed).then(pl.lit("no_primary"))
+    kind = kind.when(adjusted.is_not_null()).then(pl.lit("secondary"))
+    kinds = table.select(kind.alias("kind"))["kind"]
+    said = [None if kind is None else notes.note(kind, primary=primary) for kind in kinds]
+    return notes.with_note(table, said).with_columns(
         pl.when(~closed & adjusted.is_not_null())
         .then(pl.max_horizontal(adjusted, pl.when(~decides).then(gate)))
         .alias("p_adjusted"),
-        sentences.noted(sentence),
     )
 
 
@@ -512,16 +523,15 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         .pipe(pair_tests.of_families, trial)
         .pipe(_with_ratios, values.requested, trial.confidence)
     )
-    order = sentences.noted(pl.lit(paired.order, pl.String))
     table = table.with_columns(summaries.cut_at(_widths_of(values.requested)))
-    return table.with_columns(order).drop(hidden)
+    return table.with_columns(notes.noted(paired.order)).drop(hidden)
 
 
 def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Range]:
     """Return between which values the difference of two means is."""
     widths = {metric.name: float(metric.traits.width) for metric in requested}
     return {
-        name: summaries.Range(-width, width, f"the greatest difference of the metric, {width:.10g}")
+        name: summaries.Range(-width, width, notes.note("cut_difference", width=width))
         for name, width in widths.items()
     }
 
@@ -559,9 +569,6 @@ def _test_jointly(
         yield pairs, pair_tests.test_jointly(pairs, trial, advance)
 
 
-_ADVICE = f"{trials.NO_PAIR}: paired=False compares different users"
-
-
 def _numbers_of(
     pairs: Sequence[Pair],
     tested: Tested,
@@ -573,7 +580,7 @@ def _numbers_of(
     from rankframe._comparison import statistics
 
     metrics = {metric.name: metric for metric in values.requested}
-    of_recall = {name: values.note_of_recall(metric) for name, metric in metrics.items()}
+    of_recall = {name: summaries.notes_of_recall(values, m) for name, m in metrics.items()}
     bounded = margins.test_margins(pairs, tested, trial, values.requested)
     for place, (pair, within) in enumerate(zip(pairs, bounded, strict=True)):
         numbers, found = pair_tests.numbers(pair), statistics.estimate(pair.sample)
@@ -581,16 +588,18 @@ def _numbers_of(
         ends = float(tested.outcome.low[place]), float(tested.outcome.high[place])
         shares, doubt = pair_tests.relative(pair, trial, ends)
         if metrics[pair.metric].over_users.epsilon is not None:
-            doubt = ""  # a ratio has no relative difference
-        note = with_notes(tested.notes[place], pair, weighted=values.weights is not None)
-        if note is not None:
-            note = note.replace(trials.NO_PAIR, _ADVICE)
-        of_margin = None if trial.undecided else margins.note_of(within)  # a gate says why
-        notes = [note, *notes_of_lists(pair, systems), of_margin, doubt]
+            doubt = None  # a ratio has no relative difference
+        said = [
+            *tested.notes[place],
+            *notes_of_users(pair, weighted=values.weights is not None),
+            *notes_of_lists(pair, systems),
+            None if trial.undecided else margins.note_of(within),  # a gate says why
+            doubt,
+        ]
         if pair.metric in trial.margins:
-            notes.append(margins.note_of_unserved(pair))
-        notes.append(of_recall[pair.metric])
-        notes += [*cautions.cautions_of(pair, numbers, trial, metrics[pair.metric])]
+            said.append(margins.note_of_unserved(pair))
+        said += of_recall[pair.metric]
+        said += cautions.cautions_of(pair, numbers, trial, metrics[pair.metric])
         yield {
             **numbers,
             **shares,
@@ -600,7 +609,7 @@ def _numbers_of(
             "p_adjusted": tested.adjusted[place],
             "detectable": found.detectable(trial.confidence) if has_power else nan,
             **within,
-            "note": "; ".join(filter(None, notes)) or None,
+            "note": notes.packed(said),
             trials.NUMBER: float(found.freedom) + 1,
         }
 
@@ -615,13 +624,14 @@ def _with_ratios(
     of_logarithms = pl.col("metric").is_in(names)
     ends = ("difference", "ci_low", "ci_high")
     changes = [pl.col("baseline_mean").exp() * (pl.col(name).exp() - 1) for name in ends]
-    ratios = table.select("note", of_logarithms, *(pl.col(name).exp() for name in ends))
-    notes = [
-        _ratio_note(ratio, low, high, note, confidence) if geometric else note
-        for note, geometric, ratio, low, high in ratios.iter_rows()
+    ratios = table.select(of_logarithms, *(pl.col(name).exp() for name in ends))
+    said = [
+        None
+        if ratio is None or not geometric
+        else notes.note("ratio", ratio=ratio, sure=100 * confidence, low=low, high=high)
+        for geometric, ratio, low, high in ratios.iter_rows()
     ]
-    return table.with_columns(
-        pl.Series("note", notes, pl.String),
+    return notes.with_note(table, said, first=True).with_columns(
         *(
             pl.when(~of_logarithms).then(name).alias(name)
             for name in ("detectable", *trials.RELATIVE)
@@ -634,45 +644,29 @@ def _with_ratios(
     )
 
 
-def _ratio_note(
-    ratio: float | None, low: float | None, high: float | None, note: str | None, confidence: float
-) -> str | None:
-    if ratio is None:
-        return note
-    text = f"ratio {ratio:.3g}"
-    if low is not None and high is not None:
-        text += f", {confidence * 100:.10g}% interval {low:.3g} to {high:.3g}"
-    return text if note is None else f"{text}; {note}"
-
-
-def with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
-    """Add to a note how many users the numbers describe."""
+def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:
+    """Note how many users the numbers of a pair describe."""
     from rankframe._comparison.statistics import Sample
 
     weights = pair.weights if weighted else None
-    more = summaries.notes_of_users(pair.difference, weights, pair.returning)
+    said = summaries.notes_of_users(pair.difference, weights, pair.returning)
     if pair.clusters is not None:
-        more += sentences.notes_of_clusters(Sample(pair.difference, pair.weights), pair.sample)
-    what = "a value in some groups only" if pair.joint else _VALUE
-    in_some = pair.left_out - pair.valueless
-    for number, has in ((in_some, what), (pair.valueless, "no value in any group")):
-        more += _notes_of_left_out(number, len(pair.difference), pair.left_out, has)
-    return "; ".join([*([note] if note else []), *more]) or None
+        said += sentences.notes_of_clusters(Sample(pair.difference, pair.weights), pair.sample)
+    counted = len(pair.difference), pair.left_out
+    kind = "left_out_of_some" if pair.joint else "left_out"
+    said += _left_out(kind, pair.left_out - pair.valueless, *counted)
+    return said + _left_out("left_out_of_all", pair.valueless, *counted)
 
 
-_VALUE = "a value in one group only"
-
-
-def _notes_of_left_out(number: int, users: int, left_out: int, what: str) -> list[str]:
-    """Write how many of those who are left out have what, if they are many."""
+def _left_out(kind: str, number: int, users: int, left_out: int) -> list[Note]:
+    """Note how many users are left out, if they are many."""
     if not number or not users or number < sentences.WORTH_A_NOTE * (users + left_out):
         return []
-    who = "is left out: this user has" if number == 1 else "are left out: they have"
-    return [f"{number:,} of {users + left_out:,} users {who} {what}"]
+    return [notes.note(kind, number=number, of=users + left_out)]
 
 
-def notes_of_lists(pair: Pair, systems: pl.Series) -> list[str]:
-    """Write how many of the users have no list of the system, and of the baseline."""
+def notes_of_lists(pair: Pair, systems: pl.Series) -> list[Note]:
+    """Note how many of the users have no list of the system, and of the baseline."""
     if pair.missed is None:
         return []
     names = systems[pair.system], systems[pair.baseline]

@@ -102,7 +102,7 @@ def at_k(
 
     settings = keywords.read_options(options)
     question = ready_values.ask(frame, labels["label"].to_list(), truth, by, settings)
-    return summaries.described(frame, question, describe)
+    return summaries.described(frame, question, describe, noted=False)
 
 
 def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFrame:

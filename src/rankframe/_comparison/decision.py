@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import trials
+from rankframe._comparison import notes, trials
 from rankframe._request import labels
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def outcome_of_bound(alpha: float) -> pl.Expr:
         .then(pl.lit("not worse"))
         .when(pl.any_horizontal(pl.col(P_BEYOND, P_WITHIN).is_not_null()))
         .then(pl.lit("undecided"))
-        .when(pl.col(EVIDENCE) == trials.NOBODY_DIFFERS)
+        .when(pl.col(EVIDENCE) == notes.packed([notes.note(trials.NOBODY_DIFFERS)]))
         .then(pl.lit("identical"))
         .otherwise(pl.lit("untested"))
     )

@@ -11,6 +11,7 @@ import polars as pl
 from rankframe._comparison import (
     comparison,
     decision,
+    notes,
     sentences,
     summaries,
     system_pairs,
@@ -160,7 +161,7 @@ def who_gained(
         reduce = partial(diagnosis_of, values=values, trial=trial, bins=bins)
         return values.rows.map_batches(reduce, schema=schema)
 
-    return summaries.described(frame, question, describe)
+    return summaries.described(frame, question, describe, noted=False)
 
 
 # ------------------------------------------------------------------ one row per user → per bin
@@ -222,7 +223,7 @@ def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int)
         pl.col("users").fill_null(0), reading=pl.Series(readings, dtype=pl.String)
     )
     table = table.with_columns(signs=_signs()).sort(*values.by, _BIN, nulls_last=True)
-    said = pl.when(pl.col(_BIN).is_null()).then(pl.lit(order, pl.String))
+    said = pl.when(pl.col(_BIN).is_null()).then(pl.lit(notes.text([order]), pl.String))
     both = pl.concat_str("reading", said, separator="; ", ignore_nulls=True)
     table = table.with_columns(reading=pl.when(said.is_null()).then("reading").otherwise(both))
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
@@ -234,15 +235,15 @@ def _reading_of_row(
     """Read a bin, the users without a list, or all users."""
     users, without = row["users"], [row[name] or 0 for name in _WITHOUT]
     if users is None:
-        return trials.NO_PAIR
+        return _NO_PAIR
     if missing:
         return _reading_of_missed(without, system, baseline)
     clusters = row.get(user_columns.CLUSTER)
     changes = [pl.Series(row[name]).to_numpy() for name in _CHANGED]
     places = None if clusters is None else summaries.places_of_users(pl.Series("", clusters))
-    read = _paired_reading(changes, places) if len(changes[0]) else trials.NO_PAIR
-    notes = sentences.notes_of_lists(without[:2], users, (system, baseline))
-    return "; ".join(filter(None, [read, *notes])) or None
+    read = _paired_reading(changes, places) if len(changes[0]) else _NO_PAIR
+    lists = notes.text(sentences.notes_of_lists(without[:2], users, (system, baseline)))
+    return "; ".join(filter(None, [read, lists])) or None
 
 
 def _reading_of_missed(without: Sequence[int], system: object, baseline: object) -> str:
@@ -293,6 +294,9 @@ def _signs() -> pl.Expr:
 _WORDS = {1: "higher", -1: "lower"}
 
 
+_NO_PAIR = notes.text([notes.note(trials.NO_PAIR)]) or ""
+
+
 def _paired_reading(changes: Sequence[Array], clusters: Places | None) -> str:
     """Test the changes of precision and recall by the paired t, and return the reading."""
     import numpy as np
@@ -305,7 +309,7 @@ def _paired_reading(changes: Sequence[Array], clusters: Places | None) -> str:
     for sample in samples:
         if why := system_pairs.why_undefined(sample.values):
             one_cluster = clusters is not None and len(sample.values) == 1
-            return f"no test: {'one cluster' if one_cluster else why}"
+            return f"no test: {notes.text([notes.note('one_cluster' if one_cluster else why)])}"
     p = [float(statistics.estimate(sample).p()) for sample in samples]
     alpha = keywords.alpha_of(comparison.CONFIDENCE)
     shown = decision.shows(statistics.corrected(np.array(p), "holm"), alpha)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import decision, margins, sentences, summaries, trials
+from rankframe._comparison import decision, margins, notes, sentences, summaries, trials
 from rankframe._comparison.margins import Side
+from rankframe._comparison.notes import Note
 from rankframe._comparison.summaries import Sampled
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import system_metrics, user_columns
@@ -50,7 +51,8 @@ class Floor(NamedTuple):
     def decide(self, mean: float | None, note: str | None) -> tuple[bool, str]:
         """Compare a mean with the bound, and say it."""
         if mean is None:
-            return False, f"cannot be judged: {note or trials.NO_VALUE}"
+            why = notes.unpacked(note) or [notes.note(trials.NO_VALUE)]
+            return False, f"cannot be judged: {notes.text(why)}"
         beyond = self.amount - mean if self.is_least else mean - self.amount
         digits = (f"{mean:.{number}g}" for number in range(4, 18))
         text = next(digit for digit in digits if (float(digit) == self.amount) <= (beyond == 0))
@@ -146,26 +148,26 @@ def _row(
     trial: Trial,
     epsilon: float | None,
 ) -> dict[str, Any]:
-    notes = [] if sampled is None else sampled.notes
+    said = [] if sampled is None else sampled.notes
     if sampled is None and group["num_missed"]:
         selected = group["users"] + group["num_left_out"]
-        notes = sentences.notes_of_missed(group["num_missed"], selected)
+        said = sentences.notes_of_missed(group["num_missed"], selected)
     return {
         **group,
         "num_left_out": group["num_left_out"],
         **_amounts(floor),
-        "note": "; ".join([*notes, *_notes_of_undefined(group)]) or None,
+        "note": notes.packed([*said, *_notes_of_undefined(group)]),
         **({} if sampled is None else _tested(sampled.sample, limits, floor, trial, epsilon)),
     }
 
 
-def _notes_of_undefined(group: Mapping[str, Any]) -> list[str]:
-    """Write how many users have no value, if they are many, but not all."""
+def _notes_of_undefined(group: Mapping[str, Any]) -> list[Note]:
+    """Note how many users have no value, if they are many, but not all."""
     left_out = group["num_left_out"]
     selected = group["users"] + left_out
     if not sentences.WORTH_A_NOTE * selected <= left_out < selected or not left_out:
         return []
-    return [f"{left_out:,} of {selected:,} users are left out: they have no value"]
+    return [notes.note("undefined", number=left_out, of=selected)]
 
 
 def _amounts(floor: Floor) -> dict[str, float | None]:
@@ -188,7 +190,7 @@ def _without_users(
                 "metric": floor.metric,
                 "users": 0,
                 "num_left_out": 0,
-                "note": trials.NO_VALUE,
+                "note": notes.packed([notes.note(trials.NO_VALUE)]),
                 **_amounts(floor),
             }
 
@@ -222,15 +224,15 @@ def _tested(
     elif (values != usual).sum() < statistics.FEW_USERS:
         _, side = _exact(sample, usual, least, amount, floor, tail)
     elif isfinite(least):
-        words = "values", f"are far {'below' if floor.is_least else 'above'}", "may be"
+        said = notes.note("rare_values", far="below" if floor.is_least else "above")
         rare = statistics.rare(sample, least)
-        side = margins.rare_side(rare, amount, least, side.p, tail, words)
+        side = margins.rare_side(rare, amount, least, side.p, tail, said)
     return {
         "ci_low": low if floor.is_least else -high,
         "ci_high": high if floor.is_least else -low,
         decision.P_BEYOND: below,
         decision.P_WITHIN: side.p,
-        decision.EVIDENCE: side.why or None,
+        decision.EVIDENCE: notes.packed([side.why]),
     }
 
 
@@ -245,17 +247,14 @@ def _exact(
     from rankframe._comparison import statistics
 
     if not isfinite(least):
-        few = "too few values differ for the test"
-        return nan, Side(why=f"{few}, and no finite range of the metric bounds the mean")
+        return nan, Side(why=notes.note("no_range_of_values"))
     fewer = statistics.below(sample, reached)
     low = fewer.least_mean(reached, least, tail)
     number, reach = len(sample.values), int((sample.values >= reached).sum())
     sign, more, least_or_most = (1, "more", "least") if floor.is_least else (-1, "less", "most")
-    value, end = sign * reached + 0.0, sign * low + 0.0
-    evidence = (
-        f"{reach:,} of {number:,} values are {value:.4g} or {more}, so the mean is at "
-        f"{least_or_most} {end:.4g}"
-    )
+    ends = {"value": sign * reached + 0.0, "end": sign * low + 0.0}
+    words = {"more": more, "least": least_or_most}
+    evidence = notes.note("reached", reach=reach, number=number, **ends, **words)
     return low, Side(fewer.p_above(amount, reached, least), evidence)
 
 

@@ -14,6 +14,7 @@ from rankframe._comparison import (
     decision,
     floors,
     margins,
+    notes,
     pair_tests,
     sentences,
     summaries,
@@ -614,7 +615,7 @@ def _case_of(
     text = str(trials.Bound(bound, relative=True)) if margin.relative else ""
     if margin.relative:
         low, high = row["relative_low"], row["relative_high"]
-    if row[decision.EVIDENCE] == trials.ALL_DIFFER_ALIKE:
+    if trials.ALL_DIFFER_ALIKE in notes.kinds(row[decision.EVIDENCE]):
         low = high = row["relative" if margin.relative else "difference"]
     return _case(("worse", "not worse"), (low, high), bound, is_least=is_least, text=text)
 
@@ -652,18 +653,21 @@ def _decided(
         option = _option_of(row) or ""
         return floor._replace(amount=row[option], option=option).decide(row["mean"], row["note"])
     strict, evidence = trial.undecided == "fail", row[decision.EVIDENCE]
-    alike = row[decision.OUTCOME] == "identical" or evidence == trials.NOBODY_DIFFERS
+    alike = row[decision.OUTCOME] == "identical" or trials.NOBODY_DIFFERS in notes.kinds(evidence)
     if not strict and evidence and alike:
-        return True, f"{case.words[1]}: {trials.NOBODY_DIFFERS}"
+        return True, f"{case.words[1]}: {notes.text([notes.note(trials.NOBODY_DIFFERS)])}"
     if outcome == "untested":
-        why = evidence or row["note"] or "the test has none"
-        return False, f"no interval: {why.removeprefix('no interval: ')}"
+        reasons = notes.unpacked(evidence or row["note"])
+        why = notes.text(notes.with_lead(note, None) for note in reasons) or "the test has none"
+        return False, f"no interval: {why}"
     worse, not_worse = outcome == "worse", outcome == "not worse"
     word = case.words[0] if worse else case.words[1] if not_worse else outcome
     said, p, p_within = case.where, row[decision.P_BEYOND], row[decision.P_WITHIN]
-    is_sure = evidence == trials.ALL_DIFFER_ALIKE or not said or case.within != not_worse
+    is_sure = (
+        trials.ALL_DIFFER_ALIKE in notes.kinds(evidence) or not said or case.within != not_worse
+    )
     if evidence and (is_sure or (strict and not worse)):
-        said = evidence
+        said = notes.text(notes.unpacked(evidence)) or ""
     elif p_within is not None and not worse and (not said or case.within != not_worse):
         side = "below" if not_worse else "not below"
         said = f"p = {p_within:.2g}, {side} {trial.alpha / 2:.4g}"

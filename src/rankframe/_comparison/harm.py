@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs, trials
+from rankframe._comparison import comparison, notes, summaries, system_pairs, trials
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Bound, Trial
 from rankframe._evaluation.values import Values
@@ -157,9 +157,10 @@ def _numbers_of(
     losses = -pair.difference if higher_is_better else pair.difference
     users, number = len(losses), int((losses > amount).sum())
     low, high = interval_of_share(number, users, trial.confidence)
+    why = None if users else notes.note(pair.undefined or trials.NO_PAIR)
     return {
         "users": users,
-        "note": comparison.with_notes(None if users else pair.undefined, pair, weighted=False),
+        "note": notes.packed([why, *comparison.notes_of_users(pair, weighted=False)]),
         "more_than": amount,
         "share": number / users if users else nan,
         "share_low": low,

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rankframe._comparison import decision, system_pairs, trials
+from rankframe._comparison import decision, notes, system_pairs, trials
+from rankframe._comparison.notes import Note
 from rankframe._comparison.system_pairs import Pair, Tested
 from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation import system_metrics
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 class Side(NamedTuple):
     """The p-value that the loss in one direction is below the margin, and what decides it.
 
-    ``why`` is empty if a test of means does; without a p-value, it is why there is none.
+    ``why`` is None if a test of means does; without a p-value, it is why there is none.
     """
 
     p: float = nan
-    why: str = ""
+    why: Note | None = None
 
 
 def read_margins(
@@ -78,7 +79,7 @@ def _numbers_of(
     if len(pair.sample.values) < 2:
         return {}
     gain = sign * float(statistics.weighted_mean(*pair.sample))
-    alike = pair.undefined  # of several users
+    alike = notes.packed([notes.note(pair.undefined)]) if pair.undefined else None
     if not margin.size:
         return {**numbers_without_margin(p, gain), decision.EVIDENCE: alike}
     if trial.test != "t" and not (trial.test == "max_t" and alike):
@@ -115,24 +116,24 @@ def numbers_of(
         "p_not_worse": within,
         decision.P_WITHIN: within,
         decision.P_BEYOND: beyond,
-        decision.EVIDENCE: own.why or None,
+        decision.EVIDENCE: notes.packed([own.why]),
     }
 
 
-def note_of(numbers: dict[str, Any]) -> str | None:
-    """Write what decides a margin beside a test, or why it is not tested."""
-    why = numbers.get(decision.EVIDENCE)
-    if why in (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE):
-        return None  # the note has it
-    untested = why and numbers["p_equivalent"] != numbers["p_equivalent"]
-    return f"margin not tested: {why}" if untested else why
+def note_of(numbers: dict[str, Any]) -> Note | None:
+    """Note what decides a margin beside a test, or why it is not tested."""
+    said = notes.unpacked(numbers.get(decision.EVIDENCE))
+    if not said or said[0].kind in trials.UNTESTED:  # the row has such a note
+        return None
+    untested = numbers["p_equivalent"] != numbers["p_equivalent"]
+    return notes.with_lead(said[0], "margin not tested") if untested else said[0]
 
 
-def no_share_of(mean: float, margin: Bound) -> str:
-    """Return why a share of the baseline is no margin; empty if it is one."""
+def no_share_of(mean: float, margin: Bound) -> Note | None:
+    """Note why a share of the baseline is no margin."""
     if not margin.relative or mean > 0:
-        return ""
-    return f"{margin} of the baseline's mean, {mean:.3g}, is not above 0"
+        return None
+    return notes.note("no_share", margin=str(margin), mean=mean)
 
 
 def served(pair: Pair) -> Pair:
@@ -155,11 +156,10 @@ def served(pair: Pair) -> Pair:
     )
 
 
-def note_of_unserved(pair: Pair) -> str | None:
-    """Write how many users the test of a margin leaves out."""
+def note_of_unserved(pair: Pair) -> Note | None:
+    """Note how many users the test of a margin leaves out."""
     number = 0 if pair.unserved is None else int(pair.unserved.sum())
-    have = "user has" if number == 1 else "users have"
-    return f"{number:,} {have} no list of either: no evidence for the margin" if number else None
+    return notes.note("unserved", number=number) if number else None
 
 
 # ------------------------------------------------------------------ one side of a pair
@@ -203,8 +203,8 @@ def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) ->
     worst = margin.size - traits.width
     if margin.relative:  # new − (1 − margin)·old, or (1 + margin)·old − new
         worst = margin.size * (traits.greatest if sign > 0 else traits.least) - traits.width
-    words = pair.unit, "lose far more than", "may"
-    return rare_side(statistics.rare(beside, worst), 0.0, worst, above, tail, words)
+    said = notes.note("rare_losses", unit=pair.unit)
+    return rare_side(statistics.rare(beside, worst), 0.0, worst, above, tail, said)
 
 
 def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -> Side:
@@ -212,10 +212,9 @@ def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -
     from rankframe._comparison import statistics
 
     values, size, parts = gain.values, margin.size, 1
-    number, unit = len(values), pair.unit
+    counted = {"number": len(values), "unit": pair.unit}
     if not isfinite(width) or -values.min() > width:
-        why = f"{(values != 0).sum():,} of {number:,} {unit} differ, too few for the test"
-        return Side(why=f"{why}, and the metric has no finite range, which would bound the loss")
+        return Side(why=notes.note("no_range", differ=int((values != 0).sum()), **counted))
     if margin.relative:  # one half of the tail is for the share of losers, one for the baseline
         parts, tail = 2, tail / 2
         found = statistics.estimate(_baseline(pair))
@@ -223,23 +222,20 @@ def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -
         size *= max(float(least), 0.0)
     lost, losers = statistics.below(gain, 0.0), int((values < 0).sum())
     loss = -lost.least_mean(0.0, -width, tail)
-    verb = "loses" if losers == 1 else "lose"
-    why = f"{losers:,} of {number:,} {unit} {verb}, so the mean loss is at most {loss:.4g}"
+    why = notes.note("most_lost", losers=losers, loss=loss, **counted)
     return Side(min(parts * lost.p_above(-size, 0.0, -width), 1.0), why)
 
 
 def rare_side(
-    rare: Rare, bound: float, least: float, above: float, tail: float, words: tuple[str, str, str]
+    rare: Rare, bound: float, least: float, above: float, tail: float, said: Note
 ) -> Side:
-    """Test a bound with values too rare for a test to see; say so in ``words`` if they decide."""
+    """Test a bound with values too rare for a test to see, which are ``said`` if they decide."""
     p, shown = rare.p_above(bound, least), decision.shows(above, tail)
     if decision.shows(p, tail) or not shown:
         return Side(max(p, above))
-    unit, far, may = words
-    seen = f"{rare.below.lower:,.0f} of {rare.below.number:,.0f}"
-    return Side(
-        p, f"too few {unit}: {seen} {far} the others, but {rare.below.most(tail):.2%} {may}"
-    )
+    below = rare.below
+    seen = {"seen": below.lower, "of": below.number, "most": below.most(tail)}
+    return Side(p, Note(said.kind, {**said.values, **seen}))
 
 
 def _are_lost_hits(pair: Pair, gain: Sample) -> bool:

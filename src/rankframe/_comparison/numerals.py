@@ -84,6 +84,11 @@ def p_value(p: float | None, absent: str = DASH) -> str:
     return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
+def p_in_words(p: float) -> str:
+    """Write a p-value with its letter."""
+    return "p < 0.0001" if p < 0.0001 else f"p {p:.4f}"
+
+
 def counted(count: int, singular: str, plural: str | None = None) -> str:
     """Write a count and what is counted."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"

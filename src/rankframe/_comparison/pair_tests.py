@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe._comparison import system_pairs, trials
+from rankframe._comparison import notes, system_pairs, trials
+from rankframe._comparison.notes import Note
 from rankframe._comparison.system_pairs import Pair, Tested
 from rankframe._comparison.trials import Trial
 from rankframe._request.labels import RequestedMetric
@@ -31,42 +32,47 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
         return statistics.t_test(sample, trial.confidence)
 
     outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, advance)
-    notes: list[str | None] = [pair.undefined for pair in pairs]
+    said = [_undefined(pair) for pair in pairs]
     for place, pair in enumerate(pairs):
         if pair.undefined == trials.NOBODY_DIFFERS:  # by no test: it would count in a correction
             outcome.p[place] = nan
         elif trial.test in trials.WITH_T or pair.undefined == trials.ALL_DIFFER_ALIKE:
-            note = _where_few_differ(outcome, place, pair, trial)
+            few = _where_few_differ(outcome, place, pair, trial)
             if trial.undecided != "fail":  # there, the rule of the margin says what decides
-                notes[place] = note or notes[place]
-    return Tested(outcome, outcome.p.copy(), notes)
+                said[place] = few or said[place]
+    return Tested(outcome, outcome.p.copy(), said)
 
 
-def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) -> str | None:
+def _undefined(pair: Pair) -> list[Note]:
+    """Note why the differences of a pair have no test."""
+    cure = "paired=False" if pair.undefined == trials.NO_PAIR else None
+    return [notes.note(pair.undefined, cure=cure)] if pair.undefined else []
+
+
+def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) -> list[Note]:
     """Take the exact test where few users differ, with an interval that agrees; note it."""
     from rankframe._comparison import statistics
 
     if pair.undefined == trials.ALL_DIFFER_ALIKE and len(pair.sample.values) > 1:
         outcome.p[place] = 0.5 ** (len(pair.sample.values) - 1)  # of any weights
-        return f"{trials.EXACT}{trials.ALL_DIFFER_ALIKE}"
+        return [notes.note("exact_alike")]
     differ = int((pair.sample.values != 0).sum())
     if isnan(outcome.p[place]) or differ >= statistics.FEW_USERS:
-        return None
-    note = None
+        return []
+    said: list[Note] = []
     if trial.test == "t":
-        verb = "differs" if differ == 1 else "differ"
-        few = f"only {differ} {pair.unit[:-1] if differ == 1 else pair.unit} {verb}"
+        few = {"number": differ, "unit": pair.unit}
         merged = len(pair.sample.values) < len(pair.difference)
         weights = pair.sample.weights
         if merged or (weights is not None and weights.min() < weights.max()):
             what = "of clusters" if merged else "with weights"
-            return f"no exact test {what}, though {few}"
+            return [notes.note("no_exact", what=what, **few)]
         outcome.p[place] = statistics.exact_p(pair.sample.values)
-        note = f"{trials.EXACT}{few}"
+        said = [notes.note("exact", **few)]
     ends = float(outcome.low[place]), float(outcome.high[place])
     agreeing = statistics.agreeing(pair.sample, float(outcome.p[place]), ends, trial.alpha)
     outcome.low[place], outcome.high[place] = agreeing
-    return note
+    return said
 
 
 def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
@@ -82,15 +88,13 @@ def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested
         advance,
     )
     outcome = outcome._replace(low=outcome.low * widths, high=outcome.high * widths)
-    notes = [_note_of_looks(pair) for pair in pairs]
-    return Tested(outcome, outcome.p.copy(), notes)
+    return Tested(outcome, outcome.p.copy(), [*map(_notes_of_looks, pairs)])
 
 
-def _note_of_looks(pair: Pair) -> str | None:
+def _notes_of_looks(pair: Pair) -> list[Note]:
     if pair.weights is not None:
-        return trials.UNEVEN
-    valid = "always valid: look as often as you like" if len(pair.difference) else None
-    return "; ".join(filter(None, (pair.undefined, valid))) or None
+        return [notes.note("uneven")]
+    return [*_undefined(pair), *[notes.note("looks")] * (len(pair.difference) > 0)]
 
 
 def _in_units(pair: Pair, width: float) -> Sample:
@@ -140,7 +144,7 @@ def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Teste
         low, high = statistics.rounded(ends, np.abs(mean) + margin)
         tested.outcome.low[place], tested.outcome.high[place] = low, high
         if why:
-            tested.notes[place] = "; ".join(filter(None, (why, tested.notes[place])))
+            tested.notes[place].insert(0, notes.note("no_reach", what=why))
     return tested
 
 
@@ -171,15 +175,17 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     }
 
 
-def relative(pair: Pair, trial: Trial, ends: tuple[float, float]) -> tuple[dict[str, float], str]:
-    """Divide the difference by the mean of the baseline; say why there is no number.
+def relative(
+    pair: Pair, trial: Trial, ends: tuple[float, float]
+) -> tuple[dict[str, float], Note | None]:
+    """Divide the difference by the mean of the baseline; note why there is no number.
 
     ``ends`` are those of the difference: by Student's t, both intervals have 0, or none has.
     """
     from rankframe._comparison import relative_differences, statistics
 
     if not len(pair.difference):
-        return dict.fromkeys(trials.RELATIVE, nan), ""
+        return dict.fromkeys(trials.RELATIVE, nan), None
     difference, mean = (
         float(statistics.weighted_mean(values, pair.weights))
         for values in (pair.difference, pair.of_baseline)
@@ -201,15 +207,15 @@ def relative(pair: Pair, trial: Trial, ends: tuple[float, float]) -> tuple[dict[
 
 def shares_of(
     difference: float, mean: float, interval: tuple[float, float]
-) -> tuple[dict[str, float], str]:
-    """Return the relative difference and its interval, and why there is none."""
+) -> tuple[dict[str, float], Note | None]:
+    """Return the relative difference and its interval, and note why there is none."""
     low, high = interval
     if not mean > 0:  # it would turn the sign
-        note = f"relative is null: the baseline's mean, {mean:.3g}, is below 0" if mean < 0 else ""
+        note = notes.note("negative_baseline", mean=mean) if mean < 0 else None
         return dict.fromkeys(trials.RELATIVE, nan), note
-    note = ""
+    note = None
     if low == high:
-        low, high, note = nan, nan, "relative has no interval: every user changes by one share"
+        low, high, note = nan, nan, notes.note("one_share")
     return dict(zip(trials.RELATIVE, (difference / mean, low, high), strict=True)), note
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs, trials
+from rankframe._comparison import comparison, notes, summaries, system_pairs, trials
+from rankframe._comparison.notes import Note
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation.values import Values
@@ -204,32 +205,33 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
     from rankframe._comparison import power_statistics, sentences, statistics
     from rankframe._comparison.statistics import Sample
 
-    change, note, notes = pair.difference, pair.undefined, list[str]()
+    change, more = pair.difference, list[Note]()
+    why = notes.note(pair.undefined) if pair.undefined else None
     users, found = len(change), statistics.estimate(pair.sample)
     error, number = float(found.error), float(found.freedom) + 1
-    deviation = float(change.std(ddof=1)) if note is None else 0.0 if users > 1 else nan
+    deviation = float(change.std(ddof=1)) if why is None else 0.0 if users > 1 else nan
     mean = float(pair.of_baseline.mean()) if users else nan
-    if pair.clusters is not None and note is None:
-        notes = sentences.notes_of_clusters(Sample(change), pair.sample)
+    if pair.clusters is not None and why is None:
+        more = sentences.notes_of_clusters(Sample(change), pair.sample)
         if error > 0:
-            notes.append(f"design effect {users * (error / deviation) ** 2:.3g}")
+            more.append(notes.note("design_effect", effect=users * (error / deviation) ** 2))
         else:
-            note = notes.pop()
+            why = more.pop()
     target, needed = nan, None
     if wanted is not None:
         target = wanted.size * abs(mean) if wanted.relative else wanted.size
-    if note is None and target == 0:
-        note = "the baseline's mean is 0, so a share of it is not a difference"
-    elif note is None and isfinite(target):
+    if why is None and target == 0:
+        why = notes.note("baseline_is_0")
+    elif why is None and isfinite(target):
         observations = power_statistics.needed_users(target, error * sqrt(number), design)
         if observations is None:
-            note = "more than 10¹⁵ users are needed"
+            why = notes.note("too_many")
         else:
             needed = ceil(observations * users / number)
     return {
         "users": users,
         "baseline_mean": mean,
-        "note": "; ".join(filter(None, (note, *notes))) or None,
+        "note": notes.packed([why, *more]),
         "std": deviation,
         "target": target if isfinite(target) else None,
         "detectable": power_statistics.detectable(error, number, design),

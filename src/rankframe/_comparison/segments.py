@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, system_pairs
+from rankframe._comparison import comparison, notes, summaries, system_pairs, trials
+from rankframe._comparison.notes import Note
 from rankframe._comparison.system_pairs import Pair, Paired
 from rankframe._comparison.trials import Correction, Trial
 from rankframe._evaluation import user_columns
@@ -240,19 +241,21 @@ def _rows(
                 "ci_low": float(low),
                 "ci_high": float(high),
                 "p_value": float(contrast.p()),
-                "note": comparison.with_notes(_reason(pair, own, rest), pair, weighted=weighted),
+                "note": notes.packed(
+                    [*_reason(pair, own, rest), *comparison.notes_of_users(pair, weighted=weighted)]
+                ),
             }
         )
     f, p, permutations = segment_statistics.permuted(samples, trial.resampling, advance)
-    notes = [_reason_of_all(estimates)]
+    said = [_reason_of_all(estimates)]
     if 0 < permutations < trial.resamples:
-        notes.append(f"p by {permutations:,} permutations, of so many users")
+        said.append(notes.note("permuted", number=permutations))
     overall = {
         "users": number,
         "difference": float(statistics.estimate(_sample_at(whole, np.ones(number, np.bool_))).mean),
         "f": f,
         "p_value": p,
-        "note": comparison.with_notes("; ".join(filter(None, notes)), whole, weighted=weighted),
+        "note": notes.packed([*said, *comparison.notes_of_users(whole, weighted=weighted)]),
     }
     return [*rows, overall]
 
@@ -267,31 +270,30 @@ def _sample_at(whole: Pair, which: Bits) -> Sample:
     )
 
 
-def _reason(pair: Pair, own: Estimate, rest: Estimate) -> str | None:
-    """Return why a segment is not compared with the rest."""
+def _reason(pair: Pair, own: Estimate, rest: Estimate) -> list[Note]:
+    """Note why a segment is not compared with the rest."""
     if isnan(own.mean):
-        return "no user has a value in both"
+        return [notes.note(trials.NO_PAIR)]
     if not own.freedom:
-        return "one user" if len(pair.difference) < 2 else None  # the note has the one cluster
+        few = len(pair.difference) < 2
+        return [notes.note(trials.ONE_USER)] if few else []  # or the one cluster is noted
     if not rest.freedom:
-        number = "no user has" if isnan(rest.mean) else "one observation has"
-        return f"{number} a value in the other segments"
+        return [notes.note("no_value_elsewhere" if isnan(rest.mean) else "one_elsewhere")]
     where = [
         name
         for name, estimate in (("here", own), ("in the other segments", rest))
         if not estimate.error > 0
     ]
-    return f"no spread {' and '.join(where)}" if where else None
+    return [notes.note("no_spread_in", where=" and ".join(where))] if where else []
 
 
-def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:
-    """Return which segments are not in the overall test."""
+def _reason_of_all(estimates: Sequence[Estimate]) -> Note | None:
+    """Note which segments are not in the overall test."""
     left_out = sum(not estimate.error > 0 for estimate in estimates)
     if len(estimates) - left_out < 2:
-        return "no test: fewer than two segments have a variance"
-    return (
-        f"F leaves out {left_out} of {len(estimates)} segments: no variance" if left_out else None
-    )
+        return notes.note("few_segments")
+    number = {"number": left_out, "of": len(estimates)}
+    return notes.note("segments_left_out", **number) if left_out else None
 
 
 def _check_segments(rows: pl.DataFrame, values: Values) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe._comparison import trials
+from rankframe._comparison import notes, trials
+from rankframe._comparison.notes import USERS, Note, Nouns
 from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import user_columns
 from rankframe._request import keywords
@@ -60,34 +61,39 @@ def tests_of(compared: pl.DataFrame, primary: str | None) -> int:
     return compared.filter(family)["p_value"].count()
 
 
-def tested_in_words(trial: Trial, compared: pl.DataFrame) -> str:
+def tested_in_words(trial: Trial, compared: pl.DataFrame, nouns: Nouns) -> str:
     """Name the test and the correction of a comparison, or why nothing is tested."""
-    if why := untested(compared):
+    if why := untested(compared, nouns):
         return f"not tested: {why}"
-    return f"{test_in_words(trial, compared)}, p {correction_in_words(trial, compared)}"
+    return f"{test_in_words(trial, compared, nouns)}, p {correction_in_words(trial, compared)}"
 
 
-def test_in_words(trial: Trial, compared: pl.DataFrame) -> str:
+def test_in_words(trial: Trial, compared: pl.DataFrame, nouns: Nouns) -> str:
     """Name the test of a comparison, and the exact one that was run in its place."""
     if not trial.paired:
         return "Welch's t test"
-    noted = pl.col("note").str.contains(trials.EXACT, literal=True).fill_null(value=False)
-    exact = compared.filter(pl.col("p_value").is_not_null()).select(noted)["note"]
-    if exact.all():
+    tested = compared.filter(pl.col("p_value").is_not_null())["note"]
+    exact = [not notes.kinds(note).isdisjoint(trials.EXACT) for note in tested]
+    if all(exact):
         return "exact randomization test"
-    return f"{TESTS[trial.test]}{', exact where fewer than 20 users differ' * exact.any()}"
+    where = f", exact where fewer than 20 {nouns.words['users']} differ" * any(exact)
+    return f"{TESTS[trial.test]}{where}"
 
 
-def untested(compared: pl.DataFrame) -> str:
+def untested(compared: pl.DataFrame, nouns: Nouns = USERS) -> str:
     """Return why no difference is tested; empty if one is."""
     if compared["p_value"].count():
         return ""
     if (compared["users"].max() or 0) == 0:
-        return "no user in common"
-    notes = compared["note"].fill_null("").unique(maintain_order=True).to_list()
-    reasons = (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE, trials.ONE_USER)
-    common = (why for why in reasons if all(why in note for note in notes))
-    return next(common, "no difference can be tested")
+        return nouns.write("no {user} in common")
+    why = notes.text(map(notes.note, common_reasons(compared)), nouns)
+    return why or "no difference can be tested"
+
+
+def common_reasons(compared: pl.DataFrame) -> list[str]:
+    """Return why nothing is tested, if it is the same in all rows: the kind of a note."""
+    kinds = [notes.kinds(note) for note in compared["note"].unique()]
+    return [why for why in trials.UNTESTED if all(why in of_row for of_row in kinds)]
 
 
 def users(numbers: pl.Series) -> str:
@@ -111,27 +117,19 @@ FEW_CLUSTERS = 10
 _AS_GOOD = 0.9
 
 
-def notes_of_clusters(sample: Sample, merged: Sample) -> list[str]:
+def notes_of_clusters(sample: Sample, merged: Sample) -> list[Note]:
     """Write into how many clusters users were merged, and why there is no interval."""
     values = merged.values
     if len(values) < 2:
-        return ["one cluster"] if len(sample.values) > 1 else []
-    few = ", too few for a sure interval" if len(values) < FEW_CLUSTERS else ""
-    equal = ""
+        return [notes.note("one_cluster")] if len(sample.values) > 1 else []
+    kind, effective = "few_clusters" if len(values) < FEW_CLUSTERS else "clusters", None
     if merged.weights is not None:
         effective = merged.weights.sum() ** 2 / (merged.weights**2).sum()
-        if effective < _AS_GOOD * len(values):
-            equal = f", as good as {effective:.2g} equal ones"
-    notes = [f"{len(values)} clusters{equal}{few}"]
+        effective = effective if effective < _AS_GOOD * len(values) else None
+    said = [notes.note(kind, number=len(values), effective=effective)]
     if sample.values.min() < sample.values.max() and not values.min() < values.max():
-        notes.append("every cluster has the same mean")
-    return notes
-
-
-def noted(sentence: pl.Expr) -> pl.Expr:
-    """Add a sentence to the notes, where it is not null."""
-    both = pl.concat_str("note", sentence, separator="; ", ignore_nulls=True)
-    return pl.when(sentence.is_null()).then("note").otherwise(both).alias("note")
+        said.append(notes.note("clusters_alike"))
+    return said
 
 
 def system_and_segment(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:
@@ -172,7 +170,9 @@ def isolated_names(names: pl.Expr) -> pl.Expr:
     return pl.when(names.str.contains(_FROM_RIGHT)).then(enclosed).otherwise(names)
 
 
-def missed_lines(table: pl.DataFrame, by: Sequence[str] = (keywords.MODEL,)) -> list[str]:
+def missed_lines(
+    table: pl.DataFrame, by: Sequence[str] = (keywords.MODEL,), nouns: Nouns = USERS
+) -> list[str]:
     """List systems that have no list for many users: those with the most, at most three.
 
     The groups of any other column of ``by``, such as days, are groups of users.
@@ -180,21 +180,18 @@ def missed_lines(table: pl.DataFrame, by: Sequence[str] = (keywords.MODEL,)) -> 
     share = pl.col("num_missed") / pl.nth(2)
     most = table.filter(pl.col("num_missed") > 0).sort(share, descending=True, maintain_order=True)
     most = most.unique(["system", "segment"], keep="first", maintain_order=True)
-    notes = [
-        note
+    column = next((name for name in by[:1] if name != keywords.MODEL), None)
+    lines = [
+        " ".join((notes.text([note], nouns) or "").split())
         for system, segment, users, missed in most.iter_rows()
         for note in notes_of_missed(
-            missed,
-            users,
-            " · ".join(filter(None, (system, segment))) or None,
-            next((name for name in by[:1] if name != keywords.MODEL), None),
+            missed, users, " · ".join(filter(None, (system, segment))) or None, column
         )
     ]
-    if (rest := len(notes) - 3) <= 0:
-        return [" ".join(note.split()) for note in notes]
+    if (rest := len(lines) - 3) <= 0:
+        return lines
     what = "system" if most["segment"].replace("", None).is_null().all() else "system or segment"
-    first = [" ".join(note.split()) for note in notes[:3]]
-    return [*first, f"and {rest} more {what}{'s' * (rest != 1)}"]
+    return [*lines[:3], f"and {rest} more {what}{'s' * (rest != 1)}"]
 
 
 def missed_counts(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
@@ -210,28 +207,28 @@ def missed_counts(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
 WORTH_A_NOTE = 0.05
 
 
-def notes_of_lists(missed: Sequence[int], users: int, systems: Sequence[object]) -> list[str]:
+def notes_of_lists(missed: Sequence[int], users: int, systems: Sequence[object]) -> list[Note]:
     """Write how many users have no list of each of several systems."""
-    notes: list[str] = []
-    for number, system in zip(missed, systems, strict=True):
-        notes += notes_of_missed(number, users, system)
-    return notes
+    return [
+        note
+        for number, system in zip(missed, systems, strict=True)
+        for note in notes_of_missed(number, users, system)
+    ]
 
 
 def name_in_note(name: object) -> str:
-    """Write a name that moves no text, and does not end a note: these are separated by "; "."""
-    return isolated(column_roles.in_words(name).replace("; ", ";\N{NO-BREAK SPACE}"))
+    """Write a name that moves no text."""
+    return isolated(column_roles.in_words(name))
 
 
 def notes_of_missed(
     missed: int, users: int, system: object = None, column: str | None = None
-) -> list[str]:
-    """Write how many users have no list of ``system``, or of those of a ``column``, if many."""
+) -> list[Note]:
+    """Note how many users have no list of ``system``, or of those of a ``column``, if many."""
     if not users or missed < WORTH_A_NOTE * users:
         return []
-    verb = "has" if missed == 1 else "have"
-    whose = "" if system is None else f" of {name_in_note(system)}"
-    if whose and column is not None:
-        of_group = f" of {name_in_note(column)}{whose.removeprefix(' of')}"
-        return [f"{missed:,} of {users:,} users{of_group} {verb} no list"]
-    return [f"{missed:,} of {users:,} users {verb} no list{whose}"]
+    name = None if system is None else name_in_note(system)
+    if name is not None and column is not None:
+        of = f"{name_in_note(column)} {name}"
+        return [notes.note("no_list_in", missed=missed, number=users, group=of)]
+    return [notes.note("no_list", missed=missed, number=users, system=name)]

@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from rankframe._comparison import notes
 from rankframe._comparison.decision import Estimate, shows
+from rankframe._comparison.notes import Note
 from rankframe._request import keywords
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -541,18 +543,18 @@ def rare(sample: Sample, least: float) -> Rare:
 # ------------------------------------------------------------------ which interval
 
 
-def chosen_method(sample: Sample, unit: str = "users", *, may_be_hits: bool) -> tuple[str, str]:
+def chosen_method(sample: Sample, unit: str = "user", *, may_be_hits: bool) -> tuple[str, Note]:
     """Choose the method of an interval of the mean of users or clusters; also return a reason."""
     values, users = sample.values, len(sample.values)
     if may_be_hits and sample.weights is None and are_hits(values):
-        return "wilson", "Wilson's interval, every value is 0 or 1"
+        return "wilson", notes.note("auto_hits")
     if users < _FEWEST_USERS:
-        return "t", f"Student's t, fewer than {_FEWEST_USERS} {unit}"
+        return "t", notes.note("auto_few", fewest=_FEWEST_USERS, unit=unit)
     skew = skewness(sample)
-    seen = f"{users} {unit}, skewness {round(skew, 2) + 0.0:g}"  # no −0
+    seen = {"number": users, "unit": unit, "skewness": round(skew, 2) + 0.0}  # no −0
     if not is_skewed(sample) or (users >= _MANY_USERS and abs(skew) <= np.sqrt(users) / 10):
-        return "t", f"Student's t, {seen}"
-    return "auto", f"farther ends of studentized bootstrap and Student's t, {seen}"
+        return "t", notes.note("auto_t", **seen)
+    return "auto", notes.note("auto_widened", **seen)
 
 
 def skewness(sample: Sample) -> float:

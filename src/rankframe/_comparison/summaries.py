@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, c
 
 import polars as pl
 
-from rankframe._comparison import decision, sentences, trials
+from rankframe._comparison import decision, notes, sentences, trials
+from rankframe._comparison.notes import Note
 from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import (
     evaluation,
@@ -189,10 +190,15 @@ def summarize(
 
 
 def described(
-    frame: FrameT, question: Question, describe: Callable[[Values], pl.LazyFrame]
+    frame: FrameT,
+    question: Question,
+    describe: Callable[[Values], pl.LazyFrame],
+    *,
+    noted: bool = True,
 ) -> FrameT:
     """Describe the values of a question, in the kind of its frame."""
     description = describe(evaluation.user_values(question))
+    description = notes.rendered(description) if noted else description
     return adapters.to_caller_type(description, like=frame, beside=question.beside)
 
 
@@ -222,17 +228,16 @@ def summary_of(
             return pl.DataFrame(schema=schema)
         samples, summary = sampled(rows, values, method, total=total)
         outcome = _intervals(samples, confidence, resampling)
-        notes = [
-            [
-                *sample.notes,
-                *_notes_of_resamples(dropped, resampling.times, confidence),
-            ]
-            for sample, dropped in zip(samples, outcome.dropped, strict=True)
+        said = [
+            notes.packed(
+                [*sample.notes, *_notes_of_resamples(dropped, resampling.times, confidence)]
+            )
+            for sample, dropped in zip(samples, outcome.dropped.tolist(), strict=True)
         ]
         summary = summary.with_columns(
             pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
             pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
-            pl.Series("note", ["; ".join(texts) or None for texts in notes], pl.String),
+            pl.Series("note", said, pl.String),
         )
         ends = [from_logarithms(name, values.requested) for name in ("ci_low", "ci_high")]
         summary = summary.with_columns(ends).select(list(schema))
@@ -262,9 +267,6 @@ def _description_table(rows: pl.DataFrame, *, values: Values) -> pl.DataFrame:
 def in_requested_order(names: Sequence[str]) -> pl.Expr:
     """Return the place of each metric in the call."""
     return pl.col("metric").replace_strict(names, list(range(len(names))))
-
-
-_NO_INTERVAL = "one number of all lists; no interval: its target changes with the users"
 
 
 def _with_lists(
@@ -297,19 +299,18 @@ def _with_lists(
         rows = rows.with_columns(margin=(pl.col("error") * reach).fill_nan(None))
     else:
         rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
-    note = "one number of all lists; interval: jackknife over groups of users"
+    note = notes.note("jackknife")
     fixed = [
         metric.name for metric in of_lists.requested if not system_metrics.is_of_targets(metric)
     ]
     has_interval = pl.col("metric").is_in(fixed)
     mean, margin = pl.col("mean"), pl.when(has_interval).then("margin")
-    notes = pl.when(has_interval).then(pl.lit(note)).otherwise(pl.lit(_NO_INTERVAL))
+    fixed_note, moving_note = (pl.lit(notes.packed([n])) for n in (note, notes.note("moving")))
+    said = pl.when(has_interval).then(fixed_note).otherwise(moving_note)
+    rows = rows.with_columns(ci_low=mean - margin, ci_high=mean + margin, note=said)
     if "num_missed" in counts:
-        missed_notes = pl.struct("num_missed", "users").map_elements(
-            _note_of_row, return_dtype=pl.String
-        )
-        notes = pl.concat_str(notes, missed_notes, separator="; ", ignore_nulls=True)
-    rows = rows.with_columns(ci_low=mean - margin, ci_high=mean + margin, note=notes)
+        missed = pl.struct("num_missed", "users").map_elements(_note_of_row, return_dtype=pl.String)
+        rows = rows.with_columns(notes.noted(missed))
     rows = rows.with_columns(cut_at(ranges_of(of_lists.requested)))
     missing = [name for name in schema if name not in rows.collect_schema()]
     nulls = {name: pl.lit(None, schema[name]) for name in missing}
@@ -331,7 +332,7 @@ class Sampled(NamedTuple):
 
     sample: Sample
     method: Chosen
-    notes: list[str]
+    notes: list[Note]
     limits: tuple[float, float] = (-inf, inf)  # of the metric
 
 
@@ -414,7 +415,7 @@ class _Group(NamedTuple):
     weights: Array | None
     users: Places | None  # of each row, if users may have several
     clusters: Places | None
-    lacking: list[str]  # notes of users without a list
+    lacking: list[Note]  # of users without a list
 
 
 def _samples(
@@ -422,13 +423,12 @@ def _samples(
 ) -> list[Sampled]:
     """Take the values of each group and metric, and note why a number is null."""
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
-    of_recall = {metric.name: values.note_of_recall(metric) for metric in values.requested}
+    of_recall = {metric.name: notes_of_recall(values, metric) for metric in values.requested}
     samples: list[Sampled] = []
     for group in (_group_of(group, values, pooled=pooled) for group in groups):
         for metric in values.requested:
             sampled = _sampled(group, metric, method, values.weights)
-            note = of_recall[metric.name]
-            samples.append(sampled._replace(notes=[*sampled.notes, *([note] if note else [])]))
+            samples.append(sampled._replace(notes=[*sampled.notes, *of_recall[metric.name]]))
     return samples
 
 
@@ -449,7 +449,7 @@ def _sampled(
 ) -> Sampled:
     from rankframe._comparison import statistics
 
-    unit = "users" if group.clusters is None else "clusters"
+    unit = "user" if group.clusters is None else "cluster"
     column = _column(group.rows, metric)
     of_users, returning, of_group = _sample(column, group)
     if weights is not None and not len(of_users.values) and (column == column).any():
@@ -483,7 +483,7 @@ def _method_of(
     method: Method,
     unit: str,
     limits: tuple[float, float],
-) -> tuple[Chosen, list[str]]:
+) -> tuple[Chosen, list[Note]]:
     """Return the method of an interval, and for "auto" the reason."""
     from rankframe._comparison import statistics
 
@@ -494,12 +494,12 @@ def _method_of(
     low, high = float(sample.values.min()), float(sample.values.max())
     width = limits[1] - limits[0]
     if low == high and isfinite(width) and metric.per_user and limits[0] <= low <= limits[1]:
-        return "exact", [f"auto: exact, every value is {low:.4g}"]
-    may_be_hits = unit == "users" and low < high and (limits == (0.0, 1.0) or not isfinite(width))
+        return "exact", [notes.note("auto_exact", value=low)]
+    may_be_hits = unit == "user" and low < high and (limits == (0.0, 1.0) or not isfinite(width))
     chosen, reason = statistics.chosen_method(
         sample, unit, may_be_hits=may_be_hits and metric.per_user
     )
-    return cast("Chosen", chosen), [f"auto: {reason}"]
+    return cast("Chosen", chosen), [reason]
 
 
 def limits_of(metric: RequestedMetric, dtype: pl.DataType) -> tuple[float, float]:
@@ -508,7 +508,7 @@ def limits_of(metric: RequestedMetric, dtype: pl.DataType) -> tuple[float, float
     return (0.0, 1.0) if dtype == pl.Boolean else (traits.least, traits.greatest)
 
 
-def _notes_of_few(sample: Sample, method: Chosen, unit: str) -> list[str]:
+def _notes_of_few(sample: Sample, method: Chosen, unit: str) -> list[Note]:
     """Note that an interval may cover less often than stated."""
     from rankframe._comparison import statistics
 
@@ -517,17 +517,17 @@ def _notes_of_few(sample: Sample, method: Chosen, unit: str) -> list[str]:
     telling, rest = statistics.telling_users(sample)
     if telling >= statistics.FEW_USERS:
         return []
-    what = f" of {len(sample.values)} have another value than the most frequent one"
-    return [f"too few {unit} for a sure interval: {telling:.4g}{what if rest else ''}"]
+    number = len(sample.values) if rest else None
+    return [notes.note("few_values", unit=unit, telling=telling, number=number)]
 
 
-def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[str]:
+def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[Note]:
     """Note how many resamples do not count."""
     if not dropped > 0:  # NaN: there are none
         return []
     none = dropped > times * keywords.alpha_of(confidence) / 2 or dropped == times
-    why = "Student's t alone: " if none else ""
-    return [f"{why}{dropped:,.0f} of {times:,} resamples have no spread"]
+    instead = "Student's t alone" if none else None
+    return [notes.note("resamples", instead=instead, dropped=dropped, times=times)]
 
 
 def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None]:
@@ -620,21 +620,16 @@ def _deviation(value: pl.Expr) -> pl.Expr:
     return pl.when(number > 1).then(variance.sqrt())
 
 
-def _why_null(metric: RequestedMetric, sample: Sample, method: Chosen) -> list[str]:
-    """Return why a number is null."""
+def _why_null(metric: RequestedMetric, sample: Sample, method: Chosen) -> list[Note]:
+    """Note why a number is null."""
     values = sample.values
     if len(values) < 2:
-        return ["one user" if len(values) else "no user has a value"]
+        return [notes.note(trials.ONE_USER if len(values) else trials.NO_VALUE)]
     if not _has_interval(metric, sample):
-        return [f"no interval: {_why_no_interval(metric)}"]
+        kind = "no_mean" if metric.over_users.epsilon is None else "no_logarithm"
+        return [notes.note(kind, lead="no interval")]
     same = method not in _OF_ALIKE and not values.min() < values.max()
-    return ["every user has the same value"] if same else []
-
-
-def _why_no_interval(metric: RequestedMetric) -> str:
-    if metric.over_users.epsilon is not None:
-        return "0 has no logarithm; take epsilon > 0"
-    return "not an arithmetic mean"
+    return [notes.note("same_value")] if same else []
 
 
 # ------------------------------------------------------------------ shared with compare
@@ -652,40 +647,42 @@ def places_of_users(users: pl.Series) -> Places:
     return np.asarray(rows[place].to_numpy(), np.int64)
 
 
-def notes_of_users(values: Array, weights: Array | None, returning: int) -> list[str]:
-    """Write how many users make a weighted mean, and how many rows a row of totals has merged."""
+def notes_of_users(values: Array, weights: Array | None, returning: int) -> list[Note]:
+    """Note how many users make a weighted mean, and how many rows a row of totals has merged."""
     from rankframe._comparison import statistics
 
-    notes: list[str] = []
+    said: list[Note] = []
     if weights is not None and len(values):
-        notes.append(f"effective users: {statistics.effective_size(weights):.4g}")
+        said.append(notes.note("effective_users", number=statistics.effective_size(weights)))
     if returning:
-        notes.append(f"{len(values)} users in several groups, one observation each")
-    return notes
+        said.append(notes.note("several_groups", number=len(values)))
+    return said
 
 
-def _notes_of_group(group: pl.DataFrame, user: str) -> list[str]:
+def notes_of_recall(values: Values, metric: RequestedMetric) -> list[Note]:
+    """Note that a share of all relevant items is of those that the lists of the table have."""
+    return [notes.note("recall_of_lists")] * values.is_of_listed(metric)
+
+
+def _notes_of_group(group: pl.DataFrame, user: str) -> list[Note]:
     if user_columns.MISSED not in group.columns:
         return []
     return sentences.notes_of_missed(int(group[user_columns.MISSED].sum()), group[user].count())
 
 
 def _note_of_row(row: Mapping[str, int]) -> str | None:
-    return "".join(sentences.notes_of_missed(row["num_missed"], row["users"])) or None
+    return notes.packed(sentences.notes_of_missed(row["num_missed"], row["users"]))
 
 
 # ------------------------------------------------------------------ ranges of metrics
 
 
-CUT = "interval cut at"
-
-
 class Range(NamedTuple):
-    """The ends of the interval of a metric, and how a note calls them."""
+    """The ends of the interval of a metric, and a note that they cut it."""
 
     least: float
     greatest: float
-    words: str
+    note: Note
 
 
 def ranges_of(requested: Sequence[RequestedMetric]) -> dict[str, Range]:
@@ -694,8 +691,9 @@ def ranges_of(requested: Sequence[RequestedMetric]) -> dict[str, Range]:
     for metric in requested:
         traits = metric.traits
         if metric.over_users.aggregate != "sum":
-            words = f"the metric's range, {traits.least:.10g} to {traits.greatest:.10g}"
-            ranges[metric.name] = Range(float(traits.least), float(traits.greatest), words)
+            least, greatest = float(traits.least), float(traits.greatest)
+            said = notes.note("cut", least=least, greatest=greatest)
+            ranges[metric.name] = Range(least, greatest, said)
     return ranges
 
 
@@ -710,14 +708,14 @@ def cut_at(ranges: Mapping[str, Range]) -> list[pl.Expr]:
 
     least = of_metric({name: end.least for name, end in ranges.items()}, -inf, pl.Float64)
     most = of_metric({name: end.greatest for name, end in ranges.items()}, inf, pl.Float64)
-    words = of_metric({name: end.words for name, end in ranges.items()}, None, pl.String)
+    lines = {name: notes.packed([end.note]) for name, end in ranges.items()}
     low, high = pl.col("ci_low"), pl.col("ci_high")
     cut = (low < least - trials.NOTHING) | (high > most + trials.NOTHING)
-    said = pl.when(cut).then(pl.format(CUT + " {}", words))
+    said = pl.when(cut).then(of_metric(lines, None, pl.String))
     return [
         low.clip(lower_bound=least),
         high.clip(upper_bound=most),
-        sentences.noted(said),
+        notes.noted(said),
     ]
 
 

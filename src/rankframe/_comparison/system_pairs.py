@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import sentences, summaries, trials
+from rankframe._comparison import notes, summaries, trials
+from rankframe._comparison.notes import Note
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
@@ -74,7 +75,7 @@ class Pair(NamedTuple):
     returning: int  # rows beyond one per user, which were merged
     clusters: Places | None
     sample: Sample  # the differences of independent observations: users or clusters
-    undefined: str | None  # why the differences have no test
+    undefined: str | None  # the kind of the note why the differences have no test
     missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
     left_out: int = 0  # users with a value in one group only, or in no group at all
     valueless: int = 0  # of these, users for whom no system has a value
@@ -84,7 +85,7 @@ class Pair(NamedTuple):
     @property
     def unit(self) -> str:
         """What the observations are."""
-        return "users" if self.clusters is None else "clusters"
+        return "user" if self.clusters is None else "cluster"
 
     @property
     def place(self) -> Place:
@@ -98,7 +99,7 @@ class Paired(NamedTuple):
     segments: pl.DataFrame  # one row per segment; with a total, the last one is null
     systems: pl.Series
     baseline: object
-    order: str | None  # what a note says about it
+    order: Note | None  # about it
     pairs: list[Pair]
 
     def pair_keys(self, model: str, of: Sequence[Pair] | Sequence[Place]) -> list[pl.Series]:
@@ -118,16 +119,16 @@ class Paired(NamedTuple):
         """Make a row per pair of its numbers, in which NaN is null."""
         table = pl.DataFrame(numbers, schema=dict(columns))
         table = table.with_columns(pl.selectors.float().fill_nan(None))
-        table = table.with_columns(sentences.noted(pl.lit(self.order, pl.String)))
+        table = table.with_columns(notes.noted(self.order))
         return table.select(*self.pair_keys(model, self.pairs), *columns)
 
 
 class Tested(NamedTuple):
-    """Numbers and a note per pair."""
+    """Numbers and notes per pair."""
 
     outcome: Outcome
     adjusted: Array
-    notes: list[str | None]
+    notes: list[list[Note]]
 
 
 def schema_of(verb: str, values: Values, columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,7 +180,7 @@ class Ordered(NamedTuple):
 
     systems: pl.Series
     baseline: object
-    note: str | None = None
+    note: Note | None = None
 
 
 def systems_in(rows: pl.DataFrame, model: str, trial: Trial) -> Ordered:
@@ -202,9 +203,9 @@ def systems_in(rows: pl.DataFrame, model: str, trial: Trial) -> Ordered:
         return Ordered(systems, baseline)
     if trial.needed_by is None:
         by_name = isinstance(systems.dtype, pl.String | pl.Categorical)
-        return Ordered(systems, None, "systems are in order of name" if by_name else None)
+        return Ordered(systems, None, notes.note("by_name") if by_name else None)
     if isinstance(systems.dtype, pl.Enum):
-        return Ordered(systems, names[0], f"baseline: {names[0]!r}, the first system")
+        return Ordered(systems, names[0], notes.note("first_system", name=repr(names[0])))
     cures = [
         f"baseline={json.dumps(name, ensure_ascii=False) if isinstance(name, str) else repr(name)}"
         for name in names[:2]
@@ -449,15 +450,15 @@ def sample_of(difference: Array, weights: Array | None, clusters: Places | None)
 
 
 def _why_no_pair(matrix: Matrix, system: _Column, baseline: _Column) -> str:
-    """Return why no user is compared; the users of two groups may differ."""
+    """Return the kind of the note why no user is compared; the users of two groups may differ."""
     with_values = [bool(column.defined.any()) for column in (system, baseline)]
     if (matrix.left_out or 0) > matrix.valueless or all(with_values):
         return trials.NO_PAIR
-    return trials.NO_VALUE if not any(with_values) else f"{trials.NO_VALUE} in one of the two"
+    return "no_value_in_one" if any(with_values) else trials.NO_VALUE
 
 
 def why_undefined(difference: Array) -> str | None:
-    """Return why a number is undefined."""
+    """Return the kind of the note why a number is undefined."""
     if len(difference) < 2:
         return trials.ONE_USER if len(difference) else trials.NO_PAIR
     low, high = difference.min(), difference.max()

@@ -68,7 +68,7 @@ def max_t_reach(
     )
     reached = ceil(confidence * patterns.number - 1e-9)
     if reached > len(greatest):
-        return nan, "too few resamples for an interval"
+        return nan, "resamples"
     z = float(np.sort(greatest)[reached - 1])
     remaining = users - z * z
     if remaining < statistics.ROUNDING * users:
@@ -76,7 +76,7 @@ def max_t_reach(
     return z * sqrt((users - 1) / remaining), None
 
 
-_TOO_FEW = "too few users for an interval"
+_TOO_FEW = "users"
 
 
 def _of_length_one(matrix: Array) -> Array:

@@ -27,14 +27,10 @@ RELATIVE = ("relative", "relative_low", "relative_high")
 OF_MARGIN = ("p_equivalent", "p_not_worse")
 #: Their intervals are Student's, but where few users differ, an end may move.
 WITH_T = ("t", "randomization")
-#: How the note of an exact test begins that replaces Student's t.
-EXACT = "exact test: "
-#: Why there is no interval though the differences are known.
-NOBODY_DIFFERS = "no user differs"
-NO_PAIR = "no user has a value in both"
-NO_VALUE = "no user has a value"
-ALL_DIFFER_ALIKE = "every user differs by the same amount"
-ONE_USER = "one user"
+#: Kinds of notes: of an exact test; why there is no interval or no difference.
+EXACT = ("exact", "exact_alike", "exact_groups")
+NOBODY_DIFFERS, ALL_DIFFER_ALIKE, ONE_USER = UNTESTED = "nobody_differs", "all_alike", "one_user"
+NO_PAIR, NO_VALUE = "no_pair", "no_value"
 LESS_THAN_MARGIN = "worse, by less than the margin"
 NUMBER = "__rankframe_number"  # of independent observations: users or clusters
 POWER = 0.8  # of the column ``detectable``
@@ -117,6 +113,3 @@ class Trial(NamedTuple):
         from rankframe._comparison.statistics import Resampling
 
         return Resampling(self.resamples, self.seed)
-
-
-UNEVEN = "no test: it has no weighted form, and users are in different numbers of segments"

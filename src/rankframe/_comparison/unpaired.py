@@ -12,6 +12,7 @@ from rankframe._comparison import (
     cautions,
     decision,
     margins,
+    notes,
     pair_tests,
     sentences,
     summaries,
@@ -19,6 +20,7 @@ from rankframe._comparison import (
     trials,
 )
 from rankframe._comparison.margins import Side
+from rankframe._comparison.notes import Note
 from rankframe._comparison.system_pairs import Matrix, Place
 from rankframe._comparison.trials import Bound, Trial
 from rankframe._evaluation.values import Values
@@ -71,7 +73,7 @@ def _row(
     overlap, traits = _overlap(*groups), metric.traits
     margin = trial.margins.get(place.metric)
     of_groups = [names[place.system], names[place.baseline]]
-    notes = _notes(groups, of_groups, overlap)
+    said: list[Note | None] = [*_notes(groups, of_groups, overlap)]
     p = _exact_p(*groups) if overlap is None else nan
     numbers: dict[str, Any] = {**_numbers(*groups), "p_value": p, "p_adjusted": p}
     interval = nan, nan
@@ -79,19 +81,19 @@ def _row(
         numbers |= _tests(overlap, trial)
         interval = overlap.relative_interval(trial.confidence)
         users = min(len(group.users.values) for group in groups)
-        notes += cautions.cautions_of_groups(users, numbers["effect_size"], trial, metric)
+        said += cautions.cautions_of_groups(users, numbers["effect_size"], trial, metric)
         if trial.undecided != "fail":  # there, the rule of the margin says what decides
-            notes.append(_no_exact_test(groups, of_groups))
+            said.append(_no_exact_test(groups, of_groups))
     if margin is not None:
         numbers |= _of_margin(overlap, groups, of_groups, margin, traits, numbers, trial)
         if trial.undecided is None and overlap is not None:
-            notes.append(margins.note_of(numbers) or "")
+            said.append(margins.note_of(numbers))
     means = numbers["difference"], numbers["baseline_mean"]
     shares, doubt = pair_tests.shares_of(*means, interval)
     numbers |= shares
     if metric.over_users.epsilon is None:  # a ratio has no relative difference
-        notes.append(doubt)
-    return {**numbers, "note": "; ".join(filter(None, notes))}
+        said.append(doubt)
+    return {**numbers, "note": notes.packed(said)}
 
 
 def _group_of(matrix: Matrix, column: int) -> Group:
@@ -233,10 +235,7 @@ def _side(
         statistics.rare(old, least_old).p_above(-means[0] - size, least_old),
     )
     rare = decision.shows(p, trial.alpha / 2) and not decision.shows(unseen, trial.alpha / 2)
-    return Side(max(p, unseen), _RARE if rare else "")
-
-
-_RARE = "too few users: values far from the others may be too rare to be seen"
+    return Side(max(p, unseen), notes.note("rare_in_groups") if rare else None)
 
 
 def _exact_p(system: Group, baseline: Group) -> float:
@@ -257,18 +256,19 @@ def _varies(group: Group) -> bool:
     return bool(group.users.values.min() < group.users.values.max())
 
 
-def _no_spread(groups: Sequence[Group], names: Sequence[object]) -> str:
-    """Say that two groups have one value each, or that all users differ alike."""
+def _no_spread(groups: Sequence[Group], names: Sequence[object]) -> Note:
+    """Note that two groups have one value each, or that all users differ alike."""
     if any(_varies(group) for group in groups):
         first, second = (group.units.values[0] for group in groups)
-        differ = f"{trials.EXACT}{trials.ALL_DIFFER_ALIKE}"
-        return differ if first != second else trials.NOBODY_DIFFERS
-    (new, value), (old, of_old) = (
-        (f"{len(values)} users of {sentences.name_in_note(name)}", values[0])
-        for values, name in ((g.users.values, n) for g, n in zip(groups, names, strict=True))
+        return notes.note("exact_alike" if first != second else trials.NOBODY_DIFFERS)
+    system, baseline = map(sentences.name_in_note, names)
+    (number, value), (others, other) = (
+        (len(group.users.values), group.users.values[0]) for group in groups
     )
-    of_test = "no test: " if value == of_old else trials.EXACT
-    return f"{of_test}all {new} have {value:.4g}, all {old} {of_old:.4g}"
+    of_system = {"system": system, "number": number, "value": value}
+    of_baseline = {"baseline": baseline, "others": others, "other": other}
+    kind = "all_have" if value == other else "exact_groups"
+    return notes.note(kind, **of_system, **of_baseline)
 
 
 def _overlap(system: Group, baseline: Group) -> Overlap | None:
@@ -280,61 +280,54 @@ def _overlap(system: Group, baseline: Group) -> Overlap | None:
     return overlapping_samples.overlap(system.units, baseline.units, (places[0], places[1]))
 
 
-def _no_exact_test(groups: Sequence[Group], names: Sequence[object]) -> str:
-    """Return that so few users tell that paired users would have an exact test; empty if more."""
+def _no_exact_test(groups: Sequence[Group], names: Sequence[object]) -> Note | None:
+    """Note that so few users tell that paired users would have an exact test."""
     from rankframe._comparison import statistics
 
     for group, name in zip(groups, names, strict=True):
         telling, frequent = statistics.telling_users(group.units)
         if telling < statistics.FEW_USERS:
-            of = sentences.name_in_note(name)
-            which = (
-                f"values of {of} differ from the most frequent one" if frequent else f"are of {of}"
-            )
-            return f"no exact test of different users, though only {telling:.4g} {which}"
-    return ""
+            of = {"frequent" if frequent else "group": sentences.name_in_note(name)}
+            return notes.note("no_exact_of_groups", number=telling, **of)
+    return None
 
 
-def _untested(groups: Sequence[Group], names: Sequence[object]) -> str:
-    """Return why a margin cannot be tested: nearly all users of a group have the same value."""
+def _untested(groups: Sequence[Group], names: Sequence[object]) -> Note | None:
+    """Note why a margin cannot be tested: nearly all users of a group have the same value."""
     import numpy as np
 
     from rankframe._comparison import statistics
 
-    for group, name in zip(groups, names, strict=True):
-        amounts, counts = np.unique(group.units.values, return_counts=True)
-        alike, number = int(counts.max()), len(group.units.values)
+    for of_group, name in zip(groups, names, strict=True):
+        amounts, counts = np.unique(of_group.units.values, return_counts=True)
+        alike, number = int(counts.max()), len(of_group.units.values)
         if 2 * alike > number and number - alike < statistics.FEW_USERS:
-            return (
-                f"{alike} of {number} values of {sentences.name_in_note(name)} are "
-                f"{amounts[counts.argmax()] + 0.0:.3g}, too few others for the test"
-            )
-    return ""
+            value, group = amounts[counts.argmax()] + 0.0, sentences.name_in_note(name)
+            counted = {"alike": alike, "number": number, "value": value}
+            return notes.note("nearly_alike", group=group, **counted)
+    return None
 
 
-def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | None) -> list[str]:
-    """Write who is compared, and why there is no test."""
+def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | None) -> list[Note]:
+    """Note who is compared, and why there is no test."""
     import numpy as np
 
-    notes: list[str] = []
-    of_names = [*map(sentences.name_in_note, names)]
+    said: list[Note] = []
+    system, baseline = of_names = [*map(sentences.name_in_note, names)]
     numbers = [len(group.users.values) for group in groups]
     if overlap is None:
-        few = [
-            f"one user of {name}" if number else f"no user of {name} has a value"
+        said = [
+            notes.note("one_user_of" if number else "no_value_of", system=name)
             for name, number in zip(of_names, numbers, strict=True)
             if number < 2
-        ]
-        notes.append("; ".join(few) or _no_spread(groups, names))
+        ] or [_no_spread(groups, names)]
     common = len(np.intersect1d(groups[0].of_users, groups[1].of_users))
-    notes.append(
-        f"{sentences.users(pl.Series(numbers[:1]))} of {of_names[0]}, {numbers[1]:,} of "
-        f"{of_names[1]}, {common:,} in both"
-    )
+    counts = dict(zip(("number", "others", "common"), (*numbers, common), strict=True))
+    said.append(notes.note("groups", system=system, baseline=baseline, **counts))
     for group, name in zip(groups, of_names, strict=True):
         more = summaries.notes_of_users(group.users.values, group.users.weights, group.returning)
         if group.units is not group.users:
             more += sentences.notes_of_clusters(group.users, group.units)
-        notes += [f"{note} of {name}" for note in more]
-        notes += sentences.notes_of_missed(group.missed or 0, len(group.users.values), name)
-    return notes
+        said += [notes.note(kind, **values, group=name) for kind, values in more]
+        said += sentences.notes_of_missed(group.missed or 0, len(group.users.values), name)
+    return said

@@ -21,7 +21,6 @@ _OF_RECALL = frozenset(
 )
 #: The numbers of users behind the means of a call that warns if they are smaller than ``users``.
 SEEN = f"{labels.INNER}seen"
-BEYOND = "no relevant item is known beyond the lists"
 
 
 class Flag(NamedTuple):
@@ -83,15 +82,15 @@ class Values(NamedTuple):
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
     watched: Sequence[str] = ()  # those of which a mean over fewer users is warned of
 
-    def note_of_recall(self, metric: RequestedMetric) -> str | None:
-        """Say that a share of all relevant items is of those that the lists of the table have."""
+    def is_of_listed(self, metric: RequestedMetric) -> bool:
+        """Whether a share of all relevant items is of those that the lists of the table have."""
         judged, call = self.judged, metric.call
         if judged is None or call is None or call.entry.plain not in _OF_RECALL:
-            return None
+            return False
         if not judged.tables.from_judged or judged.tables.run.totals is not None:
-            return None
+            return False
         missed = judged.rows_as_passed.filter((pl.col("relevance") > 0) & pl.col("rank").is_null())
-        return BEYOND if missed.head(1).collect().is_empty() else None
+        return missed.head(1).collect().is_empty()
 
     @property
     def names_per_user(self) -> list[str]:

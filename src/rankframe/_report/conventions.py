@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rankframe._comparison import numerals, trials
+from rankframe._comparison import notes, numerals, trials
 from rankframe._comparison.trials import Trial
 from rankframe._report import verdict
 from rankframe._report.call import ReportCall
@@ -38,6 +38,7 @@ def conventions(numbers: Numbers) -> Section:
 def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     call, settings, trial = numbers.call, numbers.call.settings, numbers.trial
     has_truth = call.truth is not None or settings.users is not None
+    nouns = numbers.nouns
     users = settings.users or ("truth" if has_truth else "run")
     relevant, undefined = "grade > 0", "left out of means"
     if settings.relevant_at is not None:
@@ -47,9 +48,12 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     if settings.undefined is not None:
         undefined = f"count as {settings.undefined:g}"
     rules = [
-        ("users", verdict.USERS[users]),
+        (nouns.words["users"], nouns.write(notes.templates("users")[users])),
         ("relevant", relevant),
-        ("unjudged items", "left out of lists" if settings.unjudged == "drop" else "not relevant"),
+        (
+            nouns.write("unjudged {items}"),
+            "left out of lists" if settings.unjudged == "drop" else "not relevant",
+        ),
         ("undefined values", undefined),
         (
             "intervals",

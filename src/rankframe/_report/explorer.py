@@ -7,6 +7,7 @@ from itertools import zip_longest
 from urllib.parse import quote
 
 from rankframe._comparison import numerals
+from rankframe._comparison.notes import Nouns
 from rankframe._report import nouns, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Dot, Lists, Strip
@@ -46,16 +47,17 @@ def strip_of(numbers: Numbers) -> Strip | None:
     stacks: dict[int, list[Person]] = {}
     for person in people.explored:
         stacks.setdefault(place(person.after - person.before), []).append(person)
+    called = numbers.nouns
     dots = {
-        id(person): _dot(person, number, len(stack), (bin_ + 0.5) * step)
+        id(person): _dot(person, number, len(stack), (bin_ + 0.5) * step, called.user)
         for bin_, stack in stacks.items()
         for number, person in enumerate(stack)
     }
-    text = f"{numerals.counted(len(changes), 'user')} with a list from both"
+    text = f"{called.counted(len(changes))} with a list from both"
     text = f"All {text}." if is_all else f"{number:,} of {text}: {_chosen(numbers, people)}"
     names = sorted({name for person in people.explored for name in person.segments})
     return Strip(
-        title=f"Change of {numbers.user_metric}, one dot per user",
+        title=f"Change of {numbers.user_metric}, one dot per {called.user}",
         text=text,
         dots=[dots[id(person)] for person in people.explored],
         bars=bars,
@@ -84,7 +86,7 @@ def key_of(user: object) -> str:
     return f"user={quote(nouns.plain(verdict.text_of(user)), safe='')}"
 
 
-def _dot(person: Person, number: int, stack: int, x: float) -> Dot:
+def _dot(person: Person, number: int, stack: int, x: float, noun: str) -> Dot:
     """Stack the dots of a bin, closer together and in two columns if they are many."""
     room = _ABOVE - 2 * _RADIUS
     rows = max(1, room // (2 * _RADIUS))
@@ -97,7 +99,7 @@ def _dot(person: Person, number: int, stack: int, x: float) -> Dot:
         round(x + aside, 1),
         round(_ABOVE - _RADIUS - number * gap, 1),
         kind,
-        f"user {verdict.text_of(person.user)}{change}",
+        f"{noun} {verdict.text_of(person.user)}{change}",
     )
 
 
@@ -115,8 +117,8 @@ def _change(person: Person) -> str:
     return numerals.signed(person.after - person.before, 3)
 
 
-def note_of(person: Person, people: People) -> str:
-    parts = [numerals.counted(person.relevant, "relevant item")]
+def note_of(person: Person, people: People, called: Nouns) -> str:
+    parts = [called.write("{n} relevant {n:{item}|{items}}", n=person.relevant)]
     parts += [f"{len(person.missed):,} in neither first {people.k}"] if person.missed else []
     return " · ".join([", ".join(parts), *map(nouns.named, person.segments)])
 
@@ -145,14 +147,15 @@ def lists_of(
         for rank, pair in enumerate(zip_longest(*person.lists), 1)
     ]
     more = len(person.missed) - len(missed)
+    first = numbers.nouns.write("First {items} of {user}")
     return Lists(
         user,
         key_of(person.user),
         *summary_of(person),
         kind_of(person),
-        note_of(person, people),
+        note_of(person, people, numbers.nouns),
         _titles(person.history, people),
-        Grid(f"First items of user {user}", ["rank", *sides], rows, kind="lists"),
+        Grid(f"{first} {user}", ["rank", *sides], rows, kind="lists"),
         _titles(missed, people) + (f" and {more:,} more" if more else ""),
         person.relevant,
         [segments.index(name) for name in person.segments if name in segments],

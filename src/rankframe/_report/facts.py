@@ -17,12 +17,13 @@ from rankframe._comparison import (
     summaries,
     system_pairs,
 )
+from rankframe._comparison.notes import Nouns
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, provenance, reduction, user_choice, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._report import people, results
 from rankframe._report.call import Measurement, ReportCall
-from rankframe._report.nouns import Nouns, nouns_of
+from rankframe._report.nouns import nouns_of
 from rankframe._report.people import People
 from rankframe._request import labels
 from rankframe._request.labels import Metric, RequestedMetric
@@ -38,7 +39,7 @@ OWN = "report: "  # prefix of columns that are computed in addition to the metri
 _LISTED, _TOTAL = f"{OWN}listed", f"{OWN}total"
 RELEVANT = "number of relevant items"
 #: The groups of a truth of which a part was in the history.
-SEEN, _SEEN, _UNSEEN = "relevant items", "seen before", "new to the user"
+SEEN, _SEEN, _UNSEEN = "relevant items", "seen before", "not seen before"
 _BINS = 4  # of users, by their number of relevant items
 _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 _MOST_STEPS = 10
@@ -192,22 +193,8 @@ def numbers_of(call: ReportCall) -> Numbers:
         health=counted,
         sources=_sources(values),
         values=values,
-        nouns=_nouns(values, call, [*systems, *names], segments, listed),
+        nouns=nouns_of(call.nouns, values.values.user, values.tables.run.item),
     )
-
-
-def _nouns(
-    values: Measurement,
-    call: ReportCall,
-    names: Sequence[object],
-    segments: Mapping[str, pl.DataFrame],
-    listed: People | None,
-) -> Nouns:
-    """Return what the page calls users and items, and the names that stay as they are."""
-    ids = () if listed is None else listed.users
-    of_segments = [value for name, table in segments.items() for value in table[name]]
-    every = {*map(str, [*names, *segments, call.by, *ids, *of_segments])}
-    return nouns_of(call.nouns, values.values.user, values.tables.run.item, every)
 
 
 def _first_with_values(rows: pl.DataFrame, names: Sequence[str]) -> str | None:

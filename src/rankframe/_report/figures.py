@@ -48,7 +48,11 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
         of_metric = rows.select(call.by, values.values.user, name, user_columns.MISSED)
         direction = numbers.directions.get(name)
         charts["distribution"] = _per_user.picture(
-            of_metric, groups, higher_is_better=direction, baseline=_baseline(numbers)
+            of_metric,
+            groups,
+            higher_is_better=direction,
+            baseline=_baseline(numbers),
+            nouns=numbers.nouns,
         )
     for place, (name, table) in enumerate(numbers.segments.items()):
         if table.height > 1 and (name in _TIMES or table.schema[name].is_temporal()):

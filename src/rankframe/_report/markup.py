@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rankframe._comparison.notes import Nouns
 from rankframe._report import nouns
-from rankframe._report.nouns import Nouns
 from rankframe._report.tabular import Grid
 from rankframe.plot import _colors
 
@@ -33,7 +33,6 @@ _CONFIG: dict[str, Any] = {
     "legend": {**_SIZES, "columnPadding": 20},
 }
 _PLACES = re.compile(r' (?:d|transform|x1?|x2|y1?|y2|width|height)="[^"]*"')
-_TEXT = re.compile(r">[^<>]+<")
 _TAG = re.compile(r"<[^<>]*>")
 #: Where no element can isolate a name: in tags, and in the text of these.
 _NO_ELEMENTS = re.compile(r"<(?:title|option)\b[^>]*>[^<]*|<[^>]*>")
@@ -162,14 +161,11 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
     text = template.render(
         page=page,
         script=script,
-        items=nouns.plural(page.nouns.item),
+        items=page.nouns.words["items"],
         policy=f"'sha256-{digest}'" if script else "'none'",
         style=_part("report.css") + _dark(),
         pictures={
-            figure.name: [
-                _TEXT.sub(lambda text: _renamed_in_picture(text[0], page.nouns), svg)
-                for svg in pictures(charts[figure.name], figure)
-            ]
+            figure.name: pictures(charts[figure.name], figure)
             for figure in figures
             if figure.name in charts
         },
@@ -178,11 +174,6 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
         lambda tag: (nouns.in_text if tag[0].startswith("<title") else nouns.plain)(tag[0]), text
     )
     return text.replace(nouns.OPEN, "<bdi>").replace(nouns.CLOSE, "</bdi>")
-
-
-def _renamed_in_picture(text: str, names: Nouns) -> str:
-    """Write a text of a picture anew, unless it is a name."""
-    return text if html.unescape(text[1:-1]) in names.names else names.write(text)
 
 
 def pictures(chart: ChartType, figure: Figure) -> list[str]:

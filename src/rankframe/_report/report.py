@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
-from rankframe._comparison import decision, summaries
+from rankframe._comparison import decision, notes, summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values
 from rankframe._report import facts, figures, markup, sections, verdict
@@ -341,6 +341,12 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         f"segments: {facts.RELEVANT}": numbers.of_relevant,
         "health": numbers.health,
         "sources": numbers.sources,
+    }
+    tables = {
+        name: table.with_columns(notes.in_words(table["note"]))
+        if table is not None and "note" in table.columns
+        else table
+        for name, table in tables.items()
     }
     frames = {
         name: adapters.with_names_as_text(table.drop([*decision.HIDDEN], strict=False), like)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -13,10 +12,12 @@ from rankframe._comparison import (
     comparison,
     decision,
     many_systems,
+    notes,
     numerals,
     pair_tests,
     sentences,
     summaries,
+    trials,
 )
 from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import evaluation, user_columns
@@ -44,10 +45,9 @@ _NOT_WORSE = f"{_BOLD} not significantly worse than the best"
 _BEST_MEAN = f"{_BOLD} the best mean, not tested"
 _LETTERS = "systems that share a letter do not differ (t of all pairs, Bonferroni's correction)"
 #: Notes of a comparison that the line below the table has already.
-_SAID = re.compile(
-    r"effective users: |one cluster$|\d+ clusters|[\d,]+ of [\d,]+ users? ha(s|ve) no list of "
-    r"|(primary|secondary) metric: |always valid: "
-    r"|(no )?exact test"
+_SAID = (
+    *("effective_users", "one_cluster", "clusters", "few_clusters", "no_list", "primary"),
+    *("secondary", "looks", *trials.EXACT, "no_exact", "no_exact_of_groups"),
 )
 
 
@@ -204,11 +204,11 @@ def table(
         )
     )
     dependent = _of_dependent(values, tested=tested is not None)
-    note = _line_below(result, tested, dependent, trial)
+    line = _line_below(result, tested, dependent, trial)
     keys = [*values.by[1:], *values.by[:1]]
-    notes = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, keys)]
+    more = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, keys)]
     shown = adapters.with_names_as_text(result, frame)
-    return ResultsTable(shown, " ".join([note, *_sentence(missed), *notes]), digits)
+    return ResultsTable(shown, " ".join([line, *_sentence(missed), *more]), digits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -272,7 +272,8 @@ def _marked(
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
         return result.with_columns(better=False, worse=False, **nothing).select(*keys, *_SCHEMA)
     shown = [(pl.col(decision.OUTCOME) == what).alias(what) for what in _MARKS]
-    verdicts = tested.select(*keys, "metric", "p_adjusted", *shown, unsaid(tested, intervals=False))
+    texts = notes.in_words(unsaid(tested, intervals=False))
+    verdicts = tested.select(*keys, "metric", "p_adjusted", *shown, texts)
     joined = result.join(
         verdicts, on=[*keys, "metric"], how="left", nulls_equal=True, maintain_order="left"
     )
@@ -305,17 +306,8 @@ def unsaid(tested: pl.DataFrame, *, intervals: bool = True) -> pl.Series:
 
     Without ``intervals``, the table shows none, and a note that one was cut is left out.
     """
-    why = sentences.untested(tested)
-    notes = [
-        [
-            part
-            for part in (note or "").split("; ")
-            if part != why and not _SAID.match(part)
-            if intervals or not part.startswith(summaries.CUT)
-        ]
-        for note in tested["note"]
-    ]
-    return pl.Series("note", ["; ".join(parts) or None for parts in notes], pl.String)
+    said = {*_SAID, *sentences.common_reasons(tested)}
+    return notes.without(tested["note"], said if intervals else {*said, "cut", "cut_difference"})
 
 
 def lines_of_notes(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
@@ -412,7 +404,9 @@ def _line_below(
         return f"Not tested against {baseline}: {why}; {who}{best}."
     marks = [f"{mark} {what}" for what, mark in _MARKS.items() if result[what].any()]
     system = ", ".join(marks) or "No system is shown to be better or worse"
-    how = f"{sentences.test_in_words(trial, tested)}, p < {trial.alpha:.10g} {corrected}"
+    how = (
+        f"{sentences.test_in_words(trial, tested, notes.USERS)}, p < {trial.alpha:.10g} {corrected}"
+    )
     return f"{system} than {baseline}: {how}; {who}{best}."
 
 

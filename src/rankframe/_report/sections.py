@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._comparison import numerals, sentences
+from rankframe._comparison import notes, numerals, sentences
 from rankframe._report import conventions, explorer, facts, nouns, results, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Figure, Group, Page, Section
@@ -16,6 +16,7 @@ from rankframe._request import keywords
 from rankframe.plot import _colors
 
 _UNTESTED = "Bold: the best mean, not tested."
+_BOTH = "The same differences on {users} with a list from both"
 _MOST_ROWS = 40  # of a table on the page
 
 
@@ -24,7 +25,7 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
     sections = [make(numbers) for make in (*parts, conventions.conventions)]
     doubts = verdict.doubts(numbers)
     checks = _doubts_of_data(numbers, said=bool(doubts or numbers.unjudged))
-    page = Page(
+    return Page(
         title=nouns.named(title) if title else _title(numbers),
         subtitle=_subtitle(numbers),
         note=numbers.call.note or "",
@@ -36,8 +37,6 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
         fine=verdict.fine_print(numbers),
         sections=[section for section in sections if section is not None],
     )
-    written: Page = nouns.renamed(page, numbers.nouns.write)
-    return written._replace(title=page.title, note=page.note)
 
 
 def _title(numbers: Numbers) -> str:
@@ -51,7 +50,7 @@ def _title(numbers: Numbers) -> str:
 
 def _subtitle(numbers: Numbers) -> str:
     rows = {row["table"]: row["rows"] for row in numbers.sources.to_dicts()}
-    parts = [numerals.counted(numbers.users, "user")]
+    parts = [numbers.nouns.counted(numbers.users)]
     if numbers.pairs and numbers.trial.needed_by is not None:
         parts.insert(0, f"baseline: {verdict.baseline_of(numbers)}, the first system")
     parts += [f"{numerals.counted(count, 'row')} in the {name}" for name, count in rows.items()]
@@ -75,7 +74,7 @@ def _systems(numbers: Numbers) -> Section:
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
-            caption = "The same differences on users with a list from both"
+            caption = numbers.nouns.write(_BOTH)
             grids.append(_differences_grid(numbers, numbers.served, caption))
     else:
         text.append(f"Means with {sure} intervals.")
@@ -109,10 +108,10 @@ def _means_grids(numbers: Numbers) -> list[Grid]:
         ]
         for place, system in enumerate(numbers.systems)
     ]
-    notes = [] if compared is None else _notes(numbers, compared)
+    below = [] if compared is None else _notes(numbers, compared)
     kind = "means" if len(rows) <= verdict.MANY else ""
-    head = ["system", *numbers.names]
-    return _in_two(Grid("Mean of each metric over users", head, rows, kind=kind, notes=notes))
+    head, users = ["system", *numbers.names], numbers.nouns.words["users"]
+    return _in_two(Grid(f"Mean of each metric over {users}", head, rows, kind=kind, notes=below))
 
 
 def _in_two(grid: Grid) -> list[Grid]:
@@ -125,13 +124,13 @@ def _in_two(grid: Grid) -> list[Grid]:
 
 def _unsaid(table: pl.DataFrame) -> pl.Series:
     """Return the notes of a comparison without what the page says elsewhere."""
-    notes = results.unsaid(table).str.replace("(^|; )no margin was given: [^;]*", "")
-    return notes.replace("", None).str.strip_prefix("; ")
+    return notes.without(results.unsaid(table), ["small_effect"])
 
 
 def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
     """Write the notes of a comparison that the page does not say elsewhere."""
-    lines = results.lines_of_notes(table.with_columns(_unsaid(table)), [numbers.call.by])
+    texts = notes.in_words(_unsaid(table), numbers.nouns)
+    lines = results.lines_of_notes(table.with_columns(texts), [numbers.call.by])
     return [f"* {line}." for line in lines]
 
 
@@ -181,7 +180,14 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             rows.append([Cell(metric, verdict.text_of(system)), change, *cells])
     drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
-    head = ["metric", "difference", "users", verdict.baseline_of(numbers), "system", "p"]
+    head = [
+        "metric",
+        "difference",
+        numbers.nouns.words["users"],
+        verdict.baseline_of(numbers),
+        "system",
+        "p",
+    ]
     head.append("higher / equal / lower")
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
@@ -235,8 +241,9 @@ def _gained(numbers: Numbers) -> Section | None:
     table = numbers.of_relevant
     if table is None:
         return None
-    alt = f"{numbers.decides} by {facts.RELEVANT}; the table has the numbers."
-    title = f"Difference in {numbers.decides}, by {facts.RELEVANT}"
+    name = verdict.name_of(numbers, facts.RELEVANT)
+    alt = f"{numbers.decides} by {name}; the table has the numbers."
+    title = f"Difference in {numbers.decides}, by {name}"
     grids = [_segment_grid(numbers, facts.RELEVANT, table)]
     text = [_tests_of(numbers, facts.RELEVANT, table)]
     return Section("gained", "Who gained", text, [Figure("relevant", title, alt)], grids)
@@ -267,7 +274,7 @@ def _distribution(numbers: Numbers) -> Section | None:
         return None
     by = numbers.call.by
     rows_by_system = {row[by]: row for row in numbers.spread.to_dicts()}
-    shares = ("p10", "p25", "p50", "p75", "p90")
+    shares, users = ("p10", "p25", "p50", "p75", "p90"), numbers.nouns.words["users"]
     rows = [
         [
             Cell(verdict.text_of(system)),
@@ -279,18 +286,19 @@ def _distribution(numbers: Numbers) -> Section | None:
         for system in numbers.systems
         if (row := rows_by_system.get(system)) is not None
     ]
-    head = ["system", "users", "exactly 0", "10%", "25%", "median", "75%", "90%", "mean"]
-    grid = Grid(f"Percentiles of {numbers.user_metric} over users", head, rows)
+    head = ["system", users, "exactly 0", "10%", "25%", "median", "75%", "90%", "mean"]
+    grid = Grid(f"Percentiles of {numbers.user_metric} over {users}", head, rows)
     alt = f"How {numbers.user_metric} is distributed for {verdict.system_names(numbers)}."
-    zero = [f"{row[2].text} of users with {row[0].text}" for row in rows[:2]]
+    zero = [f"{row[2].text} of {users} with {row[0].text}" for row in rows[:2]]
     has_zeros = any(row["zero"] for row in rows_by_system.values())
-    whose = numerals.listed(zero) if has_zeros else "no user"
+    whose = numerals.listed(zero) if has_zeros else f"no {numbers.nouns.user}"
     title = f"{numbers.user_metric} is 0 for {whose}"
     figure = Figure("distribution", title, alt)
     text = "Line: 5% to 95%; bar: 25% to 75%; gap: the median; at the right, the mean."
     if has_zeros:
-        text += " The box: the share of users at exactly 0."
-    return Section("distribution", "User by user", [text], [figure], _in_two(grid))
+        text += f" The box: the share of {users} at exactly 0."
+    title = numbers.nouns.write("{User} by {user}")
+    return Section("distribution", title, [text], [figure], _in_two(grid))
 
 
 def _segments(numbers: Numbers) -> Section | None:
@@ -300,11 +308,13 @@ def _segments(numbers: Numbers) -> Section | None:
     figures: list[Figure] = []
     for place, (name, table) in enumerate(numbers.segments.items()):
         grids.append(_segment_grid(numbers, name, table))
-        alt = f"{numbers.decides} by {name}; the table has the numbers."
-        title = f"{'Difference' if numbers.pairs else 'Mean'} in {numbers.decides}, by {name}"
+        shown = verdict.name_of(numbers, name)
+        alt = f"{numbers.decides} by {shown}; the table has the numbers."
+        title = f"{'Difference' if numbers.pairs else 'Mean'} in {numbers.decides}, by {shown}"
         figures.append(Figure(f"segment-{place}", title, alt))
-        alt = f"Share of users without a list by {name}."
-        figures.append(Figure(f"segment-{place}-missed", "Users without a list", alt))
+        alt = numbers.nouns.write("Share of {users} without a list by {name}.", name=shown)
+        without = numbers.nouns.write("{Users} without a list")
+        figures.append(Figure(f"segment-{place}-missed", without, alt))
     tables = numbers.segments.items() if numbers.pairs else ()
     of_tables = [_tests_of(numbers, name, table) for name, table in tables]
     return Section("segments", "Segments", of_tables, figures, grids)
@@ -312,11 +322,11 @@ def _segments(numbers: Numbers) -> Section | None:
 
 def _tests_of(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     """Write which test the verdicts of groups are of."""
-    how = sentences.tested_in_words(numbers.trial, table)
+    how = sentences.tested_in_words(numbers.trial, table, numbers.nouns)
     alone = "" if numbers.trial.test == "max_t" else "; intervals are not corrected"
     systems, groups = table[numbers.call.by].n_unique(), table[name].n_unique()
     of = f" ({systems} systems × {groups} groups)" if systems > 1 and not table.is_empty() else ""
-    return f"{numbers.decides} by {name}: {how}{of}{alone}."
+    return f"{numbers.decides} by {verdict.name_of(numbers, name)}: {how}{of}{alone}."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
@@ -331,20 +341,21 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
         if "difference" not in row:
             mean = numerals.number(row["mean"])
             mean_cell = Cell(mean, numerals.interval(row["ci_low"], row["ci_high"]))
-            users = Cell(numerals.number(row["users"]))
-            rows.append([Cell(label, verdict.text_of(row[by])), users, mean_cell])
+            of_users = Cell(numerals.number(row["users"]))
+            rows.append([Cell(label, verdict.text_of(row[by])), of_users, mean_cell])
             continue
         system = verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""
         counts = [Cell(numerals.number(row[it])) for it in ("users", "baseline_mean", "mean")]
         p = Cell(numerals.p_value(row["p_adjusted"]))
         rows.append([Cell(label, system), _change_cell(numbers, row), *counts, p])
-    head = [name, "users", "mean"]
+    shown_name, users = verdict.name_of(numbers, name), numbers.nouns.words["users"]
+    head = [shown_name, users, "mean"]
     if numbers.pairs:
         baseline = verdict.baseline_of(numbers)
         system = "system" if len(numbers.shown) > 1 else verdict.text_of(numbers.chosen)
-        head = [name, "difference", "users", baseline, system, "p"]
+        head = [shown_name, "difference", users, baseline, system, "p"]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
-    return Grid(f"{numbers.decides} by {name}{more}", head, rows)
+    return Grid(f"{numbers.decides} by {shown_name}{more}", head, rows)
 
 
 def _lists(numbers: Numbers) -> Section | None:
@@ -359,9 +370,8 @@ def _lists(numbers: Numbers) -> Section | None:
         f"Colored: relevant; ★ its grade{unjudged}. ▲ up, ▼ down; new, out: not in the other list.",
     ]
     if people.missed:
-        text.append(
-            f"{numerals.counted(people.missed, 'more user')} without a list of one or both."
-        )
+        more = "{n} more {n:{user}|{users}} without a list of one or both."
+        text.append(numbers.nouns.write(more, n=people.missed))
     groups = [
         Group(
             f"{verb} most with {after}",
@@ -386,11 +396,11 @@ def _health(numbers: Numbers) -> Section:
     positive = table.join(counts.filter("count"), on=keys, how="semi", maintain_order="left")
     shown = positive.join(harmful, on=keys, how="semi", maintain_order="left")
     rest = positive.join(harmful, on=keys, how="anti", maintain_order="left")
-    none = dict.fromkeys(_words(what) for what in counts.filter(~pl.col("count"))["what"])
-    notes = [f"Checked and not found: {', '.join(none)}."] if none else []
+    none = dict.fromkeys(_words(numbers, what) for what in counts.filter(~pl.col("count"))["what"])
+    absent = [f"Checked and not found: {', '.join(none)}."] if none else []
     grids = [_health_grid(numbers, shown, "Counts that may do harm")] if problems else []
     others = _health_grid(numbers, rest, f"The {number} checks")
-    grids.append(others._replace(folded=True, notes=notes))
+    grids.append(others._replace(folded=True, notes=absent))
     return Section("health", "Data health", [text], grids=grids)
 
 
@@ -412,7 +422,7 @@ def _doubts_of_data(numbers: Numbers, *, said: bool) -> list[str]:
     if all(what.startswith(elsewhere) for what in shares["what"]):
         return []
     names = [
-        _words(what) + ("" if share is None else f" ({numerals.percent(share)})")
+        _words(numbers, what) + ("" if share is None else f" ({numerals.percent(share)})")
         for what, share in shares.rows()
     ]
     what = f"{len(names)} of {number} checks of the data found what may do harm"
@@ -426,7 +436,7 @@ def _number_of(checks: pl.DataFrame) -> int:
 def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows = [
         [
-            Cell(f"{row['table']}: {_words(row['what'])}"),
+            Cell(f"{row['table']}: {_words(numbers, row['what'])}"),
             Cell("" if row[numbers.call.by] is None else verdict.text_of(row[numbers.call.by])),
             Cell(
                 numerals.number(row["count"]),
@@ -452,5 +462,6 @@ def _harms(numbers: Numbers, row: Mapping[str, Any]) -> bool:
     return what.startswith(verdict.WRONG) and bool(row["count"])
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+def _words(numbers: Numbers, name: str) -> str:
+    words = numbers.nouns.words
+    return " ".join(words.get(word, word) for word in name.split("_"))

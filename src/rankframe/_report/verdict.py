@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from math import floor, isfinite, log10
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import decision, numerals, power, sentences, summaries, trials
+from rankframe._comparison import decision, notes, numerals, power, sentences, summaries, trials
 from rankframe._comparison.trials import Bound
 from rankframe._report import facts, nouns, results
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page, Verdict
 from rankframe._tables import column_roles
-from rankframe.presets import Users
 
-USERS: Mapping[Users, str] = {
-    "truth": "every user with an item of grade > 0; a user without a list counts as 0",
-    "judged": "every user with a row in the truth; a user without a list counts as 0",
-    "both": "users with a list and a row in the truth",
-    "served": "users with a row in the truth and a list of every system",
-    "run": "users with a list",
-    "all": "users with a list or a row in the truth",
-}
 _FEW_USERS = 30
 _PAIR = 2
 MANY = 6  # systems that fit beside each other
@@ -38,53 +28,27 @@ _MOST_NEEDED = 10_000_000
 _MOST = 10  # a relative change beyond it says nothing: the raw one is written
 #: Counts that have a doubt of their own.
 SAID_CHECKS = ("missed_users", "groups_without", "ties_at_the_cut", "unjudged_at")
-#: What a summary of many systems calls each outcome.
+#: What a summary of many systems calls each outcome, in this order.
 _OUTCOMES = {
-    "better": "better",
-    "higher": "higher",
-    "worse": "worse",
-    "lower": "lower",
-    "mixed": "mixed",
+    **{kind: kind for kind in ("better", "higher", "worse", "lower", "mixed")},
     "same": "the same",
     "identical": "identical",
-    "few": "with too few users to tell",
+    "few": "with too few {users} to tell",
     "unjudged": "with too few judgments to tell",
 }
 _KINDS = {
     "worse within the margin": "worse",
     **dict.fromkeys(("not worse", "undecided", "untested"), "few"),
 }
-_NEXT = {
-    "better": "Look at the lists of those who lose before you decide",
-    "worse": "Look at the lists of those who lose, to see what changed",
-    "higher": "Decide whether a higher value is wanted",
-    "lower": "Decide whether a lower value is wanted",
-    "mixed": "Name the metric that decides in primary=, before the next comparison",
-    "same": "These numbers do not separate them: decide by cost, speed or simplicity",
-    "identical": "Check that the two systems are not one file, read twice",
-}
-_NO_LOSS = "Decide by what the values do not show, such as cost"
-_WEIGH = "Weigh the metric that gains against the one that loses"
-_CONFIRM = "shows a difference that the whole does not: confirm it on new users"
-_EQUAL_SHARES = "Compare with equal shares of the groups"
-_OTHER_METRIC = "Compare by a metric that can tell them apart"
-#: What the common metrics ask.
-_QUESTIONS = {
-    "ndcg": "how close the order of {first} is to the best possible one",
-    "precision": "how much of {first} is wanted",
-    "recall": "how much of what users want is in {first}",
-    "hit": "how many users find at least one wanted item in {first}",
-    **dict.fromkeys(("map", "ap"), "whether wanted items are ranked above unwanted ones"),
-    **dict.fromkeys(("mrr", "rr"), "how soon a user meets a wanted item"),
-}
-_NO_VALUES = trials.NO_PAIR, trials.NO_VALUE
+#: The common metrics whose question the box has.
+_QUESTIONS = {**{n: n for n in ("ndcg", "precision", "recall", "hit", "map", "mrr")}}
+_QUESTIONS |= {"ap": "map", "rr": "mrr"}
 #: Why nothing is tested, as the outcome says it.
-_REASONS = (trials.ALL_DIFFER_ALIKE, trials.NOBODY_DIFFERS, trials.ONE_USER, *_NO_VALUES)
+_REASONS = (*trials.UNTESTED, trials.NO_PAIR, trials.NO_VALUE, "no_value_in_one")
 #: Notes of a comparison that other sentences of the box say, or that are of the method alone.
-_SAID = re.compile(
-    r"[\d,]+ of [\d,]+ users? ha(s|ve) no list of |\d+ users?, too few|(primary|secondary) metric: "
-    r"|always valid: |no margin was given: |relative "
-    rf"|{trials.EXACT}|{summaries.CUT}|{'|'.join(_REASONS)}"
+_SAID = (
+    *(*_REASONS, "no_list", "few_users", "primary", "secondary", "looks", "small_effect"),
+    *("negative_baseline", "one_share", *trials.EXACT, "cut", "cut_difference"),
 )
 _MOST_NAMES = 4  # groups of one outcome whose names fit in a sentence
 
@@ -95,6 +59,16 @@ class Outcome(NamedTuple):
     kind: str  # a key of _OUTCOMES
     sentence: str
     step: str = ""  # what follows, if it is not that of the kind
+
+
+def say(numbers: Numbers, kind: str, row: Mapping[str, Any] | None = None, /, **values: Any) -> str:
+    """Write a sentence by its template, with the nouns of the page and the values of a row."""
+    fields: dict[str, Any] = {"metric": numbers.decides, "k": numbers.call.k}
+    fields |= {"baseline": baseline_of(numbers), "sure": _confidence(numbers)}
+    if row is not None:
+        fields |= {"system": text_of(row[numbers.call.by]), "metric": row["metric"]}
+        fields |= {"number": row["users"], "change": _change(row)}
+    return numbers.nouns.write(notes.templates("verdicts")[kind], **{**fields, **values})
 
 
 def text_of_page(page: Page) -> str:
@@ -116,56 +90,46 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
     decides = row_of(table, numbers, system, numbers.decides)
     if not decides:
         return None
-    names = text_of(system), baseline_of(numbers)
-    if all(_is_identical(row) for row in rows):
-        return _identical(rows, names, numbers, system)
+    if all(map(_is_identical, rows)):
+        return _identical(rows, numbers)
     if _direction(decides) and _may_turn(numbers, system, numbers.trial.baseline):
-        return _too_few_judgments(numbers, system)
+        return _too_few_judgments(numbers, decides)
     changes = [(_direction(row), f"{row['metric']} ({_change(row)})") for row in rows]
     better, worse = ([text for way, text in changes if way == word] for word in ("better", "worse"))
     if better and worse:
-        claim = f"{names[0]} is better than {names[1]} in {numerals.listed(better)}"
-        claim += f", and worse in {numerals.listed(worse)}"
-        return Outcome("mixed", f"The result is mixed: {claim}.")
+        both = {"better": numerals.listed(better), "worse": numerals.listed(worse)}
+        return Outcome("mixed", say(numbers, "mixed", decides, **both))
     kind = _kind(decides)
     if kind == "identical":
-        return _identical([decides], names, numbers, system)
+        return _identical([decides], numbers)
     if kind == "few":
-        return Outcome(kind, _undecided(table, decides, names, numbers))
-    if kind == "same":
-        low, high = _ends(decides) or ("", "")
-        claim = f"{names[0]} and {names[1]} are the same for practical purposes"
-        where = f"in {decides['metric']}: the difference is between {low} and {high}, "
-        where += f"within the margin ({_margin(numbers, decides['metric'])})."
-        return Outcome(kind, f"{claim}{_overall(decides, kind, numbers)} {where}")
-    return Outcome(kind, _proved(decides, kind, names, numbers))
+        return Outcome(kind, _undecided(table, decides, numbers))
+    bounded = kind == "same" or decides[decision.OUTCOME] == "worse within the margin"
+    shown = {
+        **_interval_of(decides),
+        "direction": kind,
+        "overall": _overall(decides, kind, numbers),
+        "margin": _margin(numbers, decides["metric"]) if bounded else None,
+        "alike": decides["users"] if decides["effect_size"] is None else None,  # without a spread
+    }
+    template = {"worse": "better", "lower": "higher"}.get(kind, kind)
+    return Outcome(kind, say(numbers, template, decides, **shown))
 
 
-def _identical(
-    rows: Sequence[Mapping[str, Any]],
-    names: tuple[str, str],
-    numbers: Numbers,
-    system: object,
-) -> Outcome:
+def _identical(rows: Sequence[Mapping[str, Any]], numbers: Numbers) -> Outcome:
     """Write that no value differs, and whether the data could show a difference."""
-    metrics = ["both metrics" if len(rows) == _PAIR else f"all {len(rows)} metrics"]
-    metrics = [rows[0]["metric"]] if len(rows) == 1 else metrics
-    users = max(row["users"] for row in rows)
-    all_users = numerals.counted(users, "user")
+    first, *others = rows
     if facts.nothing_judged(numbers):
-        claim = f"No item of the lists is judged: nothing can tell {names[0]} from {names[1]}."
-        return Outcome("unjudged", claim, "Check that the run and the truth have the same ids")
-    others = len(numbers.names) > len(rows)
-    step = _OTHER_METRIC if others or not facts.same_lists(numbers, system) else ""
+        return Outcome("unjudged", say(numbers, "nothing_judged", first), say(numbers, "same_ids"))
+    metrics = "both metrics" if len(others) == 1 else f"all {len(rows)} metrics"
+    kind, step, users = "identical", "next_identical", max(row["users"] for row in rows)
+    if len(numbers.names) > len(rows) or not facts.same_lists(numbers, first[numbers.call.by]):
+        step = "other_metric"
     values = {row["mean"] for row in rows}
     if users > 1 and len(values) == 1 and all(_is_constant(row, numbers) for row in rows):
-        labels_of = numerals.listed([row["metric"] for row in rows])
-        claim = (
-            f"{names[0]} and {names[1]} are identical: all {all_users} have {values.pop():g} with "
-        )
-        return Outcome("identical", f"{claim}both, so {labels_of} cannot tell them apart.", step)
-    sentence = f"{names[0]} and {names[1]} are identical in {metrics[0]}, for each of {all_users}."
-    return Outcome("identical", sentence, step)
+        kind, metrics = "constant", numerals.listed([row["metric"] for row in rows])
+    of = {"metrics": metrics if others else first["metric"], "value": values.pop()}
+    return Outcome("identical", say(numbers, kind, first, number=users, **of), say(numbers, step))
 
 
 def _is_constant(row: Mapping[str, Any], numbers: Numbers) -> bool:
@@ -173,95 +137,64 @@ def _is_constant(row: Mapping[str, Any], numbers: Numbers) -> bool:
     return row["metric"] in rows.columns and rows[row["metric"]].drop_nulls().n_unique() == 1
 
 
-def _too_few_judgments(numbers: Numbers, system: object) -> Outcome:
+def _too_few_judgments(numbers: Numbers, row: Mapping[str, Any]) -> Outcome:
     """Write that the judgments of unjudged items could reverse the order of two systems."""
-    sides = [(name, numbers.unjudged[name]) for name in (system, numbers.trial.baseline)]
-    sides.sort(key=lambda side: -side[1].share)
-    (most, of_most), (least, of_least) = ((text_of(name), side) for name, side in sides)
-    means = [row_of(numbers.means, numbers, name, numbers.decides)["mean"] for name, _ in sides]
+    names = [row[numbers.call.by], numbers.trial.baseline]
+    names.sort(key=lambda name: -numbers.unjudged[name].share)
+    most, least = (numbers.unjudged[name] for name in names)
+    means = [row_of(numbers.means, numbers, name, numbers.decides)["mean"] for name in names]
     now, then = (
         " against ".join(numerals.number(value, 3) for value in values)
-        for values in (means, [side.value for _, side in sides])
+        for values in (means, [most.value, least.value])
     )
-    claim = f"Not enough judgments to tell {text_of(system)} from {baseline_of(numbers)}: "
-    claim += (
-        f"{numerals.percent(of_most.share)} of the first {numbers.call.k} items of {most} were "
-    )
-    claim += f"never judged ({least}: {numerals.percent(of_least.share)}). If they count as not "
-    claim += f"relevant, {numbers.decides} is {now}; if as relevant, {then}."
-    users = numerals.listed([text_of(user) for user in of_most.users])
-    noun = "users" if len(of_most.users) > 1 else "user"
-    return Outcome("unjudged", claim, f"Judge the first items of these {noun} first: {users}")
+    shares = {"share": most.share, "other": least.share, "now": now, "then": then}
+    of = dict(zip(("most", "least"), map(text_of, names), strict=True))
+    users = numerals.listed([text_of(user) for user in most.users])
+    step = say(numbers, "judge", number=len(most.users), names=users)
+    return Outcome("unjudged", say(numbers, "few_judgments", row, **of, **shares), step)
 
 
-def _proved(
-    row: Mapping[str, Any], direction: str, names: tuple[str, str], numbers: Numbers
-) -> str:
-    system, baseline = names
-    metric = row["metric"]
-    claim = (
-        f"{system} is {direction}{_overall(row, direction, numbers)} than {baseline} in {metric}"
-    )
-    if direction in ("higher", "lower"):
-        claim = f"{system} has a {direction} {metric} than {baseline}"
-    if row[decision.OUTCOME] == "worse within the margin":
-        claim += f", but by less than the margin ({_margin(numbers, metric)})"
-    ends = _ends(row)
-    parts = [_change_and_size(row)]
-    if ends:
-        parts.append(f"{_confidence(numbers)} interval {ends[0]} to {ends[1]}")
-    if row["effect_size"] is None:  # without a spread
-        parts.append(f"the same for all {numerals.counted(row['users'], 'user')}")
-    return f"{claim}: {', '.join(parts)}."
+def _interval_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    low, high = _ends(row) or (None, None)
+    return {"change": _change_and_size(row), "low": low, "high": high}
 
 
-def _overall(row: Mapping[str, Any], kind: str, numbers: Numbers) -> str:
+def _overall(row: Mapping[str, Any], kind: str, numbers: Numbers) -> str | None:
     """Write that the outcome is that of all users, where another one is proved in a group."""
     kinds = {kind for rows in _groups(numbers, row).values() for kind in rows}
     quiet = {"few", "same", "identical"} if kind in ("few", "same") else {"few"}
-    return " overall" if kinds - {kind, *quiet} else ""
+    return " overall" if kinds - {kind, *quiet} else None
 
 
-def _undecided(
-    table: pl.DataFrame, row: Mapping[str, Any], names: tuple[str, str], numbers: Numbers
-) -> str:
+def _undecided(table: pl.DataFrame, row: Mapping[str, Any], numbers: Numbers) -> str:
     """Write what fits, why it is not enough, and what these users would show."""
-    users = numerals.counted(row["users"], "user")
-    subject = f"{users} {'is' if row['users'] == 1 else 'are'} too few"
-    differ = _few_differ(row)
-    if differ:
-        subject = f"{differ:,} of {users} {'differs' if differ == 1 else 'differ'}, too few"
-    shown = "" if row["difference"] is None else f" ({_change(row)})"
-    notes = (row["note"] or "no difference can be tested").split("; ")
-    why = next((note for note in notes if note in _REASONS), notes[0])
-    if why.startswith("no test: all "):  # two groups of one value each
-        subject = "There is too little spread"
-    overall = _overall(row, "few", numbers)
-    claim = f"{subject} to tell {names[0]} from {names[1]}{overall} in {row['metric']}"
-    if row["p_adjusted"] is None:
-        return f"{claim}: {'one has no test' if why == trials.ONE_USER else why}{shown}."
-    ends = _ends(row)
-    parts = [f"{claim}: {_change_and_size(row)}"]
-    if ends:
-        parts[0] += f", {_confidence(numbers)} interval {ends[0]} to {ends[1]}"
-    alpha = numbers.trial.alpha
-    if decision.shows(row["p_value"], alpha) and not decision.shows(row["p_adjusted"], alpha):
-        family = sentences.tests_of(table, numbers.trial.primary)
-        parts.append(
-            f"p {numerals.p_value(row['p_value'])} is not enough among {family} comparisons "
-            f"(adjusted: {numerals.p_value(row['p_adjusted'])})"
-        )
-    if row[decision.OUTCOME] == "not worse":
-        parts.append(f"a loss of the margin ({_margin(numbers, row['metric'])}) is excluded")
+    said, differ, p = notes.unpacked(row["note"]), _few_differ(row), row["p_adjusted"]
+    why = next((note for note in said if note.kind in _REASONS), [*said, None][0])
+    kind = None if why is None else why.kind
+    subject = "no_spread" if kind == "all_have" else "too_few_differ" if differ else "too_few"
+    claim = {
+        "subject": say(numbers, subject, row, differ=differ),
+        "overall": _overall(row, "few", numbers),
+    }
+    if p is None:
+        reason = notes.text([why], numbers.nouns) or "no difference can be tested"
+        reason = "one has no test" if kind == trials.ONE_USER else reason
+        change = None if row["difference"] is None else _change(row)
+        return say(numbers, "untested", row, **claim, why=reason, change=change)
+    alpha, size = numbers.trial.alpha, None
+    lost = decision.shows(row["p_value"], alpha) and not decision.shows(p, alpha)
     (metric,) = [metric for metric in numbers.values.requested if metric.name == row["metric"]]
-    width = metric.traits.width
-    if not differ and row["detectable"] is not None and row["detectable"] < width:
+    if not differ and row["detectable"] is not None and row["detectable"] < metric.traits.width:
         share = row["baseline_mean"] and row["detectable"] / row["baseline_mean"]
         raw = numerals.number(row["detectable"])
-        size = f"{numerals.percent(share)}" if share and share > 0 else raw
+        size = numerals.percent(share) if share and share > 0 else raw
         size += f" ({raw})" * (size != raw and round(row["detectable"], 4) > 0)
-        parts.append(f"they show a difference of {size} 8 times in 10")
-    return "; ".join(parts) + "."
+    excluded = row[decision.OUTCOME] == "not worse"
+    margin = _margin(numbers, row["metric"]) if excluded else None
+    family = sentences.tests_of(table, numbers.trial.primary)
+    p_values = {"p": row["p_value"] if lost else None, "adjusted": p, "family": family}
+    shown = {**_interval_of(row), **p_values, "margin": margin, "detectable": size}
+    return say(numbers, "undecided", row, **claim, **shown)
 
 
 def _few_differ(row: Mapping[str, Any]) -> int:
@@ -369,17 +302,16 @@ def _question(numbers: Numbers) -> list[str]:
     (metric,) = [metric for metric in numbers.values.requested if metric.name == numbers.decides]
     if name not in _QUESTIONS or k == "1" or not facts.is_label(metric, numbers.call):
         return []
-    words = _QUESTIONS[name].format(first=f"the first {k} items" if k else "the list")
-    return [f"{numbers.decides}: {words}, from 0 to 1."]
+    first = f"the first {k} {numbers.nouns.words['items']}" if k else "the list"
+    return [say(numbers, "question", words=say(numbers, _QUESTIONS[name], first=first))]
 
 
 def _only(numbers: Numbers) -> Verdict:
     """Report the mean of a single system."""
     row = row_of(numbers.means, numbers, numbers.systems[0], numbers.decides)
-    ends = numerals.interval(row["ci_low"], row["ci_high"])
-    mean = f"{numerals.number(row['mean'])}{f' ({ends})' if ends else ''}"
-    lead = f"{text_of(numbers.systems[0])} has a mean {numbers.decides} of {mean}."
-    return Verdict("open", lead, ["No comparison: there is only one system."])
+    ends = numerals.interval(row["ci_low"], row["ci_high"]) or None
+    lead = say(numbers, "only", system=text_of(numbers.systems[0]), mean=row["mean"], ends=ends)
+    return Verdict("open", lead, [say(numbers, "no_comparison")])
 
 
 def _summary(numbers: Numbers) -> Verdict:
@@ -390,20 +322,19 @@ def _summary(numbers: Numbers) -> Verdict:
         if (outcome := outcome_of(numbers.compared, numbers, system)) is not None:
             systems.setdefault(outcome.kind, []).append(text_of(system))
     words = [
-        f"{len(names)} {words}" + (f" ({', '.join(names)})" if len(names) <= _MOST_NAMES else "")
+        f"{len(names)} {numbers.nouns.write(words)}"
+        + (f" ({', '.join(names)})" if len(names) <= _MOST_NAMES else "")
         for kind, words in _OUTCOMES.items()
         if (names := systems.get(kind))
     ]
-    lead = (
-        f"Of {sum(map(len, systems.values()))} systems against {baseline_of(numbers)} in "
-        f"{numbers.decides}: {numerals.listed(words)}."
-    )
+    number = sum(map(len, systems.values()))
+    lead = say(numbers, "summary", number=number, outcomes=numerals.listed(words))
     if len(numbers.shown) == len(numbers.systems) - 1:
         return Verdict("open", lead)
     direction, why = numbers.directions.get(numbers.decides), "is the first of them by name"
     if direction is not None:
         why = f"has the {'highest' if direction else 'lowest'} mean of them"
-    text = f"{text_of(numbers.chosen)} {why}; the details below are for this system."
+    text = say(numbers, "chosen", system=text_of(numbers.chosen), why=why)
     return Verdict("open", lead, [text])
 
 
@@ -440,21 +371,23 @@ def _groups(numbers: Numbers, row: Mapping[str, Any]) -> dict[str, dict[str, lis
 def _for_whom(row: Mapping[str, Any], numbers: Numbers, outcome: Outcome) -> list[str]:
     """Write the outcome of each group of users."""
     lines: list[str] = []
-    where = f" in {numbers.decides}" if outcome.kind == "mixed" else ""
+    metric = numbers.decides if outcome.kind == "mixed" else None
     for name, groups in _groups(numbers, row).items():
         parts: list[str] = []
         for kind in sorted({*_OUTCOMES} & {*groups}, key=[outcome.kind, *_OUTCOMES].index):
             rows, words = groups[kind], "undecided" if kind == "few" else _OUTCOMES[kind]
             words = "but " * ({kind, outcome.kind} == {"better", "worse"}) + words
             names = [
-                f"{text_of(group[name])} ({_in_group(group, kind)})" for group in rows[:_MOST_NAMES]
+                f"{text_of(group[name])} ({_in_group(group, kind, numbers)})"
+                for group in rows[:_MOST_NAMES]
             ]
             if len(rows) > _MOST_NAMES:
                 names[-1] = f"{len(rows) - _MOST_NAMES + 1} more"
             parts.append(f"{words} for {numerals.listed(names)}")
             if len(groups) == 1:
                 parts = [_alike(rows, name, words, kind)]
-        lines.append(f"For whom, by {name}{where}: {'; '.join(parts)}.")
+        whom = {"name": name_of(numbers, name), "metric": metric, "parts": "; ".join(parts)}
+        lines.append(say(numbers, "for_whom", **whom))
     return lines
 
 
@@ -482,18 +415,14 @@ def _mixes(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
         new, old = (sum(of[which] for of in rows) for which in ("users", "baseline_users"))
         shares = [(of["users"] / new, of["baseline_users"] / old, of[name]) for of in rows]
         share, before, group = max(shares, key=lambda of: abs(of[0] - of[1]))
+        of = {"kind": kind, "name": name, "group": text_of(group), "share": share, "before": before}
         moves = "rises" if row["difference"] > 0 else "falls"
-        system = text_of(row[numbers.call.by])
-        lines.append(
-            f"{system} is {kind} in each {name}; the mean {moves} because "
-            f"{numerals.percent(share)} of its users are of {text_of(group)} "
-            f"({baseline_of(numbers)}: {numerals.percent(before)})."
-        )
+        lines.append(say(numbers, "mix", row, moves=moves, **of))
     return lines
 
 
-def _in_group(row: Mapping[str, Any], kind: str) -> str:
-    users = numerals.counted(row["users"], "user")
+def _in_group(row: Mapping[str, Any], kind: str, numbers: Numbers) -> str:
+    users = numbers.nouns.counted(row["users"])
     tells = kind not in ("identical", "same") and row["difference"] is not None
     return f"{_change(row)}, {users}" if tells else users
 
@@ -503,18 +432,16 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
         return []
     higher_is_better = numbers.directions.get(row["metric"])
     words = ("higher", "lower") if higher_is_better is None else ("better", "worse")
-    up, down = (
-        row[name]
-        for name in (("lower", "higher") if higher_is_better is False else ("higher", "lower"))
-    )
+    up, down = row["higher"], row["lower"]
+    if higher_is_better is False:
+        up, down = down, up
     users, same = row["users"], row["equal"]
-    more, less = (f" ({numerals.percent(count / users)})" * (count > 0) for count in (up, down))
+    more, less = (count / users if count else None for count in (up, down))
     changes = numbers.changes.get(row[numbers.call.by])
     zero = round(changes.zero * users) if changes else 0
-    both = f" ({zero:,} {'has' if zero == 1 else 'have'} 0 with both)" if zero > same / 2 else ""
-    of_users = f"{words[0]} for {up:,} of {numerals.counted(users, 'user')}{more}"
-    rest = f"{words[1]} for {down:,}{less}, and the same for {same:,}{both}"
-    return [f"In {row['metric']}, {of_users}, {rest}."]
+    counts = {"up": up, "down": down, "same": same, "more": more, "less": less}
+    counts |= {"zero": zero if zero > same / 2 else None, "better": words[0], "worse": words[1]}
+    return [say(numbers, "wins", row, **counts)]
 
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
@@ -522,12 +449,11 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
     row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
     if not row or not row["users"]:
         return []
-    much = f" more than {row['more_than']:.4g}" if row["more_than"] else ""
     lost = [numerals.percent(row[name]) for name in ("share", "share_low", "share_high")]
     won = [*map(numerals.percent, numbers.changes[system].gained)]
     ends = f"{_confidence(numbers)} intervals: {won[1]} to {won[2]}, {lost[1]} to {lost[2]}"
-    line = f"{won[0]} of users gain{much}, {lost[0]} lose{much} ({ends})"
-    return [f"{line}."]
+    shares = {"won": won[0], "lost": lost[0], "much": row["more_than"] or None, "ends": ends}
+    return [say(numbers, "harm", **shares)]
 
 
 def _others(numbers: Numbers, system: object) -> list[str]:
@@ -564,25 +490,24 @@ def fine_print(numbers: Numbers) -> list[str]:
         and table.filter(decides := pl.col("metric") == numbers.decides)["p_value"].count()
     ):
         table = table.filter(decides)
-    how = sentences.test_in_words(trial, table)
+    how = sentences.test_in_words(trial, table, numbers.nouns)
     how = how[0].upper() + how[1:]
     if len(numbers.systems) == _PAIR:
         row = row_of(numbers.compared, numbers, numbers.chosen, numbers.decides)
         if row["p_adjusted"] is not None:
-            how = f"{how}, p {numerals.p_value(row['p_adjusted'])}".replace("p <", "p < ")
+            how = f"{how}, {numerals.p_in_words(row['p_adjusted'])}"
+    kind = "fine_family"
     if primary is not None and (family < 2 or trial.correction is None):
-        others = len(numbers.names) > 1
-        rest = f"; the other metrics count only if {primary} shows a difference" if others else ""
-        return [f"{how}: {primary} is the primary metric, and tested alone{rest}."]
-    if trial.correction is None or family < 2:
-        return [f"{how}." if family < 2 else f"{how}; p is not adjusted for {family} comparisons."]
-    if trial.test == "max_t":
-        return [f"{how}; p is adjusted over {sentences.family_of(trial)}."]
-    of_primary = "" if primary is None else f" in {primary}, the primary metric"
-    name = sentences.CORRECTIONS[trial.correction]
-    return [
-        f"{how}; p is adjusted for {family} comparisons{of_primary} ({name}); the interval is not."
-    ]
+        kind = "fine_alone"
+    elif trial.correction is None or family < 2:
+        kind = "fine" if family < 2 else "fine_raw"
+    elif trial.test == "max_t":
+        kind = "fine_joint"
+    words = {"how": how, "primary": primary, "family": family}
+    words |= {"others": primary if len(numbers.names) > 1 else None}
+    words |= {"pairs": sentences.family_of(trial)}
+    correction = None if trial.correction is None else sentences.CORRECTIONS[trial.correction]
+    return [say(numbers, kind, **words, correction=correction)]
 
 
 # ------------------------------------------------------------------ what could be wrong
@@ -615,8 +540,7 @@ def _served(numbers: Numbers) -> list[str]:
         served = outcome_of(numbers.served, alone, system)
         if whole is None or served is None or whole.kind == served.kind:
             continue
-        among = "The answer changes among the users with a list from both"
-        lines.append(f"{among}: {served.sentence}")
+        lines.append(say(numbers, "served", sentence=served.sentence))
     return lines
 
 
@@ -624,8 +548,8 @@ def _unjudged(numbers: Numbers) -> list[str]:
     """Write how many of the first items nobody judged, where the systems differ in it."""
     if not numbers.unjudged:
         return []
-    k, decides = numbers.call.k, numbers.decides
-    means = {n: row_of(numbers.means, numbers, n, decides)["mean"] for n in numbers.unjudged}
+    decides, systems = numbers.decides, numbers.unjudged
+    means = {n: row_of(numbers.means, numbers, n, decides)["mean"] for n in systems}
     least = min(numbers.unjudged, key=lambda name: numbers.unjudged[name].share)
     low, raised, _ = numbers.unjudged[least]
     lines: list[str] = []
@@ -637,11 +561,8 @@ def _unjudged(numbers: Numbers) -> list[str]:
             f"{numerals.number(new)} for {text_of(n)} (not {numerals.number(means[n])})"
             for n, new in both
         )
-        lines.append(
-            f"{numerals.percent(share)} of the first {k} items of {text_of(name)} were never "
-            f"judged ({text_of(least)}: {numerals.percent(low)}); each counts as not relevant. "
-            f"With the smallest relevant grade for each, {decides} would be {would}."
-        )
+        of = {"share": share, "system": text_of(name), "least": text_of(least), "low": low}
+        lines.append(say(numbers, "unjudged", **of, would=would))
     return lines
 
 
@@ -664,7 +585,8 @@ def _missed(numbers: Numbers) -> list[str]:
     zero = ""
     if (numbers.call.settings.users or "truth") in ("truth", "judged"):
         zero = "; no list counts as 0"
-    lines = sentences.missed_lines(pl.DataFrame(rows, schema=schema, orient="row"))
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    lines = sentences.missed_lines(table, nouns=numbers.nouns)
     return [f"{line}{zero}." for line in lines]
 
 
@@ -675,8 +597,7 @@ def _ties(numbers: Numbers) -> list[str]:
     )
     shares = {**{row[numbers.call.by]: row["share"] for row in tied.to_dicts()}, **numbers.tied}
     return [
-        f"{numerals.percent(share)} of the lists of {text_of(name)} have ties among the first "
-        f"{numbers.call.k}: which items come first is arbitrary."
+        say(numbers, "ties", share=share, system=text_of(name))
         for name, share in [*shares.items()][:3]
     ]
 
@@ -684,7 +605,7 @@ def _ties(numbers: Numbers) -> list[str]:
 def _few_users(numbers: Numbers) -> list[str]:
     if numbers.users > _FEW_USERS:
         return []
-    return [f"Only {numerals.counted(numbers.users, 'user')}: intervals and tests are rough."]
+    return [say(numbers, "few", number=numbers.users)]
 
 
 def _rare_losses(numbers: Numbers) -> list[str]:
@@ -701,12 +622,8 @@ def _rare_losses(numbers: Numbers) -> list[str]:
             continue
         loss = abs(row["difference"]) / harm["share_high"]
         if isfinite(width) and loss <= width:
-            users = numerals.counted(row["users"], "user")
-            lines.append(
-                f"None of {users} lost more than {harm['more_than']:.4g} with {text_of(system)}, "
-                f"but up to {numerals.percent(harm['share_high'])} of all may: a loss of "
-                f"{loss:.2g} each would undo the gain."
-            )
+            of = {"much": harm["more_than"], "most": harm["share_high"], "loss": loss}
+            lines.append(say(numbers, "rare_losses", row, **of))
     return lines
 
 
@@ -717,11 +634,8 @@ def _small_effects(numbers: Numbers) -> list[str]:
     lines: list[str] = []
     for system in numbers.shown:
         row = row_of(numbers.compared, numbers, system, numbers.decides)
-        if row and "no margin was given" in (row["note"] or "") and _direction(row):
-            lines.append(
-                f"With {numerals.counted(row['users'], 'user')}, even {_change(row)} is proved. "
-                "Decide whether it matters; margin= says so in advance."
-            )
+        if row and "small_effect" in notes.kinds(row["note"]) and _direction(row):
+            lines.append(say(numbers, "small_effect", row))
     return lines
 
 
@@ -731,11 +645,8 @@ def _noted(numbers: Numbers) -> list[str]:
         return []
     by, decides = numbers.call.by, pl.col("metric") == numbers.decides
     table = numbers.compared.filter(decides & pl.col(by).is_in(numbers.shown))
-    notes = [
-        "; ".join(part for part in (note or "").split("; ") if not _SAID.match(part)) or None
-        for note in table["note"]
-    ]
-    table = table.with_columns(note=pl.Series(notes, dtype=pl.String))
+    left = notes.without(table["note"], _SAID)
+    table = table.with_columns(notes.in_words(left, numbers.nouns))
     if len(numbers.shown) > 1:
         return [f"{line}." for line in results.lines_of_notes(table, [by])]
     return [f"{note}." for note in table["note"].drop_nulls()]
@@ -746,11 +657,7 @@ def _undefined(numbers: Numbers) -> list[str]:
         pl.col("num_left_out") >= facts.MATTERS * summaries.SELECTED, pl.col("num_left_out") > 0
     )
     most = left_out.group_by("metric", maintain_order=True).agg(pl.col("num_left_out").max())
-    return [
-        f"{name} is undefined for up to {numerals.counted(count, 'user')} per system; its mean "
-        "leaves them out."
-        for name, count in most.rows()
-    ]
+    return [say(numbers, "undefined", metric=name, number=count) for name, count in most.rows()]
 
 
 # ------------------------------------------------------------------ what to do next
@@ -759,24 +666,23 @@ def _undefined(numbers: Numbers) -> list[str]:
 def steps(numbers: Numbers) -> list[str]:
     """Write what follows from the outcome."""
     if numbers.compared is None:
-        return ["Compare it with another system: report both."]
+        return [say(numbers, "report_both")]
     lines: dict[str, list[str]] = {}
-    first = ["Judge the unjudged items, or leave them out (unjudged='drop')."]
+    first = [say(numbers, "judge_all")]
     for system in numbers.shown:
         outcome = outcome_of(numbers.compared, numbers, system)
         assert outcome is not None
         row = row_of(numbers.compared, numbers, system, numbers.decides)
-        step = outcome.step or _NEXT.get(outcome.kind) or _more_users(numbers, row)
+        step = outcome.step or _more_users(numbers, row, outcome.kind)
         if outcome.kind == "mixed" and numbers.trial.primary is not None:
-            step = _WEIGH
+            step = say(numbers, "weigh")
         if outcome.kind in ("same", "few") and (number := _differing_groups(row, numbers)):
-            step = f"{number} groups {_CONFIRM.replace('shows', 'show', 1)}"
-            step = f"One group {_CONFIRM}" if number == 1 else step
+            step = say(numbers, "confirm_one" if number == 1 else "confirm", number=number)
         if _mixes(row, numbers):
-            step = _EQUAL_SHARES
+            step = say(numbers, "equal_shares")
         if outcome.kind == "better" and row["higher"] is not None:
             lost = row["lower"] if numbers.directions[row["metric"]] else row["higher"]
-            step = step if lost else _NO_LOSS
+            step = step if lost else say(numbers, "no_loss")
         lines.setdefault(step, []).append(text_of(system))
     several = len(lines) > 1
     ends = [f" ({numerals.listed(names)})." if several else "." for names in lines.values()]
@@ -792,19 +698,14 @@ def _differing_groups(row: Mapping[str, Any], numbers: Numbers) -> int:
     return sum(len(of.get(kind, [])) for of in _groups(numbers, row).values() for kind in kinds)
 
 
-def _more_users(numbers: Numbers, row: Mapping[str, Any]) -> str:
-    """Write how many users a difference of the observed size needs."""
-    needed = _needed(numbers, row)
-    if needed is None:
-        return "Compare on more users"
-    if needed > _MOST_NEEDED:
-        more = f"more than {_MOST_NEEDED:,} users"
-        return f"Give margin=, the difference that matters: one of this size needs {more}"
+def _more_users(numbers: Numbers, row: Mapping[str, Any], kind: str) -> str:
+    """Write what follows: of too few users, how many a difference of the observed size needs."""
+    needed = _needed(numbers, row) if kind == "few" else None
+    if needed is not None and needed > _MOST_NEEDED:
+        return say(numbers, "next_margin", number=_MOST_NEEDED)
     size = 10 ** max(0, len(str(needed)) - 2)
-    return (
-        f"Compare on more users: a difference of this size ({_change(row)}), if it is real, needs "
-        f"about {-(-needed // size) * size:,}"
-    )
+    about = None if needed is None else f"{-(-needed // size) * size:,}"
+    return say(numbers, f"next_{kind}", row, needed=about)
 
 
 def _needed(numbers: Numbers, row: Mapping[str, Any]) -> int | None:
@@ -839,7 +740,7 @@ def _needed(numbers: Numbers, row: Mapping[str, Any]) -> int | None:
 
 def tested(numbers: Numbers) -> str:
     assert numbers.compared is not None
-    return sentences.tested_in_words(numbers.trial, numbers.compared)
+    return sentences.tested_in_words(numbers.trial, numbers.compared, numbers.nouns)
 
 
 def system_names(numbers: Numbers) -> str:
@@ -849,6 +750,13 @@ def system_names(numbers: Numbers) -> str:
 
 def baseline_of(numbers: Numbers) -> str:
     return text_of(numbers.trial.baseline)
+
+
+def name_of(numbers: Numbers, segment: str) -> str:
+    """Write what a segment is: a column of the caller, or one that the report makes."""
+    items = numbers.nouns.words["items"]
+    made = {facts.RELEVANT: f"number of relevant {items}", facts.SEEN: f"relevant {items}"}
+    return made.get(segment, segment)
 
 
 def text_of(value: object) -> str:

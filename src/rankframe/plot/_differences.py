@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, pair_tests, sentences, trials
+from rankframe._comparison import comparison, notes, pair_tests, sentences, trials
 from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
 from rankframe._request import keywords
 from rankframe._request.keywords import StatisticsOptions
@@ -131,7 +131,8 @@ def compare(
     names = list(directions)
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
     counted = f"{sentences.users(table['users'])}{_panels.weighted_by(call.options)}"
-    tested = sentences.tested_in_words(trial, compared)
+    table = table.with_columns(notes.in_words(table["note"]))
+    tested = sentences.tested_in_words(trial, compared, notes.USERS)
     missed = sentences.missed_lines(_missed_of_pairs(compared, call.groups))
     look = _verdict_look(directions, trial, f"p < {keywords.alpha_of(confidence):.2g}")
     systems = _panels.texts(pl.concat([table["system"], table["baseline"]]))

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from rankframe._comparison import sentences
+from rankframe._comparison.notes import USERS, Nouns
 from rankframe._evaluation import user_columns
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
@@ -90,6 +91,7 @@ def picture(
     *,
     higher_is_better: bool | None,
     baseline: str | None = None,
+    nouns: Nouns = USERS,
 ) -> alt.FacetChart:
     """Draw the distribution of the users' values, which are in the second-to-last column."""
     values = values.sort(values.columns[: len(groups) + 1])
@@ -119,7 +121,7 @@ def picture(
     ]
     if zeros:
         lines += ["box on the left: filled to the share of users whose value is exactly 0"]
-    strips = _strips(table, systems, f"{sentences.one_line(name)} per user")
+    strips = _strips(table, systems, f"{sentences.one_line(name)} per {nouns.user}")
     return _panels.in_grid(
         strips.properties(width=max(150, 480 // len(segments)), height=21 * len(systems)),
         column=_panels.panels_by("segment", segments),

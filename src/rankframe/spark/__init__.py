@@ -31,7 +31,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BooleanType, NumericType, StructType
 
-from rankframe._comparison import comparison, summaries
+from rankframe._comparison import comparison, notes, summaries
 from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, refusals
@@ -787,9 +787,8 @@ def _described(
     needs = _partitions.needs_of(plan, question.settings)
     with plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
         parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
-    return _shuffle.to_spark(
-        frame.sparkSession, describe(_partitions.gathered(parts, plan)).collect()
-    )
+    description = notes.rendered(describe(_partitions.gathered(parts, plan)))
+    return _shuffle.to_spark(frame.sparkSession, description.collect())
 
 
 def _frames(
