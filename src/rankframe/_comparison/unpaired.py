@@ -189,10 +189,10 @@ def _of_margin(
     share, size = (margin.size, 0.0) if margin.relative else (0.0, margin.size)
     alike = _no_spread(groups, names) if overlap is None else None
     if not margin.size and beyond == beyond:
-        return {**of_zero, decision.EVIDENCE: alike}
+        return {**of_zero, decision.EVIDENCE: notes.packed([alike])}
     if overlap is None:  # without a spread, the exact test of the difference is that of its bound
         loss = -sign * numbers["difference"] - share * numbers["baseline_mean"]
-        sides = (Side(why=alike or ""),) * 2
+        sides = (Side(why=alike),) * 2
         return margins.numbers_of(sides, beyond if loss > size else 1.0, higher_is_better=higher)
     if why := margins.no_share_of(numbers["baseline_mean"], margin):
         return margins.numbers_of((Side(why=why),) * 2, nan, higher_is_better=higher)
