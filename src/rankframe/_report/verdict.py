@@ -474,7 +474,8 @@ def _others(numbers: Numbers, system: object) -> list[str]:
         text = f"Other metrics, which count only if {primary} shows a difference"
         return [f"{text}: {numerals.listed(names)}."]
     words = [f"{said} in {numerals.listed(names)}" for said, names in metrics.items()]
-    if_missed = ", if unjudged items are not relevant" * _may_turn(numbers, system, trial.baseline)
+    may_turn = _may_turn(numbers, system, trial.baseline)
+    if_missed = numbers.nouns.write(", if unjudged {items} are not relevant") * may_turn
     return [f"Other metrics{if_missed}: {'; '.join(words)}."] if words else []
 
 
