@@ -436,7 +436,7 @@ def _number_of(checks: pl.DataFrame) -> int:
 def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows = [
         [
-            Cell(f"{row['table']}: {_words(numbers, row['what'])}"),
+            Cell(": ".join(_words(numbers, row[name]) for name in ("table", "what"))),
             Cell("" if row[numbers.call.by] is None else verdict.text_of(row[numbers.call.by])),
             Cell(
                 numerals.number(row["count"]),
