@@ -480,7 +480,8 @@ def _named_apart(
     table: Table, columns: Columns, other_names: Sequence[str]
 ) -> dict[str, tuple[str | None, str | None]]:
     """Find the ids that both tables have under two names, of which one may be unknown."""
-    names = {"user": columns.get("user", "user"), "item": columns.get("item", "item")}
+    named = cast("Mapping[str, str]", columns)
+    names = {role: named.get(role, role) for role in ("user", "item")}
     other = dict.fromkeys(other_names)
     pairs: dict[str, tuple[str | None, str | None]] = {}
     for role, name in names.items():
