@@ -256,7 +256,7 @@ def test_an_output_beside_follows_no_link(folder, monkeypatch):
 def test_several_files_keep_the_columns_of_their_own(folder):
     for name in ("old", "new"):
         pl.read_csv(f"{name}.csv").with_columns(price=2.0).write_parquet(f"{name}.parquet")
-    arguments = argparse.Namespace(by=[], weights=None)
+    arguments = argparse.Namespace(by=[], weights=None, user=[])
     runs = {name: pl.scan_parquet(f"{name}.parquet") for name in ("old", "new")}
     assert files.of_systems(runs, arguments, {}).collect()["price"].unique().to_list() == [2.0]
 
