@@ -27,7 +27,7 @@ from rankframe._report import facts, report
 from rankframe._request import descriptions, keywords, labels, progress
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
-from rankframe._tables import health, run_dicts, side_tables, verbs
+from rankframe._tables import adapters, health, run_dicts, side_tables, verbs
 from rankframe._warehouse import query
 from rankframe.errors import RankingWarning
 
@@ -400,7 +400,8 @@ def _compare(arguments: argparse.Namespace) -> None:
         runs, call = _systems(arguments)
         baseline = _baseline(runs, call["by"], arguments)
         trial = Trial(baseline, **test, total=arguments.total)
-        packed = comparison.planned(runs, metric_labels, trial, **call).collect()
+        planned = adapters.takes_any_frame(comparison.planned)  # the user may be several columns
+        packed = planned(runs, metric_labels, trial, **call).collect()
         digits = _provenance(arguments, runs, metric_labels, call, per_metric=True)
     result = packed.with_columns(notes.in_words(packed["note"]))
     if not _delivered(result, arguments, digits):
