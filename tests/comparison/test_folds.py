@@ -298,8 +298,8 @@ def test_users_who_return_do_not_narrow_the_interval():
         for name in ("mean", "ci_low", "ci_high"):
             assert row[name] == pytest.approx(expected[name])
         assert (row["users"], row["groups"]) == (24, 3)
-        merged_note = "8 users in several groups, one observation each"
-        assert row["note"] == f"{merged_note}; too few users for a sure interval: 8"
+        assert row["note"].startswith("8 users in several groups, one observation each; ")
+        assert row["note"].endswith("; too few users for a sure interval: 8")
 
 
 def test_a_fold_without_a_value_is_not_a_group():
