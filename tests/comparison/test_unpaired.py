@@ -385,7 +385,8 @@ def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
     frame = pl.concat(weeks).with_row_index("user")
     row = rf.compare(frame, "value", model="week", baseline="w1", paired=False).row(0, named=True)
     assert [row[name] for name in ("relative", "relative_low", "relative_high")] == [-1, None, None]
-    assert row["note"].endswith("no interval of relative: every user changes by the same percentage")
+    alike = "no interval of relative: every user changes by the same percentage"
+    assert row["note"].endswith(alike)
     turned = frame.with_columns(pl.col("value") - 5)
     row = rf.compare(turned, "value", model="week", baseline="w1", paired=False).row(0, named=True)
     assert row["relative"] is row["relative_low"] is None
