@@ -133,7 +133,10 @@ REFUSALS = [
     (lambda: rf.from_lists(LISTS, score="s"), "leave out all but user=, item="),
     (lambda: rf.evaluate({"q": ["a", 1]}, "rr", truth=GRADES), "items int, str: each needs one"),
     (lambda: rf.evaluate(LISTS | {1: ["a"]}, "rr", truth=GRADES), "users are int, str and items"),
-    (lambda: rf.evaluate(RAG, "rr", truth="expected"), "no column 'item' for item; name it with"),
+    (
+        lambda: rf.evaluate(RAG, "rr", truth="expected"),
+        "no column 'item' for item; it has 'question'",
+    ),
     (lambda: rf.evaluate(RAG, "rr", truth="gold"), "not str: read the file, as in pl.read_parquet"),
 ]
 
