@@ -67,7 +67,8 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
             margin = trial.margin
             margins = margin.items() if isinstance(margin, Mapping) else [("", margin)]
             texts = [
-                f"{name}: {trials.bound_of(size)}".removeprefix(": ") for name, size in margins
+                f"{name}: {trials.bound_of(size)}" if name else f"{trials.bound_of(size)}"
+                for name, size in margins
             ]
             rules.append(("margin", ", ".join(texts)))
         if trial.test in ("randomization", "max_t"):
