@@ -77,7 +77,7 @@ def test_few_users_who_differ_have_the_exact_test():
         assert got["note"] == f"exact test: only {gained + lost} users differ"
     old[:], new[:] = 0, np.arange(2000) < 20
     many = one(old, new)
-    assert many["p_value"] == stats.ttest_rel(new, old).pvalue
+    assert many["p_value"] == pytest.approx(stats.ttest_rel(new, old).pvalue, rel=1e-9)
     assert many["note"] is None
 
 
@@ -197,7 +197,7 @@ def test_corrections_are_those_of_statsmodels(correction, name):
 
 def test_undefined_p_values_are_no_comparisons():
     old, new = sample(14, 30)
-    got = compared(old, old + 1, new, baseline="m0", correction="holm")
+    got = compared(old, old, new, baseline="m0", correction="holm")
     assert got["p_value"].null_count() == 1
     assert got["p_adjusted"].to_list() == got["p_value"].to_list()
     plain = compared(old, new, new + old, correction=None)

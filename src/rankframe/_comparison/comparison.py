@@ -583,7 +583,7 @@ def _numbers_of(
     of_recall = {name: summaries.notes_of_recall(values, m) for name, m in metrics.items()}
     bounded = margins.test_margins(pairs, tested, trial, values.requested)
     for place, (pair, within) in enumerate(zip(pairs, bounded, strict=True)):
-        numbers, found = pair_tests.numbers(pair), statistics.estimate(pair.sample)
+        numbers, of_mean = pair_tests.numbers(pair), statistics.estimate(pair.sample)
         has_power = trial.test in trials.WITH_T
         ends = float(tested.outcome.low[place]), float(tested.outcome.high[place])
         shares, doubt = pair_tests.relative(pair, trial, ends)
@@ -607,10 +607,10 @@ def _numbers_of(
             "ci_high": ends[1],
             "p_value": tested.outcome.p[place],
             "p_adjusted": tested.adjusted[place],
-            "detectable": found.detectable(trial.confidence) if has_power else nan,
+            "detectable": of_mean.detectable(trial.confidence) if has_power else nan,
             **within,
             "note": notes.packed(said),
-            trials.NUMBER: float(found.freedom) + 1,
+            trials.NUMBER: float(of_mean.freedom) + 1,
         }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -11,7 +11,10 @@ from rankframe._comparison import notes, trials
 from rankframe._request import labels
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Array
+    import numpy as np
+    import numpy.typing as npt
+
+    Array: TypeAlias = npt.NDArray[np.float64]
 
 #: Hidden columns of a comparison's rows: what they show; the one-sided p-values that a system is
 #: beyond its margin, and within, before any correction; and what decides these beside a test.

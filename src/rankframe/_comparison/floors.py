@@ -212,9 +212,11 @@ def _tested(
     if not floor.is_least:
         values, least, greatest, amount = -values, -greatest, -least, -amount
     sample, mirrored = sample._replace(values=values), sample._replace(values=-values)
-    found, tail, usual = statistics.estimate(sample), trial.alpha / 2, _most_frequent(values)
-    low, high = (min(max(float(end), least), greatest) for end in found.interval(trial.confidence))
-    side, below = Side(float(found.p_above(amount))), float(found.mirrored().p_above(-amount))
+    of_mean, tail, usual = statistics.estimate(sample), trial.alpha / 2, _most_frequent(values)
+    low, high = (
+        min(max(float(end), least), greatest) for end in of_mean.interval(trial.confidence)
+    )
+    side, below = Side(float(of_mean.p_above(amount))), float(of_mean.mirrored().p_above(-amount))
     are_hits = isfinite(greatest - least) and bool(((values == least) | (values == greatest)).all())
     if are_hits or values.min() == values.max():
         low, side = _exact(sample, greatest if are_hits else usual, least, amount, floor, tail)

@@ -217,8 +217,8 @@ def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -
         return Side(why=notes.note("no_range", differ=int((values != 0).sum()), **counted))
     if margin.relative:  # one half of the tail is for the share of losers, one for the baseline
         parts, tail = 2, tail / 2
-        found = statistics.estimate(_baseline(pair))
-        least = found.interval(1 - 2 * tail)[0] if found.error > 0 else found.mean
+        of_mean = statistics.estimate(_baseline(pair))
+        least = of_mean.interval(1 - 2 * tail)[0] if of_mean.error > 0 else of_mean.mean
         size *= max(float(least), 0.0)
     lost, losers = statistics.below(gain, 0.0), int((values < 0).sum())
     loss = -lost.least_mean(0.0, -width, tail)

@@ -207,8 +207,8 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
 
     change, more = pair.difference, list[Note]()
     why = notes.note(pair.undefined) if pair.undefined else None
-    users, found = len(change), statistics.estimate(pair.sample)
-    error, number = float(found.error), float(found.freedom) + 1
+    users, of_mean = len(change), statistics.estimate(pair.sample)
+    error, number = float(of_mean.error), float(of_mean.freedom) + 1
     deviation = float(change.std(ddof=1)) if why is None else 0.0 if users > 1 else nan
     mean = float(pair.of_baseline.mean()) if users else nan
     if pair.clusters is not None and why is None:

@@ -185,9 +185,9 @@ def p_above(sample: Sample, *, cautious: bool = True) -> Array:
 
 def t_test(sample: Sample, confidence: float) -> Outcome:
     """Student's paired t, and its interval of the mean."""
-    found = estimate(sample)
+    of_mean = estimate(sample)
     return Outcome(
-        found.p(), *found.interval(confidence), undefined(sample.values.shape[1]).dropped
+        of_mean.p(), *of_mean.interval(confidence), undefined(sample.values.shape[1]).dropped
     )
 
 

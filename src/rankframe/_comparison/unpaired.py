@@ -157,16 +157,16 @@ def _numbers(system: Group, baseline: Group) -> dict[str, Any]:
 
 def _tests(overlap: Overlap, trial: Trial) -> dict[str, Any]:
     """Test the difference."""
-    found = overlap.estimate()
-    low, high = found.interval(trial.confidence)
+    of_mean = overlap.estimate()
+    low, high = of_mean.interval(trial.confidence)
     return {
-        "difference": float(found.mean),
-        "p_value": (p := float(found.p())),
+        "difference": float(of_mean.mean),
+        "p_value": (p := float(of_mean.p())),
         "p_adjusted": p,
         "ci_low": float(low),
         "ci_high": float(high),
-        trials.NUMBER: float(found.freedom) + 1,
-        "detectable": found.detectable(trial.confidence),
+        trials.NUMBER: float(of_mean.freedom) + 1,
+        "detectable": of_mean.detectable(trial.confidence),
     }
 
 
@@ -197,18 +197,18 @@ def _of_margin(
     if why := margins.no_share_of(numbers["baseline_mean"], margin):
         return margins.numbers_of((Side(why=why),) * 2, nan, higher_is_better=higher)
     why = _untested(groups, names)
-    found = overlap.estimate(-share), overlap.estimate(share).mirrored()
-    own = found[sign < 0].mirrored()
+    of_mean = overlap.estimate(-share), overlap.estimate(share).mirrored()
+    own = of_mean[sign < 0].mirrored()
     beyond = max(float(own.p_above(size)), beyond)
     above, below = (
         Side(why=why) if why else _side(of, size, margin, groups, side, traits, trial)
-        for of, side in zip(found, (1, -1), strict=True)
+        for of, side in zip(of_mean, (1, -1), strict=True)
     )
     return margins.numbers_of((above, below), beyond, higher_is_better=higher)
 
 
 def _side(
-    found: Estimate,
+    of_mean: Estimate,
     size: float,
     margin: Bound,
     groups: Sequence[Group],
@@ -219,7 +219,7 @@ def _side(
     """Test one side of the margin, and values too rare for a t test: low new ones, high old."""
     from rankframe._comparison import statistics
 
-    p = float(found.p_above(-size))
+    p = float(of_mean.p_above(-size))
     if not isfinite(traits.width):
         return Side(p)
     share = 1 - sign * margin.size if margin.relative else 1.0
