@@ -132,7 +132,7 @@ _ADVICE = (
     (r"; a run needs its truth: .*?\(run, truth\)", "; a run needs its truth: name its file last"),
     (r"or pass a judged table without truth=", "or pass the table alone, without a truth"),
     (r"pass truth=", "name the file of the truth last"),
-    (r"([;:]) name the others, such as margin=\{.*?\}", r"\1 leave out --margin"),
+    (r"([;:]) name others, as in margin=\{.*?\}", r"\1 leave out --margin"),
     (r"rf\.register_metric\(.*?\)", "higher_is_better in a module for --import"),
     (r"\b(user|item)='([^']*)'(?=, truth_)", r"--\1 \2"),  # they are typed without a comma
     (r", (?=--(user|item) |truth_(user|item)=)", " "),
