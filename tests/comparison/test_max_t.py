@@ -12,7 +12,7 @@ from user_values import FEW, VALUE, compared, judged, one, sample
 
 import rankframe as rf
 from benchmarks import systems
-from rankframe._comparison import statistics, system_statistics
+from rankframe._comparison import statistics, system_statistics, trials
 
 
 def silent(_):
@@ -20,12 +20,12 @@ def silent(_):
 
 
 def flipped(matrix, times, seed=0):
-    return system_statistics.max_t(matrix, statistics.Resampling(times, seed), silent)
+    return system_statistics.max_t(matrix, trials.Resampling(times, seed), silent)
 
 
 def reach(matrix, times, seed=0):
     """The errors that all intervals reach, of differences without their means."""
-    drawn = statistics.Resampling(times, seed)
+    drawn = trials.Resampling(times, seed)
     return system_statistics.max_t_reach(matrix - matrix.mean(axis=0), 0.95, drawn, silent)[0]
 
 

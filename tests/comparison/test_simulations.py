@@ -12,7 +12,7 @@ from scipy import stats
 
 import rankframe as rf
 from benchmarks import coverage, false_positives, weekly
-from rankframe._comparison import statistics
+from rankframe._comparison import statistics, trials
 
 CASES = [*false_positives.CASES, *coverage.of_levels(), *coverage.of_differences()]
 SMALL = [  # and the number of runs
@@ -74,7 +74,7 @@ def test_the_simulations_see_what_does_not_hold(name, least):
 
 def outcomes(test, matrix):
     """One call for many data sets: its columns."""
-    resampling, sample = statistics.Resampling(1000, 0), statistics.Sample(matrix)
+    resampling, sample = trials.Resampling(1000, 0), statistics.Sample(matrix)
     if test == "randomization":
         return getattr(statistics, test)(sample, 0.95, resampling, lambda _: None)
     return getattr(statistics, "t_test" if test == "t" else test)(sample, 0.95)

@@ -70,8 +70,8 @@ class _Writer(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if "|" in format_spec:
-            one, several = format_spec.split("|")
-            return one if value == 1 else several
+            singular, plural = format_spec.split("|")
+            return singular if value == 1 else plural
         if format_spec in _WRITERS:
             return _WRITERS[format_spec](value)
         if format_spec in self._units:

@@ -7,7 +7,8 @@ from math import nan
 
 import numpy as np
 
-from rankframe._comparison.statistics import Advance, Array, Places, Resampling, Sample
+from rankframe._comparison.statistics import Advance, Array, Places, Sample
+from rankframe._comparison.trials import Resampling
 
 #: More values to permute take too long: 10,000 users with 10,000 resamples take a few seconds. So
 #: many permutations are the fewest.

@@ -20,6 +20,7 @@ from scipy import stats
 from rankframe._comparison import notes
 from rankframe._comparison.decision import Estimate, shows
 from rankframe._comparison.notes import Note
+from rankframe._comparison.trials import Resampling
 from rankframe._request import keywords
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -35,13 +36,6 @@ class Outcome(NamedTuple):
     low: Array
     high: Array
     dropped: Array  # the number of resamples left out because they have no spread
-
-
-class Resampling(NamedTuple):
-    """How many resamples, and their seed."""
-
-    times: int
-    seed: int
 
 
 #: The progress bar appears when resampling takes longer than this, in seconds.

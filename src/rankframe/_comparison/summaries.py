@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe._comparison import decision, notes, sentences, trials
 from rankframe._comparison.notes import Note
-from rankframe._comparison.trials import Correction, Test, Trial
+from rankframe._comparison.trials import Correction, Resampling, Test, Trial
 from rankframe._evaluation import (
     evaluation,
     group_means,
@@ -30,7 +30,7 @@ from rankframe._tables import adapters, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Advance, Array, Outcome, Places, Resampling, Sample
+    from rankframe._comparison.statistics import Advance, Array, Outcome, Places, Sample
 
 Method: TypeAlias = Literal["t", "auto"]
 #: What "auto" chooses: itself is the farther ends of Student's and the studentized interval.
@@ -819,8 +819,6 @@ def read_resampling(resamples: object, seed: object) -> Resampling:
         raise ValueError(msg)
     start = keywords.whole_number("seed", seed, least=0)
     check_packages()
-    from rankframe._comparison.statistics import Resampling
-
     return Resampling(times, start)
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rankframe._comparison import statistics
-from rankframe._comparison.statistics import Advance, Array, Resampling
+from rankframe._comparison.statistics import Advance, Array
+from rankframe._comparison.trials import Resampling
 
 
 class Flips(NamedTuple):

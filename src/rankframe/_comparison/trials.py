@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 from rankframe._request import keywords
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Resampling
     from rankframe._request.labels import Traits
 
 Test: TypeAlias = Literal["t", "randomization", "max_t", "sequential"]
@@ -84,6 +83,13 @@ def check_margin(name: str, bound: Bound, traits: Traits) -> None:
         raise ValueError(msg)
 
 
+class Resampling(NamedTuple):
+    """How many resamples, and their seed."""
+
+    times: int
+    seed: int
+
+
 class Trial(NamedTuple):
     """The options of a comparison; verbs that take them have the same defaults."""
 
@@ -110,6 +116,4 @@ class Trial(NamedTuple):
 
     @property
     def resampling(self) -> Resampling:
-        from rankframe._comparison.statistics import Resampling
-
         return Resampling(self.resamples, self.seed)

@@ -504,12 +504,12 @@ def _likely_id(
 ) -> str | None:
     """Return the one column that is probably the user, or the item; None if there is none."""
     others = cast("Columns", {key: name for key, name in columns.items() if key != role})
-    known = (*column_roles.SEARCHED, *keywords.ROLES)
+    roles = (*column_roles.SEARCHED, *keywords.ROLES)
     free = [
         name
         for name, dtype in schema.items()
         if (dtype is None or dtype.is_integer() or dtype == pl.String)
-        and name not in known
+        and name not in roles
         and column_roles.is_free(name, others, by)
     ]
     fit = [role] if role in schema else column_roles.fitting(role, others, by, schema)
