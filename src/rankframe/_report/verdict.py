@@ -756,8 +756,8 @@ def baseline_of(numbers: Numbers) -> str:
 def name_of(numbers: Numbers, segment: str) -> str:
     """Write what a segment is: a column of the caller, or one that the report makes."""
     items = numbers.nouns.words["items"]
-    made = {facts.RELEVANT: f"number of relevant {items}", facts.SEEN: f"relevant {items}"}
-    return made.get(segment, segment)
+    names = {facts.RELEVANT: f"number of relevant {items}", facts.SEEN: f"relevant {items}"}
+    return names.get(segment, segment)
 
 
 def text_of(value: object) -> str:
