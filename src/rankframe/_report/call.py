@@ -34,6 +34,7 @@ class ReportCall(NamedTuple):
 class Measurement(NamedTuple):
     """The values of all users, collected, and their metrics."""
 
+    call: ReportCall
     values: Values
     rows: pl.DataFrame
     requested: Sequence[RequestedMetric]
@@ -41,9 +42,18 @@ class Measurement(NamedTuple):
     cuts: pl.DataFrame  # label, metric, k
 
     @property
+    def decides(self) -> str:
+        """The metric of the verdict."""
+        return self.call.trial.primary or self.requested[0].name
+
+    @property
     def tables(self) -> Tables:
         """The tables that the values are of, with the columns of all roles."""
         return self.values.source.tables
+
+    def metric(self, name: str) -> RequestedMetric:
+        """Return a metric of the call by its name."""
+        return next(metric for metric in self.requested if metric.name == name)
 
     def only(self, names: Sequence[str], rows: pl.DataFrame | None = None) -> Values:
         """Return the values of some metrics."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rankframe._comparison import notes, numerals, trials
+from rankframe._comparison import notes, numerals, sentences, trials
 from rankframe._comparison.trials import Trial
-from rankframe._report import verdict
 from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Section
@@ -22,15 +21,10 @@ def conventions(numbers: Numbers) -> Section:
         [Cell(row["table"]), Cell(numerals.number(row["rows"])), Cell(row["sha256"], "", "text")]
         for row in numbers.sources.to_dicts()
     ]
+    of_rows = "Input: SHA-256 of the sorted rows as CSV without a header"
     grids = [
         Grid("How the numbers are made", ["what", "how"], rows, folded=True, words=["how"]),
-        Grid(
-            "Input: SHA-256 of the sorted rows as CSV without a header",
-            ["table", "rows", "SHA-256"],
-            sources,
-            folded=True,
-            words=["SHA-256"],
-        ),
+        Grid(of_rows, ["table", "rows", "SHA-256"], sources, folded=True, words=["SHA-256"]),
     ]
     return Section("conventions", "How to reproduce this", grids=grids, code=_call(numbers))
 
@@ -41,35 +35,24 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     nouns = numbers.nouns
     users = settings.users or ("truth" if has_truth else "run")
     relevant, undefined = "grade > 0", "left out of means"
-    if settings.relevant_at is not None:
-        relevant = (
-            f"grade ≥ {settings.relevant_at:g} for binary metrics; every grade > 0 has a gain"
-        )
+    unjudged = "left out of lists" if settings.unjudged == "drop" else "not relevant"
+    if (least := settings.relevant_at) is not None:
+        relevant = f"grade ≥ {least:g} for binary metrics; every grade > 0 has a gain"
     if settings.undefined is not None:
         undefined = f"count as {settings.undefined:g}"
     rules = [
         (nouns.words["users"], nouns.write(notes.templates("users")[users])),
         ("relevant", relevant),
-        (
-            nouns.write("unjudged {items}"),
-            "left out of lists" if settings.unjudged == "drop" else "not relevant",
-        ),
+        (nouns.write("unjudged {items}"), unjudged),
         ("undefined values", undefined),
-        (
-            "intervals",
-            f"{100 * trial.confidence:.10g}%, of means as in summarize, not corrected",
-        ),
+        ("intervals", f"{100 * trial.confidence:.10g}%, of means as in summarize, not corrected"),
         ("intervals in percent", "with the error of the baseline's mean"),
     ]
-    if numbers.pairs:
-        rules.append(("test", verdict.tested(numbers)))
-        if trial.margin is not None:
-            margin = trial.margin
+    if numbers.compared is not None:
+        rules.append(("test", sentences.tested_in_words(trial, numbers.compared, nouns)))
+        if (margin := trial.margin) is not None:
             margins = margin.items() if isinstance(margin, Mapping) else [("", margin)]
-            texts = [
-                f"{name}: {trials.bound_of(size)}" if name else f"{trials.bound_of(size)}"
-                for name, size in margins
-            ]
+            texts = [f"{name}: " * bool(name) + f"{trials.bound_of(of)}" for name, of in margins]
             rules.append(("margin", ", ".join(texts)))
         if trial.test in ("randomization", "max_t"):
             rules.append(("resamples", f"{trial.resamples:,}, seed {trial.seed}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -14,6 +14,7 @@ from rankframe._comparison import (
     harm,
     many_systems,
     pair_tests,
+    sentences,
     summaries,
     system_pairs,
 )
@@ -66,16 +67,13 @@ class Changes(NamedTuple):
 class Numbers(NamedTuple):
     """All numbers of a report; None for a missing part."""
 
+    values: Measurement
     call: ReportCall
     names: list[str]  # of the metrics
-    decides: str  # the metric of the verdict
     user_metric: str | None  # the first metric that is a value per user
-    directions: Mapping[str, bool | None]
     systems: list[object]  # the baseline first, then the best first
-    chosen: object  # the system whose lists are shown
     shown: list[object]  # the systems that are described in words
     users: int
-    without_relevant: str | None  # of a judged table: whether users without a relevant item count
     missed: Mapping[object, int]
     means: pl.DataFrame
     bold: frozenset[tuple[object, str]]  # systems and metrics
@@ -93,7 +91,6 @@ class Numbers(NamedTuple):
     tied: Mapping[object, float]  # the share of lists with equal scores, where it matters
     health: pl.DataFrame
     sources: pl.DataFrame
-    values: Measurement
     nouns: Nouns  # what the page calls users and items
 
     @property
@@ -101,9 +98,23 @@ class Numbers(NamedTuple):
         return self.call.trial
 
     @property
+    def decides(self) -> str:
+        return self.values.decides
+
+    @property
     def pairs(self) -> bool:
         """Return whether systems are compared with a baseline."""
         return self.compared is not None
+
+    @property
+    def chosen(self) -> object:
+        """The system whose lists are shown: the best one that is compared."""
+        return self.shown[0] if self.shown else None
+
+    @property
+    def family(self) -> int:
+        """The number of comparisons for which p is adjusted."""
+        return 0 if self.compared is None else sentences.tests_of(self.compared, self.trial.primary)
 
     @property
     def groups(self) -> Mapping[str, pl.DataFrame]:
@@ -115,6 +126,16 @@ class Numbers(NamedTuple):
             tables[RELEVANT] = self.of_relevant
         return {name: table for name, table in tables.items() if "difference" in table.columns}
 
+    def row(
+        self, table: pl.DataFrame | None, system: object, metric: str | None = None
+    ) -> dict[str, Any]:
+        """Return the row of a system, by default in the metric that decides; empty without one."""
+        if table is None:
+            return {}
+        of_system = pl.col(self.call.by) == pl.lit(system, dtype=table.schema[self.call.by])
+        rows = table.filter(of_system & (pl.col("metric") == (metric or self.decides))).to_dicts()
+        return rows[0] if rows else {}
+
 
 def default_metrics(k: int) -> list[str]:
     """Return the metrics of a report for which none are named."""
@@ -123,76 +144,62 @@ def default_metrics(k: int) -> list[str]:
 
 def numbers_of(call: ReportCall) -> Numbers:
     values = _read(call)
-    rows, names = values.rows, [metric.name for metric in values.requested]
-    systems = rows[call.by].unique().to_list()
-    if len(systems) > 1 or call.trial.baseline not in (None, *systems):
-        baseline = system_pairs.systems_in(rows, call.by, call.trial).baseline
-        call = call._replace(trial=call.trial._replace(baseline=baseline))
-    decides = call.trial.primary if call.trial.primary in names else names[0]
+    call, rows, names = values.call, values.rows, [metric.name for metric in values.requested]
+    decides, by = values.decides, call.by
     of_users = [name for name in names if name in rows.columns]
     user_metric = _first_with_values(rows, [decides, *names])
     means = _means(values.only(names), call.trial)
-    systems = _ordered(means, call, decides, values.directions)
+    systems = _ordered(means, values)
     compared = served = listed = harmed = of_relevant = None
     changes: dict[object, Changes] = {}
-    counts = _missed(rows, call.by, values.values.user)
+    counts = _missed(rows, by, values.values.user)
     counted, has_misses = _health(call), _has_misses(values)
-    of_users_in = {name: _users_in(values, call, name) for name in call.segments}
-    segments = {
-        name: _in_segments(values, call, of_users, decides)
-        for name, of_users in of_users_in.items()
-    }
-    if decides in of_users and (split := _with_seen(values, call, counted)) is not None:
-        segments[SEEN] = _in_segments(values, split, _users_in(values, split, SEEN), decides)
+    users_in = {name: _users_in(values, name) for name in call.segments}
+    segments = {name: _in_segments(values, users) for name, users in users_in.items()}
+    if decides in of_users and (split := _with_seen(values, counted)) is not None:
+        segments[SEEN] = _in_segments(split, _users_in(split, SEEN))
     others = [] if call.trial.baseline is None else systems[1:]
-    chosen = others[0] if others else None
-    shown = others if len(others) <= _SHOWN_ALL else [chosen]
+    shown = others if len(others) <= _SHOWN_ALL else others[:1]
     if others:
         compared = _compared(values.only(names), call.trial)
     if others and call.trial.paired:
         if any(counts["num_missed"]):
-            served_rows = _of_served(rows, of_users, call.by)
-            served = _compared(values.only(of_users, served_rows), call.trial)
+            served = _compared(values.only(of_users, _of_served(rows, of_users, by)), call.trial)
         if call.settings.weights is None:
-            of_relevant = _by_relevant(values, call, decides)
-        harmed = _harm(values, call, decides, shown)
-        changes = {} if harmed is None else _changes(values, call, decides, harmed)
+            of_relevant = _by_relevant(values)
+        harmed = _harm(values, shown)
+        changes = {} if harmed is None else _changes(values, harmed)
         if user_metric is not None:
             listed = people.people_of(
-                *(values, call, user_metric, chosen, of_users_in), has_misses=has_misses
+                values, user_metric, shown[0], users_in, has_misses=has_misses
             )
-    cut_means = _cut_means(values, call)
+    unjudged = _unjudged(values, counted, [*systems[:1], *shown]) if has_misses else {}
+    cut_means = _cut_means(values)
     return Numbers(
+        values=values,
         call=call,
         names=names,
-        decides=decides,
         user_metric=user_metric,
-        directions=values.directions,
         systems=systems,
-        chosen=chosen,
         shown=shown,
         users=max(counts["users"], default=0),
-        without_relevant=user_choice.left_out(values.values.source),
-        missed=dict(counts.select(call.by, "num_missed").iter_rows()),
+        missed=dict(counts.select(by, "num_missed").iter_rows()),
         means=means,
-        bold=_bold(means, compared, values, call),
+        bold=_bold(means, compared, values),
         compared=compared,
         served=served,
         cut_means=cut_means,
-        cuts=_over_cuts(values, call, cut_means),
+        cuts=_over_cuts(values, cut_means),
         harm=harmed,
         changes=changes,
-        spread=None if user_metric is None else _spread(rows, call.by, user_metric),
+        spread=None if user_metric is None else _spread(rows, by, user_metric),
         segments=segments,
         of_relevant=of_relevant,
         people=listed,
-        unjudged=_unjudged(values, call, decides, counted, [*systems[:1], *shown])
-        if has_misses
-        else {},
-        tied=_tied(values, call),
+        unjudged=unjudged,
+        tied=_tied(values),
         health=counted,
         sources=_sources(values),
-        values=values,
         nouns=nouns_of(call.nouns, values.values.user, values.tables.run.item),
     )
 
@@ -216,17 +223,17 @@ def _read(call: ReportCall) -> Measurement:
         raise ValueError(msg)
     cuts = _cuts(requested, call)
     added: list[Metric] = [label for label in cuts["label"] if label not in names]
-    if call.truth is not None or _is_judged(call):
+    columns, names_of_run = call.settings.columns, call.run.collect_schema().names()
+    if call.truth is not None or columns.get("relevance", "relevance") in names_of_run:
         added += [trec.num_relevant().alias(_TOTAL), trec.num_retrieved().alias(_LISTED)]
     question = ask(call.run, [*call.metrics, *added], call.truth, call.by, call.settings)
     values = evaluation.user_values(question)
     rows = values.rows.collect().sort(call.by, values.user)
-    return Measurement(values, rows, requested, pair_tests.directions_of(requested), cuts)
-
-
-def _is_judged(call: ReportCall) -> bool:
-    columns = call.settings.columns
-    return columns.get("relevance", "relevance") in call.run.collect_schema().names()
+    systems = rows[call.by].unique().to_list()
+    if len(systems) > 1 or call.trial.baseline not in (None, *systems):
+        baseline = system_pairs.systems_in(rows, call.by, call.trial).baseline
+        call = call._replace(trial=call.trial._replace(baseline=baseline))
+    return Measurement(call, values, rows, requested, pair_tests.directions_of(requested), cuts)
 
 
 def _cuts(requested: Sequence[RequestedMetric], call: ReportCall) -> pl.DataFrame:
@@ -284,12 +291,12 @@ def _compared(values: Values, trial: Trial) -> pl.DataFrame:
 
 
 def _bold(
-    means: pl.DataFrame, compared: pl.DataFrame | None, values: Measurement, call: ReportCall
+    means: pl.DataFrame, compared: pl.DataFrame | None, values: Measurement
 ) -> frozenset[tuple[object, str]]:
     """Find the systems that are not significantly worse than the best, per metric."""
-    only = values.only([metric.name for metric in values.requested])
-    leaders = None
+    call, leaders = values.call, None
     if compared is not None:
+        only = values.only([metric.name for metric in values.requested])
         leaders = many_systems.leaders_of(only, call.trial.confidence)
     best = results.with_best(means, [call.by], values.directions, _DIGITS, leaders).filter("best")
     return frozenset(best.select(call.by, "metric").iter_rows())
@@ -302,28 +309,26 @@ def _margins_of(margin: Margin | None, names: set[str]) -> Margin | None:
     return {name: value for name, value in margin.items() if name in names} or None
 
 
-def _ordered(
-    means: pl.DataFrame, call: ReportCall, decides: str, directions: Mapping[str, bool | None]
-) -> list[object]:
+def _ordered(means: pl.DataFrame, values: Measurement) -> list[object]:
     """Order the systems: the baseline, then best first; by name if no direction is better."""
-    higher_is_better = directions.get(decides)
-    of_metric = means.filter(pl.col("metric") == decides)
+    by, baseline = values.call.by, values.call.trial.baseline
+    higher_is_better = values.directions.get(values.decides)
+    of_metric = means.filter(pl.col("metric") == values.decides)
     if higher_is_better is not None:
         of_metric = of_metric.sort(
-            "mean", call.by, descending=[higher_is_better, False], nulls_last=True
+            "mean", by, descending=[higher_is_better, False], nulls_last=True
         )
-    names = of_metric[call.by].to_list()
-    baseline = call.trial.baseline
+    names = of_metric[by].to_list()
     if baseline is None:
         return names
     return [baseline, *(name for name in names if name != baseline)]
 
 
-def _cut_means(values: Measurement, call: ReportCall) -> pl.DataFrame | None:
+def _cut_means(values: Measurement) -> pl.DataFrame | None:
     """Average each metric at several cut-offs, up to the length of the lists."""
-    if values.cuts.is_empty():
+    call, cuts = values.call, values.cuts
+    if cuts.is_empty():
         return None
-    cuts = values.cuts
     longest = values.rows[_LISTED].max() if _LISTED in values.rows.columns else None
     if longest is not None:
         cuts = cuts.filter((pl.col("k") <= longest) | (pl.col("k") <= call.k))
@@ -331,24 +336,19 @@ def _cut_means(values: Measurement, call: ReportCall) -> pl.DataFrame | None:
     return cutoff_curves.means_of(only, interval=True, confidence=call.trial.confidence).collect()
 
 
-def _over_cuts(
-    values: Measurement, call: ReportCall, means: pl.DataFrame | None
-) -> pl.DataFrame | None:
+def _over_cuts(values: Measurement, means: pl.DataFrame | None) -> pl.DataFrame | None:
     """Split each label into its metric and its cut-off."""
     if means is None:
         return None
+    keys = [values.call.by, "metric", "k"]
     table = means.rename({"metric": "label"}).join(values.cuts, on="label", maintain_order="left")
-    return table.select(call.by, "metric", "k", "users", "mean", "ci_low", "ci_high").sort(
-        call.by, "metric", "k"
-    )
+    return table.select(*keys, "users", "mean", "ci_low", "ci_high").sort(keys)
 
 
-def _harm(
-    values: Measurement, call: ReportCall, decides: str, shown: Sequence[object]
-) -> pl.DataFrame | None:
+def _harm(values: Measurement, shown: Sequence[object]) -> pl.DataFrame | None:
     """Compute who loses more than a tenth of the metric's range, or at all if it has none."""
-    (metric,) = [metric for metric in values.requested if metric.name == decides]
-    traits = metric.traits
+    call, decides = values.call, values.decides
+    traits = values.metric(decides).traits
     independent = values.values.weights is None and values.values.cluster is None
     if traits.higher_is_better is None or decides not in values.rows.columns or not independent:
         return None
@@ -360,11 +360,10 @@ def _harm(
     ).collect()
 
 
-def _changes(
-    values: Measurement, call: ReportCall, decides: str, harmed: pl.DataFrame
-) -> dict[object, Changes]:
+def _changes(values: Measurement, harmed: pl.DataFrame) -> dict[object, Changes]:
     """Compute which share of users gain as much as ``_harm`` counts, and which have 0 from both."""
-    user, sign = values.values.user, 1 if values.directions[decides] else -1
+    call, decides, user = values.call, values.decides, values.values.user
+    sign = 1 if values.directions[decides] else -1
     value = pl.col(decides).cast(pl.Float64).alias("value")
     rows = values.rows.select(call.by, user, value).drop_nulls(["value", user])
     before = rows.filter(pl.col(call.by) == pl.lit(call.trial.baseline, rows.schema[call.by]))
@@ -394,23 +393,19 @@ def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
     )
 
 
-def _in_segments(
-    values: Measurement, call: ReportCall, segments: pl.DataFrame, decides: str
-) -> pl.DataFrame:
+def _in_segments(values: Measurement, segments: pl.DataFrame) -> pl.DataFrame:
     """Compare the systems per segment by the metric that decides; without a baseline, average."""
-    within = _values_in_segments(values, call, segments, decides)
-    if (
-        call.trial.baseline is not None
-        and within.rows.select(call.by).unique().collect().height > 1
-    ):
-        return _compared(within, call.trial)
-    return _means(within, call.trial)
+    by, trial = values.call.by, values.call.trial
+    within = _values_in_segments(values, segments)
+    if trial.baseline is not None and within.rows.select(by).unique().collect().height > 1:
+        return _compared(within, trial)
+    return _means(within, trial)
 
 
-def _with_seen(values: Measurement, call: ReportCall, counted: pl.DataFrame) -> ReportCall | None:
+def _with_seen(values: Measurement, counted: pl.DataFrame) -> Measurement | None:
     """Split the truth by whether the history has its rows; None if it has hardly any."""
     shares = counted.filter(pl.col("what") == "truth_in_history", pl.col("share") >= MATTERS)
-    source = call.settings.history
+    call, source = values.call, values.call.settings.history
     if call.truth is None or source is None or shares.is_empty():
         return None
     run = values.tables.run
@@ -420,9 +415,8 @@ def _with_seen(values: Measurement, call: ReportCall, counted: pl.DataFrame) -> 
     history = history.cast({key: schema[key] for key in keys}).with_columns(pl.lit(1).alias(SEEN))
     truth = call.truth.join(history, on=keys, how="left", maintain_order="left")
     group = pl.when(pl.col(SEEN) == 1).then(pl.lit(_SEEN)).otherwise(pl.lit(_UNSEEN))
-    return call._replace(
-        truth=truth.with_columns(group.cast(pl.Enum([_SEEN, _UNSEEN])).alias(SEEN))
-    )
+    truth = truth.with_columns(group.cast(pl.Enum([_SEEN, _UNSEEN])).alias(SEEN))
+    return values._replace(call=call._replace(truth=truth))
 
 
 def nothing_judged(numbers: Numbers) -> bool:
@@ -442,9 +436,9 @@ def same_lists(numbers: Numbers, system: object) -> bool:
     return lists.equals(others)
 
 
-def _by_relevant(values: Measurement, call: ReportCall, decides: str) -> pl.DataFrame | None:
+def _by_relevant(values: Measurement) -> pl.DataFrame | None:
     """Compare the systems by the metric that decides, in bins of the number of relevant items."""
-    whole, total = values.only([decides]), pl.col(_TOTAL)
+    whole, total = values.only([values.decides]), pl.col(_TOTAL)
     if not whole.requested or _TOTAL not in values.rows.columns:
         return None
     served = values.rows.filter(total > 0)
@@ -459,8 +453,8 @@ def _by_relevant(values: Measurement, call: ReportCall, decides: str) -> pl.Data
     ends = rows.group_by("place").agg(low=total.min(), high=total.max()).sort("place")
     names = [range_of(low, high) for _, low, high in ends.rows()]
     name = pl.col("place").replace_strict(ends["place"], names, return_dtype=pl.Enum(names))
-    rows = rows.with_columns(name.alias(RELEVANT)).drop("place")
-    return _compared(whole._replace(by=[call.by, RELEVANT], rows=rows.lazy()), call.trial)
+    rows, by = rows.with_columns(name.alias(RELEVANT)).drop("place"), [values.call.by, RELEVANT]
+    return _compared(whole._replace(by=by, rows=rows.lazy()), values.call.trial)
 
 
 def _without_single(lows: Sequence[int], totals: pl.Series) -> list[int]:
@@ -478,10 +472,11 @@ def range_of(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _users_in(values: Measurement, call: ReportCall, name: str) -> pl.DataFrame:
+def _users_in(values: Measurement, name: str) -> pl.DataFrame:
     """Return each user with a segment; a user may have several."""
-    source = call.run if call.truth is None else call.truth
-    kind = "judged table" if call.truth is None else "truth"
+    source, kind = values.call.truth, "truth"
+    if source is None:
+        source, kind = values.call.run, "judged table"
     columns = source.collect_schema().names()
     if name not in columns:
         choices = ", ".join(map(repr, columns))
@@ -494,14 +489,12 @@ def _users_in(values: Measurement, call: ReportCall, name: str) -> pl.DataFrame:
     return source.select(user, name).unique().collect().sort(user, name)
 
 
-def _values_in_segments(
-    values: Measurement, call: ReportCall, segments: pl.DataFrame, decides: str
-) -> Values:
+def _values_in_segments(values: Measurement, segments: pl.DataFrame) -> Values:
     """Add the segment of each user to the values; if users have several, recompute the values."""
-    user, name = segments.columns
-    whole = values.only([decides])
+    call, (user, name) = values.call, segments.columns
+    whole = values.only([values.decides])
     if not whole.requested:
-        msg = f"metric {decides!r} is one number of all lists: leave out by="
+        msg = f"metric {values.decides!r} is one number of all lists: leave out by="
         raise ValueError(msg)
     if segments[user].is_duplicated().any() or segments[name].null_count():
         question = ask(call.run, call.metrics, call.truth, [call.by, name], call.settings)
@@ -529,13 +522,10 @@ def _health(call: ReportCall) -> pl.DataFrame:
 
 
 def _unjudged(
-    values: Measurement,
-    call: ReportCall,
-    decides: str,
-    counted: pl.DataFrame,
-    systems: Sequence[object],
+    values: Measurement, counted: pl.DataFrame, systems: Sequence[object]
 ) -> dict[object, Unjudged]:
     """Compare how many of the first items were judged; empty if that hardly differs."""
+    call = values.call
     rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}").select(call.by, "share")
     if values.tables.from_judged:
         first = values.values.source.run.filter(pl.col("rank") <= call.k).group_by(call.by)
@@ -544,7 +534,7 @@ def _unjudged(
     least, most = (end(shares.values(), default=0) for end in (min, max))
     if most - least < MATTERS or call.settings.unjudged == "drop":
         return {}
-    raised, users = _if_relevant(values, call, decides, systems)
+    raised, users = _if_relevant(values, systems)
     return {
         name: Unjudged(shares[name], raised.get(name), users.get(name, ()))
         for name in systems
@@ -553,12 +543,13 @@ def _unjudged(
 
 
 def _if_relevant(
-    values: Measurement, call: ReportCall, decides: str, systems: Sequence[object]
+    values: Measurement, systems: Sequence[object]
 ) -> tuple[dict[object, float | None], dict[object, list[object]]]:
     """Average a metric with the smallest relevant grade for each unjudged item of the first k.
 
     The users with the most such items come with it.
     """
+    call, decides = values.call, values.decides
     judged, (by, user) = values.values.source, values.values.keys
     rows = judged.items.filter(pl.col(by).is_in(systems))
     judged = judged._replace(judged=rows, items=rows)
@@ -582,9 +573,9 @@ def _if_relevant(
     return dict(means.select(by, "mean").collect().iter_rows()), users
 
 
-def _tied(values: Measurement, call: ReportCall) -> dict[object, float]:
+def _tied(values: Measurement) -> dict[object, float]:
     """Compute in which share of lists the scores do not determine the order of the first items."""
-    run = values.tables.run
+    call, run = values.call, values.tables.run
     if run.score is None or run.rank is not None:
         return {}
     first = pl.col(run.score).drop_nulls().sort(descending=True).head(call.k + 1)

@@ -45,12 +45,10 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
         charts["relevant"] = _by_segment(numbers, facts.RELEVANT, numbers.of_relevant)
     name = numbers.user_metric
     if name is not None and call.settings.weights is None:
-        of_metric = rows.select(call.by, values.values.user, name, user_columns.MISSED)
-        direction = numbers.directions.get(name)
         charts["distribution"] = _per_user.picture(
-            of_metric,
+            rows.select(call.by, values.values.user, name, user_columns.MISSED),
             groups,
-            higher_is_better=direction,
+            higher_is_better=values.directions.get(name),
             baseline=_baseline(numbers),
             nouns=numbers.nouns,
         )
@@ -69,7 +67,7 @@ def _order(numbers: Numbers) -> list[str]:
     few = systems.select(sentences.text_of(systems, [by])).to_series().to_list()
     if not _colors.are_many(few):
         return few
-    direction = numbers.directions.get(numbers.decides)
+    direction = numbers.values.directions.get(numbers.decides)
     means = numbers.means.filter(pl.col("metric") == numbers.decides)
     means = means.sort("mean", descending=direction is not False, nulls_last=True)
     return means.select(sentences.text_of(means, [by])).to_series().to_list()
@@ -83,9 +81,7 @@ def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> di
         title, limits = f"mean {numbers.decides}", labels.traits_of_name(numbers.decides)[1:]
     rows = table.filter(pl.col(by).is_in(numbers.shown or numbers.systems)).drop_nulls(name)
     days = _trend.over_time(rows.with_columns(mean=drawn), name, [by], limits)
-    systems = days["system"].unique(maintain_order=True).to_list()
-    legend = len(systems) > 1 and _colors.legend_above(systems)
-    look = Systems(systems, by, _order(numbers), legend)
+    look = _look(numbers, days["system"].unique(maintain_order=True).to_list())
     layers = _trend.means(days, look, name, title, limits)
     layers += [_marks.zero_line().encode(y=alt.YDatum(0))] if drawn == "difference" else []
     pictures = {chart: layers, f"{chart}-missed": _trend.missed(days, look, name)}
@@ -96,6 +92,11 @@ def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> di
             pictures.items(), (260, 70) if missed else (260,), strict=False
         )
     }
+
+
+def _look(numbers: Numbers, systems: list[str], baseline: str | None = None) -> Systems:
+    legend = len(systems) > 1 and _colors.legend_above(systems)
+    return Systems(systems, numbers.call.by, _order(numbers), legend, baseline)
 
 
 def _baseline(numbers: Numbers) -> str | None:
@@ -109,9 +110,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     shown = numbers.shown or numbers.systems
     rows = table.filter(pl.col(by).is_in(shown)).head(_MOST_ROWS)
     rows = _segments.rows_of(rows.with_columns(metric=pl.lit(numbers.decides)), [name], [by], drawn)
-    systems = [column_roles.in_words(system) for system in shown]
-    legend = len(systems) > 1 and _colors.legend_above(systems)
-    look = Systems(systems, by, _order(numbers), legend, _baseline(numbers))
+    look = _look(numbers, [*map(column_roles.in_words, shown)], _baseline(numbers))
     layers = _segments.layers_of(rows, look, drawn, numbers.trial.confidence)
     height = _segments.height_of(rows)
     chart: ChartType = _panels.layered(*layers, data=rows, width="container", height=height)

@@ -62,7 +62,6 @@ class People(NamedTuple):
 
 def people_of(
     values: Measurement,
-    call: ReportCall,
     name: str,
     chosen: object,
     segments: Mapping[str, pl.DataFrame],
@@ -70,7 +69,7 @@ def people_of(
     has_misses: bool,
 ) -> People | None:
     """Find the users who lost and gained most, and some of all; None without lists."""
-    user, by = values.values.user, call.by
+    call, user, by = values.call, values.values.user, values.call.by
     value = pl.col(name).cast(pl.Float64).alias("value")
     before, after = (
         values.rows.filter(pl.col(by) == pl.lit(system, dtype=values.rows.schema[by])).select(
@@ -88,11 +87,11 @@ def people_of(
     explored, counts = _drawn(served, losers, winners, call)
     tables = losers.head(_MOST), winners.head(_MOST), explored
     users = pl.concat([table[user] for table in tables]).unique(maintain_order=True)
-    judged = _judged(values, call, users, chosen)
+    judged = _judged(values, users, chosen)
     if judged is None:
         return None
     table = pl.concat(tables).unique(user, maintain_order=True)
-    persons = _persons(table, judged, values, call, segments)
+    persons = _persons(table, judged, values, segments)
     lost, gained, persons_explored = ([persons[name] for name in table[user]] for table in tables)
     items = {
         item
@@ -130,11 +129,9 @@ def _drawn(
     return pl.concat([extremes, rest[places]]).sort("gain", user), counts
 
 
-def _judged(
-    values: Measurement, call: ReportCall, users: pl.Series, chosen: object
-) -> pl.DataFrame | None:
+def _judged(values: Measurement, users: pl.Series, chosen: object) -> pl.DataFrame | None:
     """Join the lists of both systems for some users; None without ranks of single items."""
-    tables = values.tables
+    call, tables = values.call, values.tables
     if not len(users) or tables.tied or not tables.has_truth:
         return None
     of_them = pl.col(values.values.user).is_in(users.to_list())
@@ -167,9 +164,9 @@ def _persons(
     table: pl.DataFrame,
     judged: pl.DataFrame,
     values: Measurement,
-    call: ReportCall,
     segments: Mapping[str, pl.DataFrame],
 ) -> dict[object, Person]:
+    call = values.call
     k, least = _length(call), call.settings.relevant_at or 0
     users = table.to_series()
     histories = _histories(call, values.tables.run, users)

@@ -18,6 +18,13 @@ from rankframe.plot import _colors
 _UNTESTED = "Bold: the best mean, not tested."
 _BOTH = "The same differences on {users} with a list from both"
 _MOST_ROWS = 40  # of a table on the page
+#: Counts that are wrong if above 0, and counts that may do harm if they are large.
+_WRONG = r"^(null_|invalid_|nonfinite_|duplicates|shared_ranks|user_ids|item_ids)"
+_MAY_HARM = (
+    r"^(missed_users|groups_without|short_lists|gaps|ties_at_the_cut|users_unknown|truth_in_history"
+)
+#: Counts that have a doubt of their own.
+_SAID = ("missed_users", "groups_without", "ties_at_the_cut", "unjudged_at")
 
 
 def page_of(numbers: Numbers, title: str | None) -> Page:
@@ -46,6 +53,11 @@ def _title(numbers: Numbers) -> str:
     first, *rest = names
     what = numerals.listed(rest) if len(rest) <= 2 else f"{len(rest)} systems"
     return f"{what} against {first}"
+
+
+def _system_names(numbers: Numbers) -> str:
+    names = [verdict.text_of(name) for name in numbers.systems]
+    return numerals.listed(names) if len(names) <= 3 else f"{len(names)} systems"
 
 
 def _subtitle(numbers: Numbers) -> str:
@@ -94,13 +106,14 @@ def _bold_words(numbers: Numbers) -> str:
 
 def _is_bold(numbers: Numbers) -> bool:
     """Return whether bold tells systems apart: it says nothing where every mean would be."""
-    directed = [metric for metric in numbers.names if numbers.directions.get(metric) is not None]
+    directed = [
+        metric for metric in numbers.names if numbers.values.directions.get(metric) is not None
+    ]
     return len(numbers.bold) < len(directed) * len(numbers.systems)
 
 
 def _means_grids(numbers: Numbers) -> list[Grid]:
-    compared, by = numbers.compared, numbers.call.by
-    noted: set[tuple[object, str]] = set() if compared is None else _noted(compared, by)
+    noted = _noted(numbers, numbers.compared)
     rows = [
         [
             Cell(verdict.text_of(system), "baseline" if numbers.pairs and place == 0 else ""),
@@ -108,7 +121,7 @@ def _means_grids(numbers: Numbers) -> list[Grid]:
         ]
         for place, system in enumerate(numbers.systems)
     ]
-    below = [] if compared is None else _notes(numbers, compared)
+    below = _notes(numbers, numbers.compared)
     kind = "means" if len(rows) <= verdict.MANY else ""
     head, users = ["system", *numbers.names], numbers.nouns.words["users"]
     return _in_two(Grid(f"Mean of each metric over {users}", head, rows, kind=kind, notes=below))
@@ -127,75 +140,81 @@ def _unsaid(table: pl.DataFrame) -> pl.Series:
     return notes.without(results.unsaid(table), ["small_effect"])
 
 
-def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
+def _notes(numbers: Numbers, table: pl.DataFrame | None) -> list[str]:
     """Write the notes of a comparison that the page does not say elsewhere."""
+    if table is None:
+        return []
     texts = notes.in_words(_unsaid(table), numbers.nouns)
     lines = results.lines_of_notes(table.with_columns(texts), [numbers.call.by])
     return [f"* {line}." for line in lines]
 
 
-def _noted(table: pl.DataFrame, by: str) -> set[tuple[object, str]]:
+def _noted(numbers: Numbers, table: pl.DataFrame | None) -> set[tuple[object, str]]:
     """Return the systems and metrics that have such a note."""
+    if table is None:
+        return set()
     noted = table.with_columns(_unsaid(table)).drop_nulls("note")
-    return {*noted.select(by, "metric").iter_rows()}
+    return {*noted.select(numbers.call.by, "metric").iter_rows()}
 
 
 def _mean_cell(
     numbers: Numbers, system: object, metric: str, noted: Collection[tuple[object, str]]
 ) -> Cell:
-    row = verdict.row_of(numbers.means, numbers, system, metric)
+    row = numbers.row(numbers.means, system, metric)
     if not row:
         return Cell(numerals.DASH)
     kind = "best" if (system, metric) in numbers.bold and _is_bold(numbers) else ""
     small = numerals.interval(row["ci_low"], row["ci_high"])
     mark = said = ends = ""
-    if numbers.compared is not None and system != numbers.trial.baseline:
-        tested = verdict.row_of(numbers.compared, numbers, system, metric)
-        if tested:
-            said = verdict.said_of(tested, numbers)
-            ends = numerals.interval(tested["ci_low"], tested["ci_high"], sign=True)
-            star = " *" * ((system, metric) in noted)
-            mark = f"{_mark(said)} {numerals.signed(tested['difference'])}{star}"
-            kind = f"{kind} {_color(said)}"
+    if tested := numbers.row(numbers.compared, system, metric):
+        said = verdict.said_of(tested, numbers)
+        ends = numerals.interval(tested["ci_low"], tested["ci_high"], sign=True)
+        star = " *" * ((system, metric) in noted)
+        mark = f"{_mark(said)} {numerals.signed(tested['difference'])}{star}"
+        kind = f"{kind} {_color(said)}"
     return Cell(numerals.number(row["mean"]), small, kind.strip(), mark, said, ends)
 
 
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows: list[list[Cell]] = []
     many = _colors.are_many([*map(verdict.text_of, numbers.systems)])
-    noted = _noted(table, numbers.call.by)
+    noted = _noted(numbers, table)
     for metric in [numbers.decides] if many else numbers.names:
         for system in numbers.systems[1:]:
-            row = verdict.row_of(table, numbers, system, metric)
+            row = numbers.row(table, system, metric)
             if not row:
                 continue
-            counts = [row[name] for name in ("higher", "equal", "lower")]
-            won = (
-                " / ".join(map(numerals.number, counts)) if counts[0] is not None else numerals.DASH
-            )
-            numbers_of = (row[name] for name in ("users", "baseline_mean", "mean"))
-            texts = [*map(numerals.number, numbers_of), numerals.p_value(row["p_adjusted"]), won]
-            cells = [Cell(text) for text in texts]
-            change = _change_cell(numbers, row, " *" * ((system, metric) in noted))
-            rows.append([Cell(metric, verdict.text_of(system)), change, *cells])
+            counts, won = [row[name] for name in ("higher", "equal", "lower")], numerals.DASH
+            if counts[0] is not None:
+                won = " / ".join(map(numerals.number, counts))
+            cells = _tested_cells(numbers, row, " *" * ((system, metric) in noted))
+            rows.append([Cell(metric, verdict.text_of(system)), *cells, Cell(won)])
     drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
-    head = [
-        "metric",
-        "difference",
-        numbers.nouns.words["users"],
-        verdict.baseline_of(numbers),
-        "system",
-        "p",
-    ]
-    head.append("higher / equal / lower")
+    head = ["metric", *_tested_heads(numbers, "system"), "higher / equal / lower"]
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
 
+def _tested_cells(numbers: Numbers, row: Mapping[str, Any], star: str = "") -> list[Cell]:
+    """Write a difference, its interval and its verdict; users, both means, and p."""
+    said = verdict.said_of(row, numbers)
+    ends = numerals.interval(row["ci_low"], row["ci_high"], sign=True)
+    if said == "undecided" and ends and not row["ci_low"] <= 0 <= row["ci_high"]:
+        said = "undecided after correction"
+    mark = f"{_mark(said)} {said}{star}"
+    change = Cell(numerals.signed(row["difference"]), ends, _color(said), mark)
+    counts = [Cell(numerals.number(row[name])) for name in ("users", "baseline_mean", "mean")]
+    return [change, *counts, Cell(numerals.p_value(row["p_adjusted"]))]
+
+
+def _tested_heads(numbers: Numbers, system: str) -> list[str]:
+    users = numbers.nouns.words["users"]
+    return ["difference", users, verdict.baseline_of(numbers), system, "p"]
+
+
 def _cuts(numbers: Numbers) -> Section | None:
-    if numbers.cuts is None:
+    if (cuts := numbers.cuts) is None:
         return None
-    cuts = numbers.cuts
     ks = cuts["k"].unique().sort().to_list()
     order = numbers.values.cuts["metric"].unique(maintain_order=True).to_list()
     names = [name for name in order if name in set(cuts["metric"])]
@@ -212,21 +231,20 @@ def _cuts(numbers: Numbers) -> Section | None:
     grid = Grid("Means at each k", ["metric", *(f"k = {k}" for k in ks)], rows, folded=True)
     figures: list[Figure] = []
     for place, name in enumerate(names):
-        what = f"Mean {name}@k of {verdict.system_names(numbers)}"
+        what = f"Mean {name}@k of {_system_names(numbers)}"
         alt = f"{what} over k = {ks[0]} to {ks[-1]}, with intervals."
-        figures.append(Figure(f"cut-{place}", _lead_of(numbers, name), alt))
+        figures.append(Figure(f"cut-{place}", _lead_of(numbers, cuts, name), alt))
     text = ["Bands may overlap where a difference is shown."] if len(numbers.systems) > 1 else []
     return Section("over-k", "Over k", text, figures, [grid])
 
 
-def _lead_of(numbers: Numbers, name: str) -> str:
+def _lead_of(numbers: Numbers, cuts: pl.DataFrame, name: str) -> str:
     """Write at how many k the mean of the chosen system is higher."""
-    assert numbers.cuts is not None
     if not numbers.pairs:
         return f"{name}@k"
     by = numbers.call.by
     before, after = (
-        numbers.cuts.filter(pl.col("metric") == name, pl.col(by) == system).sort("k")["mean"]
+        cuts.filter(pl.col("metric") == name, pl.col(by) == system).sort("k")["mean"]
         for system in (numbers.trial.baseline, numbers.chosen)
     )
     higher, lower, number = (after > before).sum(), (after < before).sum(), len(after)
@@ -241,12 +259,10 @@ def _gained(numbers: Numbers) -> Section | None:
     table = numbers.of_relevant
     if table is None:
         return None
-    name = verdict.name_of(numbers, facts.RELEVANT)
-    alt = f"{numbers.decides} by {name}; the table has the numbers."
-    title = f"Difference in {numbers.decides}, by {name}"
+    figures = [_segment_figure(numbers, facts.RELEVANT, "relevant")]
     grids = [_segment_grid(numbers, facts.RELEVANT, table)]
     text = [_tests_of(numbers, facts.RELEVANT, table)]
-    return Section("gained", "Who gained", text, [Figure("relevant", title, alt)], grids)
+    return Section("gained", "Who gained", text, figures, grids)
 
 
 def _mark(said: str) -> str:
@@ -259,16 +275,6 @@ def _color(said: str) -> str:
     return word if word in ("better", "worse") else ""
 
 
-def _change_cell(numbers: Numbers, row: Mapping[str, Any], star: str = "") -> Cell:
-    """Write a difference, its interval, and its verdict."""
-    said = verdict.said_of(row, numbers)
-    ends = numerals.interval(row["ci_low"], row["ci_high"], sign=True)
-    if said == "undecided" and ends and not row["ci_low"] <= 0 <= row["ci_high"]:
-        said = "undecided after correction"
-    mark = f"{_mark(said)} {said}{star}"
-    return Cell(numerals.signed(row["difference"]), ends, _color(said), mark)
-
-
 def _distribution(numbers: Numbers) -> Section | None:
     if numbers.spread is None or numbers.user_metric is None:
         return None
@@ -277,8 +283,7 @@ def _distribution(numbers: Numbers) -> Section | None:
     shares, users = ("p10", "p25", "p50", "p75", "p90"), numbers.nouns.words["users"]
     rows = [
         [
-            Cell(verdict.text_of(system)),
-            Cell(numerals.number(row["users"])),
+            *(Cell(verdict.text_of(system)), Cell(numerals.number(row["users"]))),
             Cell(numerals.percent(row["zero"])),
             *(Cell(numerals.number(row[name], 3)) for name in shares),
             Cell(numerals.number(row["mean"])),
@@ -288,7 +293,7 @@ def _distribution(numbers: Numbers) -> Section | None:
     ]
     head = ["system", users, "exactly 0", "10%", "25%", "median", "75%", "90%", "mean"]
     grid = Grid(f"Percentiles of {numbers.user_metric} over {users}", head, rows)
-    alt = f"How {numbers.user_metric} is distributed for {verdict.system_names(numbers)}."
+    alt = f"How {numbers.user_metric} is distributed for {_system_names(numbers)}."
     zero = [f"{row[2].text} of {users} with {row[0].text}" for row in rows[:2]]
     has_zeros = any(row["zero"] for row in rows_by_system.values())
     whose = numerals.listed(zero) if has_zeros else f"no {numbers.nouns.user}"
@@ -304,20 +309,25 @@ def _distribution(numbers: Numbers) -> Section | None:
 def _segments(numbers: Numbers) -> Section | None:
     if not numbers.segments:
         return None
-    grids: list[Grid] = []
+    grids = [_segment_grid(numbers, name, table) for name, table in numbers.segments.items()]
+    without = numbers.nouns.write("{Users} without a list")
     figures: list[Figure] = []
-    for place, (name, table) in enumerate(numbers.segments.items()):
-        grids.append(_segment_grid(numbers, name, table))
+    for place, name in enumerate(numbers.segments):
+        figures.append(_segment_figure(numbers, name, f"segment-{place}"))
         shown = verdict.name_of(numbers, name)
-        alt = f"{numbers.decides} by {shown}; the table has the numbers."
-        title = f"{'Difference' if numbers.pairs else 'Mean'} in {numbers.decides}, by {shown}"
-        figures.append(Figure(f"segment-{place}", title, alt))
         alt = numbers.nouns.write("Share of {users} without a list by {name}.", name=shown)
-        without = numbers.nouns.write("{Users} without a list")
         figures.append(Figure(f"segment-{place}-missed", without, alt))
     tables = numbers.segments.items() if numbers.pairs else ()
     of_tables = [_tests_of(numbers, name, table) for name, table in tables]
     return Section("segments", "Segments", of_tables, figures, grids)
+
+
+def _segment_figure(numbers: Numbers, name: str, chart: str) -> Figure:
+    """Describe the chart of a deciding metric by segment."""
+    of = f"{numbers.decides} by {verdict.name_of(numbers, name)}"
+    what = "Difference" if numbers.pairs else "Mean"
+    title = f"{what} in {numbers.decides}, by {verdict.name_of(numbers, name)}"
+    return Figure(chart, title, f"{of}; the table has the numbers.")
 
 
 def _tests_of(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
@@ -339,21 +349,17 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
     for row in kept[:_MOST_ROWS]:
         label = verdict.text_of(row[name])
         if "difference" not in row:
-            mean = numerals.number(row["mean"])
-            mean_cell = Cell(mean, numerals.interval(row["ci_low"], row["ci_high"]))
-            of_users = Cell(numerals.number(row["users"]))
-            rows.append([Cell(label, verdict.text_of(row[by])), of_users, mean_cell])
+            ends = numerals.interval(row["ci_low"], row["ci_high"])
+            cells = [Cell(numerals.number(row["users"])), Cell(numerals.number(row["mean"]), ends)]
+            rows.append([Cell(label, verdict.text_of(row[by])), *cells])
             continue
         system = verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""
-        counts = [Cell(numerals.number(row[it])) for it in ("users", "baseline_mean", "mean")]
-        p = Cell(numerals.p_value(row["p_adjusted"]))
-        rows.append([Cell(label, system), _change_cell(numbers, row), *counts, p])
+        rows.append([Cell(label, system), *_tested_cells(numbers, row)])
     shown_name, users = verdict.name_of(numbers, name), numbers.nouns.words["users"]
     head = [shown_name, users, "mean"]
     if numbers.pairs:
-        baseline = verdict.baseline_of(numbers)
         system = "system" if len(numbers.shown) > 1 else verdict.text_of(numbers.chosen)
-        head = [shown_name, "difference", users, baseline, system, "p"]
+        head = [shown_name, *_tested_heads(numbers, system)]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
     return Grid(f"{numbers.decides} by {shown_name}{more}", head, rows)
 
@@ -387,16 +393,13 @@ def _lists(numbers: Numbers) -> Section | None:
 def _health(numbers: Numbers) -> Section:
     """Show the counts that may do harm, and fold all others."""
     table, keys = numbers.health, ["table", "what"]
-    checks, harmful = _checked(numbers)
-    number, problems = map(_number_of, (checks, harmful))
+    number, problems = _numbers_of_checks(numbers)
     text = f"No problem found in {number} checks."
     if problems:
         text = f"{problems} of {number} checks found what may do harm."
-    counts = table.group_by(keys, maintain_order=True).agg(pl.col("count").max() > 0)
-    positive = table.join(counts.filter("count"), on=keys, how="semi", maintain_order="left")
-    shown = positive.join(harmful, on=keys, how="semi", maintain_order="left")
-    rest = positive.join(harmful, on=keys, how="anti", maintain_order="left")
-    none = dict.fromkeys(_words(numbers, what) for what in counts.filter(~pl.col("count"))["what"])
+    is_found, may_harm = pl.col("count").max().over(keys) > 0, _harms(numbers).any().over(keys)
+    shown, rest = table.filter(is_found, may_harm), table.filter(is_found, ~may_harm)
+    none = dict.fromkeys(_words(numbers, what) for what in table.remove(is_found)["what"])
     absent = [f"Checked and not found: {', '.join(none)}."] if none else []
     grids = [_health_grid(numbers, shown, "Counts that may do harm")] if problems else []
     others = _health_grid(numbers, rest, f"The {number} checks")
@@ -404,20 +407,21 @@ def _health(numbers: Numbers) -> Section:
     return Section("health", "Data health", [text], grids=grids)
 
 
-def _checked(numbers: Numbers) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return all checks of the data, and those that found what may do harm."""
+def _numbers_of_checks(numbers: Numbers) -> tuple[int, int]:
+    """Count the checks of the data, and those that found what may do harm."""
     checks = numbers.health.filter(pl.col("problem").is_not_null())
-    harms = [_harms(numbers, row) for row in checks.to_dicts()]
-    return checks, checks.filter(pl.Series(harms, dtype=pl.Boolean))
+    of_both = (checks, checks.filter(_harms(numbers)))
+    number, problems = (table.select("table", "what").n_unique() for table in of_both)
+    return number, problems
 
 
 def _doubts_of_data(numbers: Numbers, *, said: bool) -> list[str]:
     """Name the checks that found what may do harm, unless other doubts say all of them."""
-    checks, harmful = _checked(numbers)
-    number = _number_of(checks)
-    if harmful.is_empty():
+    number, problems = _numbers_of_checks(numbers)
+    if not problems:
         return [] if said else [f"All {number} checks of the data passed."]
-    elsewhere = verdict.SAID_CHECKS if said else ()
+    elsewhere = _SAID if said else ()
+    harmful = numbers.health.filter(_harms(numbers))
     shares = harmful.group_by("what", maintain_order=True).agg(pl.col("share").max())
     if all(what.startswith(elsewhere) for what in shares["what"]):
         return []
@@ -429,10 +433,6 @@ def _doubts_of_data(numbers: Numbers, *, said: bool) -> list[str]:
     return [f"{what}: {numerals.listed(names)}."]
 
 
-def _number_of(checks: pl.DataFrame) -> int:
-    return checks.select("table", "what").n_unique()
-
-
 def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows = [
         [
@@ -441,25 +441,25 @@ def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
             Cell(
                 numerals.number(row["count"]),
                 "" if row["share"] is None else numerals.percent(row["share"]),
-                "warn" * _harms(numbers, row),
+                "warn" * harms,
             ),
             Cell(nouns.named(row["example"]) if row["example"] else numerals.DASH, "", "text data"),
         ]
-        for row in table.to_dicts()
+        for row, harms in zip(
+            table.to_dicts(), table.select(_harms(numbers)).to_series(), strict=True
+        )
     ]
     head = ["what", "system", "count", "example"]
     return Grid(caption, head, rows, words=["system", "example"])
 
 
-def _harms(numbers: Numbers, row: Mapping[str, Any]) -> bool:
-    """Return whether a count is wrong, or so large that it may do harm."""
-    share, what = row["share"], row["what"]
-    is_large = share is not None and share >= facts.MATTERS
-    if what.startswith("unjudged_at"):  # without judged misses, an unjudged item was judged
-        return is_large and bool(numbers.unjudged)
-    if what.startswith(verdict.MAY_HARM):
-        return is_large
-    return what.startswith(verdict.WRONG) and bool(row["count"])
+def _harms(numbers: Numbers) -> pl.Expr:
+    """Return whether a problem is wrong in any number, or so large that it may do harm."""
+    # without judged misses, an unjudged item was judged
+    may_harm = f"{_MAY_HARM}{'|unjudged_at' * bool(numbers.unjudged)})"
+    is_large = pl.col("what").str.contains(may_harm) & (pl.col("share") >= facts.MATTERS)
+    is_wrong = pl.col("what").str.contains(_WRONG)
+    return (pl.col("problem") & (is_large | is_wrong)).fill_null(value=False)
 
 
 def _words(numbers: Numbers, name: str) -> str:

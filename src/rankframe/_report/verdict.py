@@ -10,6 +10,7 @@ import polars as pl
 
 from rankframe._comparison import decision, notes, numerals, power, sentences, summaries, trials
 from rankframe._comparison.trials import Bound
+from rankframe._evaluation import user_choice
 from rankframe._report import facts, nouns, results
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page, Verdict
@@ -18,16 +19,8 @@ from rankframe._tables import column_roles
 _FEW_USERS = 30
 _PAIR = 2
 MANY = 6  # systems that fit beside each other
-#: Counts that are wrong if above 0, and counts that may do harm if they are large.
-WRONG = ("null_", "invalid_", "nonfinite_", "duplicates", "shared_ranks", "user_ids", "item_ids")
-MAY_HARM = (
-    *("missed_users", "groups_without", "short_lists", "gaps", "ties_at_the_cut"),
-    *("users_unknown", "truth_in_history"),
-)
 _MOST_NEEDED = 10_000_000
 _MOST = 10  # a relative change beyond it says nothing: the raw one is written
-#: Counts that have a doubt of their own.
-SAID_CHECKS = ("missed_users", "groups_without", "ties_at_the_cut", "unjudged_at")
 #: What a summary of many systems calls each outcome, in this order.
 _OUTCOMES = {
     **{kind: kind for kind in ("better", "higher", "worse", "lower", "mixed")},
@@ -84,13 +77,11 @@ def text_of_page(page: Page) -> str:
 # ------------------------------------------------------------------ the outcome
 
 
-def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome | None:
-    """Choose the first outcome that holds, by all metrics of a comparison; None without a row."""
-    rows = [row for name in numbers.names if (row := row_of(table, numbers, system, name))]
-    decides = row_of(table, numbers, system, numbers.decides)
-    if not decides:
-        return None
-    if all(map(_is_identical, rows)):
+def outcome_of(numbers: Numbers, system: object) -> Outcome:
+    """Choose the first outcome that holds, by all metrics of a comparison."""
+    rows = [numbers.row(numbers.compared, system, name) for name in numbers.names]
+    rows, decides = [*filter(None, rows)], numbers.row(numbers.compared, system)
+    if all(_kind(row) == "identical" for row in rows):
         return _identical(rows, numbers)
     if _direction(decides) and _may_turn(numbers, system, numbers.trial.baseline):
         return _too_few_judgments(numbers, decides)
@@ -103,7 +94,7 @@ def outcome_of(table: pl.DataFrame, numbers: Numbers, system: object) -> Outcome
     if kind == "identical":
         return _identical([decides], numbers)
     if kind == "few":
-        return Outcome(kind, _undecided(table, decides, numbers))
+        return Outcome(kind, _undecided(decides, numbers))
     bounded = kind == "same" or decides[decision.OUTCOME] == "worse within the margin"
     shown = {
         **_interval_of(decides),
@@ -142,7 +133,7 @@ def _too_few_judgments(numbers: Numbers, row: Mapping[str, Any]) -> Outcome:
     names = [row[numbers.call.by], numbers.trial.baseline]
     names.sort(key=lambda name: -numbers.unjudged[name].share)
     most, least = (numbers.unjudged[name] for name in names)
-    means = [row_of(numbers.means, numbers, name, numbers.decides)["mean"] for name in names]
+    means = [numbers.row(numbers.means, name)["mean"] for name in names]
     now, then = (
         " against ".join(numerals.number(value, 3) for value in values)
         for values in (means, [most.value, least.value])
@@ -166,7 +157,7 @@ def _overall(row: Mapping[str, Any], kind: str, numbers: Numbers) -> str | None:
     return " overall" if kinds - {kind, *quiet} else None
 
 
-def _undecided(table: pl.DataFrame, row: Mapping[str, Any], numbers: Numbers) -> str:
+def _undecided(row: Mapping[str, Any], numbers: Numbers) -> str:
     """Write what fits, why it is not enough, and what these users would show."""
     said, differ, p = notes.unpacked(row["note"]), _few_differ(row), row["p_adjusted"]
     why = next((note for note in said if note.kind in _REASONS), [*said, None][0])
@@ -183,16 +174,14 @@ def _undecided(table: pl.DataFrame, row: Mapping[str, Any], numbers: Numbers) ->
         return say(numbers, "untested", row, **claim, why=reason, change=change)
     alpha, size = numbers.trial.alpha, None
     lost = decision.shows(row["p_value"], alpha) and not decision.shows(p, alpha)
-    (metric,) = [metric for metric in numbers.values.requested if metric.name == row["metric"]]
-    if not differ and row["detectable"] is not None and row["detectable"] < metric.traits.width:
-        share = row["baseline_mean"] and row["detectable"] / row["baseline_mean"]
-        raw = numerals.number(row["detectable"])
+    least, width = row["detectable"], numbers.values.metric(row["metric"]).traits.width
+    if not differ and least is not None and least < width:
+        share, raw = row["baseline_mean"] and least / row["baseline_mean"], numerals.number(least)
         size = numerals.percent(share) if share and share > 0 else raw
-        size += f" ({raw})" * (size != raw and round(row["detectable"], 4) > 0)
+        size += f" ({raw})" * (size != raw and round(least, 4) > 0)
     excluded = row[decision.OUTCOME] == "not worse"
     margin = _margin(numbers, row["metric"]) if excluded else None
-    family = sentences.tests_of(table, numbers.trial.primary)
-    p_values = {"p": row["p_value"] if lost else None, "adjusted": p, "family": family}
+    p_values = {"p": row["p_value"] if lost else None, "adjusted": p, "family": numbers.family}
     shown = {**_interval_of(row), **p_values, "margin": margin, "detectable": size}
     return say(numbers, "undecided", row, **claim, **shown)
 
@@ -216,10 +205,6 @@ def _direction(row: Mapping[str, Any]) -> str:
     """Return the direction that is proved; empty if none is."""
     kind = _kind(row)
     return kind if kind in ("better", "worse", "higher", "lower") else ""
-
-
-def _is_identical(row: Mapping[str, Any]) -> bool:
-    return _kind(row) == "identical"
 
 
 def _margin(numbers: Numbers, metric: str) -> Bound | None:
@@ -281,15 +266,8 @@ def said_of(row: Mapping[str, Any], numbers: Numbers) -> str:
     return row["verdict"] or "no test"
 
 
-def row_of(table: pl.DataFrame, numbers: Numbers, system: object, metric: str) -> dict[str, Any]:
-    by = numbers.call.by
-    of_system = pl.col(by) == pl.lit(system, dtype=table.schema[by])
-    rows = table.filter(of_system & (pl.col("metric") == metric)).to_dicts()
-    return rows[0] if rows else {}
-
-
 def verdicts(numbers: Numbers) -> list[Verdict]:
-    if numbers.compared is None:
+    if not numbers.pairs:
         return [_only(numbers)]
     summary = [_summary(numbers)] if len(numbers.systems) > _PAIR else []
     first, *rest = summary + [_verdict(numbers, system) for system in numbers.shown]
@@ -299,7 +277,7 @@ def verdicts(numbers: Numbers) -> list[Verdict]:
 def _question(numbers: Numbers) -> list[str]:
     """Write what the metric that decides asks, if it is a common one."""
     name, _, k = numbers.decides.partition("@")
-    (metric,) = [metric for metric in numbers.values.requested if metric.name == numbers.decides]
+    metric = numbers.values.metric(numbers.decides)
     if name not in _QUESTIONS or k == "1" or not facts.is_label(metric, numbers.call):
         return []
     first = f"the first {k} {numbers.nouns.words['items']}" if k else "the list"
@@ -308,7 +286,7 @@ def _question(numbers: Numbers) -> list[str]:
 
 def _only(numbers: Numbers) -> Verdict:
     """Report the mean of a single system."""
-    row = row_of(numbers.means, numbers, numbers.systems[0], numbers.decides)
+    row = numbers.row(numbers.means, numbers.systems[0])
     ends = numerals.interval(row["ci_low"], row["ci_high"]) or None
     lead = say(numbers, "only", system=text_of(numbers.systems[0]), mean=row["mean"], ends=ends)
     return Verdict("open", lead, [say(numbers, "no_comparison")])
@@ -316,22 +294,20 @@ def _only(numbers: Numbers) -> Verdict:
 
 def _summary(numbers: Numbers) -> Verdict:
     """Count the outcomes of many systems."""
-    assert numbers.compared is not None
     systems: dict[str, list[str]] = {}
     for system in numbers.systems[1:]:
-        if (outcome := outcome_of(numbers.compared, numbers, system)) is not None:
-            systems.setdefault(outcome.kind, []).append(text_of(system))
+        systems.setdefault(outcome_of(numbers, system).kind, []).append(text_of(system))
     words = [
         f"{len(names)} {numbers.nouns.write(words)}"
         + (f" ({', '.join(names)})" if len(names) <= _MOST_NAMES else "")
         for kind, words in _OUTCOMES.items()
         if (names := systems.get(kind))
     ]
-    number = sum(map(len, systems.values()))
+    number = len(numbers.systems) - 1
     lead = say(numbers, "summary", number=number, outcomes=numerals.listed(words))
-    if len(numbers.shown) == len(numbers.systems) - 1:
+    if len(numbers.shown) == number:
         return Verdict("open", lead)
-    direction, why = numbers.directions.get(numbers.decides), "is the first of them by name"
+    direction, why = numbers.values.directions.get(numbers.decides), "is the first of them by name"
     if direction is not None:
         why = f"has the {'highest' if direction else 'lowest'} mean of them"
     text = say(numbers, "chosen", system=text_of(numbers.chosen), why=why)
@@ -340,18 +316,11 @@ def _summary(numbers: Numbers) -> Verdict:
 
 def _verdict(numbers: Numbers, system: object) -> Verdict:
     """Report how a system compares with the baseline."""
-    assert numbers.compared is not None
-    outcome = outcome_of(numbers.compared, numbers, system)
-    assert outcome is not None
-    row = row_of(numbers.compared, numbers, system, numbers.decides)
+    outcome, row = outcome_of(numbers, system), numbers.row(numbers.compared, system)
     lines: list[str] = []
     if outcome.kind not in ("identical", "unjudged"):
-        lines = [
-            *_for_whom(row, numbers, outcome),
-            *_mixes(row, numbers),
-            *_wins(row, numbers),
-            *_harm(numbers, system),
-        ]
+        lines += _for_whom(row, numbers, outcome) + _mixes(row, numbers)
+        lines += _wins(row, numbers) + _harm(numbers, system)
     if outcome.kind != "mixed":
         lines += _others(numbers, system)
     return Verdict(outcome.kind, outcome.sentence, lines)
@@ -430,7 +399,7 @@ def _in_group(row: Mapping[str, Any], kind: str, numbers: Numbers) -> str:
 def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
     if row["higher"] is None or row["users"] < 2:
         return []
-    higher_is_better = numbers.directions.get(row["metric"])
+    higher_is_better = numbers.values.directions.get(row["metric"])
     words = ("higher", "lower") if higher_is_better is None else ("better", "worse")
     up, down = row["higher"], row["lower"]
     if higher_is_better is False:
@@ -446,7 +415,7 @@ def _wins(row: Mapping[str, Any], numbers: Numbers) -> list[str]:
 
 def _harm(numbers: Numbers, system: object) -> list[str]:
     """Write how many users gain and lose much."""
-    row = {} if numbers.harm is None else row_of(numbers.harm, numbers, system, numbers.decides)
+    row = numbers.row(numbers.harm, system)
     if not row or not row["users"]:
         return []
     lost = [numerals.percent(row[name]) for name in ("share", "share_low", "share_high")]
@@ -458,14 +427,13 @@ def _harm(numbers: Numbers, system: object) -> list[str]:
 
 def _others(numbers: Numbers, system: object) -> list[str]:
     """List the verdicts in the other metrics."""
-    assert numbers.compared is not None
     metrics: dict[str, list[str]] = {}
-    trial, primary = numbers.trial, numbers.trial.primary
-    gate = primary and row_of(numbers.compared, numbers, system, primary)
+    primary = numbers.trial.primary
+    gate = primary and numbers.row(numbers.compared, system, primary)
     is_open = not gate or bool(_direction(gate))
     for metric in numbers.names:
-        row = row_of(numbers.compared, numbers, system, metric)
-        if metric != numbers.decides and row and not _is_identical(row):
+        row = numbers.row(numbers.compared, system, metric)
+        if metric != numbers.decides and row and _kind(row) != "identical":
             direction = _direction(row)
             change = f" ({_change(row)})" if direction or not is_open else ""
             metrics.setdefault(direction or said_of(row, numbers), []).append(metric + change)
@@ -474,7 +442,7 @@ def _others(numbers: Numbers, system: object) -> list[str]:
         text = f"Other metrics, which count only if {primary} shows a difference"
         return [f"{text}: {numerals.listed(names)}."]
     words = [f"{said} in {numerals.listed(names)}" for said, names in metrics.items()]
-    may_turn = _may_turn(numbers, system, trial.baseline)
+    may_turn = _may_turn(numbers, system, numbers.trial.baseline)
     if_missed = numbers.nouns.write(", if unjudged {items} are not relevant") * may_turn
     return [f"Other metrics{if_missed}: {'; '.join(words)}."] if words else []
 
@@ -484,19 +452,13 @@ def fine_print(numbers: Numbers) -> list[str]:
     if numbers.compared is None or sentences.untested(numbers.compared):
         return []
     trial, primary = numbers.trial, numbers.trial.primary
-    family = sentences.tests_of(numbers.compared, primary)
-    table = numbers.compared
-    if (
-        len(numbers.systems) == _PAIR
-        and table.filter(decides := pl.col("metric") == numbers.decides)["p_value"].count()
-    ):
-        table = table.filter(decides)
-    how = sentences.test_in_words(trial, table, numbers.nouns)
-    how = how[0].upper() + how[1:]
+    family, table, p = numbers.family, numbers.compared, None
     if len(numbers.systems) == _PAIR:
-        row = row_of(numbers.compared, numbers, numbers.chosen, numbers.decides)
-        if row["p_adjusted"] is not None:
-            how = f"{how}, {numerals.p_in_words(row['p_adjusted'])}"
+        decides = table.filter(metric=numbers.decides)
+        table = decides if decides["p_value"].count() else table
+        p = decides["p_adjusted"].item()
+    how = sentences.test_in_words(trial, table, numbers.nouns)
+    how = how[0].upper() + how[1:] + ("" if p is None else f", {numerals.p_in_words(p)}")
     kind = "fine_family"
     if primary is not None and (family < 2 or trial.correction is None):
         kind = "fine_alone"
@@ -516,13 +478,14 @@ def fine_print(numbers: Numbers) -> list[str]:
 
 def doubts(numbers: Numbers) -> list[str]:
     """Report what may mislead, the worst first."""
+    without_relevant = user_choice.left_out(numbers.values.values.source)
     return [
         *_served(numbers),
-        *([numbers.without_relevant] if numbers.without_relevant else []),
+        *([without_relevant] if without_relevant else []),
         *_unjudged(numbers),
         *_missed(numbers),
         *_ties(numbers),
-        *_few_users(numbers),
+        *([say(numbers, "few", number=numbers.users)] if numbers.users <= _FEW_USERS else []),
         *_rare_losses(numbers),
         *_small_effects(numbers),
         *_noted(numbers),
@@ -532,25 +495,22 @@ def doubts(numbers: Numbers) -> list[str]:
 
 def _served(numbers: Numbers) -> list[str]:
     """Write the outcome on the users whom both serve, if it is another one."""
-    if numbers.served is None or numbers.compared is None:
-        return []
-    lines: list[str] = []
-    for system in numbers.shown:
-        whole = outcome_of(numbers.compared, numbers, system)
-        alone = numbers._replace(segments={}, of_relevant=None)  # its groups are not compared
-        served = outcome_of(numbers.served, alone, system)
-        if whole is None or served is None or whole.kind == served.kind:
-            continue
-        lines.append(say(numbers, "served", sentence=served.sentence))
-    return lines
+    # their groups are not compared
+    served = numbers._replace(compared=numbers.served, segments={}, of_relevant=None)
+    systems = [system for system in numbers.shown if numbers.row(numbers.served, system)]
+    pairs = [(outcome_of(numbers, system), outcome_of(served, system)) for system in systems]
+    return [
+        say(numbers, "served", sentence=alone.sentence)
+        for whole, alone in pairs
+        if whole.kind != alone.kind
+    ]
 
 
 def _unjudged(numbers: Numbers) -> list[str]:
     """Write how many of the first items nobody judged, where the systems differ in it."""
     if not numbers.unjudged:
         return []
-    decides, systems = numbers.decides, numbers.unjudged
-    means = {n: row_of(numbers.means, numbers, n, decides)["mean"] for n in systems}
+    means = {name: numbers.row(numbers.means, name)["mean"] for name in numbers.unjudged}
     least = min(numbers.unjudged, key=lambda name: numbers.unjudged[name].share)
     low, raised, _ = numbers.unjudged[least]
     lines: list[str] = []
@@ -570,7 +530,7 @@ def _unjudged(numbers: Numbers) -> list[str]:
 def _may_turn(numbers: Numbers, *systems: object) -> bool:
     """Return whether the smallest relevant grade for unjudged items would reverse two systems."""
     pairs = [
-        (unjudged.value, row_of(numbers.means, numbers, name, numbers.decides)["mean"])
+        (unjudged.value, numbers.row(numbers.means, name)["mean"])
         for name in systems
         if (unjudged := numbers.unjudged.get(name)) and unjudged.value is not None
     ]
@@ -603,23 +563,14 @@ def _ties(numbers: Numbers) -> list[str]:
     ]
 
 
-def _few_users(numbers: Numbers) -> list[str]:
-    if numbers.users > _FEW_USERS:
-        return []
-    return [say(numbers, "few", number=numbers.users)]
-
-
 def _rare_losses(numbers: Numbers) -> list[str]:
     """Write that losses too rare for these users to show one would turn a proved gain."""
-    if numbers.harm is None or numbers.compared is None:
-        return []
-    (metric,) = [metric for metric in numbers.values.requested if metric.name == numbers.decides]
-    width = metric.traits.width
+    width = numbers.values.metric(numbers.decides).traits.width
     lines: list[str] = []
     for system in numbers.shown:
-        row = row_of(numbers.compared, numbers, system, numbers.decides)
-        harm = row_of(numbers.harm, numbers, system, numbers.decides)
-        if not row or not harm or harm["share"] != 0 or _direction(row) != "better":
+        row = numbers.row(numbers.compared, system)
+        harm = numbers.row(numbers.harm, system)
+        if not harm or harm["share"] != 0 or _direction(row) != "better":
             continue
         loss = abs(row["difference"]) / harm["share_high"]
         if isfinite(width) and loss <= width:
@@ -630,14 +581,9 @@ def _rare_losses(numbers: Numbers) -> list[str]:
 
 def _small_effects(numbers: Numbers) -> list[str]:
     """Write that many users prove a difference that may not matter, in place of the note."""
-    if numbers.compared is None:
-        return []
-    lines: list[str] = []
-    for system in numbers.shown:
-        row = row_of(numbers.compared, numbers, system, numbers.decides)
-        if row and "small_effect" in notes.kinds(row["note"]) and _direction(row):
-            lines.append(say(numbers, "small_effect", row))
-    return lines
+    rows = [numbers.row(numbers.compared, system) for system in numbers.shown]
+    small = [row for row in rows if "small_effect" in notes.kinds(row["note"]) and _direction(row)]
+    return [say(numbers, "small_effect", row) for row in small]
 
 
 def _noted(numbers: Numbers) -> list[str]:
@@ -666,14 +612,12 @@ def _undefined(numbers: Numbers) -> list[str]:
 
 def steps(numbers: Numbers) -> list[str]:
     """Write what follows from the outcome."""
-    if numbers.compared is None:
+    if not numbers.pairs:
         return [say(numbers, "report_both")]
     lines: dict[str, list[str]] = {}
     first = [say(numbers, "judge_all")]
     for system in numbers.shown:
-        outcome = outcome_of(numbers.compared, numbers, system)
-        assert outcome is not None
-        row = row_of(numbers.compared, numbers, system, numbers.decides)
+        outcome, row = outcome_of(numbers, system), numbers.row(numbers.compared, system)
         step = outcome.step or _more_users(numbers, row, outcome.kind)
         if outcome.kind == "mixed" and numbers.trial.primary is not None:
             step = say(numbers, "weigh")
@@ -682,7 +626,7 @@ def steps(numbers: Numbers) -> list[str]:
         if _mixes(row, numbers):
             step = say(numbers, "equal_shares")
         if outcome.kind == "better" and row["higher"] is not None:
-            lost = row["lower"] if numbers.directions[row["metric"]] else row["higher"]
+            lost = row["lower"] if numbers.values.directions[row["metric"]] else row["higher"]
             step = step if lost else say(numbers, "no_loss")
         lines.setdefault(step, []).append(text_of(system))
     several = len(lines) > 1
@@ -719,10 +663,7 @@ def _needed(numbers: Numbers, row: Mapping[str, Any]) -> int | None:
         return None
     if row["users"] < _FEW_USERS or not row["difference"] or _few_differ(row):
         return None
-    assert numbers.compared is not None
-    family = 1
-    if trial.correction is not None:
-        family = max(1, sentences.tests_of(numbers.compared, trial.primary))
+    family = 1 if trial.correction is None else max(1, numbers.family)
     by = numbers.call.by
     rows = numbers.values.rows.filter(pl.col(by).is_in([trial.baseline, row[by]]))
     plan = power.plan_of(
@@ -737,16 +678,6 @@ def _needed(numbers: Numbers, row: Mapping[str, Any]) -> int | None:
 
 
 # ------------------------------------------------------------------ names
-
-
-def tested(numbers: Numbers) -> str:
-    assert numbers.compared is not None
-    return sentences.tested_in_words(numbers.trial, numbers.compared, numbers.nouns)
-
-
-def system_names(numbers: Numbers) -> str:
-    names = [text_of(name) for name in numbers.systems]
-    return numerals.listed(names) if len(names) <= 3 else f"{len(names)} systems"
 
 
 def baseline_of(numbers: Numbers) -> str:
