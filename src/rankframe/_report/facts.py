@@ -148,7 +148,7 @@ def numbers_of(call: ReportCall) -> Numbers:
     decides, by = values.decides, call.by
     of_users = [name for name in names if name in rows.columns]
     user_metric = _first_with_values(rows, [decides, *names])
-    means = _means(values.only(names), call.trial)
+    means = results.means_of(values.only(names), call.trial, "report").collect()
     systems = _ordered(means, values)
     compared = served = listed = harmed = of_relevant = None
     changes: dict[object, Changes] = {}
@@ -278,11 +278,6 @@ def _of_served(rows: pl.DataFrame, names: Sequence[str], by: str) -> pl.DataFram
 # ------------------------------------------------------------------ statistics
 
 
-def _means(values: Values, trial: Trial) -> pl.DataFrame:
-    numbers = {name: getattr(trial, name) for name in ("confidence", "resamples", "seed")}
-    return summaries.summary_of(values, method="auto", **numbers).collect()
-
-
 def _compared(values: Values, trial: Trial) -> pl.DataFrame:
     names = {metric.name for metric in values.requested}
     primary = trial.primary if trial.primary in names else None
@@ -399,7 +394,7 @@ def _in_segments(values: Measurement, segments: pl.DataFrame) -> pl.DataFrame:
     within = _values_in_segments(values, segments)
     if trial.baseline is not None and within.rows.select(by).unique().collect().height > 1:
         return _compared(within, trial)
-    return _means(within, trial)
+    return results.means_of(within, trial, "report").collect()
 
 
 def _with_seen(values: Measurement, counted: pl.DataFrame) -> Measurement | None:

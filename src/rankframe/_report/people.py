@@ -93,15 +93,10 @@ def people_of(
     table = pl.concat(tables).unique(user, maintain_order=True)
     persons = _persons(table, judged, values, segments)
     lost, gained, persons_explored = ([persons[name] for name in table[user]] for table in tables)
-    items = {
-        item
-        for person in persons.values()
-        for item in (
-            *(entry.item for entries in person.lists for entry in entries),
-            *person.missed,
-            *person.history,
-        )
-    }
+    items: set[object] = set()
+    for person in persons.values():
+        items.update(entry.item for entries in person.lists for entry in entries)
+        items.update(person.missed, person.history)
     return People(
         lost,
         gained,

@@ -320,10 +320,8 @@ def _with_system(frame: Frame, truth: Truth | None, model: str | None) -> tuple[
     lazy = adapters.to_lazy(frame, kind)
     if model is not None:
         return lazy, model
-    names = [
-        *adapters.column_names(frame, kind),
-        *(() if truth is None else adapters.column_names(truth, "truth")),
-    ]
+    names = [*adapters.column_names(frame, kind)]
+    names += [] if truth is None else adapters.column_names(truth, "truth")
     name = next(name for name in (keywords.MODEL, "system", "__system") if name not in names)
     return lazy.with_columns(pl.lit("run").alias(name)), name
 
@@ -342,19 +340,13 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         "health": numbers.health,
         "sources": numbers.sources,
     }
-    tables = {
-        name: table.with_columns(notes.in_words(table["note"]))
-        if table is not None and "note" in table.columns
-        else table
-        for name, table in tables.items()
-    }
-    frames = {
-        name: adapters.with_names_as_text(table.drop([*decision.HIDDEN], strict=False), like)
-        for name, table in tables.items()
-        if table is not None
-    }
-    if isinstance(like, pl.LazyFrame):
-        return {**frames}
-    return {
-        name: adapters.to_caller_type(table.lazy(), like=like) for name, table in frames.items()
-    }
+    frames: dict[str, Any] = {}
+    for name, table in tables.items():
+        if table is None:
+            continue
+        noted = [notes.in_words(table["note"])] if "note" in table.columns else []
+        table_in_words = table.with_columns(noted).drop([*decision.HIDDEN], strict=False)
+        frame = adapters.with_names_as_text(table_in_words, like)
+        is_lazy = isinstance(like, pl.LazyFrame)
+        frames[name] = frame if is_lazy else adapters.to_caller_type(frame.lazy(), like=like)
+    return frames

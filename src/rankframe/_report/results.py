@@ -183,18 +183,7 @@ def table(
     if tested is not None or letters:
         summaries.check_packages()
         leaders = many_systems.leaders_of(values, confidence, letters=letters)
-    summary = (
-        summaries.summary_of(
-            values,
-            confidence=confidence,
-            method="auto",
-            resamples=resamples,
-            seed=seed,
-            verb="table",
-        )
-        if interval
-        else summaries.description_of(values)
-    )
+    summary = means_of(values, trial, "table") if interval else summaries.description_of(values)
     systems = runs or _systems(frame, values.by)
     means = _in_order(summary.collect(), values.by, systems, baseline)
     result = _marked(means, tested, values, digits, leaders)
@@ -206,9 +195,10 @@ def table(
     dependent = _of_dependent(values, tested=tested is not None)
     line = _line_below(result, tested, dependent, trial)
     keys = [*values.by[1:], *values.by[:1]]
+    said = [f"{'; '.join(missed)}."] if missed else []
     more = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, keys)]
     shown = adapters.with_names_as_text(result, frame)
-    return ResultsTable(shown, " ".join([line, *_sentence(missed), *more]), digits)
+    return ResultsTable(shown, " ".join([line, *said, *more]), digits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,6 +269,12 @@ def _marked(
     )
     unmarked = pl.col("better", "worse").fill_null(value=False)
     return joined.with_columns(unmarked).select(*keys, *_SCHEMA)
+
+
+def means_of(values: Values, trial: Trial, verb: str) -> pl.LazyFrame:
+    """Plan the means with their intervals, as ``summarize`` has them."""
+    numbers = {name: getattr(trial, name) for name in ("confidence", "resamples", "seed")}
+    return summaries.summary_of(values, method="auto", verb=verb, **numbers)
 
 
 def _systems(frame: Frame, by: Sequence[str]) -> list[object]:
@@ -361,21 +357,18 @@ def _of_dependent(values: Values, *, tested: bool) -> str:
         counts = of_groups.agg(pl.col(user_columns.CLUSTER).drop_nulls().n_unique()).collect()[
             user_columns.CLUSTER
         ]
-        few = ", too few for a sure test" if _least(counts) < sentences.FEW_CLUSTERS else ""
+        few = (
+            ", too few for a sure test"
+            if sentences.ends(counts)[0] < sentences.FEW_CLUSTERS
+            else ""
+        )
         parts.append(f" in {sentences.span(counts)} clusters{few}")
     if values.weights is not None:
-        sizes = [
-            (weight.sum() ** 2 / (weight**2).sum()).alias(metric.name)
-            for metric in values.requested
-            for weight in [
-                pl.col(user_columns.WEIGHT)
-                .filter(pl.col(metric.name).is_not_null())
-                .cast(pl.Float64)
-            ]
-        ]
-        effective_sizes = (
-            of_groups.agg(sizes).collect().select(metric.name for metric in values.requested)
-        )
+        names = [metric.name for metric in values.requested]
+        weight = pl.col(user_columns.WEIGHT).cast(pl.Float64)
+        weights = {name: weight.filter(pl.col(name).is_not_null()) for name in names}
+        sizes = [(of.sum() ** 2 / (of**2).sum()).alias(name) for name, of in weights.items()]
+        effective_sizes = of_groups.agg(sizes).collect().select(names)
         counts = effective_sizes.unpivot()["value"].drop_nulls().drop_nans()
         if not counts.is_empty():
             parts.append(f", weighted: effective number {sentences.span(counts)}")
@@ -408,14 +401,6 @@ def _line_below(
         f"{sentences.test_in_words(trial, tested, notes.USERS)}, p < {trial.alpha:.10g} {corrected}"
     )
     return f"{system} than {baseline}: {how}; {who}{best}."
-
-
-def _least(numbers: pl.Series) -> float:
-    return sentences.ends(numbers)[0]
-
-
-def _sentence(clauses: Sequence[str]) -> list[str]:
-    return [f"{'; '.join(clauses)}."] if clauses else []
 
 
 # ------------------------------------------------------------------ cells

@@ -133,15 +133,13 @@ def picture(
         table = _with_names(table, best, limits[1], bands=not systems.are_many)
     mean = f"Mean{_panels.weighted_by(options)} over {sentences.users(table['users'])}"
     by = f"{names[0]}@{cutoffs[-1]}" if order is None else order[1]
-    leader = _leader_of(table, requested)
+    leader, dashes = _leader_of(table, requested), []
+    if together and systems.are_many:
+        dashes = [_colors.dashes_of([f"{name}@k" for name in names])]
     title = _panels.title_of(
         f"{', '.join(f'{name}@k' for name in names)} at k = {_panels.as_text(cutoffs)}{leader}",
         *_panels.counted(mean, systems, by, confidence),
-        *(
-            [_colors.dashes_of([f"{name}@k" for name in names])]
-            if together and systems.are_many
-            else []
-        ),
+        *dashes,
         *_panels.missed(means, groups, "selected"),
     )
     return _panels.in_panels(
@@ -278,14 +276,8 @@ def _curves(
     lines = _marks.lines_of(base, systems).encode(y=y)
     if metrics:  # a long legend of systems leaves no room for theirs
         lines = lines.encode(**_marks.dash_of(metrics, legend=not many))
-    pointed = alt.selection_point(
-        name="pointed",
-        fields=["system"],
-        on="pointerover",
-        clear="pointerout",
-        nearest=True,
-        empty=False,
-    )
+    hover: dict[str, Any] = {"on": "pointerover", "clear": "pointerout", "nearest": True}
+    pointed = alt.selection_point(name="pointed", fields=["system"], empty=False, **hover)
     points = _marks.points_of(base, systems, 36, _marks.chosen(), pointed).encode(y=y)
     shown = cutoffs[:: -(-len(cutoffs) // 30)]
     points = points.transform_filter(alt.FieldOneOfPredicate("k", shown))

@@ -155,10 +155,6 @@ def best_first(table: pl.DataFrame, value: str, *, higher_is_better: bool | None
     systems = texts(table["system"])
     if len(systems) <= _colors.MOST_COLORED:
         return systems
-    return by_mean(table, value, higher_is_better=higher_is_better)
-
-
-def by_mean(table: pl.DataFrame, value: str, *, higher_is_better: bool | None) -> list[str]:
     means = table.group_by("system", maintain_order=True).agg(pl.col(value).mean())
     return by_value(means, value, higher_is_better=higher_is_better)["system"].to_list()
 

@@ -159,24 +159,18 @@ def _layers(
     confidence: float,
 ) -> list[alt.Chart]:
     """Draw points and their intervals both ways."""
-    titles = _axis_titles(requested)
     words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "label"}
     for axis, metric in zip("xy", requested, strict=True):
         text = sentences.one_line(metric.name)
-        words |= {
-            text: axis,
-            f"{_marks.sure(confidence)} of {text}": (f"{axis}_low", f"{axis}_high"),
-        }
+        ends = (f"{axis}_low", f"{axis}_high")
+        words |= {text: axis, f"{_marks.sure(confidence)} of {text}": ends}
     words["users"] = "users"
     base = _marks.described(alt.Chart().encode(**_marks.color_of(systems)), table, words)
     quiet = _marks.axis_of(tickCount=5, format=".3~g")
-    axes: dict[str, Any] = {
-        axis: {
-            "title": title,
-            "scale": alt.Scale(domain=list(domains[axis]), nice=False, zero=False),
-        }
-        for axis, title in zip("xy", titles, strict=True)
-    }
+    axes: dict[str, Any] = {}
+    for axis, title in zip("xy", _axis_titles(requested), strict=True):
+        scale = alt.Scale(domain=list(domains[axis]), nice=False, zero=False)
+        axes[axis] = {"title": title, "scale": scale}
     x, y = alt.X("x:Q", axis=quiet, **axes["x"]), alt.Y("y:Q", axis=quiet, **axes["y"])
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
     if systems.are_many:  # crosses of all would hide the points

@@ -119,11 +119,10 @@ def trend(
     upper = means(table, systems, None if below else name, up, limits, floor=floor)
     if not below:
         return _panels.alone(upper, table, title, wide=wide, height=300)
+    lower = missed(table, systems, name)
     charts = [
-        _panels.alone(upper, table, alt.TitleParams(""), wide=wide, height=260),
-        _panels.alone(
-            missed(table, systems, name), table, alt.TitleParams(""), wide=wide, height=70
-        ),
+        _panels.alone(layers, table, alt.TitleParams(""), wide=wide, height=height)
+        for layers, height in ((upper, 260), (lower, 70))
     ]
     return alt.vconcat(*charts, data=table, title=title, spacing=8)
 
