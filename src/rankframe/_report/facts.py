@@ -147,15 +147,17 @@ def numbers_of(call: ReportCall) -> Numbers:
     call, rows, names = values.call, values.rows, [metric.name for metric in values.requested]
     decides, by = values.decides, call.by
     of_users = [name for name in names if name in rows.columns]
-    user_metric = _first_with_values(rows, [decides, *names])
+    with_values = [name for name in [decides, *names] if name in of_users and rows[name].count()]
+    user_metric = with_values[0] if with_values else None
     means = results.means_of(values.only(names), call.trial, "report").collect()
     systems = _ordered(means, values)
     compared = served = listed = harmed = of_relevant = None
     changes: dict[object, Changes] = {}
-    counts = _missed(rows, by, values.values.user)
+    users = pl.col(values.values.user).count().alias("users")
+    counts = rows.group_by(by).agg(users, user_columns.number_missed()).sort(by)
     counted, has_misses = _health(call), _has_misses(values)
     users_in = {name: _users_in(values, name) for name in call.segments}
-    segments = {name: _in_segments(values, users) for name, users in users_in.items()}
+    segments = {name: _in_segments(values, users_of) for name, users_of in users_in.items()}
     if decides in of_users and (split := _with_seen(values, counted)) is not None:
         segments[SEEN] = _in_segments(split, _users_in(split, SEEN))
     others = [] if call.trial.baseline is None else systems[1:]
@@ -202,10 +204,6 @@ def numbers_of(call: ReportCall) -> Numbers:
         sources=_sources(values),
         nouns=nouns_of(call.nouns, values.values.user, values.tables.run.item),
     )
-
-
-def _first_with_values(rows: pl.DataFrame, names: Sequence[str]) -> str | None:
-    return next((name for name in names if name in rows.columns and rows[name].count()), None)
 
 
 # ------------------------------------------------------------------ one pass of values per user
@@ -257,12 +255,6 @@ def is_label(metric: RequestedMetric, call: ReportCall) -> bool:
     except ValueError:
         return False
     return meant.expr.meta.eq(metric.expr) and meant.relevant_at == metric.relevant_at
-
-
-def _missed(rows: pl.DataFrame, by: str, user: str) -> pl.DataFrame:
-    """Count the users of each system, and those without a list."""
-    counts = pl.col(user).count().alias("users"), user_columns.number_missed()
-    return rows.group_by(by).agg(counts).sort(by)
 
 
 def _of_served(rows: pl.DataFrame, names: Sequence[str], by: str) -> pl.DataFrame:

@@ -146,9 +146,7 @@ def compare(
     pairs = table.select("pair", "system", "baseline").unique("pair", maintain_order=True)
     order = _pair_order(table, higher_is_better=better)
     counts = table["verdict"].value_counts(sort=True)
-    proven = ", ".join(
-        f"{count} {verdict}" for verdict, count in counts.sort("verdict").iter_rows()
-    )
+    proven = ", ".join(f"{count} {verdict}" for verdict, count in counts.sort("verdict").rows())
     text = f"Differences of systems in {what}"
     if len(pairs) == 1:
         text = f"{order[0]}: {what}"
@@ -175,9 +173,7 @@ def _refuse_compared(frame: Runs[Frame]) -> None:
 
 
 def _differences(
-    compared: pl.DataFrame,
-    groups: Sequence[str],
-    margins: Mapping[str, Bound],
+    compared: pl.DataFrame, groups: Sequence[str], margins: Mapping[str, Bound]
 ) -> pl.DataFrame:
     """Name the pairs, panels and verdicts of a comparison, and the margin if there is one."""
     system, baseline = (sentences.text_of(compared, [name]) for name in (groups[0], "baseline"))
@@ -252,13 +248,11 @@ def _intervals(
     bars = base.mark_rule(strokeWidth=2).transform_filter("isValid(datum.ci_low)")
     points = base.mark_point(filled=True, opacity=1, size=80)
     signed = _marks.change_axis(format="+.3~g", tickCount=4, labelOverlap=True)
-    room = alt.Scale(padding=10)
+    on_axis: dict[str, Any] = {"title": axis_title, "axis": signed, "scale": alt.Scale(padding=10)}
     layers = [
         _marks.zero_line().encode(x=alt.XDatum(0)),
         bars.encode(x=alt.X("ci_low:Q", title=axis_title), x2="ci_high:Q"),
-        points.encode(
-            x=alt.X("difference:Q", title=axis_title, axis=signed, scale=room), shape=look["shape"]
-        ),
+        points.encode(x=alt.X("difference:Q", **on_axis), shape=look["shape"]),
     ]
     if "margin" in table.columns:
         layers.insert(0, _margin_band(axis_title))
@@ -322,11 +316,8 @@ def _verdict_look(
     domain = [*goods, *within, "undecided", *bads]
     pairs, shapes = zip(*(_colors.VERDICTS[verdict] for verdict in domain), strict=True)
     colors = alt.Scale(domain=domain, range=[_colors.ink(pair) for pair in pairs])
+    marks, legend = alt.Scale(domain=domain, range=list(shapes)), _marks.legend_of(title)
     return {
-        "color": alt.Color("verdict:N", scale=colors, legend=_marks.legend_of(title)),
-        "shape": alt.Shape(
-            "verdict:N",
-            scale=alt.Scale(domain=domain, range=list(shapes)),
-            legend=_marks.legend_of(title),
-        ),
+        "color": alt.Color("verdict:N", scale=colors, legend=legend),
+        "shape": alt.Shape("verdict:N", scale=marks, legend=legend),
     }

@@ -147,7 +147,7 @@ def exposure(
     layers = [
         base.mark_bar(height={"band": 0.75}).encode(x=x, **_marks.color_of(systems, distinct=True))
     ]
-    lines = [counted, *([others] if others else [])]
+    lines = [*filter(None, (counted, others))]
     if target is not None:
         what = "target:" if drawn == "difference" else "ticks: target,"
         lines.append(f"{what} {_TARGETS[target]}")
@@ -197,10 +197,7 @@ def _shares_by_panel(
 
 
 def read_call(
-    run: Runs[Frame],
-    truth: Truth | None,
-    by: str | Sequence[str],
-    columns: Columns,
+    run: Runs[Frame], truth: Truth | None, by: str | Sequence[str], columns: Columns
 ) -> Call:
     """Read a call whose first frame is a run, with or without a truth."""
     keywords.check_columns(columns)

@@ -189,17 +189,11 @@ def _layers(table: pl.DataFrame, systems: Systems, what: str) -> list[alt.Chart]
     number = int(_marks.greatest(table, "above"))
     is_long = number > _FEW  # on a linear scale, the few that are shown would be one line
     scale = alt.Scale(type="log" if is_long else "linear", domain=[1, max(number, 2)], nice=False)
-    shown = _marks.axis_of(format="~s", tickCount=5)
+    counts, shares = (_marks.axis_of(format=form, tickCount=5) for form in ("~s", "~%"))
+    title, whole = f"number of {what}, most exposed first", alt.Scale(domain=[0, 1])
     axes: dict[str, Any] = {
-        "x": alt.X(
-            "above:Q", title=f"number of {what}, most exposed first", scale=scale, axis=shown
-        ),
-        "y": alt.Y(
-            "top:Q",
-            title="share of exposure",
-            scale=alt.Scale(domain=[0, 1]),
-            axis=_marks.axis_of(format="~%", tickCount=5),
-        ),
+        "x": alt.X("above:Q", title=title, scale=scale, axis=counts),
+        "y": alt.Y("top:Q", title="share of exposure", scale=whole, axis=shares),
     }
     steps = [number ** (step / 40) for step in range(41)]
     ends = alt.InlineData([{"above": step, "top": step / number} for step in steps])

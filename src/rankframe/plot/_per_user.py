@@ -159,15 +159,10 @@ def _strips(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.Laye
     lowest = min(lowest, 0.0) if has_zeros else lowest
     span = highest - lowest
     left, right = lowest - 0.27 * span, lowest - 0.06 * span
-    x: dict[str, Any] = {
-        "title": title,
-        "scale": alt.Scale(
-            domain=[left if has_zeros else lowest, highest + 0.02 * span], nice=False, zero=False
-        ),
-        "axis": _marks.axis_of(
-            labelFlush=False, labelOverlap=True, **_marks.ticks(lowest, highest)
-        ),
-    }
+    domain = [left if has_zeros else lowest, highest + 0.02 * span]
+    ticks: dict[str, Any] = {"labelFlush": False, **_marks.ticks(lowest, highest)}
+    x: dict[str, Any] = {"title": title, "axis": _marks.axis_of(labelOverlap=True, **ticks)}
+    x["scale"] = alt.Scale(domain=domain, nice=False, zero=False)
     y = alt.Y("system:N", title=None, sort=list(systems), axis=_marks.axis_of(labelLimit=280))
     words: dict[str, str | Sequence[str]] = {
         "system": "system",
@@ -180,17 +175,15 @@ def _strips(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.Laye
     }
     base = _marks.described(alt.Chart().encode(y=y), table, words)
     quantiles = base.transform_filter("isValid(datum.low)")
+    line = quantiles.mark_rule(color=_marks.COLORS[0])
+    bar = quantiles.mark_bar(color=_marks.COLORS[0], height=9)
+    gap = quantiles.mark_tick(color=_marks.BACKGROUND, thickness=2, height=9)
+    mean = base.mark_text(align="left", dx=4, color=_marks.INK)
     layers = [
-        quantiles.mark_rule(color=_marks.COLORS[0]).encode(x=alt.X("low:Q", **x), x2="high:Q"),
-        quantiles.mark_bar(color=_marks.COLORS[0], height=9).encode(
-            x=alt.X("lower quarter:Q", **x), x2="upper quarter:Q"
-        ),
-        quantiles.mark_tick(color=_marks.BACKGROUND, thickness=2, height=9).encode(
-            x=alt.X("median:Q", **x)
-        ),
-        base.mark_text(align="left", dx=4, color=_marks.INK).encode(
-            x=alt.value("width"), text=alt.Text("mean:Q", format=".3f")
-        ),
+        line.encode(x=alt.X("low:Q", **x), x2="high:Q"),
+        bar.encode(x=alt.X("lower quarter:Q", **x), x2="upper quarter:Q"),
+        gap.encode(x=alt.X("median:Q", **x)),
+        mean.encode(x=alt.value("width"), text=alt.Text("mean:Q", format=".3f")),
     ]
     if has_zeros:
         vessel = base.transform_calculate(
@@ -198,10 +191,9 @@ def _strips(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.Laye
         )
         start = alt.X("left:Q", **x)
         text = vessel.mark_text(align="left", dx=3, fontSize=9, baseline="middle", color=_marks.INK)
+        filled = vessel.mark_bar(height=13, color=_marks.USERS, opacity=0.6)
         layers += [
-            vessel.mark_bar(height=13, color=_marks.USERS, opacity=0.6).encode(
-                x=start, x2="filled:Q"
-            ),
+            filled.encode(x=start, x2="filled:Q"),
             vessel.mark_bar(height=13, **_OUTLINE).encode(x=start, x2="right:Q"),
             text.encode(x=start, text=alt.Text("zeros:Q", format=".0%")),
         ]

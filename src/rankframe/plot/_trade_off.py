@@ -126,19 +126,15 @@ def _both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str
     """Put the numbers of two metrics side by side, one row per system that has both."""
     system, segment = sentences.system_and_segment(summary, groups)
     ends = {"": "mean", "_low": "ci_low", "_high": "ci_high"}
+    keys = [segment.alias("panel"), system, pl.col("metric", "users")]
     x, y = (
-        summary.select(
-            segment.alias("panel"),
-            system,
-            "metric",
-            "users",
-            **{f"{axis}{end}": name for end, name in ends.items()},
-        ).filter(metric=metric)
+        summary.select(*keys, **{f"{axis}{end}": name for end, name in ends.items()})
+        .filter(metric=metric)
+        .drop("metric")
         for axis, metric in zip("xy", names, strict=True)
     )
-    both = x.drop("metric").join(
-        y.drop("metric", "users"), on=["panel", "system"], nulls_equal=True, maintain_order="left"
-    )
+    on = ["panel", "system"]
+    both = x.join(y.drop("users"), on=on, nulls_equal=True, maintain_order="left")
     return both.drop_nulls(["x", "y"])
 
 
