@@ -127,6 +127,8 @@ def test_its_frame():
     assert frame["note"].equals(compared["note"])
     like, worse = frame["why"].to_list()[:2]
     assert like == "undecided: -0.01 in interval"
+    rough = gate(RUNS, "rr", truth=TRUTH, baseline="old", margin=np.float32(0.01))
+    assert rough["why"][0] == like
     assert re.fullmatch(
         r"worse: interval below -0.01, and p = \S+ after Holm's correction for 4 decisions", worse
     )
@@ -164,6 +166,18 @@ def test_without_an_interval_a_system_fails():
         frame = gate(other, "rr", truth=TRUTH, users="run", **options).filter(model="worse")
         assert frame["passed"].to_list() == [False]
         assert frame["why"].item() == "no interval: no user has a value in one of the two"
+
+
+def test_a_reason_is_not_the_baseline_nor_an_interval_that_is_there():
+    runs = {name: rows.head(1) for name, rows in RUNS.items()}
+    alone = rf.gate(runs, "rr", truth=TRUTH.head(1), margin=0.5)
+    assert alone["why"].to_list() == ["no interval: one user"] * 2
+    assert alone["note"].to_list() == ["one user; baseline: 'old', the first system"] * 2
+    values = {"model": ["old"] * 30 + ["new"] * 30, "user": [*range(30)] * 2}
+    values = pl.DataFrame(values | {"rr": [0.0] * 30 + [0.1, 0.2] * 15})
+    row = rf.gate(values, "rr", baseline="old", margin="1%").row(0, named=True)
+    assert row["ci_low"] > 0.1
+    assert row["why"] == "cannot be judged: 1% of the baseline's mean, 0, is not above 0"
 
 
 def test_a_segment_without_users_does_not_hide_the_others():

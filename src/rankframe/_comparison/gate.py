@@ -31,7 +31,7 @@ from rankframe._comparison.trials import (
 )
 from rankframe._evaluation import reduction, user_choice, user_columns
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords, labels, parameters
+from rankframe._request import keywords, labels
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.types import FrameT, Runs, Truth
@@ -629,7 +629,7 @@ def _case(
     text: str = "",
 ) -> _Case:
     low, high = ends
-    text = text or parameters.as_text(bound)
+    text = text or f"{bound:.6g}"
     if low is None or high is None:
         return _Case(words)
     above, below = (low >= bound, high < bound) if is_least else (low > bound, high <= bound)
@@ -657,9 +657,13 @@ def _decided(
     if not strict and evidence and alike:
         return True, f"{case.words[1]}: {notes.text([notes.note(trials.NOBODY_DIFFERS)])}"
     if outcome == "untested":
-        reasons = notes.unpacked(evidence or row["note"])
-        why = notes.text(notes.with_lead(note, None) for note in reasons) or "the test has none"
-        return False, f"no interval: {why}"
+        reasons = [
+            notes.with_lead(note, None)
+            for note in notes.unpacked(evidence or row["note"])
+            if note.kind != "first_system"
+        ]
+        lead = "no interval" if row["ci_low"] is None else "cannot be judged"
+        return False, f"{lead}: {notes.text(reasons) or 'the test has none'}"
     worse, not_worse = outcome == "worse", outcome == "not worse"
     word = case.words[0] if worse else case.words[1] if not_worse else outcome
     said, p, p_within = case.where, row[decision.P_BEYOND], row[decision.P_WITHIN]
