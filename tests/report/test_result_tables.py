@@ -308,6 +308,24 @@ def test_systems_that_share_a_letter_do_not_differ():
         rf.table(lists().filter(model="old").drop("model"), "rr", truth=TRUTH, letters=True)
 
 
+def losses(number, *, of_new):
+    values = pl.DataFrame({"user": range(number), "old": 0.6, "new": of_new})
+    return values.unpivot(["old", "new"], index="user", variable_name="model", value_name="ndcg@10")
+
+
+def test_a_worse_system_is_not_bold_and_shares_no_letter():
+    """The exact test of six users: p = .031, where t finds .33."""
+    few = losses(6, of_new=[0.59] * 5 + [0.0])
+    frame = rf.table(few, "ndcg@10", baseline="old", letters=True).frame
+    rows = frame.select("model", "worse", "best", "letters").rows()
+    assert rows == [("old", False, True, "a"), ("new", True, False, "b")]
+
+
+def test_identical_systems_share_a_letter():
+    same = losses(6, of_new=[0.6] * 6)
+    assert rf.table(same, "ndcg@10", letters=True).frame["letters"].to_list() == ["a", "a"]
+
+
 def test_negative_and_tiny_means():
     metric = (pl.col("rank").min() * 0 - 0.0001).alias("tiny")
     made = rf.table(lists(), metric, truth=TRUTH)

@@ -8,19 +8,21 @@ from string import ascii_letters
 
 import polars as pl
 
-from rankframe._comparison import decision, pair_tests, summaries, system_pairs
+from rankframe._comparison import decision, pair_tests, summaries, system_pairs, trials
 from rankframe._comparison.system_pairs import Place
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
-from rankframe._request import keywords
 
 
-def leaders_of(values: Values, confidence: float, *, letters: bool = False) -> pl.DataFrame | None:
+def leaders_of(
+    values: Values, confidence: float, rows: pl.DataFrame | None, *, letters: bool = False
+) -> pl.DataFrame | None:
     """Return per metric which systems may be the best: those that no other one beats.
 
-    Each pair has its one-sided t, with Bonferroni's correction for the other systems; with
-    ``letters``, of those that differ, for both sides of all pairs. Pairs without a test are left
-    out, metrics without a direction, and systems of which no pair is tested.
+    Each pair has half the p-value of ``compare``, with Bonferroni's correction for the other
+    systems; with ``letters``, for both sides of all pairs. No system that is worse in the ``rows``
+    of a comparison may be the best. Pairs without a test are left out, unless they are identical,
+    metrics without a direction, and systems of which no pair is tested.
     """
     import numpy as np
 
@@ -31,32 +33,38 @@ def leaders_of(values: Values, confidence: float, *, letters: bool = False) -> p
     values = values._replace(requested=rated, of_lists=None)
     summaries.check_numbers(values)
     paired = system_pairs.paired_users(values.rows.collect(), values, Trial())
-    above = pair_tests.p_above([pair.sample for pair in paired.pairs], cautious=False)
+    trial = Trial(confidence=confidence)
+    tested = pair_tests.test_pairs(paired.pairs, trial, lambda _: None)
     rivals = len(paired.systems) - 1
     sides = rivals * (rivals + 1) if letters else rivals
-    level = keywords.alpha_of(confidence) / max(1, sides)
+    level = 2 * trial.alpha / max(1, sides)
     leads: dict[Place, bool] = {}
     gains: dict[Place, float] = {}
     apart: list[Place] = []
-    for pair, p in zip(paired.pairs, above.tolist(), strict=True):
+    for pair, of_test in zip(paired.pairs, tested.outcome.p.tolist(), strict=True):
+        p = 1.0 if pair.undefined == trials.NOBODY_DIFFERS else of_test
         if isnan(p):
             continue
         gain = float(np.average(pair.sample.values, weights=pair.sample.weights))
-        p_better, gain = (p, gain) if directions[pair.metric] else (1 - p, -gain)
-        for system, p_beaten, won in (
-            (pair.system, 1 - p_better, gain),
-            (pair.baseline, p_better, -gain),
-        ):
+        gain = gain if directions[pair.metric] else -gain
+        differ = decision.shows(p, level)
+        for system, won in ((pair.system, gain), (pair.baseline, -gain)):
             place = Place(pair.segment, pair.metric, system, system)
-            leads[place] = leads.get(place, True) and not decision.shows(p_beaten, level)
+            leads[place] = leads.get(place, True) and not (differ and won < 0)
             gains[place] = gains.get(place, 0.0) + won
-        if decision.shows(min(p, 1 - p), level):
+        if differ:
             apart.append(pair.place)
     names = paired.systems.gather([place.system for place in leads]).alias(values.by[0])
     may_be_best = pl.Series("may_be_best", [*leads.values()], pl.Boolean)
     texts = _letters(gains, apart) if letters else {}
     shown = pl.Series("letters", [*map(texts.get, leads)], pl.String)
-    return pl.DataFrame([names, *paired.keys([*leads]), may_be_best, shown])
+    leaders = pl.DataFrame([names, *paired.keys([*leads]), may_be_best, shown])
+    if rows is None:
+        return leaders
+    keys = [*values.by, "metric"]
+    outcomes = leaders.join(rows, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    not_worse = outcomes[decision.OUTCOME].ne_missing("worse")
+    return leaders.with_columns(pl.col("may_be_best") & not_worse)
 
 
 def _letters(gains: Mapping[Place, float], apart: Sequence[Place]) -> dict[Place, str]:

@@ -219,17 +219,6 @@ def shares_of(
     return dict(zip(trials.RELATIVE, (difference / mean, low, high), strict=True)), note
 
 
-def p_above(samples: Sequence[Sample], *, cautious: bool = True) -> Array:
-    """Test whether the mean of each sample is above 0: one-sided p-values."""
-    from rankframe._comparison import statistics
-
-    def reduce(sample: Sample, _: Advance) -> Outcome:
-        p = statistics.p_above(sample, cautious=cautious)
-        return statistics.undefined(len(p))._replace(p=p)
-
-    return statistics.in_matrices(samples, reduce, lambda _: None).p
-
-
 def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
     """Return for each metric whether higher is better; None if neither is, or if undeclared."""
     return {metric.name: metric.traits.higher_is_better for metric in requested}

@@ -167,9 +167,9 @@ def estimate(sample: Sample) -> Estimate:
     return Estimate(mean, error, freedom, skew)
 
 
-def p_above(sample: Sample, *, cautious: bool = True) -> Array:
+def p_above(sample: Sample) -> Array:
     """Test whether each mean is above 0; values that are all one size have the sign test."""
-    p, sizes = estimate(sample).p_above(cautious=cautious), sample.values
+    p, sizes = estimate(sample).p_above(), sample.values
     if len(sizes) < 2:
         return p
     by_chance = 0.5 ** len(sizes)

@@ -284,7 +284,7 @@ def _bold(
     call, leaders = values.call, None
     if compared is not None:
         only = values.only([metric.name for metric in values.requested])
-        leaders = many_systems.leaders_of(only, call.trial.confidence)
+        leaders = many_systems.leaders_of(only, call.trial.confidence, compared)
     best = results.with_best(means, [call.by], values.directions, _DIGITS, leaders).filter("best")
     return frozenset(best.select(call.by, "metric").iter_rows())
 

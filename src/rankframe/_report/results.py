@@ -139,9 +139,10 @@ def table(
         the option) and ``note``.
 
         Bold (``best``) are, in each segment and metric, the system with the best mean and those
-        that no other one beats by its one-sided t, with Bonferroni's correction for the other
-        systems, whatever ``test`` and ``correction`` are. So several bold means are a tie. Without
-        a ``baseline`` and ``letters``, or where no pair has a test, the best displayed mean is
+        that no other one beats by its one-sided t (exact where few users differ, as in
+        ``compare``), with Bonferroni's correction for the other systems, whatever ``test`` and
+        ``correction`` are, and that have no ‡. So several bold means are a tie. Without a
+        ``baseline`` and ``letters``, or where no pair has a test, the best displayed mean is
         bold. A metric without a better direction has no bold and no letters. † and ‡ mean that the
         verdict of ``compare`` is "better" or "worse": ``p_adjusted`` < 1 − ``confidence``. Counts
         such as ``num_hits`` are averaged.
@@ -182,7 +183,7 @@ def table(
         tested = comparison.rows_of(values, trial, "table").collect()
     if tested is not None or letters:
         summaries.check_packages()
-        leaders = many_systems.leaders_of(values, confidence, letters=letters)
+        leaders = many_systems.leaders_of(values, confidence, tested, letters=letters)
     summary = means_of(values, trial, "table") if interval else summaries.description_of(values)
     systems = runs or _systems(frame, values.by)
     means = _in_order(summary.collect(), values.by, systems, baseline)
