@@ -213,6 +213,20 @@ def test_keywords_become_options(message, said):
     assert _in_options(message) == said
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("gate a.csv b.csv --margin map=2%", "'map=2%' is not a finite number: write map:2% ("),
+        ("gate a.csv b.csv --test randomization", "(choose from 't', 'max_t', 'sequential') ("),
+        ("sql ndcg@10", "unrecognized arguments: ndcg@10: write a metric as -m ndcg@10 ("),
+    ],
+)
+def test_a_value_in_a_wrong_form_is_answered_with_the_form(capsys, typed, said):
+    with pytest.raises(SystemExit):
+        main(typed.split())
+    assert said in capsys.readouterr().err
+
+
 def test_a_mismatch_of_long_enums_is_one_line(folder, capsys):
     levels = [f"user {number}" for number in range(2_000)]
     for name, own in {"run": levels, "truth": [*levels[:-1], "else"]}.items():

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs, trec
 from rankframe._command.inputs import Input
-from rankframe._comparison.trials import Correction, Test, Trial, Undecided
+from rankframe._comparison.trials import Correction, GateTest, Test, Trial, Undecided
 from rankframe._request import keywords, labels, wrong_keywords
 from rankframe._request.keywords import Unjudged
 from rankframe._tables import side_tables
@@ -125,6 +125,10 @@ class _Parser(argparse.ArgumentParser):
             name = next(word for word in self._words if word in _COMMANDS)
             message = _wrong_option(name, match[1])
             self.prog = f"rankframe {name}"
+        if "sql" in self._words[:1] and (
+            match := re.match(r"unrecognized arguments: (\w\S*)", message)
+        ):
+            message += f": write a metric as -m {match[1]}"
         if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose", message):
             near = get_close_matches(match[1], _COMMANDS, n=1)
             near = [_VERBS[verb]] if (verb := match[1].replace("_", "-")) in _VERBS else near
@@ -247,7 +251,8 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     _add(rows, {"--baseline": ("SYSTEM", baseline)})
     _add_by(rows)
     _add(rows, {"--total": (None, "add the decision over all segments")})
-    _add_test(ask, [name for name in _TEST if name not in ("margin", "primary")])
+    names = [name for name in _TEST if name not in ("margin", "primary")]
+    _add_test(ask, names, test=(get_args(GateTest), "the test"))
     _add_conventions(ask)
     _add_provenance(_add_output(ask))
     _add_files(ask)
@@ -288,14 +293,16 @@ _TEST: Mapping[str, Option] = {
 }
 
 
-def _add_test(pairs: argparse.ArgumentParser, names: Sequence[str] = tuple(_TEST)) -> None:
+def _add_test(
+    pairs: argparse.ArgumentParser, names: Sequence[str] = tuple(_TEST), **own: Option
+) -> None:
     defaults = {name: Trial._field_defaults[name] for name in names}
     shown = {
         f"--{name}": (
             value,
             text if (default := defaults[name]) is None else f"{text} (default: {default})",
         )
-        for name, (value, text) in _TEST.items()
+        for name, (value, text) in {**_TEST, **own}.items()
         if name in names
     }
     _add(pairs.add_argument_group("test"), shown)
@@ -518,6 +525,9 @@ _AMOUNT = re.compile(r"(?P<label>.+):(?P<amount>[^:()@]*)")
 def _bound(text: str) -> tuple[str | None, float | str]:
     """Read ``0.01``, ``1%`` or ``ndcg@10:1%``; a colon inside parentheses is of the label."""
     match = _AMOUNT.fullmatch(text)
+    if pair := re.fullmatch(r"(.+)=([-\d.]+%?)", text):
+        msg = f"{text!r} is not a finite number: write {pair[1]}:{pair[2]}"
+        raise argparse.ArgumentTypeError(msg)
     return (None, _size(text)) if match is None else (match["label"], _size(match["amount"]))
 
 
