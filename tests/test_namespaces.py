@@ -54,8 +54,24 @@ def test_a_door_shows_these_names(module):
     own = {name for name in metrics if METRICS[name].__module__.startswith("rankframe.")}
     assert {*dir(door)} == {*door.__all__} == {*DOORS[module].split()} | own
     assert all(getattr(door, name) is not None for name in dir(door))
-    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'evaluat'$"):
-        door.evaluat  # noqa: B018
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute 'zyzzyva'$"):
+        door.zyzzyva  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("room", "name", "said"),
+    [
+        ("plot", "tradeoff", "; the nearest is 'trade_off'"),
+        ("plot", "heatmap", ": take rf.plot.segments"),
+        ("stats", "best_systems", ": take the column 'best' of rf.table(…)"),
+        ("stats", "anova", ": take statsmodels' AnovaRM, as on the page of recipes"),
+    ],
+)
+def test_a_room_names_what_to_take_for_a_name_that_it_lacks(room, name, said):
+    for home in (rf, pl.DataFrame(TABLE).rank):
+        with pytest.raises(AttributeError) as error:
+            getattr(getattr(home, room), name)
+        assert str(error.value).endswith(f"{name!r}{said}")
 
 
 def test_a_frame_shows_these_names():

@@ -81,7 +81,8 @@ class RoomOfFrame:
     def __getattr__(self, name: str) -> Any:
         homes = _rooms.ROOMS.get(vars(self).get("_room", ""), {})
         if name not in homes:
-            msg = f"rankframe.{vars(self).get('_room')} has no function {name!r}"
+            room = vars(self).get("_room")
+            msg = f"rankframe.{room} has no function {name!r}{_rooms.hint(name, homes)}"
             raise AttributeError(msg)
         return MethodType(_room_verb(name, homes[name]), self)
 

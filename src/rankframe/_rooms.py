@@ -1,7 +1,7 @@
 """The public names by room, with the module of each, which is imported when the name is used."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -51,6 +51,23 @@ ROOMS = {
         "side_by_side": "_tables.side_by_side",
     },
 }
+#: Words of the field that are no functions, and what to take.
+_INSTEAD = {
+    "heatmap": "rf.plot.segments",
+    "letters": "rf.table(…, letters=True)",
+    "best_systems": "the column 'best' of rf.table(…)",
+    "anova": "statsmodels' AnovaRM, as on the page of recipes",
+}
+
+
+def hint(name: str, names: Iterable[str]) -> str:
+    """Say what to take for a name that a room lacks: by meaning, else by spelling."""
+    from difflib import get_close_matches  # importing it takes 0.7 ms
+
+    if name in _INSTEAD:
+        return f": take {_INSTEAD[name]}"
+    near = [] if name.startswith("_") else get_close_matches(name, names, n=1, cutoff=0.75)
+    return f"; the nearest is {near[0]!r}" if near else ""
 
 
 def function_of(name: str, module: str) -> Any:
@@ -67,8 +84,8 @@ def doors(
     def value_of(name: str) -> Any:
         if name not in homes:
             inside = [f"; it is rf.{r}.{name}" for r in reversed(ROOMS) if name in ROOMS[r]]
-            hint = inside[0] if inside and room == "rankframe" else ""
-            msg = f"module {room!r} has no attribute {name!r}{hint}"
+            more = inside[0] if inside and room == "rankframe" else hint(name, names["__all__"])
+            msg = f"module {room!r} has no attribute {name!r}{more}"
             raise AttributeError(msg)
         home = homes[name]
         value = function_of(name, home) if home else import_module(f"{room}.{name}")

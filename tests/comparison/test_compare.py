@@ -1,6 +1,7 @@
 """The verbs summarize, compare and who_gained: who is paired, what comes out, and as what."""
 
 import os
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -1087,3 +1088,21 @@ def test_users_whom_no_system_can_satisfy_are_counted_and_named(systems):
     none = rf.compare(runs, "rr(rel=3)", truth=truth, **options)
     assert none.select("users", "num_left_out").unique().rows() == [(0, 10)]
     assert none["note"].str.starts_with("no user has a value").all(), none["note"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("option", "typed", "said"),
+    [
+        ("test", "wilcoxon", "scipy.stats.wilcoxon, as on the page of recipes"),
+        ("test", "mcnemar", "'randomization'"),
+        ("test", "bootstrap", "'t'"),
+        ("test", "tukey", "'max_t'"),
+        ("correction", "bonferroni", "'holm'"),
+        ("method", "wilson", "'auto'"),
+    ],
+)
+def test_a_test_or_interval_of_another_name_is_answered_with_what_to_take(option, typed, said):
+    values = pl.DataFrame({"model": ["a", "b"] * 2, "user": [1, 1, 2, 2], "rr": [0.1, 0.2, 0.3, 1]})
+    verb = rf.summarize if option == "method" else rf.compare
+    with pytest.raises(ValueError, match=f"not '{typed}': take {re.escape(said)}$"):
+        verb(values, "rr", **{option: typed})

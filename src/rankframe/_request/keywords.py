@@ -313,10 +313,25 @@ def check_total(by: Sequence[str], *, total: bool) -> None:
         raise ValueError(msg)
 
 
+#: Tests, corrections and intervals by other names, and what to take: the first one that fits.
+_INSTEAD = {
+    "wilcoxon": ("scipy.stats.wilcoxon, as on the page of recipes",),
+    "friedman": ("scipy.stats.friedmanchisquare, as on the page of recipes",),
+    "mcnemar": ("randomization", "t"),  # flipped signs of hits are McNemar's test
+    **dict.fromkeys(("tukey", "dunnett"), ("max_t",)),
+    "bonferroni": ("holm",),
+    **dict.fromkeys(("bootstrap", "bca", "percentile", "studentized", "wilson"), ("auto", "t")),
+}
+
+
 def check_choice(name: str, value: object, choices: Sequence[ChoiceT], also: str = "") -> ChoiceT:
     """Return a value that is one of several; ``also`` names what else the option takes."""
     if not isinstance(value, str | None) or value not in choices:
-        msg = f"{name} must be one of {', '.join(map(repr, choices))}{also}, not {value!r}"
+        words = _INSTEAD.get(str(value), ())
+        takes = [repr(word) for word in words if word in choices]
+        takes += [word for word in words if name == "test" and word.startswith("scipy")]
+        hint = f": take {takes[0]}" if takes else ""
+        msg = f"{name} must be one of {', '.join(map(repr, choices))}{also}, not {value!r}{hint}"
         raise ValueError(errors.shortened(msg))
     return choices[choices.index(value)]
 
