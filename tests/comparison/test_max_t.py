@@ -153,6 +153,21 @@ def test_intervals_are_of_the_greatest_t_of_centered_differences():
         assert (row["ci_low"], row["ci_high"]) == pytest.approx(ends, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "systems",
+    [
+        [[0.1] * 8, [0.1, 0.1, 0.1, 0.2, 0.25, 0.3, 0.35, 0.3]],  # p = .0625, 0 was outside
+        np.linspace(0, 1.4, 5)[:, None] + sample(5, 12, systems=5),  # .038, it was inside
+    ],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_interval_has_0_where_the_adjusted_p_shows_nothing(systems, sign):
+    got = compared(*(sign * np.asarray(systems) + 20), test="max_t")
+    for low, high in (("ci_low", "ci_high"), ("relative_low", "relative_high")):
+        has_0 = (got[low] <= 0) & (got[high] >= 0)
+        assert has_0.to_list() == (got["p_adjusted"] >= 0.05).to_list()
+
+
 @pytest.mark.parametrize("distance", [0, 1, 3])
 def test_intervals_cover_all_differences_at_once(distance):
     """Nine systems, and a baseline that is this many deviations below: 400 runs of 30 users.
@@ -199,8 +214,12 @@ def test_pairs_without_spread_are_left_out():
     got = compared(old, new, old, old + 1, test="max_t", resamples=FEW, baseline="m0")
     first, same, shifted = got.rows(named=True)
     assert (first["p_adjusted"], first["ci_low"]) == (plain["p_adjusted"], plain["ci_low"])
-    for row, note in ((same, "no user differs"), (shifted, "every user differs by the same")):
-        assert (row["p_value"], row["p_adjusted"], row["ci_low"]) == (None, None, None)
+    for row, p, note in (
+        (same, None, "no user differs"),
+        (shifted, 0.5**39, "exact test: every user differs by the same"),
+    ):
+        adjusted = None if p is None else 3 * p
+        assert (row["p_value"], row["p_adjusted"], row["ci_low"]) == (p, adjusted, None)
         assert row["note"].startswith(note)
 
 

@@ -183,8 +183,8 @@ def compare(
     - ``"sequential"``: p-value and interval are valid at every look, if each has all earlier users.
       I. Waudby-Smith and A. Ramdas, *J. Royal Statistical Society B* 86, 2024.
     - ``"max_t"``: flips the signs of all systems of a user together, step-down; its intervals cover
-      all differences at once. P. H. Westfall and S. S. Young, *Resampling-Based Multiple Testing*,
-      1993.
+      all differences at once, and an end that contradicts ``p_adjusted`` is moved. P. H. Westfall
+      and S. S. Young, *Resampling-Based Multiple Testing*, 1993.
 
     Without ``baseline``, each system is compared with those before it: in the order of a dict or an
     Enum, else of name, and ``note`` says so. Rows of ``total`` count in ``correction``; in them, a

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe._comparison import notes, system_pairs, trials
+from rankframe._comparison import decision, notes, system_pairs, trials
 from rankframe._comparison.notes import Note
 from rankframe._comparison.system_pairs import Pair, Tested
 from rankframe._comparison.trials import Trial
@@ -142,6 +142,11 @@ def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Teste
         margin = reach * statistics.standard_error(*samples[place])
         ends = np.array([mean - margin, mean + margin]) if isfinite(margin) else np.full(2, nan)
         low, high = statistics.rounded(ends, np.abs(mean) + margin)
+        if not decision.shows(tested.adjusted[place], trial.alpha):
+            low, high = np.minimum(low, 0), np.maximum(high, 0)
+        elif low <= 0 <= high:  # stepping down shows on which side of 0, and not how far
+            nearest = statistics.ROUNDING * mean
+            low, high = (nearest, high) if mean > 0 else (low, nearest)
         tested.outcome.low[place], tested.outcome.high[place] = low, high
         if why:
             tested.notes[place].insert(0, notes.note("no_reach", what=why))
@@ -180,7 +185,7 @@ def relative(
 ) -> tuple[dict[str, float], Note | None]:
     """Divide the difference by the mean of the baseline; note why there is no number.
 
-    ``ends`` are those of the difference: by Student's t, both intervals have 0, or none has.
+    ``ends`` are those of the difference: both intervals have 0, or none has.
     """
     from rankframe._comparison import relative_differences, statistics
 
@@ -196,7 +201,7 @@ def relative(
         low, high = relative_differences.paired_interval(
             pair.sample, baseline.values, trial.confidence
         )
-        if trial.test in trials.WITH_T and mean > 0:
+        if mean > 0 and not isnan(sum(ends)):
             least, greatest = (end / mean for end in ends)
             if least <= 0 <= greatest:
                 low, high = min(low, 0.0), max(high, 0.0)
