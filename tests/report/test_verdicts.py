@@ -441,6 +441,18 @@ def test_a_loss_below_the_margin_has_the_mark_of_a_loss():
     assert re.search(r'<td class="[^"]*worse', page)
 
 
+def test_a_summary_of_systems_says_what_a_margin_earned():
+    ranks = {
+        "old": [2] * 100,
+        "slips": [3] * 20 + [2] * 80,
+        "mixes": [1] * 20 + [6] * 18 + [2] * 62,
+    }
+    data = of_ranks(**ranks)
+    told = rf.report(data["run"], "rr", truth=data["truth"], baseline="old", margin=0.07).verdict
+    counts = "1 worse within the margin (slips) and 1 not worse by the margin (mixes)"
+    assert told.startswith(f"Of 2 systems against old in rr: {counts}.")
+
+
 def test_a_tiny_effect_is_said_once():
     lists = {"old": [1] * 4870 + [2] * 15130, "new": [2] * 4870 + [1] * 5130 + [2] * 10000}
     rows = [(name, user, 7, rank) for name in lists for user, rank in enumerate(lists[name])]

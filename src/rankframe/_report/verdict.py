@@ -23,9 +23,12 @@ _MOST_NEEDED = 10_000_000
 _MOST = 10  # a relative change beyond it says nothing: the raw one is written
 #: What a summary of many systems calls each outcome, in this order.
 _OUTCOMES = {
-    **{kind: kind for kind in ("better", "higher", "worse", "lower", "mixed")},
+    **{kind: kind for kind in ("better", "higher", "worse", "lower")},
+    "worse within the margin": "worse within the margin",
+    "mixed": "mixed",
     "same": "the same",
     "identical": "identical",
+    "not worse": "not worse by the margin",
     "few": "with too few {users} to tell",
     "unjudged": "with too few judgments to tell",
 }
@@ -296,7 +299,10 @@ def _summary(numbers: Numbers) -> Verdict:
     """Count the outcomes of many systems."""
     systems: dict[str, list[str]] = {}
     for system in numbers.systems[1:]:
-        systems.setdefault(outcome_of(numbers, system).kind, []).append(text_of(system))
+        kind, row = outcome_of(numbers, system).kind, numbers.row(numbers.compared, system)
+        shown = row[decision.OUTCOME]  # a margin tells more than the kind, unless metrics do
+        kind = shown if shown in _OUTCOMES and _KINDS.get(shown) == kind else kind
+        systems.setdefault(kind, []).append(text_of(system))
     words = [
         f"{len(names)} {numbers.nouns.write(words)}"
         + (f" ({', '.join(names)})" if len(names) <= _MOST_NAMES else "")
