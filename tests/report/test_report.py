@@ -286,6 +286,14 @@ def test_warnings_name_the_users_without_a_list(report, tmp_path):
     assert "35 of 58 users have no list of new; no list counts as 0." in text
 
 
+def test_users_of_weight_0_are_not_counted():
+    weighted = TRUTH.with_columns(weight=(pl.col("country") == "SE").cast(pl.Int64))
+    told = rf.report(RUN, "rr", truth=weighted, baseline="old", weights="weight").verdict
+    assert re.search(r"In rr, .* of 20 users", told)
+    assert "Only 20 users: " in told
+    assert "12 of 20 users have no list of new" in told
+
+
 def test_lists_are_of_users_whom_both_serve(report, tmp_path):
     elements = Elements(page(report, tmp_path, static=True))
     users = [re.match(r"user (\d+):", one["text"]) for one in elements.all("summary")]

@@ -154,7 +154,9 @@ def numbers_of(call: ReportCall) -> Numbers:
     compared = served = listed = harmed = of_relevant = None
     changes: dict[object, Changes] = {}
     users = pl.col(values.values.user).count().alias("users")
-    counts = rows.group_by(by).agg(users, user_columns.number_missed()).sort(by)
+    has_weights = call.settings.weights is not None
+    of_weight = rows.filter(pl.col(user_columns.WEIGHT) > 0) if has_weights else rows
+    counts = of_weight.group_by(by).agg(users, user_columns.number_missed()).sort(by)
     counted, has_misses = _health(call), _has_misses(values)
     users_in = {name: _users_in(values, name) for name in call.segments}
     segments = {name: _in_segments(values, users_of) for name, users_of in users_in.items()}
