@@ -719,6 +719,12 @@ def test_any_kind_of_frame_makes_the_same_report(report, tmp_path):
         ({"by": "land"}, rf.RankingDataError, "truth: no column 'land' for by="),
         ({"k": 0}, ValueError, "k must be an integer ≥ 1, not 0"),
         ({"primary": "mrr"}, ValueError, "primary names 'mrr'"),
+        ({"margin": {"mrr": 0.1}}, ValueError, "margin names 'mrr'; the metrics are 'ndcg@5'"),
+        (
+            {"truth": TRUTH.with_columns(country=float("nan")), "by": "country"},
+            rf.RankingDataError,
+            "truth, column 'country': NaN group: drop the row",
+        ),
         ({"tset": "t"}, TypeError, "report has no keyword 'tset'; the nearest is 'test'"),
     ],
 )

@@ -221,6 +221,7 @@ def _read(call: ReportCall) -> Measurement:
         choices = ", ".join(repr(metric.name) for metric in requested)
         msg = f"primary names {primary!r}; the metrics are {choices}"
         raise ValueError(msg)
+    comparison.per_metric("margin", call.trial.margin, [metric.name for metric in requested])
     cuts = _cuts(requested, call)
     added: list[Metric] = [label for label in cuts["label"] if label not in names]
     columns, names_of_run = call.settings.columns, call.run.collect_schema().names()
@@ -485,7 +486,8 @@ def _values_in_segments(values: Measurement, segments: pl.DataFrame) -> Values:
     if not whole.requested:
         msg = f"metric {values.decides!r} is one number of all lists: leave out by="
         raise ValueError(msg)
-    if segments[user].is_duplicated().any() or segments[name].null_count():
+    has_nan = segments[name].dtype.is_float() and segments[name].is_nan().any()  # an error there
+    if segments[user].is_duplicated().any() or segments[name].null_count() or has_nan:
         question = ask(call.run, call.metrics, call.truth, [call.by, name], call.settings)
         return evaluation.user_values(question)._replace(requested=list(whole.requested))
     segments = segments.cast({user: values.rows.schema[user]})
