@@ -94,3 +94,16 @@ def test_a_misspelled_keyword_has_a_nearest_one(room):
                     found = named(answer(call, typed))
                     assert found in taken, typed
                     assert forms(found) & forms(typed), (own, typed)
+
+
+@pytest.mark.parametrize(
+    ("call", "word", "said"),
+    [
+        (rf.gate, "tolerance", "here it is 'margin'"),
+        (rf.gate, "threshold", "here it is 'at_least'"),
+        (rf.evaluate, "threshold", "here it is 'relevant_at'"),
+        (rf.evaluate, "seeds", "the same call has the same result each time"),
+    ],
+)
+def test_a_word_leads_to_what_the_call_means_by_it(call, word, said):
+    assert answer(call, word).endswith(said)

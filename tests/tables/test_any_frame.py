@@ -1,6 +1,7 @@
 """Frames of other packages: read once, through Arrow, at the start of the call."""
 
 import inspect
+import re
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +198,12 @@ def test_what_is_no_frame_is_named_with_the_call_that_makes_one(frame, cure):
         with pytest.raises(TypeError) as raised:
             call()
         assert str(raised.value).endswith(cure)
+
+
+def test_lists_without_users_are_answered_with_what_from_lists_reads():
+    cure = "not list: from_lists reads {user: [items]}, or a frame of a list per user"
+    with pytest.raises(TypeError, match=re.escape(cure)):
+        rf.from_lists([["a"], ["b"]])
 
 
 def test_a_run_is_needed():

@@ -161,6 +161,8 @@ def _cure(frame: object, table: str) -> str:
     if is_frame(first):
         return ': name the runs, {"old": old, "new": new}'
     if len(getattr(frame, "shape", ())) == 2 or isinstance(first, list | tuple):
+        if table == "frame of lists":
+            return ": from_lists reads {user: [items]}, or a frame of a list per user"
         both = ": pass rf.from_scores(scores), and the truth as truth=rf.from_grades(grades)"
         return "" if "=" in table else both
     package = type(frame).__module__.partition(".")[0]
