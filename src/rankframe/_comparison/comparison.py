@@ -25,6 +25,7 @@ from rankframe._comparison import (
     unpaired,
 )
 from rankframe._comparison.notes import Note
+from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Bound, Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values
@@ -306,8 +307,7 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
         )
         raise ValueError(msg)
     _check_means(values)
-    summaries.check_numbers(values)
-    summaries.check_total(values, total=trial.total, least=2)
+    summaries.check_values(values, total=trial.total, least=2)
     bounds = trial.margins or _read_margins(trial.margin, values, test)  # of a gate, they are read
     _check_primary(trial.primary, values)
     _check_paired(trial, values)
@@ -402,10 +402,6 @@ def _numbers(by: Sequence[str]) -> pl.Expr:
 
 def _in_families(p: Array, metrics: Sequence[str], trial: Trial) -> Array:
     """Adjust the p-values of the primary metric, and those of all others."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
     adjusted = p.copy()
     of_primary = np.array([metric == trial.primary for metric in metrics], dtype=bool)
     for family in (of_primary, ~of_primary):
@@ -483,8 +479,6 @@ def _check_primary(primary: str | None, values: Values) -> None:
 
 
 def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl.DataFrame:
-    from rankframe._comparison import statistics
-
     joint = trial.test == "max_t"
     paired, matrices = system_pairs.open_matrices(rows, values, trial)
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), paired.baseline)
@@ -577,8 +571,6 @@ def _numbers_of(
     values: Values,
 ) -> Iterator[dict[str, Any]]:
     """Describe each pair, with the numbers of its tests."""
-    from rankframe._comparison import statistics
-
     metrics = {metric.name: metric for metric in values.requested}
     of_recall = {name: summaries.notes_of_recall(values, m) for name, m in metrics.items()}
     bounded = margins.test_margins(pairs, tested, trial, values.requested)
@@ -646,12 +638,11 @@ def _with_ratios(
 
 def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:
     """Note how many users the numbers of a pair describe."""
-    from rankframe._comparison.statistics import Sample
-
     weights = pair.weights if weighted else None
     said = summaries.notes_of_users(pair.difference, weights, pair.returning)
     if pair.clusters is not None:
-        said += sentences.notes_of_clusters(Sample(pair.difference, pair.weights), pair.sample)
+        of_users = statistics.Sample(pair.difference, pair.weights)
+        said += sentences.notes_of_clusters(of_users, pair.sample)
     counted = len(pair.difference), pair.left_out
     kind = "left_out_of_some" if pair.joint else "left_out"
     said += _left_out(kind, pair.left_out - pair.valueless, *counted)

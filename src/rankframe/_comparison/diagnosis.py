@@ -17,6 +17,7 @@ from rankframe._comparison import (
     system_pairs,
     trials,
 )
+from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import sums, user_columns
 from rankframe._evaluation.values import Values
@@ -168,8 +169,6 @@ def who_gained(
 
 
 def diagnosis_of(rows: pl.DataFrame, *, values: Values, trial: Trial, bins: int) -> pl.DataFrame:
-    from rankframe._comparison import statistics
-
     model, *segments = values.by
     _, baseline, order = system_pairs.systems_in(rows, model, trial)
     if values.cluster is not None:
@@ -299,10 +298,6 @@ _NO_PAIR = notes.text([notes.note(trials.NO_PAIR)]) or ""
 
 def _paired_reading(changes: Sequence[Array], clusters: Places | None) -> str:
     """Test the changes of precision and recall by the paired t, and return the reading."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
     if not any(change.any() for change in changes):
         return "unchanged"
     samples = [system_pairs.sample_of(change, None, clusters) for change in changes]

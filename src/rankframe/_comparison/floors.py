@@ -11,9 +11,10 @@ import polars as pl
 from rankframe._comparison import decision, margins, notes, sentences, summaries, trials
 from rankframe._comparison.margins import Side
 from rankframe._comparison.notes import Note
+from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.summaries import Sampled
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation import system_metrics, user_columns
+from rankframe._evaluation import system_metrics
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.labels import RequestedMetric
@@ -103,17 +104,14 @@ def means_of(values: Values, trial: Trial, floors: Sequence[Floor]) -> pl.LazyFr
     interval = any(floor.interval for floor in floors)
     if interval:
         summaries.check_trial(trial)
-    summaries.check_numbers(values)
-    summaries.check_total(values, total=trial.total, least=2)
+    summaries.check_values(values, total=trial.total, least=2)
     schema = summaries.result_schema("gate", values, {**COLUMNS, **decision.HIDDEN})
     names = [floor.metric for floor in floors]
     metrics = {metric.name: metric for metric in values.requested if metric.name in names}
     of_floors = values._replace(requested=[*metrics.values()])
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
-        summaries.check_sizes(rows, values)
-        if values.cluster is not None:
-            user_columns.check_clusters(rows, values.cluster, names)
+        summaries.check_rows(rows, values, names)
         samples: Sequence[Sampled | None]
         if interval:
             samples, summary = summaries.sampled(rows, of_floors, "t", total=trial.total)
@@ -123,9 +121,8 @@ def means_of(values: Values, trial: Trial, floors: Sequence[Floor]) -> pl.LazyFr
         tested: list[dict[str, Any]] = []
         for group, sampled in zip(summary.iter_rows(named=True), samples, strict=True):
             metric = metrics[group["metric"]]
-            limits = summaries.limits_of(metric, rows.schema[metric.name])
             tested += [
-                _row(group, sampled, floor, limits, trial, metric.over_users.epsilon)
+                _row(group, sampled, floor, trial, metric.over_users.epsilon)
                 for floor in floors
                 if floor.metric == metric.name
             ]
@@ -144,7 +141,6 @@ def _row(
     group: Mapping[str, Any],
     sampled: Sampled | None,
     floor: Floor,
-    limits: tuple[float, float],
     trial: Trial,
     epsilon: float | None,
 ) -> dict[str, Any]:
@@ -154,10 +150,9 @@ def _row(
         said = sentences.notes_of_missed(group["num_missed"], selected)
     return {
         **group,
-        "num_left_out": group["num_left_out"],
         **_amounts(floor),
         "note": notes.packed([*said, *_notes_of_undefined(group)]),
-        **({} if sampled is None else _tested(sampled.sample, limits, floor, trial, epsilon)),
+        **({} if sampled is None else _tested(sampled, floor, trial, epsilon)),
     }
 
 
@@ -195,16 +190,12 @@ def _without_users(
             }
 
 
-def _tested(
-    sample: Sample, limits: tuple[float, float], floor: Floor, trial: Trial, epsilon: float | None
-) -> dict[str, Any]:
+def _tested(sampled: Sampled, floor: Floor, trial: Trial, epsilon: float | None) -> dict[str, Any]:
     """Test the mean of a group against its floor; a mirrored sample has its ceiling as a floor."""
-    from rankframe._comparison import statistics
-
-    least, greatest, amount = *limits, floor.amount
+    least, greatest, amount = *sampled.limits, floor.amount
     if epsilon is not None:
         least, greatest, amount = (_logarithm(x + epsilon) for x in (least, greatest, amount))
-    values = sample.values
+    sample, values = sampled.sample, sampled.sample.values
     if len(values) < 2:
         return {}
     if values.min() < least or values.max() > greatest:
@@ -246,8 +237,6 @@ def _exact(
     sample: Sample, reached: float, least: float, amount: float, floor: Floor, tail: float
 ) -> tuple[float, Side]:
     """Bound the mean from below by the share that reaches a value; test the bound, and say it."""
-    from rankframe._comparison import statistics
-
     if not isfinite(least):
         return nan, Side(why=notes.note("no_range_of_values"))
     fewer = statistics.below(sample, reached)
@@ -262,7 +251,5 @@ def _exact(
 
 def _most_frequent(values: Array) -> float:
     """Return the value of more than half of the sample, or the least, which all reach."""
-    import numpy as np
-
     amounts, counts = np.unique(values, return_counts=True)
     return float(amounts[counts.argmax()] if 2 * counts.max() > len(values) else amounts[0])

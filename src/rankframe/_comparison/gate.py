@@ -21,6 +21,7 @@ from rankframe._comparison import (
     trials,
 )
 from rankframe._comparison.floors import Floor
+from rankframe._comparison.packages import statistics
 from rankframe._comparison.trials import (
     Bound,
     Correction,
@@ -247,24 +248,48 @@ def _decisions(
 ) -> pl.LazyFrame:
     """Decide by the margin and the floors of each metric."""
     lists = [] if values.of_lists is None else values.of_lists.requested
-    compares = trial.needed_by is not None
     rules, floored = rules_and_floors(
         [*values.requested, *lists],
         margin,
         amounts,
         undecided,
         interval=interval,
-        compares=compares,
+        compares=trial.needed_by is not None,
     )
-    of_rules = ["margin", "difference"] if rules else []
-    of_floors = [name for name in floors.OPTIONS if amounts[name] is not None]
-    columns = ["baseline"] * bool(rules) + ["users", "num_left_out", *of_rules]
-    columns += ["mean"] * bool(floored) + of_floors + ["note"]
-    columns += ["ci_low", "ci_high"] if rules or interval else []
-    gated = [m for m in values.requested if m.name in rules]
-    compared = values._replace(requested=gated) if rules else None
     trial = trial._replace(margins=rules, undecided=undecided)
-    decided = _decisions_of(compared, values, trial, floored, presence=presence)
+    _check_test(trial)
+    if floored:
+        _check_floors(trial, compares=bool(rules), interval=interval)
+    added: dict[str, Any] = ({"margin": pl.Float64} if rules else {}) | _DECIDED
+    summaries.result_schema("gate", values, added)
+    parts: list[pl.LazyFrame] = []
+    if rules:
+        gated = [metric for metric in values.requested if metric.name in rules]
+        parts.append(comparison.rows_of(values._replace(requested=gated), trial, "gate"))
+    if floored:
+        parts.append(floors.means_of(values, trial, floored))
+    both = pl.concat(parts, how="diagonal")
+    schema: dict[str, Any] = dict(both.drop(decision.HIDDEN).collect_schema())
+    decide = partial(
+        _with_decisions,
+        trial=trial,
+        floor=next(iter(floored), None),
+        directions=pair_tests.directions_of(values.requested),
+        columns=[*schema, *added],
+    )
+    decided = both.map_batches(decide, schema=schema | added)
+    if values.judged is not None or presence.systems is not None:
+        if presence.systems is not None and values.by and isinstance(schema[values.by[0]], pl.Enum):
+            schema[values.by[0]] = pl.String()  # a system that did not come is none of its names
+        metrics = [*rules, *(floor.metric for floor in floored)]
+        check = partial(_with_presence, values=values, presence=presence, metrics=metrics)
+        facts = _lists_of_groups(values, total=trial.total)
+        decided = pl.concat([decided, facts], how="diagonal")
+        decided = decided.map_batches(check, schema=schema | added)
+    of_floors = [name for name in floors.OPTIONS if amounts[name] is not None]
+    columns = ["baseline"] * bool(rules) + ["users", "num_left_out"]
+    columns += ["margin", "difference"] * bool(rules) + ["mean"] * bool(floored) + of_floors
+    columns += ["note"] + ["ci_low", "ci_high"] * bool(rules or interval)
     return decided.select(*values.by, "metric", *columns, *_DECIDED)
 
 
@@ -319,46 +344,6 @@ def _check_margin(metric: RequestedMetric, margin: float) -> None:
             'or undecided="pass" to fail only what is shown to be worse'
         )
         raise ValueError(msg)
-
-
-def _decisions_of(
-    compared: Values | None,
-    values: Values,
-    trial: Trial,
-    floored: Sequence[Floor],
-    *,
-    presence: _Presence,
-) -> pl.LazyFrame:
-    """Add decisions to a comparison, and rows of floors."""
-    _check_test(trial)
-    if floored:
-        _check_floors(trial, compares=compared is not None, interval=floored[0].interval)
-    added: dict[str, Any] = ({"margin": pl.Float64} if compared else {}) | _DECIDED
-    summaries.result_schema("gate", values, dict(added))
-    parts: list[pl.LazyFrame] = []
-    if compared is not None:
-        parts.append(comparison.rows_of(compared, trial, "gate"))
-    if floored:
-        parts.append(floors.means_of(values, trial, floored))
-    both = pl.concat(parts, how="diagonal")
-    types = both.collect_schema()
-    schema: dict[str, Any] = {n: types[n] for n in types if n not in decision.HIDDEN}
-    decide = partial(
-        _with_decisions,
-        trial=trial,
-        floor=next(iter(floored), None),
-        directions=pair_tests.directions_of(values.requested),
-        columns=[*schema, *added],
-    )
-    decided = both.map_batches(decide, schema=schema | added)
-    if values.judged is None and presence.systems is None:
-        return decided
-    facts = _lists_of_groups(values, total=trial.total)
-    metrics = [*trial.margins, *(floor.metric for floor in floored)]
-    if presence.systems is not None and values.by and isinstance(schema[values.by[0]], pl.Enum):
-        schema[values.by[0]] = pl.String()  # a system that did not come is none of its names
-    check = partial(_with_presence, values=values, presence=presence, metrics=metrics)
-    return pl.concat([decided, facts], how="diagonal").map_batches(check, schema=schema | added)
 
 
 class _Presence(NamedTuple):
@@ -554,8 +539,6 @@ def _with_decisions(
         and correction is not None
         and number > 1
     ):
-        from rankframe._comparison import statistics
-
         p = table[decision.P_BEYOND].fill_null(nan).to_numpy()
         adjusted = pl.Series(decision.P_BEYOND, statistics.corrected(p, correction))
         table = table.with_columns(adjusted.fill_nan(None))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankframe._comparison import decision, notes, system_pairs, trials
 from rankframe._comparison.notes import Note
+from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.system_pairs import Pair, Tested
 from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation import system_metrics
@@ -73,8 +74,6 @@ def test_margins(
 def _numbers_of(
     pair: Pair, margin: Bound, traits: Traits, p: float, trial: Trial
 ) -> dict[str, Any]:
-    from rankframe._comparison import statistics
-
     sign = -1 if traits.higher_is_better is False else 1
     if len(pair.sample.values) < 2:
         return {}
@@ -182,16 +181,12 @@ def _baseline(pair: Pair) -> Sample:
 
 def _p_above(sample: Sample) -> float:
     """Test whether a mean is above 0; values that are all 0 are not."""
-    from rankframe._comparison import statistics
-
     p = float(statistics.p_above(sample))
     return 1.0 if p != p else p
 
 
 def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) -> Side:
     """Test whether the loss is below the margin: exactly, where a test cannot be trusted."""
-    from rankframe._comparison import statistics
-
     beside, tail = _beside(pair, margin, sign), trial.alpha / 2
     gain = pair.sample._replace(values=sign * pair.sample.values)
     few = (gain.values != 0).sum() < statistics.FEW_USERS
@@ -209,8 +204,6 @@ def _side(pair: Pair, margin: Bound, sign: int, traits: Traits, trial: Trial) ->
 
 def _exact(pair: Pair, gain: Sample, margin: Bound, width: float, tail: float) -> Side:
     """Bound the mean loss by the share of users who lose (Clopper and Pearson)."""
-    from rankframe._comparison import statistics
-
     values, size, parts = gain.values, margin.size, 1
     counted = {"number": len(values), "unit": pair.unit}
     if not isfinite(width) or -values.min() > width:
@@ -240,17 +233,11 @@ def rare_side(
 
 def _are_lost_hits(pair: Pair, gain: Sample) -> bool:
     """Return whether values are hits, of which some are lost and none is gained."""
-    from rankframe._comparison import statistics
-
     hits = statistics.are_hits(pair.of_system) and statistics.are_hits(pair.of_baseline)
     return hits and statistics.are_hits(-gain.values)
 
 
 def _hardly_varies(gain: Sample) -> bool:
     """Return whether nearly all users change by one amount, whatever the rare ones do."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
     number, alike = len(gain.values), int(np.unique(gain.values, return_counts=True)[1].max())
     return number // 2 < alike < number and number - alike < statistics.FEW_USERS

@@ -10,6 +10,14 @@ import polars as pl
 
 from rankframe._comparison import decision, notes, system_pairs, trials
 from rankframe._comparison.notes import Note
+from rankframe._comparison.packages import (
+    always_valid,
+    np,
+    power_statistics,
+    relative_differences,
+    statistics,
+    system_statistics,
+)
 from rankframe._comparison.system_pairs import Pair, Tested
 from rankframe._comparison.trials import Trial
 from rankframe._request.labels import RequestedMetric
@@ -21,8 +29,6 @@ if TYPE_CHECKING:
 
 def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     """Test each pair on its own; nothing is corrected yet."""
-    from rankframe._comparison import statistics
-
     if trial.test == "sequential":
         return _test_looks(pairs, trial, advance)
 
@@ -51,8 +57,6 @@ def _undefined(pair: Pair) -> list[Note]:
 
 def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) -> list[Note]:
     """Take the exact test where few users differ, with an interval that agrees; note it."""
-    from rankframe._comparison import statistics
-
     if pair.undefined == trials.ALL_DIFFER_ALIKE and len(pair.sample.values) > 1:
         outcome.p[place] = 0.5 ** (len(pair.sample.values) - 1)  # of any weights
         return [notes.note("exact_alike")]
@@ -77,10 +81,6 @@ def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) ->
 
 def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     """Test by bets, within the range of the metric."""
-    import numpy as np
-
-    from rankframe._comparison import always_valid, statistics
-
     widths = np.array([trial.widths[pair.metric] for pair in pairs])
     outcome = statistics.in_matrices(
         [_in_units(pair, width) for pair, width in zip(pairs, widths.tolist(), strict=True)],
@@ -112,10 +112,6 @@ def _in_units(pair: Pair, width: float) -> Sample:
 
 def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     """Test all pairs of a metric at once by flipped signs; pairs without spread are left out."""
-    import numpy as np
-
-    from rankframe._comparison import statistics, system_statistics
-
     tested = test_pairs(pairs, trial, advance)
     samples = [pair.sample for pair in pairs]
     varied = [
@@ -155,8 +151,6 @@ def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Teste
 
 def numbers(pair: Pair) -> dict[str, float | None]:
     """Describe a pair without a test."""
-    from rankframe._comparison import statistics
-
     change, weights = pair.difference, pair.weights
     has_users, varied = len(change) > 0, pair.undefined is None
     higher, lower = int((change > 0).sum()), int((change < 0).sum())
@@ -187,8 +181,6 @@ def relative(
 
     ``ends`` are those of the difference: both intervals have 0, or none has.
     """
-    from rankframe._comparison import relative_differences, statistics
-
     if not len(pair.difference):
         return dict.fromkeys(trials.RELATIVE, nan), None
     difference, mean = (
@@ -243,19 +235,17 @@ def widths_of(requested: Sequence[RequestedMetric]) -> dict[str, float]:
 
 def of_families(table: pl.DataFrame, trial: Trial) -> pl.DataFrame:
     """Take ``detectable`` at the level of one of all comparisons that are corrected together."""
-    from rankframe._comparison import power_statistics
-    from rankframe._comparison.power_statistics import Design
-
     if trial.correction is None or not table["detectable"].count():
         return table
     family = pl.col("metric").eq_missing(pl.lit(trial.primary, pl.String))
     sizes = table.select(pl.col("p_value").count().over(family))["p_value"]
-    alone = Design(trial.confidence, trials.POWER)
+    alone = power_statistics.Design(trial.confidence, trials.POWER)
 
     def ratio(users: float, comparisons: int) -> float:
         level = power_statistics.of_family(trial.confidence, max(1, comparisons))
         of_one = power_statistics.least_distance(users, alone)
-        return power_statistics.least_distance(users, Design(level, trials.POWER)) / of_one
+        design = power_statistics.Design(level, trials.POWER)
+        return power_statistics.least_distance(users, design) / of_one
 
     ratios = [
         None if value is None else ratio(users, size)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, notes, summaries, system_pairs, trials
+from rankframe._comparison import comparison, notes, sentences, summaries, system_pairs, trials
 from rankframe._comparison.notes import Note
+from rankframe._comparison.packages import power_statistics, statistics
 from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Bound, Size, Trial
 from rankframe._evaluation.values import Values
@@ -133,9 +134,7 @@ def power(
     └───────┴──────────┴────────────┴────────┴────────┘
     """
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="power")
-    if options.get("weights") is not None:
-        msg = "weights= given to power, which counts users equally: leave it out"
-        raise ValueError(msg)
+    summaries.check_unweighted("power", options)
     keywords.check_confidence(confidence)
     number = keywords.whole_number("comparisons", comparisons)
     trial = Trial(baseline, confidence=confidence, cluster=cluster, needed_by="power")
@@ -161,12 +160,9 @@ def plan_of(
     summaries.check_packages()
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
-        from rankframe._comparison import power_statistics
-        from rankframe._comparison.power_statistics import Design
-
         paired = system_pairs.paired_users(rows, values, trial)
         level = power_statistics.of_family(float(trial.confidence), comparisons)
-        design = Design(level, float(power))
+        design = power_statistics.Design(level, float(power))
         numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
         return paired.table(values.by[0], numbers, _MADE)
 
@@ -202,9 +198,6 @@ def _read_wanted(name: str, value: Size) -> Bound:
 
 def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[str, Any]:
     """Return the detectable difference, and the number of users that the target needs."""
-    from rankframe._comparison import power_statistics, sentences, statistics
-    from rankframe._comparison.statistics import Sample
-
     change, more = pair.difference, list[Note]()
     why = notes.note(pair.undefined) if pair.undefined else None
     users, of_mean = len(change), statistics.estimate(pair.sample)
@@ -212,7 +205,7 @@ def _numbers_of_pair(pair: Pair, wanted: Bound | None, design: Design) -> dict[s
     deviation = float(change.std(ddof=1)) if why is None else 0.0 if users > 1 else nan
     mean = float(pair.of_baseline.mean()) if users else nan
     if pair.clusters is not None and why is None:
-        more = sentences.notes_of_clusters(Sample(change), pair.sample)
+        more = sentences.notes_of_clusters(statistics.Sample(change), pair.sample)
         if error > 0:
             more.append(notes.note("design_effect", effect=users * (error / deviation) ** 2))
         else:

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, notes, summaries, system_pairs, trials
 from rankframe._comparison.notes import Note
+from rankframe._comparison.packages import np, segment_statistics, statistics
 from rankframe._comparison.system_pairs import Pair, Paired
 from rankframe._comparison.trials import Correction, Trial
 from rankframe._evaluation import user_columns
@@ -177,10 +178,6 @@ def _plan_of(values: Values, *, trial: Trial) -> pl.LazyFrame:
 
 def _rows_of_pairs(paired: Paired, trial: Trial, *, weighted: bool) -> list[dict[str, Any]]:
     """Make one row per segment, metric and pair, and one for all segments together."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
     results: list[dict[str, Any]] = [{} for _ in paired.pairs]
     same_pairs = _same_pairs(paired.pairs)
     with statistics.progress(trial.resamples * len(same_pairs)) as advance:
@@ -213,10 +210,6 @@ def _rows(
     pairs: Sequence[Pair], trial: Trial, advance: Advance, *, weighted: bool
 ) -> list[dict[str, Any]]:
     """Describe and test one pair: in each segment, and in all of them."""
-    import numpy as np
-
-    from rankframe._comparison import segment_statistics, statistics
-
     *of_segments, whole = pairs
     number = len(whole.difference)
     ends = np.cumsum([len(pair.difference) for pair in of_segments])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import inf, isfinite
@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe._comparison import decision, notes, sentences, trials
 from rankframe._comparison.notes import Note
+from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.trials import Correction, Resampling, Test, Trial
 from rankframe._evaluation import (
     evaluation,
@@ -216,14 +217,11 @@ def summary_of(
     keywords.check_confidence(confidence)
     keywords.check_choice("method", method, get_args(Method))
     resampling = read_resampling(resamples, seed)
-    check_numbers(values)
-    check_total(values, total=total, least=1)
+    check_values(values, total=total, least=1)
     schema = result_schema(verb, values, _columns(total=total))
 
     def reduce(rows: pl.DataFrame) -> pl.DataFrame:
-        check_sizes(rows, values)
-        if values.cluster is not None:
-            user_columns.check_clusters(rows, values.cluster, values.names_per_user)
+        check_rows(rows, values)
         if not values.requested:
             return pl.DataFrame(schema=schema)
         samples, summary = sampled(rows, values, method, total=total)
@@ -252,16 +250,14 @@ def description_of(values: Values) -> pl.LazyFrame:
     """Plan a summary without intervals and notes, which needs no SciPy."""
     check_numbers(values)
     schema = result_schema("summarize", values, _SUMMARY)
-    reduce = partial(_description_table, values=values)
+    empty = {n: pl.lit(None, dtype=_SUMMARY[n]) for n in ("ci_low", "ci_high", "note")}
+
+    def reduce(rows: pl.DataFrame) -> pl.DataFrame:
+        check_sizes(rows, values)
+        return _describe(rows, values, values.by).with_columns(**empty).select(list(schema))
+
     description = values.rows.map_batches(reduce, schema=schema)
     return _with_lists(description, values, schema, None, 0)
-
-
-def _description_table(rows: pl.DataFrame, *, values: Values) -> pl.DataFrame:
-    check_sizes(rows, values)
-    empty = {name: pl.lit(None, dtype=dtype) for name, dtype in _SUMMARY.items()}
-    absent = {name: empty[name] for name in ("ci_low", "ci_high", "note")}
-    return _describe(rows, values, values.by).with_columns(**absent).select(*values.by, *_SUMMARY)
 
 
 def in_requested_order(names: Sequence[str]) -> pl.Expr:
@@ -362,8 +358,6 @@ def descriptions(rows: pl.DataFrame, values: Values, *, total: bool) -> pl.DataF
 
 def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resampling) -> Outcome:
     """Compute all intervals of one method together."""
-    from rankframe._comparison import statistics
-
     outcome = statistics.undefined(len(samples))
     methods: list[Chosen] = [sample.method for sample in samples]
     with statistics.progress(resampling.times * methods.count("auto")) as advance:
@@ -384,10 +378,6 @@ def _intervals(samples: Sequence[Sampled], confidence: float, resampling: Resamp
 
 def _exact(sampled: Sampled, confidence: float) -> tuple[float, float]:
     """Bound the mean of values that are all equal by the share of users who may have another."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
     value, (least, greatest) = float(sampled.sample.values[0]), sampled.limits
     tail, others = keywords.alpha_of(confidence) / 2, statistics.below(sampled.sample, value)
     ends = [
@@ -401,8 +391,6 @@ def _exact(sampled: Sampled, confidence: float) -> tuple[float, float]:
 def _interval(
     method: Chosen, confidence: float, resampling: Resampling, sample: Sample, advance: Advance
 ) -> Outcome:
-    from rankframe._comparison import statistics
-
     if method == "auto":
         return statistics.widened(sample, confidence, resampling, advance)
     return (statistics.wilson if method == "wilson" else statistics.t_test)(sample, confidence)
@@ -447,8 +435,6 @@ def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:
 def _sampled(
     group: _Group, metric: RequestedMetric, method: Method, weights: str | None
 ) -> Sampled:
-    from rankframe._comparison import statistics
-
     unit = "user" if group.clusters is None else "cluster"
     column = _column(group.rows, metric)
     of_users, returning, of_group = _sample(column, group)
@@ -457,7 +443,9 @@ def _sampled(
     sample = of_users
     if of_group is not None and _has_interval(metric, of_users):
         sample = statistics.of_clusters(of_group, of_users)
-    limits = limits_of(metric, group.rows.schema[metric.name])
+    limits = metric.traits.least, metric.traits.greatest
+    if group.rows.schema[metric.name] == pl.Boolean:
+        limits = 0.0, 1.0
     of_sample, reasons = _method_of(sample, metric, method, unit, limits)
     why = _why_null(metric, of_users, of_sample)
     if of_sample not in _OF_ALIKE and _why_null(metric, sample, of_sample):
@@ -485,8 +473,6 @@ def _method_of(
     limits: tuple[float, float],
 ) -> tuple[Chosen, list[Note]]:
     """Return the method of an interval, and for "auto" the reason."""
-    from rankframe._comparison import statistics
-
     if method != "auto":
         return method, []
     if not len(sample.values) or not _has_interval(metric, sample):
@@ -502,16 +488,8 @@ def _method_of(
     return cast("Chosen", chosen), [reason]
 
 
-def limits_of(metric: RequestedMetric, dtype: pl.DataType) -> tuple[float, float]:
-    """Return the least and the greatest value of a metric."""
-    traits = metric.traits
-    return (0.0, 1.0) if dtype == pl.Boolean else (traits.least, traits.greatest)
-
-
 def _notes_of_few(sample: Sample, method: Chosen, unit: str) -> list[Note]:
     """Note that an interval may cover less often than stated."""
-    from rankframe._comparison import statistics
-
     if method in _OF_ALIKE:
         return []
     telling, rest = statistics.telling_users(sample)
@@ -532,11 +510,6 @@ def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[N
 
 def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None]:
     """Keep the users whose value counts; return how many had several rows, and the clusters."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Sample
-
     counts, weights, users = ~np.isnan(column), group.weights, group.users
     if weights is not None:
         counts &= weights > 0
@@ -544,10 +517,11 @@ def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None]:
     column = column[counts]
     clusters = None if group.clusters is None else group.clusters[counts]
     if users is None or not counts.any():
-        return Sample(column, weights), 0, clusters
+        return statistics.Sample(column, weights), 0, clusters
     (merged,), weights, clusters = statistics.of_users(users[counts], [column], weights, clusters)
     returning = len(column) - len(merged)
-    return Sample(statistics.rounded(merged) if returning else column, weights), returning, clusters
+    column = statistics.rounded(merged) if returning else column
+    return statistics.Sample(column, weights), returning, clusters
 
 
 def _describe(rows: pl.DataFrame, values: Values, by: Sequence[str]) -> pl.DataFrame:
@@ -599,8 +573,6 @@ def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.E
 
 def _column(group: pl.DataFrame, metric: RequestedMetric) -> Array:
     """Return the numbers to average: values of users, or their logarithms for a geometric mean."""
-    from rankframe._comparison import statistics
-
     if metric.over_users.epsilon is not None:
         return in_logarithms(group, [metric])[metric.name].to_numpy()
     return statistics.rounded(group[metric.name].cast(pl.Float64).to_numpy())
@@ -637,8 +609,6 @@ def _why_null(metric: RequestedMetric, sample: Sample, method: Chosen) -> list[N
 
 def places_of_users(users: pl.Series) -> Places:
     """Number users, each by one number in all of their rows."""
-    import numpy as np
-
     place = "__rankframe_place"
     numbers = users.unique(maintain_order=True).to_frame().with_row_index(place)
     rows = users.to_frame().join(
@@ -649,8 +619,6 @@ def places_of_users(users: pl.Series) -> Places:
 
 def notes_of_users(values: Array, weights: Array | None, returning: int) -> list[Note]:
     """Note how many users make a weighted mean, and how many rows a row of totals has merged."""
-    from rankframe._comparison import statistics
-
     said: list[Note] = []
     if weights is not None and len(values):
         said.append(notes.note("effective_users", number=statistics.effective_size(weights)))
@@ -753,16 +721,11 @@ def from_logarithms(column: str, requested: Sequence[RequestedMetric]) -> pl.Exp
 def result_schema(verb: str, values: Values, columns: dict[str, Any]) -> dict[str, Any]:
     """Put the columns of ``by`` before those that the verb makes."""
     types = values.rows.collect_schema()
-    check_made(verb, values.by, columns)
-    return {**{name: types[name] for name in values.by}, **columns}
-
-
-def check_made(verb: str, by: Sequence[str], columns: Collection[str]) -> None:
-    """Check that no column of ``by`` has the name of one that the verb makes."""
-    for name in by:
+    for name in values.by:
         if name in columns:
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
+    return {**{name: types[name] for name in values.by}, **columns}
 
 
 def check_unweighted(verb: str, options: Options) -> None:
@@ -772,8 +735,9 @@ def check_unweighted(verb: str, options: Options) -> None:
         raise ValueError(msg)
 
 
-def check_total(values: Values, *, total: bool, least: int) -> None:
-    """Check that there are groups to combine, and that every metric can be combined."""
+def check_values(values: Values, *, total: bool, least: int) -> None:
+    """Check metrics; for a total, that there are groups, and that every metric can be combined."""
+    check_numbers(values)
     keywords.check_flag("total", total)
     if not total:
         return
@@ -787,6 +751,13 @@ def check_total(values: Values, *, total: bool, least: int) -> None:
             "ask for it in a call with fewer columns in by="
         )
         raise ValueError(msg)
+
+
+def check_rows(rows: pl.DataFrame, values: Values, names: Sequence[str] | None = None) -> None:
+    """Check sizes, and that each user with a value, or one of ``names``, has a cluster."""
+    check_sizes(rows, values)
+    if values.cluster is not None:
+        user_columns.check_clusters(rows, values.cluster, names or values.names_per_user)
 
 
 def check_sizes(rows: pl.DataFrame, values: Values) -> None:

@@ -7,6 +7,7 @@ from itertools import permutations
 import polars as pl
 
 from rankframe._comparison import summaries
+from rankframe._comparison.packages import statistics
 from rankframe._request import keywords, labels
 from rankframe._request.types import FrameT
 from rankframe._tables import adapters
@@ -109,8 +110,6 @@ def metric_agreement(means: FrameT, /, *metrics: str, model: str = keywords.MODE
 
 def _compared(table: pl.DataFrame, *pair: str) -> tuple[str | int | float, ...]:
     """Compare the orders of the systems that have a value in both metrics."""
-    from rankframe._comparison import statistics
-
     both = table.select(pl.col(pair).cast(pl.Float64)).fill_nan(None).drop_nulls()
     signs = [-1 if labels.traits_of_name(name).higher_is_better is False else 1 for name in pair]
     orders = [

@@ -12,6 +12,7 @@ import polars as pl
 
 from rankframe._comparison import notes, summaries, trials
 from rankframe._comparison.notes import Note
+from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
@@ -161,9 +162,7 @@ def open_matrices(
     rows: pl.DataFrame, values: Values, trial: Trial
 ) -> tuple[Paired, Iterator[Matrix]]:
     """Find the systems and the segments, and return the matrices one after the other."""
-    summaries.check_sizes(rows, values)
-    if values.cluster is not None:
-        user_columns.check_clusters(rows, values.cluster, values.names_per_user)
+    summaries.check_rows(rows, values)
     rows = summaries.in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
@@ -249,8 +248,6 @@ def _matrices_of(
     segment: int, rows: pl.DataFrame, values: Values, systems: pl.Series, *, pooled: bool
 ) -> Iterator[Matrix]:
     """Make one matrix per metric of the rows of a segment, or ``pooled`` of all segments."""
-    import numpy as np
-
     model, *segments = values.by
     keys = [*segments, values.user] if pooled else [values.user]
     users = _users_of(rows, keys, values)
@@ -308,8 +305,6 @@ def _users_of(group: pl.DataFrame, keys: Sequence[str], values: Values) -> pl.Da
 
 def _complete(matrix: Matrix) -> Matrix:
     """Keep the users for whom every system is defined."""
-    import numpy as np
-
     keep = np.asarray(~np.isnan(matrix.values).any(axis=1), np.bool_)
     users = None if matrix.users is None else matrix.users[keep]
     clusters = None if matrix.clusters is None else matrix.clusters[keep]
@@ -328,8 +323,6 @@ def _complete(matrix: Matrix) -> Matrix:
 
 def _count_left_out(left_out: Bits, kept: Bits, users: Places | None) -> int:
     """Count users; over all segments, those who are kept in none."""
-    import numpy as np
-
     return int(left_out.sum()) if users is None else len(np.setdiff1d(users[left_out], users[kept]))
 
 
@@ -343,10 +336,6 @@ class _Column(NamedTuple):
 
 def pairs_of(matrix: Matrix, systems: Sequence[tuple[int, int]]) -> Iterator[Pair]:
     """Pair systems."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
     columns = [
         _Column(values, ~np.isnan(values), statistics.scales_of(values))
         for values in np.ascontiguousarray(matrix.values.T)
@@ -357,8 +346,6 @@ def pairs_of(matrix: Matrix, systems: Sequence[tuple[int, int]]) -> Iterator[Pai
 
 
 def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> Pair:
-    from rankframe._comparison import statistics
-
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
     counts, left_out = _who_counts(matrix, system, baseline)
     valueless = matrix.valueless  # or, if the matrix has all users:
@@ -408,8 +395,6 @@ def _who_counts(matrix: Matrix, system: _Column, baseline: _Column) -> tuple[Bit
 
 def _without_values(matrix: Matrix) -> Bits:
     """Find the users whom no system can satisfy, such as those without an item at ``rel=``."""
-    import numpy as np
-
     return _with_weight_only(matrix, np.asarray(np.isnan(matrix.values).all(axis=1), np.bool_))
 
 
@@ -429,8 +414,6 @@ def with_weight(matrix: Matrix, counts: Bits) -> Bits:
 
 def _unserved(missed: Array, of_baseline: Array) -> Bits | None:
     """Return which users have no list of either system, in none of their segments."""
-    import numpy as np
-
     unserved = np.asarray(np.minimum(missed, of_baseline) > 1 - trials.NOTHING, np.bool_)
     return unserved if unserved.any() else None
 
@@ -442,10 +425,7 @@ def number_without(missed: Array) -> int:
 
 def sample_of(difference: Array, weights: Array | None, clusters: Places | None) -> Sample:
     """Take the differences as a sample of independent observations: users or clusters."""
-    from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Sample
-
-    sample = Sample(difference, weights)
+    sample = statistics.Sample(difference, weights)
     return sample if clusters is None else statistics.of_clusters(clusters, sample)
 
 

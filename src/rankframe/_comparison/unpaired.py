@@ -21,6 +21,7 @@ from rankframe._comparison import (
 )
 from rankframe._comparison.margins import Side
 from rankframe._comparison.notes import Note
+from rankframe._comparison.packages import np, overlapping_samples, statistics
 from rankframe._comparison.system_pairs import Matrix, Place
 from rankframe._comparison.trials import Bound, Trial
 from rankframe._evaluation.values import Values
@@ -98,11 +99,6 @@ def _row(
 
 def _group_of(matrix: Matrix, column: int) -> Group:
     """Return the users whose value of a system is defined, each of them once."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Sample
-
     values, weights = matrix.values[:, column], matrix.weights
     counts = system_pairs.with_weight(matrix, ~np.isnan(values))
     if weights is not None:
@@ -115,7 +111,7 @@ def _group_of(matrix: Matrix, column: int) -> Group:
     clusters = None if matrix.clusters is None else matrix.clusters[counts]
     if number:
         kept, weights, clusters = statistics.of_users(ids, kept, weights, clusters)
-    users = Sample(kept[0], weights)
+    users = statistics.Sample(kept[0], weights)
     of_users = ids if len(kept[0]) == number else np.unique(ids)
     units, of_units = users, of_users
     if clusters is not None and len(clusters):
@@ -128,8 +124,6 @@ def _group_of(matrix: Matrix, column: int) -> Group:
 
 def _numbers(system: Group, baseline: Group) -> dict[str, Any]:
     """Describe two groups without a test."""
-    from rankframe._comparison import statistics
-
     means = [
         float(statistics.weighted_mean(*group.users)) if len(group.users.values) else nan
         for group in (system, baseline)
@@ -217,8 +211,6 @@ def _side(
     trial: Trial,
 ) -> Side:
     """Test one side of the margin, and values too rare for a t test: low new ones, high old."""
-    from rankframe._comparison import statistics
-
     p = float(of_mean.p_above(-size))
     if not isfinite(traits.width):
         return Side(p)
@@ -243,8 +235,6 @@ def _exact_p(system: Group, baseline: Group) -> float:
 
     Only one way has a difference as great, and one its negative. NaN where there is no difference.
     """
-    import numpy as np
-
     new, old = system.units.values, baseline.units.values
     if min(len(new), len(old)) < 2 or new[0] == old[0]:
         return nan
@@ -272,18 +262,12 @@ def _no_spread(groups: Sequence[Group], names: Sequence[object]) -> Note:
 
 
 def _overlap(system: Group, baseline: Group) -> Overlap | None:
-    import numpy as np
-
-    from rankframe._comparison import overlapping_samples
-
     places = np.intersect1d(system.of_units, baseline.of_units, return_indices=True)[1:]
     return overlapping_samples.overlap(system.units, baseline.units, (places[0], places[1]))
 
 
 def _no_exact_test(groups: Sequence[Group], names: Sequence[object]) -> Note | None:
     """Note that so few users tell that paired users would have an exact test."""
-    from rankframe._comparison import statistics
-
     for group, name in zip(groups, names, strict=True):
         telling, frequent = statistics.telling_users(group.units)
         if telling < statistics.FEW_USERS:
@@ -294,10 +278,6 @@ def _no_exact_test(groups: Sequence[Group], names: Sequence[object]) -> Note | N
 
 def _untested(groups: Sequence[Group], names: Sequence[object]) -> Note | None:
     """Note why a margin cannot be tested: nearly all users of a group have the same value."""
-    import numpy as np
-
-    from rankframe._comparison import statistics
-
     for of_group, name in zip(groups, names, strict=True):
         amounts, counts = np.unique(of_group.units.values, return_counts=True)
         alike, number = int(counts.max()), len(of_group.units.values)
@@ -310,8 +290,6 @@ def _untested(groups: Sequence[Group], names: Sequence[object]) -> Note | None:
 
 def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | None) -> list[Note]:
     """Note who is compared, and why there is no test."""
-    import numpy as np
-
     said: list[Note] = []
     system, baseline = of_names = [*map(sentences.name_in_note, names)]
     numbers = [len(group.users.values) for group in groups]

@@ -1,0 +1,44 @@
+"""NumPy, and the modules that compute with it and SciPy: imported at their first use.
+
+They are of the extra ``stats``, and means and floors need none of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = [
+    "always_valid",
+    "np",
+    "overlapping_samples",
+    "power_statistics",
+    "relative_differences",
+    "segment_statistics",
+    "statistics",
+    "system_statistics",
+]
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rankframe._comparison import (
+        always_valid,
+        overlapping_samples,
+        power_statistics,
+        relative_differences,
+        segment_statistics,
+        statistics,
+        system_statistics,
+    )
+else:
+
+    class _Package:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(self._name), name)
+
+    np = _Package("numpy")
+    for _name in __all__:
+        if _name != "np":
+            globals()[_name] = _Package(f"rankframe._comparison.{_name}")
