@@ -454,10 +454,8 @@ def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str
     if test != "t":
         msg = f"margin bounds a difference of means, and test={test!r} takes no margin: take 't'"
         raise ValueError(msg)
-    lists = [] if values.of_lists is None else values.of_lists.requested
-    requested = [*values.requested, *lists]
-    sizes = per_metric("margin", margin, [metric.name for metric in requested])
-    return margins.read_margins(sizes, requested)
+    sizes = per_metric("margin", margin, [metric.name for metric in values.all_requested])
+    return margins.read_margins(sizes, values.all_requested)
 
 
 def _check_primary(primary: str | None, values: Values) -> None:
@@ -468,12 +466,11 @@ def _check_primary(primary: str | None, values: Values) -> None:
         kind = type(primary).__name__
         msg = f"primary must be the name of a metric, such as 'ndcg@10', not a value of type {kind}"
         raise TypeError(msg)
-    lists = [] if values.of_lists is None else [metric.name for metric in values.of_lists.requested]
-    names = [*values.names_per_user, *lists]
+    names = [metric.name for metric in values.all_requested]
     if primary not in names:
         msg = f"primary names {primary!r}; the metrics are {', '.join(map(repr, names))}"
         raise ValueError(msg)
-    if primary in lists:
+    if primary not in values.names_per_user:
         msg = f"primary: metric {primary!r} is one number of all lists, which has no test"
         raise ValueError(msg)
 
@@ -581,10 +578,12 @@ def _numbers_of(
         shares, doubt = pair_tests.relative(pair, trial, ends)
         if metrics[pair.metric].over_users.epsilon is not None:
             doubt = None  # a ratio has no relative difference
+        names = systems[pair.system], systems[pair.baseline]
+        missed = pair.missed or (0, 0)
         said = [
             *tested.notes[place],
             *notes_of_users(pair, weighted=values.weights is not None),
-            *notes_of_lists(pair, systems),
+            *sentences.notes_of_lists(missed, len(pair.difference), names),
             None if trial.undecided else margins.note_of(within),  # a gate says why
             doubt,
         ]
@@ -654,11 +653,3 @@ def _left_out(kind: str, number: int, users: int, left_out: int) -> list[Note]:
     if not number or not users or number < sentences.WORTH_A_NOTE * (users + left_out):
         return []
     return [notes.note(kind, number=number, of=users + left_out)]
-
-
-def notes_of_lists(pair: Pair, systems: pl.Series) -> list[Note]:
-    """Note how many of the users have no list of the system, and of the baseline."""
-    if pair.missed is None:
-        return []
-    names = systems[pair.system], systems[pair.baseline]
-    return sentences.notes_of_lists(pair.missed, len(pair.difference), names)

@@ -247,9 +247,8 @@ def _decisions(
     presence: _Presence,
 ) -> pl.LazyFrame:
     """Decide by the margin and the floors of each metric."""
-    lists = [] if values.of_lists is None else values.of_lists.requested
     rules, floored = rules_and_floors(
-        [*values.requested, *lists],
+        values.all_requested,
         margin,
         amounts,
         undecided,

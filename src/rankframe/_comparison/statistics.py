@@ -158,7 +158,8 @@ def estimate(sample: Sample) -> Estimate:
     mean, number = weighted_mean(values, weights), np.asarray(len(values), np.float64)
     freedom = number - 1 + np.zeros_like(unknown)
     if weights is not None:
-        number, freedom = effective_sizes(weights), freedom_of(weights)
+        number = effective_sizes(weights)
+        freedom = np.maximum(number - 1, 1e-9)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.where(differs(values), standard_error(values, weights), np.nan)
         parts = influences(values, weights)
@@ -209,11 +210,6 @@ def influences(values: Array, weights: Array | None) -> Array:
     """
     shares = 1 / len(values) if weights is None else weights / weights.sum(axis=0)
     return np.asarray(shares / (1 - shares) * (values - weighted_mean(values, weights)), np.float64)
-
-
-def freedom_of(weights: Array) -> Array:
-    """Return the degrees of freedom of a weighted mean: those of so many equal users."""
-    return np.maximum(effective_sizes(weights) - 1, 1e-9)
 
 
 def deviation(values: Array, weights: Array | None) -> Array:
@@ -545,8 +541,9 @@ def chosen_method(sample: Sample, unit: str = "user", *, may_be_hits: bool) -> t
     if users < _FEWEST_USERS:
         return "t", notes.note("auto_few", fewest=_FEWEST_USERS, unit=unit)
     skew = skewness(sample)
+    error = np.sqrt(6 * (users - 2) / ((users + 1) * (users + 3)))  # in a normal sample
     seen = {"number": users, "unit": unit, "skewness": round(skew, 2) + 0.0}  # no −0
-    if not is_skewed(sample) or (users >= _MANY_USERS and abs(skew) <= np.sqrt(users) / 10):
+    if abs(skew) <= 2 * error or (users >= _MANY_USERS and abs(skew) <= np.sqrt(users) / 10):
         return "t", notes.note("auto_t", **seen)
     return "auto", notes.note("auto_widened", **seen)
 
@@ -559,13 +556,6 @@ def skewness(sample: Sample) -> float:
         added = weights * added
     squares = (added**2).mean()
     return float((added**3).mean() / squares**1.5) if squares else 0.0
-
-
-def is_skewed(sample: Sample) -> bool:
-    """Return whether the skewness exceeds twice its standard error in a normal sample."""
-    users = len(sample.values)
-    error = np.sqrt(6 * max(users - 2, 0) / ((users + 1) * (users + 3)))
-    return bool(abs(skewness(sample)) > 2 * error)
 
 
 def telling_users(sample: Sample) -> tuple[float, bool]:

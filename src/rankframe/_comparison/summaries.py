@@ -305,7 +305,10 @@ def _with_lists(
     said = pl.when(has_interval).then(fixed_note).otherwise(moving_note)
     rows = rows.with_columns(ci_low=mean - margin, ci_high=mean + margin, note=said)
     if "num_missed" in counts:
-        missed = pl.struct("num_missed", "users").map_elements(_note_of_row, return_dtype=pl.String)
+        missed = pl.struct("num_missed", "users").map_elements(
+            lambda row: notes.packed(sentences.notes_of_missed(row["num_missed"], row["users"])),
+            return_dtype=pl.String,
+        )
         rows = rows.with_columns(notes.noted(missed))
     rows = rows.with_columns(cut_at(ranges_of(of_lists.requested)))
     missing = [name for name in schema if name not in rows.collect_schema()]
@@ -423,12 +426,16 @@ def _samples(
 def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:
     if pooled and values.cluster is not None:
         user_columns.check_one_cluster(rows, [values.user], values.cluster)
+    lacking: list[Note] = []
+    if user_columns.MISSED in rows.columns:
+        missed, users = rows[user_columns.MISSED].sum(), rows[values.user].count()
+        lacking = sentences.notes_of_missed(int(missed), users)
     return _Group(
         rows,
         None if values.weights is None else rows[user_columns.WEIGHT].to_numpy(),
         places_of_users(rows[values.user]) if pooled else None,
         None if values.cluster is None else places_of_users(rows[user_columns.CLUSTER]),
-        _notes_of_group(rows, values.user),
+        lacking,
     )
 
 
@@ -630,16 +637,6 @@ def notes_of_users(values: Array, weights: Array | None, returning: int) -> list
 def notes_of_recall(values: Values, metric: RequestedMetric) -> list[Note]:
     """Note that a share of all relevant items is of those that the lists of the table have."""
     return [notes.note("recall_of_lists")] * values.is_of_listed(metric)
-
-
-def _notes_of_group(group: pl.DataFrame, user: str) -> list[Note]:
-    if user_columns.MISSED not in group.columns:
-        return []
-    return sentences.notes_of_missed(int(group[user_columns.MISSED].sum()), group[user].count())
-
-
-def _note_of_row(row: Mapping[str, int]) -> str | None:
-    return notes.packed(sentences.notes_of_missed(row["num_missed"], row["users"]))
 
 
 # ------------------------------------------------------------------ ranges of metrics

@@ -71,7 +71,10 @@ def _row(
     names: pl.Series,
     metric: RequestedMetric,
 ) -> dict[str, Any]:
-    overlap, traits = _overlap(*groups), metric.traits
+    new, old = groups
+    _, *common = np.intersect1d(new.of_units, old.of_units, return_indices=True)
+    overlap = overlapping_samples.overlap(new.units, old.units, (common[0], common[1]))
+    traits = metric.traits
     margin = trial.margins.get(place.metric)
     of_groups = [names[place.system], names[place.baseline]]
     said: list[Note | None] = [*_notes(groups, of_groups, overlap)]
@@ -239,7 +242,8 @@ def _exact_p(system: Group, baseline: Group) -> float:
     if min(len(new), len(old)) < 2 or new[0] == old[0]:
         return nan
     common = len(np.intersect1d(system.of_units, baseline.of_units))
-    return min(1.0, 2 / (2**common * comb(len(new) + len(old) - 2 * common, len(new) - common)))
+    ways = comb(len(new) + len(old) - 2 * common, len(new) - common)
+    return min(1.0, 2 / ((1 << common) * ways))
 
 
 def _varies(group: Group) -> bool:
@@ -259,11 +263,6 @@ def _no_spread(groups: Sequence[Group], names: Sequence[object]) -> Note:
     of_baseline = {"baseline": baseline, "others": others, "other": other}
     kind = "all_have" if value == other else "exact_groups"
     return notes.note(kind, **of_system, **of_baseline)
-
-
-def _overlap(system: Group, baseline: Group) -> Overlap | None:
-    places = np.intersect1d(system.of_units, baseline.of_units, return_indices=True)[1:]
-    return overlapping_samples.overlap(system.units, baseline.units, (places[0], places[1]))
 
 
 def _no_exact_test(groups: Sequence[Group], names: Sequence[object]) -> Note | None:

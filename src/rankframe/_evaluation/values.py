@@ -98,6 +98,11 @@ class Values(NamedTuple):
         return [metric.name for metric in self.requested]
 
     @property
+    def all_requested(self) -> list[RequestedMetric]:
+        """The metrics with a value per user, and after them those of all lists."""
+        return [*self.requested, *(self.of_lists.requested if self.of_lists else ())]
+
+    @property
     def names(self) -> list[str]:
         """The names of all metrics, in the order of the call."""
         return self.names_per_user if self.of_lists is None else self.of_lists.names
