@@ -137,22 +137,7 @@ def no_share_of(mean: float, margin: Bound) -> Note | None:
 
 def served(pair: Pair) -> Pair:
     """Leave out the users whom neither system serves: their differences of 0 are no evidence."""
-    if pair.unserved is None:
-        return pair
-    kept = ~pair.unserved
-    weights = None if pair.weights is None else pair.weights[kept]
-    clusters = None if pair.clusters is None else pair.clusters[kept]
-    change = pair.difference[kept]
-    return pair._replace(
-        of_system=pair.of_system[kept],
-        of_baseline=pair.of_baseline[kept],
-        difference=change,
-        weights=weights,
-        clusters=clusters,
-        sample=system_pairs.sample_of(change, weights, clusters),
-        undefined=system_pairs.why_undefined(change),
-        unserved=None,
-    )
+    return pair if pair.unserved is None else system_pairs.among(pair, ~pair.unserved)
 
 
 def note_of_unserved(pair: Pair) -> Note | None:

@@ -24,7 +24,7 @@ from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     from rankframe._comparison.decision import Estimate
-    from rankframe._comparison.statistics import Advance, Bits, Sample
+    from rankframe._comparison.statistics import Advance, Sample
 
 #: The last four columns are the answer, which narrow prints show: add others before.
 _MADE = {
@@ -219,8 +219,9 @@ def _rows(
     for pair, end in zip(of_segments, ends, strict=True):
         inside = np.zeros(number, np.bool_)
         inside[end - len(pair.difference) : end] = True  # users of a segment are adjacent
-        samples.append(_sample_at(whole, inside))
-        own, rest = map(statistics.estimate, (samples[-1], _sample_at(whole, ~inside)))
+        parts = system_pairs.among(whole, inside), system_pairs.among(whole, ~inside)
+        own, rest = (statistics.estimate(part.sample) for part in parts)
+        samples.append(parts[0].sample)
         estimates.append(own)
         contrast = own.minus(rest)
         low, high = contrast.interval(trial.confidence)
@@ -245,22 +246,12 @@ def _rows(
         said.append(notes.note("permuted", number=permutations))
     overall = {
         "users": number,
-        "difference": float(statistics.estimate(_sample_at(whole, np.ones(number, np.bool_))).mean),
+        "difference": float(statistics.estimate(whole.sample).mean),
         "f": f,
         "p_value": p,
         "note": notes.packed([*said, *comparison.notes_of_users(whole, weighted=weighted)]),
     }
     return [*rows, overall]
-
-
-def _sample_at(whole: Pair, which: Bits) -> Sample:
-    """Take the sample of some users of a pair."""
-    weights, clusters = whole.weights, whole.clusters
-    return system_pairs.sample_of(
-        whole.difference[which],
-        None if weights is None else weights[which],
-        None if clusters is None else clusters[which],
-    )
 
 
 def _reason(pair: Pair, own: Estimate, rest: Estimate) -> list[Note]:

@@ -384,6 +384,23 @@ def _pair(matrix: Matrix, place: Place, system: _Column, baseline: _Column) -> P
     )
 
 
+def among(pair: Pair, kept: Bits) -> Pair:
+    """Keep some users of a pair."""
+    weights = None if pair.weights is None else pair.weights[kept]
+    clusters = None if pair.clusters is None else pair.clusters[kept]
+    change = pair.difference[kept]
+    return pair._replace(
+        of_system=pair.of_system[kept],
+        of_baseline=pair.of_baseline[kept],
+        difference=change,
+        weights=weights,
+        clusters=clusters,
+        sample=sample_of(change, weights, clusters),
+        undefined=why_undefined(change),
+        unserved=None,
+    )
+
+
 def _who_counts(matrix: Matrix, system: _Column, baseline: _Column) -> tuple[Bits, int]:
     """Find the users for whom both systems are defined; count those of one, or of none at all."""
     counts, left_out = system.defined & baseline.defined, matrix.left_out
