@@ -9,6 +9,7 @@ from string import ascii_letters
 import polars as pl
 
 from rankframe._comparison import decision, pair_tests, summaries, system_pairs, trials
+from rankframe._comparison.packages import np
 from rankframe._comparison.system_pairs import Place
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
@@ -24,8 +25,6 @@ def leaders_of(
     of a comparison may be the best. Pairs without a test are left out, unless they are identical,
     metrics without a direction, and systems of which no pair is tested.
     """
-    import numpy as np
-
     directions = pair_tests.directions_of(values.requested)
     rated = [m for m in values.requested if m.per_user and directions[m.name] is not None]
     if not rated:
