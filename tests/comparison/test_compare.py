@@ -219,9 +219,10 @@ def test_a_segment_without_users_says_so():
     by = ["model", "day"]
     got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh")
     missed = "2 of 5 users have no list of old; 2 of 5 users have no list of new"
+    by_name = "systems are in order of name, unless baseline= names one"
     assert got.select("day", "users", "note").rows() == [
-        (1, 5, f"exact test: only 4 users differ; {missed}; systems are in order of name"),
-        (2, 0, "no user has a value; systems are in order of name"),
+        (1, 5, f"exact test: only 4 users differ; {missed}; {by_name}"),
+        (2, 0, f"no user has a value; {by_name}"),
     ]
     told = ("difference", "mean", "baseline_mean", "ci_low", "p_adjusted", "verdict")
     counts = ("num_missed", "baseline_num_missed", "higher", "equal", "lower", "num_left_out")

@@ -266,7 +266,8 @@ def test_clusters_of_users_without_a_value_in_a_system_are_left_out():
 def test_too_little_for_an_interval_is_reported():
     few = compared(*sample(27, 30, systems=3), test="max_t", resamples=10)
     assert few["ci_low"].null_count() == few["ci_high"].null_count() == 3
-    assert set(few["note"]) == {"too few resamples for an interval; systems are in order of name"}
+    by_name = "systems are in order of name, unless baseline= names one"
+    assert set(few["note"]) == {f"too few resamples for an interval; {by_name}"}
     assert few["p_adjusted"].null_count() == 0
     for users, start in (
         (3, "too few users for an interval; 3 users, too few"),

@@ -175,7 +175,8 @@ def test_systems_that_do_not_differ_have_the_ratio_1():
     got = run.rank.compare("gmap@3", truth=TRUTH).row(0, named=True)
     assert got["difference"] == 0
     assert (got["ci_low"], got["ci_high"], got["p_value"]) == (None, None, None)
-    assert got["note"] == "ratio 1; no user differs; systems are in order of name"
+    by_name = "systems are in order of name, unless baseline= names one"
+    assert got["note"] == f"ratio 1; no user differs; {by_name}"
 
 
 def test_a_value_of_0_has_no_logarithm_without_epsilon():

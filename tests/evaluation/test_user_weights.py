@@ -328,7 +328,8 @@ def test_one_user_of_weight_is_one_user():
     assert row["note"] == "one user; effective users: 1"
     row = judged.rank.compare(VALUE, weights="w").row(0, named=True)
     assert (row["users"], row["p_value"]) == (1, None)
-    assert row["note"] == "one user; effective users: 1; systems are in order of name"
+    by_name = "systems are in order of name, unless baseline= names one"
+    assert row["note"] == f"one user; effective users: 1; {by_name}"
 
 
 # ------------------------------------------------------------------ charts and the command
