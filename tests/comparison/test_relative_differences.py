@@ -68,12 +68,13 @@ def test_it_is_null_exactly_where_the_mean_of_the_baseline_may_be_0():
     assert compared(np.array([-1.0, 1]), np.array([0.0, 3]))["relative"] is None  # of a mean of 0
 
 
-def test_no_spread_and_one_user_have_no_interval():
+def test_without_a_spread_and_in_a_sequential_test_there_is_no_relative_interval():
     old, new = drawn()
     for row in (
         compared(old, old),
         compared(old, old + 0.1),
         compared(old[:1], new[:1]),
+        compared(old, new, test="sequential", value_range={"x": (-1, 2)}),
     ):
         assert row["relative"] == pytest.approx(row["difference"] / row["baseline_mean"])
         assert row["relative_low"] is row["relative_high"] is None
@@ -232,6 +233,17 @@ def test_a_gate_without_a_share_of_the_baseline_fails_and_says_why():
         row = gated(old - 1, new - 1, margin="5%", undecided=undecided)
         assert row["passed"] is False
         assert row["why"] == "cannot be judged: 5% of the baseline's mean, -0.618, is not above 0"
+
+
+@pytest.mark.parametrize("rise", [0.2, -0.2])
+def test_a_gate_whose_baseline_may_be_0_decides_as_compare(rise):
+    """The test of new − 0.95 · old needs no ratio."""
+    old, new = drawn()
+    old, new = old - old.mean() + 0.01, new - old.mean() + 0.01 + rise
+    row = compared(old, new, margin="5%", higher_is_better={"x": True})
+    decided = gated(old, new, margin="5%")
+    assert decided["passed"] is (row["p_not_worse"] < 0.025) is (rise > 0)
+    assert decided["why"].startswith("not worse: p = " if rise > 0 else "worse: p = ")
 
 
 def test_a_copy_passes_where_undecided_passes_else_it_needs_users_who_could_differ():

@@ -156,10 +156,11 @@ def compare(
           without a list for 5% of the users, few users, or an effect too small to matter
         - ``ci_low``, ``ci_high``: the interval of the difference
         - ``p_adjusted``: ``p_value`` after ``correction``
-        - ``verdict``: the first that holds at α = 1 − ``confidence`` of "worse, by less than the
-          margin" (a loss is proved, and one of the margin excluded); "equivalent"
-          (``p_equivalent`` < α); "better" or "worse" (``p_adjusted`` < α), or, without a better
-          direction, "higher" or "lower"; "not worse" (``p_not_worse`` < α); "undecided"
+        - ``verdict``: the first that holds, with α = 1 − ``confidence``, of "worse, by less than
+          the margin" (a loss is proved, and one of the margin excluded); "equivalent"
+          (``p_equivalent`` < α/2, as in ``gate``); "better" or "worse" (``p_adjusted`` < α), or,
+          without a better direction, "higher" or "lower"; "not worse" (``p_not_worse`` < α/2);
+          "undecided"
 
         A narrow print leaves out the columns in the middle, and shows the answer.
 

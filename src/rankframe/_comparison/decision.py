@@ -50,8 +50,11 @@ def decide(
     )
     nowhere = pl.lit(value=False)
     differs, same, not_worse = (
-        shows(pl.col(name), alpha) if name in table.columns else nowhere
-        for name in ("p_adjusted", *trials.OF_MARGIN)
+        shows(pl.col(name), level) if name in table.columns else nowhere
+        for name, level in (
+            ("p_adjusted", alpha),
+            *dict.fromkeys(trials.OF_MARGIN, alpha / 2).items(),
+        )
     )
     shown = (
         pl.when(differs & not_worse & (change == "worse"))

@@ -658,6 +658,7 @@ def _decided(
         side = "below" if not_worse else "not below"
         said = f"p = {p_within:.2g}, {side} {trial.alpha / 2:.4g}"
     contrary = bool(case.where) and worse != case.beyond
-    if p is not None and (contrary or (worse and after)):
-        said += f", {'but' if contrary else 'and'} p = {p:.2g}{after}"
+    if p is not None and (contrary or (worse and (after or not said))):
+        joined = f"{said}, {'but' if contrary else 'and'} " if said else ""
+        said = f"{joined}p = {p:.2g}{after}"
     return not worse if not strict else not_worse, f"{word}: {said}"
