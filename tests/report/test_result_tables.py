@@ -285,8 +285,8 @@ def test_it_is_read_as_text():
     assert str(made) == (
         "model     rr ↑  hit@1 ↑\n"
         "-----  -------  -------\n"
-        "old    0.403    0.100\n"
-        "mid    0.412    0.100\n"
+        "old    0.403    0.100•\n"
+        "mid    0.412    0.100•\n"
         "new    0.783•†  0.600•\n"
         "\n"
         "† better than old: paired randomization test, p < 0.05 after Holm's correction for "
