@@ -37,8 +37,10 @@ _KINDS = {
     **dict.fromkeys(("not worse", "undecided", "untested"), "few"),
 }
 #: The common metrics whose question the box has.
-_QUESTIONS = {**{n: n for n in ("ndcg", "precision", "recall", "hit", "map", "mrr")}}
-_QUESTIONS |= {"ap": "map", "rr": "mrr"}
+_QUESTIONS = {
+    **{n: n for n in ("ndcg", "precision", "recall", "hit", "map", "mrr")},
+    **{"ap": "map", "rr": "mrr"},
+}
 #: Why nothing is tested, as the outcome says it.
 _REASONS = (*trials.UNTESTED, trials.NO_PAIR, trials.NO_VALUE, "no_value_in_one")
 #: Notes of a comparison that other sentences of the box say, or that are of the method alone.
