@@ -39,7 +39,8 @@ _KINDS = {
 #: The common metrics whose question the box has.
 _QUESTIONS = {
     **{n: n for n in ("ndcg", "precision", "recall", "hit", "map", "mrr")},
-    **{"ap": "map", "rr": "mrr"},
+    "ap": "map",
+    "rr": "mrr",
 }
 #: Why nothing is tested, as the outcome says it.
 _REASONS = (*trials.UNTESTED, trials.NO_PAIR, trials.NO_VALUE, "no_value_in_one")
