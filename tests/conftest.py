@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import workers  # noqa: F401  # isort: skip  (before Polars)
 import polars as pl
 import pytest
 import reference

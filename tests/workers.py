@@ -1,4 +1,4 @@
-"""Settings of the process, before anything imports Polars."""
+"""Sets up the process of a test run, before anything imports Polars."""
 
 import os
 import sys
