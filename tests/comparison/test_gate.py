@@ -398,7 +398,8 @@ def test_what_is_too_rare_to_be_seen_is_said():
         assert got["passed"].item() is passed
         if not passed:
             assert got["why"].item() == (
-                "undecided: too few users: 0 of 300 lose far more than the others, but 1.22% may"
+                "undecided: too few users: 0 of 300 lose far more than the others, and up to 1.22% "
+                "of all might"
             )
 
 

@@ -119,7 +119,7 @@ def compare(
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
     resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
+        How many resamples the tests and intervals draw that need any.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
@@ -180,7 +180,7 @@ def compare(
     - ``"t"``: where fewer than 20 users differ, the exact test (all patterns of signs of the
       differences; of hits, McNemar's), and ``note`` says so; not with weights, clusters of several
       users or ``paired=False``. An end of the interval that contradicts an exact p is moved. Where
-      all users differ by one amount, p = 2/2ⁿ, of any weights and of n clusters.
+      all users differ by one amount, p = 2/2ⁿ of n users or clusters, whatever their weights.
     - ``"randomization"``: flips the signs of the differences, exact for few users.
     - ``"sequential"``: p-value and interval are valid at every look, if each has all earlier users.
       I. Waudby-Smith and A. Ramdas, *J. Royal Statistical Society B* 86, 2024.

@@ -111,16 +111,16 @@ def gate(
     total
         Add the decision over all segments, with null in the segment columns.
     test
-        The test that decides: ``"t"``, ``"max_t"`` or ``"sequential"``; the notes
-        of ``rf.compare`` describe them. The intervals of floors have Student's t, or the exact
-        binomial test if all values are 0 or 1.
+        The test that decides: ``"t"``, ``"max_t"`` or ``"sequential"``; the notes of ``rf.compare``
+        describe them. The intervals of floors have Student's t, or the exact binomial test if all
+        values are 0 or 1.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bh"`` (Benjamini
         and Hochberg), or None. ``"max_t"`` has one of its own, and takes no other.
     confidence
         The probability that a single interval covers the true value.
     resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
+        How many resamples the tests and intervals draw that need any.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster

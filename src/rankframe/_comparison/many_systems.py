@@ -9,7 +9,7 @@ from string import ascii_letters
 import polars as pl
 
 from rankframe._comparison import decision, pair_tests, summaries, system_pairs, trials
-from rankframe._comparison.packages import np
+from rankframe._comparison.packages import statistics
 from rankframe._comparison.system_pairs import Place
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
@@ -44,7 +44,7 @@ def leaders_of(
         p = 1.0 if pair.undefined == trials.NOBODY_DIFFERS else of_test
         if isnan(p):
             continue
-        gain = float(np.average(pair.sample.values, weights=pair.sample.weights))
+        gain = float(statistics.weighted_mean(*pair.sample))
         gain = gain if directions[pair.metric] else -gain
         differ = decision.shows(p, level)
         for system, won in ((pair.system, gain), (pair.baseline, -gain)):

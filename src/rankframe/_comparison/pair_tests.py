@@ -58,7 +58,7 @@ def _undefined(pair: Pair) -> list[Note]:
 def _where_few_differ(outcome: Outcome, place: int, pair: Pair, trial: Trial) -> list[Note]:
     """Take the exact test where few users differ, with an interval that agrees; note it."""
     if pair.undefined == trials.ALL_DIFFER_ALIKE and len(pair.sample.values) > 1:
-        outcome.p[place] = 0.5 ** (len(pair.sample.values) - 1)  # of any weights
+        outcome.p[place] = 0.5 ** (len(pair.sample.values) - 1)  # whatever the weights
         return [notes.note("exact_alike")]
     differ = int((pair.sample.values != 0).sum())
     if isnan(outcome.p[place]) or differ >= statistics.FEW_USERS:

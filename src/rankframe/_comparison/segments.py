@@ -78,7 +78,7 @@ def compare_segments(
     confidence
         The probability that a single interval covers the true value.
     resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
+        How many resamples the tests and intervals draw that need any.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster

@@ -111,7 +111,7 @@ def ends(numbers: pl.Series) -> tuple[float, float]:
     return min(values, default=0), max(values, default=0)
 
 
-#: With fewer clusters, intervals are too short, most of all those of the bootstrap.
+#: With fewer clusters, intervals are too short.
 FEW_CLUSTERS = 10
 #: Below this share of their number, the effective number of clusters is noted.
 _AS_GOOD = 0.9

@@ -191,7 +191,7 @@ def report(
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
     resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
+        How many resamples the tests and intervals draw that need any.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster

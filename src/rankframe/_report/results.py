@@ -96,8 +96,9 @@ def table(
     interval
         Add to each mean its interval, as chosen by ``summarize``.
     letters
-        Add a column of letters to each metric: systems that share one do not differ, by the t tests
-        of all pairs with Bonferroni's correction. "a" has the best, and bold is of these tests.
+        Add a column of letters to each metric: systems that share one do not differ, by t (exact
+        where few users differ) of all pairs with Bonferroni's correction. "a" has the best, and
+        bold is of these tests.
     test
         ``"t"`` (paired), ``"randomization"``, ``"max_t"`` (all systems at once) or
         ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
@@ -110,7 +111,7 @@ def table(
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
     resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
+        How many resamples the tests and intervals draw that need any.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
@@ -126,13 +127,12 @@ def table(
     -------
     ResultsTable
         The systems in the caller's order, the baseline first; ↑ and ↓ are the better directions of
-        the metrics. A LazyFrame is computed at once. ``.as_markdown()`` and
-        ``.as_latex()`` convert it, notebooks show it as HTML, and ``print`` writes text, with • for
-        bold.
-        ``.note`` is the line below it: the test and its correction, the number of users, the
-        effective number with ``weights``, the number of clusters with ``cluster``, the systems
-        without a list for at least 5% of the users, and other notes of ``compare``, with a * at
-        their cells. ``.frame`` (polars) has one row per system and metric: the system, segments…,
+        the metrics. A LazyFrame is computed at once. ``.as_markdown()`` and ``.as_latex()`` convert
+        it, notebooks show it as HTML, and ``print`` writes text, with • for bold. ``.note`` is the
+        line below it: the test and its correction, the number of users, the effective number with
+        ``weights``, the number of clusters with ``cluster``, the systems without a list for at
+        least 5% of the users, and other notes of ``compare``, with a * at their cells. ``.frame``
+        (polars) has one row per system and metric: the system, segments…,
         ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null without ``interval``),
         ``p_adjusted``, ``higher_is_better`` (null for a metric without a direction), ``best``,
         ``better`` and ``worse``, which are true for means marked † and ‡, ``letters`` (null without

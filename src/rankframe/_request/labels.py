@@ -180,9 +180,7 @@ class RequestedMetric(NamedTuple):
     over_users: Aggregate
     per_user: bool
     reads: frozenset[str]  # the columns that the expression names
-    call: MetricCall | None = (
-        None  # of a geometric mean, the metric inside; None: no metric of ours
-    )
+    call: MetricCall | None = None  # of a geometric mean, the metric inside; None: of the caller's
     traits: Traits = Traits()
     relevant_at: float | None = None  # for this label alone; None: that of the call
     is_column: bool = False  # of ready values, which no expression computes

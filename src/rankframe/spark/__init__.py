@@ -518,7 +518,7 @@ def summarize(
         ``"auto"``: chosen by the number and the values of the users, which ``note`` reports;
         ``"t"``: Student's interval.
     resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
+        How many resamples the tests and intervals draw that need any.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     partitions
@@ -621,7 +621,7 @@ def compare(
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
         p-value is not corrected for the other metrics.
     resamples
-        Number of resamples: bootstrap samples, permutations or patterns of signs.
+        How many resamples the tests and intervals draw that need any.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     paired
