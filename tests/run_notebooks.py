@@ -15,10 +15,6 @@ def run(path: Path) -> None:
     notebook = nbformat.read(path, 4)
     resources = {"metadata": {"path": str(path.parent)}}
     NotebookClient(notebook, resources=resources, record_timing=False).execute()
-    for cell in notebook.cells:
-        if "outputs" in cell:  # without the clock
-            kept = [output for output in cell.outputs if output.output_type != "display_data"]
-            cell.outputs = kept
     notebook.metadata.language_info = {"name": "python"}  # the Python version is no content
     nbformat.write(notebook, path)
 

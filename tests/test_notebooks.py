@@ -33,16 +33,11 @@ def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def kept(outputs):
-    """All but the clock, which a slow machine shows."""
-    return [output for output in outputs if output.output_type != "display_data"]
-
-
 def printed(notebook):
     """What a reader sees as text below each cell of code."""
     texts = []
     for cell in code_cells(notebook):
-        seen = [one.get("text") or one.data["text/plain"] for one in kept(cell.outputs)]
+        seen = [one.get("text") or one.data["text/plain"] for one in cell.outputs]
         texts.append((cell.source, "".join(seen)))
     return texts
 
@@ -82,27 +77,6 @@ def test_a_picture_is_what_it_shows():
     assert picture(0.45) != picture(0.46)
     assert picture(0.45) != picture(0.45, "mark_point")
     assert picture(0.45) != picture(0.45, color="#5B2A9D")
-
-
-def test_a_cell_shows_for_how_long_it_has_run():
-    client = pytest.importorskip("nbclient")
-    spy = (
-        "from IPython import display\nreal, shown = display.display, []\n"
-        "display.display = lambda data, **how: shown.append(data) or real(data, **how)\n"
-    )
-    code = [
-        f"{spy}import time\nfrom rankframe._request import progress\nprogress._PATIENCE = 0.2",
-        "with progress.clock(), progress.clock():\n    time.sleep(0.5)",
-        "with progress.clock():\n    pass",
-        "shown",
-    ]
-    code = map(nbformat.v4.new_code_cell, code)
-    notebook = nbformat.v4.new_notebook(cells=[*code])
-    client.NotebookClient(notebook).execute()
-    first, slow, quick, last = (cell.outputs for cell in notebook.cells)
-    assert [*map(len, (first, slow, quick, last))] == [0, 1, 0, 1]
-    assert slow[0].data == {"text/plain": ""}
-    assert last[0].data["text/plain"] == "[{'text/plain': 'rankframe: 0 s'}]"
 
 
 def test_there_are_ten():

@@ -4,17 +4,15 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._command import files, text_tables
+from rankframe._command import files, progress, text_tables
 from rankframe._command.main import main
 from rankframe._command.trec import spelled_out
 from rankframe._evaluation import evaluation
@@ -438,40 +436,14 @@ def test_help_is_in_groups(capsys):
         assert [line for line in lines if line in groups] == groups
 
 
-@pytest.mark.sample(2)
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes and terminals are of POSIX")
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_sees_that_it_is_at_work(folder, terminal):
-    pty = pytest.importorskip("pty")
-    pipe = folder / "slow"
-    os.mkfifo(pipe)
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "rankframe", "evaluate", str(pipe), f"{folder}/truth.csv"]
-    process = subprocess.Popen(
-        [*command, "-m", "map", "--format", "csv"],
-        stdout=subprocess.PIPE,
-        stderr=theirs if terminal else subprocess.PIPE,
-        cwd=Path(rf.__file__).parents[1],
-    )
-    os.close(theirs)
-
-    def feed():
-        with pipe.open("wb") as file:  # opens once the command reads
-            time.sleep(3.5)
-            file.write((folder / "old.csv").read_bytes())
-
-    feeder = threading.Thread(target=feed)
-    feeder.start()
-    out, err = process.communicate(timeout=120)
-    feeder.join()
-    assert process.returncode == 0
-    assert b"map" in out
-    if terminal:
-        said = os.read(ours, 10_000)
-        assert re.fullmatch(rb"(\rrankframe: \d+ s)+\r\x1b\[K", said)
-    else:
-        assert err == b""
-    os.close(ours)
+def test_a_terminal_sees_that_it_is_at_work(folder, capsys, monkeypatch, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setattr(progress, "_PATIENCE", 0)
+    assert main(["evaluate", "old.csv", "truth.csv", "-m", "map"]) == 0
+    out, err = capsys.readouterr()
+    assert "map" in out
+    assert err == ("\rrankframe: 0 s\r\x1b[K" if terminal else "")
 
 
 @pytest.fixture

@@ -16,7 +16,16 @@ from typing import Any, cast
 
 import polars as pl
 
-from rankframe._command import config_file, files, inputs, options, reference, text_tables, trec
+from rankframe._command import (
+    config_file,
+    files,
+    inputs,
+    options,
+    progress,
+    reference,
+    text_tables,
+    trec,
+)
 from rankframe._command.files import Tables
 from rankframe._command.inputs import Input
 from rankframe._command.options import Run
@@ -24,7 +33,7 @@ from rankframe._comparison import comparison, floors, gate, notes, pair_tests, s
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
 from rankframe._report import facts, report
-from rankframe._request import descriptions, keywords, labels, progress
+from rankframe._request import descriptions, keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import adapters, health, run_dicts, side_tables, verbs
@@ -192,7 +201,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     metric_labels = _metric_labels(arguments)
     _check_rows(arguments)
     columns, conventions = _read_options(arguments)
-    with progress.clock(terminal=True):
+    with progress.clock():
         tables = files.read_files(arguments, columns)
         run, by, columns = _one_run(tables, arguments)
         conventions |= {"truth": tables.truth, "by": by, **tables.beside, **columns}
@@ -359,7 +368,7 @@ def _check(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
     labels = trec.spelled_out(arguments.metrics, arguments.preset)
     columns, conventions = _read_options(arguments)
-    with progress.clock(terminal=True):
+    with progress.clock():
         tables = files.read_files(arguments, columns)
         run, by, columns = _one_run(tables, arguments)
         both: dict[str, Any] = {"truth": tables.truth, "by": by, **tables.beside, **columns}
@@ -375,7 +384,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def _health(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
     _check_out(arguments)
-    with progress.clock(terminal=True):
+    with progress.clock():
         tables = files.read_files(arguments, _columns(arguments))
         run, by, columns = _one_run(tables, arguments)
         both: dict[str, Any] = {"truth": tables.truth, **tables.beside, **columns}
@@ -396,7 +405,7 @@ def _compare(arguments: argparse.Namespace) -> None:
         arguments.primary = arguments.primary or facts.default_metrics(_K)[0]
     metric_labels = _comparable(_metric_labels(arguments))
     test = options.test_options(arguments)
-    with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
+    with progress.clock(quiet=arguments.test in _RESAMPLED):
         runs, call = _systems(arguments)
         baseline = _baseline(runs, call["by"], arguments)
         trial = Trial(baseline, **test, total=arguments.total)
@@ -436,7 +445,7 @@ def _gate(arguments: argparse.Namespace) -> int:
     own = ("interval", "undecided", "most_missed", "total")
     decision: dict[str, Any] = {name: getattr(arguments, name) for name in own}
     decision |= {**options.test_options(arguments), "systems": arguments.systems or None, **bounds}
-    with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
+    with progress.clock(quiet=arguments.test in _RESAMPLED):
         runs, call = _systems(arguments, compares=compares)
         decision["baseline"] = _baseline(runs, call["by"], arguments)
         result = gate.gate(runs, *names, **decision, **call).collect()
@@ -539,7 +548,7 @@ def _report(arguments: argparse.Namespace) -> None:
     columns, conventions = _read_options(arguments)
     if arguments.out is not inputs.STDOUT:
         report.check_path(arguments.out)
-    with progress.clock(quiet=arguments.test in _RESAMPLED, terminal=True):
+    with progress.clock(quiet=arguments.test in _RESAMPLED):
         tables = files.read_files(arguments, columns)
         conventions.update(tables.beside)
         own = ("k", "title", "note", "explore")

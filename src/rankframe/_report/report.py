@@ -20,7 +20,7 @@ from rankframe._report import nouns as wording
 from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Page
-from rankframe._request import keywords, progress
+from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, Runs, Truth
@@ -129,7 +129,6 @@ class Report:
 
 
 @adapters.takes_any_frame
-@progress.clock()
 def report(
     frame: Runs[Frame],
     /,

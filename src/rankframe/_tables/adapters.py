@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, TypeVar, 
 import polars as pl
 
 from rankframe import errors
-from rankframe._request import progress, wrong_keywords
+from rankframe._request import wrong_keywords
 from rankframe._request.types import Frame, FrameT, Truth, Types
 from rankframe.errors import RankingDataError
 
@@ -306,8 +306,7 @@ def collected(
 ) -> pl.DataFrame:
     """Run the plan of an eager call, with the engine and the flags for its number of rows."""
     flags = pl.QueryOptFlags.none() if rows <= unoptimized else pl.QueryOptFlags()
-    with progress.clock():
-        return plan.collect(engine=_engine(rows), optimizations=flags)
+    return plan.collect(engine=_engine(rows), optimizations=flags)
 
 
 def in_one_step(
