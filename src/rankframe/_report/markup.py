@@ -154,10 +154,14 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     figures = [figure for section in page.sections for figure in section.figures]
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FunctionLoader(_part),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["heard"] = heard
-    template = environment.from_string(_part("report.html.j2"))
+    template = environment.get_template("report.html.j2")
     text = template.render(
         page=page,
         script=script,
