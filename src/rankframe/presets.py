@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 __all__ = ["PRESETS", "Preset", "PresetName"]
 
-Users: TypeAlias = Literal["truth", "judged", "both", "served", "run", "all"]
+Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 PresetName: TypeAlias = Literal[
     "trec_eval",

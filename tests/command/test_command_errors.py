@@ -125,7 +125,6 @@ def folder(tmp_path, monkeypatch):
         "evaluate run truth -m map --depth=-1",
         "evaluate run truth -m map --by day",
         "evaluate run country -m map --by country --users all",
-        "evaluate run country -m map --by country --users served",
         "evaluate run truth -m map --ties item",
         "evaluate both truth -m map --score score",
         "evaluate blocks truth -m map",

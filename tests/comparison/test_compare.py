@@ -390,8 +390,6 @@ def test_users_of_the_truth_are_not_left_out():
     assert got["num_left_out"].to_list() == [0, 3]  # both systems miss one of them
     notes = got["note"].str.contains("users are left out: they have a value in one group only")
     assert notes.to_list() == [False, True]
-    served = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="served")
-    assert served["num_left_out"].to_list() == [0]
     both = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
     assert (both["users"], both["num_left_out"]) == (2, 2)
     assert "; 2 of 4 users are left out: they have a value in one group only" in both["note"]

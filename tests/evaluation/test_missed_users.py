@@ -11,7 +11,6 @@ from two_models import assert_equal
 from user_values import FEW
 
 import rankframe as rf
-from rankframe._command.main import main
 
 RUN = pl.DataFrame(
     [
@@ -74,95 +73,6 @@ def test_users_of_other_policies():
     assert everybody.filter(user=9)["missed"].to_list() == [None]
 
 
-# ------------------------------------------------------------------ users="served"
-
-
-def test_served_users_are_the_same_of_all_systems():
-    got = RUN.rank.evaluate("mrr", truth=TRUTH, by="model", users="both")
-    assert got.rows() == [("new", 2, 0.5), ("old", 4, 0.75)]
-    got = RUN.rank.evaluate("mrr", truth=TRUTH, by="model", users="served")
-    assert got.rows() == [("new", 2, 0.5), ("old", 2, 1.0)]
-    assert RUN.rank.per_user("rr", truth=TRUTH, by="model", users="served").select(
-        "model", "user"
-    ).rows() == [("new", 1), ("new", 3), ("old", 1), ("old", 3)]
-
-
-def test_one_system_serves_those_who_are_in_both():
-    alone = RUN.filter(model="new").drop("model")
-    for verb in (rf.evaluate, rf.per_user):
-        got = verb(alone, "rr", truth=TRUTH, users="served")
-        assert_equal(got, verb(alone, "rr", truth=TRUTH, users="both"))
-
-
-@pytest.mark.parametrize("judged_table", [False, True])
-@pytest.mark.parametrize("by", [["model"], ["model", "day"], ["day", "model"], ["system", "day"]])
-def test_served_users_by_hand(by, judged_table):
-    """Three systems, two days, of which one system has one: whoever is in all lists of a day."""
-    draw = random.Random(5)
-    name = "system" if "system" in by else "model"
-    days = [1, 2] if "day" in by else [1]
-    lists = [(s, d) for s in "xyz" for d in days if (s, d) != ("z", 2)]
-    rows = [(s, d, u) for s, d in lists for u in range(20) if draw.random() < 0.7]
-    run = pl.DataFrame(rows, schema=[name, "day", "user"], orient="row")
-    run = run.with_columns(item=1, rank=1)
-    run = run if "day" in by else run.drop("day")
-    truth = pl.DataFrame({"user": range(3, 23), "item": 1})
-    expected = {
-        (s, d, u)
-        for s, d in lists
-        for u in range(3, 23)
-        if all((other, d, u) in rows for other, day in lists if day == d)
-    }
-    assert expected
-    options = {"truth": truth} if not judged_table else {}
-    table = rf.judge(run, truth, by=by, model=name) if judged_table else run
-    options["model"] = name
-    got = table.rank.per_user("rr", by=by, users="served", **options)
-    names = [name, "day"] if "day" in by else [name]
-    found = {
-        (*keys[:-1], *([] if "day" in by else [1]), keys[-1])
-        for keys in got.select(*names, "user").rows()
-    }
-    assert found == expected
-    lazy = table.lazy().rank.evaluate("rr", by=by, users="served", **options).collect()
-    assert lazy["users"].sum() == len(expected)
-
-
-def test_a_truth_of_folds_and_of_models():
-    truth = TRUTH.with_columns(fold=pl.Series([1, 1, 2, 2, 2]))
-    run = RUN.join(truth.select("user", "fold"), on="user")
-    got = run.rank.evaluate("mrr", truth=truth, by=["model", "fold"], users="served")
-    assert got.select("model", "fold", "users").rows() == [
-        ("new", 1, 1),
-        ("new", 2, 1),
-        ("old", 1, 1),
-        ("old", 2, 1),
-    ]
-    both = pl.concat(TRUTH.with_columns(model=pl.lit(name)) for name in ("old", "new"))
-    got = RUN.rank.evaluate("mrr", truth=both, by="model", users="served")
-    assert got.rows() == [("new", 2, 0.5), ("old", 2, 1.0)]
-
-
-def test_pairs_of_three_systems_have_one_set_of_users():
-    mid = pl.DataFrame({"model": "mid", "user": [2, 3], "item": "a", "rank": 1})
-    run = pl.concat([RUN, mid], how="vertical_relaxed")
-    got = run.rank.compare("rr", truth=TRUTH, users="served")
-    assert got["users"].to_list() == [1, 1, 1]
-    assert run.rank.compare("rr", truth=TRUTH, users="both")["users"].to_list() == [1, 2, 2]
-
-
-def test_served_users_need_systems_and_a_truth():
-    with pytest.raises(ValueError, match=r"users='served' selects users of the truth, but there"):
-        RUN.rank.evaluate(pl.col("listed").sum().alias("x"), users="served", by="model")
-    countries = TRUTH.with_columns(country=pl.Series(list("xxyyy")))
-    alone = RUN.filter(model="new")
-    got = alone.drop("model").rank.evaluate("mrr", truth=countries, by="country", users="served")
-    both = alone.rank.evaluate("mrr", truth=countries, by="country", users="both")
-    assert_equal(got, both.drop("model"))
-    got = RUN.rank.evaluate("mrr", truth=countries, by=["country", "model"], users="served")
-    assert got["users"].to_list() == [1, 1, 1, 1]
-
-
 # ------------------------------------------------------------------ summarize and compare
 
 
@@ -195,10 +105,9 @@ def test_a_comparison_counts_and_notes_them_of_both():
     assert got.select("users", "num_missed", "baseline_num_missed").rows() == [(5, 3, 1)] * 2
     both = f"{TOLD}; 1 of 5 users has no list of old; interval cut at the greatest difference"
     assert [both in note for note in got["note"]] == [True, True]
-    for users in ("both", "served"):
-        got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users=users)
-        assert got.select("users", "num_missed", "baseline_num_missed").row(0) == (2, 0, 0)
-        assert "no list" not in (got["note"].item() or "")
+    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both")
+    assert got.select("users", "num_missed", "baseline_num_missed").row(0) == (2, 0, 0)
+    assert "no list" not in (got["note"].item() or "")
 
 
 @pytest.mark.parametrize("test", ["t", "randomization", "max_t", "sequential"])
@@ -282,7 +191,7 @@ def test_the_rows_of_a_diagnosis_add_up():
     for name in ("hits_change", "precision_change", "recall_change"):
         weighed = sum(row[name] * row["users"] for row in [*bins, lacking]) / 40
         assert weighed == pytest.approx(overall[name])
-    served = run.rank.stats.who_gained(1, truth=truth, baseline="old", users="served")
+    served = run.rank.stats.who_gained(1, truth=truth, baseline="old", users="both")
     assert not any("no list" in reading for reading in served["reading"])
     assert served.head(len(bins)).equals(got.head(len(bins)))
 
@@ -303,21 +212,11 @@ def test_subtitles_of_charts_name_them(name):
     draw = getattr(run.rank.plot, name)
     subtitle = draw(*arguments, truth=truth, **options).title.subtitle
     assert " ".join(subtitle).endswith("10 of 40 users have no list of new")
-    served = draw(*arguments, truth=truth, users="served", **options).title.subtitle
+    served = draw(*arguments, truth=truth, users="both", **options).title.subtitle
     assert not any("no list" in line for line in served)
 
 
 # ------------------------------------------------------------------ the command, MovieLens
-
-
-def test_the_command_takes_served_users(tmp_path):
-    paths = [str(tmp_path / "run.csv"), str(tmp_path / "truth.csv"), str(tmp_path / "out.csv")]
-    RUN.write_csv(paths[0])
-    TRUTH.write_csv(paths[1])
-    options = ["--by", "model", "-m", "mrr", "-m", "missed", "--users", "served"]
-    assert main(["evaluate", *paths[:2], *options, "--out", paths[2]]) == 0
-    expected = RUN.rank.evaluate("mrr", "missed", truth=TRUTH, by="model", users="served")
-    assert pl.read_csv(paths[2]).equals(expected)
 
 
 @pytest.fixture
@@ -347,12 +246,12 @@ def test_a_new_system_that_misses_most_users_is_not_taken_for_a_bad_one(movielen
     assert got["difference"] == pytest.approx(-0.2272, abs=1e-4)
     assert got["p_value"] < 1e-30
     assert (got["verdict"], got["note"]) == ("worse", "192 of 301 users have no list of knn")
-    served = run.rank.compare("ndcg@10", users="served", **options).row(0, named=True)
+    served = run.rank.compare("ndcg@10", users="both", **options).row(0, named=True)
     assert (served["users"], served["num_missed"], served["note"]) == (109, 0, None)
     assert served["difference"] == pytest.approx(0.0055, abs=1e-4)
     assert (served["verdict"], served["p_value"]) == ("undecided", pytest.approx(0.744, abs=1e-3))
-    means = run.rank.evaluate("ndcg@10", truth=truth, by="model", users="served")
-    assert means["users"].to_list() == [109, 109]
+    means = run.rank.evaluate("ndcg@10", truth=truth, by="model", users="both")
+    assert means["users"].to_list() == [109, 301]
     read = run.rank.stats.who_gained(10, **options)
     assert "no list of knn: 192 users" in read["reading"].to_list()
     assert read["reading"].last() == "worse overall; 192 of 290 users have no list of knn"
@@ -383,30 +282,6 @@ def by_batches(run, truth, **options):
 
 
 @pytest.mark.parametrize(
-    ("options", "users"),
-    [
-        ({"unjudged": "drop"}, 2),
-        ({"depth": 4}, 2),
-        ({"exclude": pl.DataFrame({"user": [2], "item": ["y"]})}, 2),
-        ({"unjudged": "drop", "depth": 4}, 1),
-        ({}, 3),
-    ],
-)
-def test_users_who_are_served_miss_no_list(options, users):
-    run, truth = lists_to_reduce()
-    options = {"users": "served", **options}
-    got = run.rank.evaluate("missed", "num_missed", truth=truth, by="model", **options)
-    assert got["missed"].to_list() == [0.0, 0.0]
-    assert got["users"].to_list() == [users, users]
-    pair = run.rank.compare("rr", truth=truth, baseline="a", **options)
-    assert pair.select("users", "num_missed", "baseline_num_missed").row(0) == (users, 0, 0)
-    assert "no list" not in (pair["note"][0] or "")
-    diagnosis = run.rank.stats.who_gained(1, truth=truth, baseline="a", **options)
-    assert not any("no list" in reading for reading in diagnosis["reading"].drop_nulls())
-    assert_equal(by_batches(run, truth, **options), got.select("model", "users", "missed"))
-
-
-@pytest.mark.parametrize(
     ("options", "users", "missed"),
     [
         ({"unjudged": "drop"}, 3, 1),
@@ -429,9 +304,7 @@ def test_users_of_both_tables_stay_if_nothing_is_left_of_their_lists(options, us
     assert_equal(by_batches(run, truth, **options), got.select("model", "users", "missed"))
 
 
-@pytest.mark.parametrize(
-    ("users", "values"), [("run", [1.0, 0.5]), ("both", [1.0, 0.5]), ("served", [None, None])]
-)
+@pytest.mark.parametrize(("users", "values"), [("run", [1.0, 0.5]), ("both", [1.0, 0.5])])
 def test_systems_without_a_common_user_have_no_misses_to_count(users, values):
     run = pl.DataFrame({"model": ["a", "b"], "user": [1, 2], "item": 7, "rank": [1, 2]})
     truth = pl.DataFrame({"user": [1, 2], "item": 7})

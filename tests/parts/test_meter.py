@@ -118,7 +118,6 @@ def test_metrics_of_users(by):
         {"users": "run", "count_users": True},
         {"users": "both", "undefined": 0.0},
         {"users": "judged"},
-        {"users": "served"},
         {"unjudged": "drop"},
         {"depth": 2},
         {"unjudged": "bounds"},

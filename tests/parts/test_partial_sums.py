@@ -121,7 +121,7 @@ def test_every_metric_of_users_adds_up(by):
     assert_same(got, rf.evaluate(run, *METRICS_OF_CALLS, truth=TRUTH, by=by), check_dtypes=True)
 
 
-@pytest.mark.parametrize("users", ["truth", "judged", "both", "served", "run", "all"])
+@pytest.mark.parametrize("users", ["truth", "judged", "both", "run", "all"])
 @pytest.mark.parametrize("by", ["model", ["model", "device"]])
 def test_every_policy_and_totals(users, by):
     got = combined(RUN, *LABELS, truth=TRUTH, by=by, total=True, users=users)
@@ -979,15 +979,6 @@ def test_inputs_are_not_changed():
     assert run.equals(RUN)
     assert truth.equals(TRUTH)
     assert json.dumps(facts) == before
-
-
-def test_systems_that_a_part_may_not_show_are_refused():
-    judged = rf.judge(RUN, TRUTH, by="model")
-    facts = rf.parts.facts(judged, by="model")
-    with pytest.raises(ValueError, match="users='served'"):
-        rf.parts.sums(judged, "rr", by="model", facts=facts, users="served")
-    with pytest.raises(ValueError, match="users='served'"):
-        rf.Meter("rr", by="model", users="served").update(judged)
 
 
 # ------------------------------------------------------------------ the same bits as evaluate

@@ -455,7 +455,7 @@ def test_who_has_a_list_is_known_though_its_rows_stay_at_home(rs, bring, truth, 
     local, judgments = pl.concat(parts).cast({"item": dtype}), TRUTH.cast({"item": dtype})
     run, truth = bring(local), bring(judgments)
     few = ["precision@2", "rr"]
-    for users in ("truth", "served", "both", "run", "all"):
+    for users in ("truth", "both", "run", "all"):
         options = {"by": "model", "users": users}
         got = take(rs.evaluate(run, *few, "missed", "num_missed", truth=truth, **options))
         expected = rf.evaluate(local, *few, "missed", "num_missed", truth=judgments, **options)
@@ -977,7 +977,7 @@ def test_a_group_without_users_is_summarized(rs, run, bring):
 
 
 @pytest.mark.thorough
-def test_missed_and_served_users(rs, bring, truth):
+def test_missed_users(rs, bring, truth):
     """One system has lists for a part of the users, some without an item that anybody judged."""
     few = RUN.filter((pl.col("model") != "b") | (pl.col("user").hash(1) % 3 == 0))
     far = few.with_columns(rank=pl.when(pl.col("user").hash(2) % 4 == 0).then(pl.col("rank") + 9))
@@ -985,7 +985,7 @@ def test_missed_and_served_users(rs, bring, truth):
     run, by = bring(local), "model"
     metrics = ["precision@3", "missed", "num_missed"]
     assert local.rank.evaluate("missed", truth=TRUTH, by=by)["missed"].max() > 0.1
-    for users in ("truth", "served"):
+    for users in ("truth", "both"):
         options = {"by": by, "users": users}
         got = take(rs.evaluate(run, *metrics, truth=truth, **options))
         assert_same(got, rf.evaluate(local, *metrics, truth=TRUTH, **options), check_dtypes=True)
@@ -998,11 +998,6 @@ def test_missed_and_served_users(rs, bring, truth):
     assert_same(got, rf.compare(local, "precision@3", truth=TRUTH, by=by, users="both"))
     got = take(rs.summarize(run, "precision@3", truth=truth, by=by))
     assert_same(got, rf.summarize(local, "precision@3", truth=TRUTH, by=by), check_dtypes=True)
-    judged = bring(rf.judge(local, TRUTH, by=by).select(*local.columns, "relevance"))
-    with pytest.raises(
-        ValueError, match="'served': the judged table has the column of the systems"
-    ):
-        rs.evaluate(judged, "map", by=by, users="served")
 
 
 def test_compare(rs, run, truth):
@@ -1245,7 +1240,7 @@ def _in_spark(spark, run, truth, labels, *, per_user, **options):
 @pytest.mark.parametrize(
     "options",
     [
-        {"per_user": False, "users": "served", "unjudged": "drop"},
+        {"per_user": False, "users": "both", "unjudged": "drop"},
         {"per_user": True, "users": "all", "undefined": 0, "depth": 3},
     ],
     ids=lambda options: options["users"],

@@ -761,7 +761,7 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         (
             {"users": "everyone"},
             ValueError,
-            "users must be one of 'truth', 'judged', 'both', 'served', 'run'",
+            "users must be one of 'truth', 'judged', 'both', 'run'",
         ),
         ({"undefined": "0"}, ValueError, "undefined must be None or a finite number, not '0'"),
         ({"undefined": nan}, ValueError, "undefined must be None or a finite number, not nan"),
@@ -1135,7 +1135,7 @@ def test_days_apart_concern_only_users_of_the_truth():
     got = rf.evaluate(late, "filled@1", truth=JUDGED_DAYS, by="day", users="run")
     assert got.filter(pl.col("users") > 0).rows() == [(11, 2, 1.0), (12, 1, 0.0)]
     assert rf.evaluate(late, "filled@1", by="day")["users"].to_list() == [2, 1]
-    for users in ("truth", "judged", "both", "served", "all"):
+    for users in ("truth", "judged", "both", "all"):
         with pytest.raises(rf.RankingDataError, match="^run, column 'day': no \\(day, user\\)"):
             rf.evaluate(late, "rr", truth=JUDGED_DAYS, by="day", users=users)
 

@@ -480,9 +480,9 @@ def test_a_model_that_is_not_there_is_an_error():
 
 
 def test_meters_and_queries_have_the_role():
-    meter = rf.Meter("ap", model="engine", users="served")
+    meter = rf.Meter("ap", model="engine")
     meter.update(ENGINES, TRUTH)
-    options = {"truth": TRUTH, "model": "engine", "users": "served"}
+    options = {"truth": TRUTH, "model": "engine"}
     assert_equal(meter.compute(), rf.evaluate(ENGINES, "ap", **options))
     assert rf.sql("ap", model="engine").endswith('GROUP BY "engine"\n')
 

@@ -19,7 +19,7 @@ FIVE = ["precision@3", "recall@3", "map", "mrr", "ndcg@3"]
 OPTIONS = [
     {},
     {"users": "all", "undefined": 0},
-    {"users": "served", "unjudged": "drop"},
+    {"users": "both", "unjudged": "drop"},
     {"relevant_at": 2, "users": "judged"},
     {"depth": 3, "users": "both"},
 ]
@@ -101,8 +101,8 @@ def test_postgres_has_users_of_two_columns(postgres):
     frames = {"run": in_two_columns(run), "truth": in_two_columns(truth).rename({"wiki": "w"})}
     call = {"user": USER, "truth_user": ["w", "session"], "by": "model", "dialect": "postgres"}
     for per_user, verb in ((True, rf.per_user), (False, rf.evaluate)):
-        text = rf.sql(*FIVE, per_user=per_user, users="served", **call)
-        want = verb(run, *FIVE, truth=truth, by="model", users="served")
+        text = rf.sql(*FIVE, per_user=per_user, users="both", **call)
+        want = verb(run, *FIVE, truth=truth, by="model", users="both")
         got = postgres(text, **frames)
         got = of_two_columns(got).select(want.columns) if per_user else got
         assert differences(got, want, want.columns[: 1 + per_user]) == {}

@@ -38,7 +38,7 @@ _ARGUMENTS |= {"is_between": [1, 2]}
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_each_dialect_parses_every_label(dialect):
-    options = {"by": "model", "dialect": dialect, "users": "served", "exclude": "bought"}
+    options = {"by": "model", "dialect": dialect, "users": "both", "exclude": "bought"}
     every = [written(label) for label, query, _ in translations() if query is not None]
     (query,) = statements(rf.sql(*every, **options, names="snake"), dialect)
     assert isinstance(query, sqlglot.exp.Select)

@@ -30,12 +30,12 @@ LABELS = [*filter(is_translated, FEW)]
 EVERY = [*filter(is_translated, EVERY_METRIC)]
 OPTIONS = [
     {},
-    *({"users": users} for users in ("judged", "both", "served", "run", "all")),
+    *({"users": users} for users in ("judged", "both", "run", "all")),
     {"undefined": 0.5, "users": "all"},
     {"relevant_at": 2, "users": "judged"},
     {"depth": 3, "users": "run", "undefined": 0},
     {"unjudged": "drop"},
-    {"unjudged": "drop", "depth": 4, "users": "served"},
+    {"unjudged": "drop", "depth": 4, "users": "both"},
 ]
 SOME = ["ndcg@3", "ap", "bpref", "num_retrieved", "judged@3", "err", "q", "rndcg", "filled@3"]
 SOME += ["ap(rel=2)@5", "rr-l2@5"]
@@ -111,7 +111,7 @@ def _forms():
         run.with_columns(day=pl.lit(1)),
         run.with_columns(day=pl.lit(2)).filter(pl.col("item") != 3),
     ]
-    yield "two columns", pl.concat(days), truth, {"by": ["model", "day"], "users": "served"}
+    yield "two columns", pl.concat(days), truth, {"by": ["model", "day"], "users": "both"}
     segments = truth.with_columns(segment=pl.col("user") // 4)
     yield "segments of the truth", run, segments, {"by": ["model", "segment"]}
     excluded = run.filter(pl.col("rank") % 3 == 1).select("user", "item")

@@ -68,10 +68,10 @@ def per_user(
         Columns of segments, such as country, fold or day.
     users
         Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
-        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"served"``, in
-        the truth and with a list of every model; ``"run"``; or ``"all"``. By default ``"truth"``,
-        or ``"run"`` where nothing is judged. In a judged table of which no judged row lacks a rank,
-        all count: one without a relevant item has the worst value of each metric, with a warning.
+        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"run"``; or
+        ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a judged table
+        of which no judged row lacks a rank, all count: one without a relevant item has the worst
+        value of each metric, with a warning.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
@@ -112,7 +112,7 @@ def per_user(
 
     Notes
     -----
-    The notes of ``rf.evaluate`` on expressions of your own, ``users="served"`` and bounds apply.
+    The notes of ``rf.evaluate`` on expressions of your own and bounds apply.
 
     Examples
     --------
@@ -189,10 +189,10 @@ def evaluate(
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     users
         Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
-        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"served"``, in
-        the truth and with a list of every model; ``"run"``; or ``"all"``. By default ``"truth"``,
-        or ``"run"`` where nothing is judged. In a judged table of which no judged row lacks a rank,
-        all count: one without a relevant item has the worst value of each metric, with a warning.
+        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"run"``; or
+        ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a judged table
+        of which no judged row lacks a rank, all count: one without a relevant item has the worst
+        value of each metric, with a warning.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
@@ -255,7 +255,7 @@ def evaluate(
 
     A column of the users, such as country, belongs in the truth as well: each group has all users
     of a truth without it, which also takes time and memory for groups × truth, unless
-    ``users="both"``, ``"served"`` or ``"run"`` needs only the lists.
+    ``users="both"`` or ``"run"`` needs only the lists.
 
     A column of ``by`` that is called ``fold`` or ``split`` must be in the truth as well. Each call
     takes a few milliseconds before it reads a row, so stack many small tables, with a column for
@@ -264,14 +264,11 @@ def evaluate(
     A call that is not lazy warns of means over fewer than ``users``, unless it counts the users of
     each.
 
-    With ``users="both"``, each system has a mean over its own users; with ``"served"``, all systems
-    have means over the same users. If the run has one batch of users and the truth has all users,
-    pass ``"both"``: otherwise the users of other batches count as misses.
-
-    The systems of ``users="served"`` are the models, within each segment; without a model, the run
-    is the only system. Its lists are what ``exclude``, ``depth`` and ``unjudged`` leave; for all
-    other choices only ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves
-    nothing still is a list, so that ``depth=k`` and a metric at k have the same users.
+    With ``users="both"``, each system has a mean over its own users. If the run has one batch of
+    users and the truth has all users, pass ``"both"``: otherwise the users of other batches count
+    as misses. Only ``exclude`` removes users from the run, as in trec_eval: a list of which
+    ``depth`` leaves nothing still is a list, so that ``depth=k`` and a metric at k have the same
+    users.
 
     Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without proven
     bounds raises an error. They are null where the metric is null. With ``depth``, items below it

@@ -57,23 +57,10 @@ def check_truth(question: Question) -> None:
             raise RankingDataError(msg)
 
 
-def check_served_in_parts(tables: Tables) -> None:
-    """Check that a part of the users shows all systems."""
-    system = tables.run.model
-    if system is not None and system not in tables.lacking:
-        name = tables.both[-1].name
-        msg = (
-            f"users='served': the {name} has the column of the systems, {system!r}, so a part of "
-            "its rows may not show all systems: pass a run and a truth without it, or collect "
-            "the tables"
-        )
-        raise ValueError(msg)
-
-
 def _check_users(settings: Settings, tables: Tables) -> None:
     """Check that there is a truth to take users from, and that every user can be in a segment."""
     users, segments = settings.users, tables.segments
-    if not tables.has_truth and users in ("truth", "judged", "both", "served"):
+    if not tables.has_truth and users in ("truth", "judged", "both"):
         msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
         raise ValueError(msg)
     if not tables.has_truth and settings.unjudged != "miss":

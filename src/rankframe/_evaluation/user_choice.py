@@ -15,7 +15,6 @@ from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.guards import Notice
 from rankframe._tables.judgment import Judged
-from rankframe._vocabulary import scope_rows
 from rankframe.presets import Users
 
 #: Columns of ``by_rows``.
@@ -23,7 +22,6 @@ LISTED, ALONE, JUDGED, TOP = (
     f"{labels.INNER}{name}" for name in ("listed", "alone", "judged", "top")
 )
 _MOST_NAMES = 3  # of metrics, in a warning
-_SYSTEMS, _NUMBER = f"{labels.INNER}systems", f"{labels.INNER}number"
 
 
 #: Who counts: a choice of the caller, or "rows", what the rows of a judged table decide.
@@ -188,23 +186,6 @@ def _of_all_rows(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
     return pl.concat([judged.run.select(names), judged.truth.select(names)]).unique()
 
 
-def _served(judged: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
-    """Return each user who has a list in every system, within the groups of the other columns."""
-    keys, by = judged.keys, judged.tables.run.by
-    system = judged.tables.run.model
-    if system is None:
-        return lists
-    groups = judged.groups if system in judged.tables.lacking else groups_of(judged, by)
-    assert groups is not None
-    rest = [name for name in groups.collect_schema() if name != system]
-    number = pl.col(system).n_unique().alias(_SYSTEMS)
-    systems = groups.group_by(rest).agg(number) if rest else groups.select(number)
-    own = [name for name in keys if name != system]
-    counted = lists.group_by(own).agg(pl.len().alias(_NUMBER))
-    on: dict[str, Any] = {"on": rest} if rest else {"how": "cross"}
-    return counted.join(systems, **on).filter(pl.col(_NUMBER) == pl.col(_SYSTEMS)).select(own)
-
-
 def selected(judged: Judged, users: Policy) -> pl.LazyFrame:
     """Return the users who are averaged.
 
@@ -222,8 +203,4 @@ def selected(judged: Judged, users: Policy) -> pl.LazyFrame:
         return in_run
     if users == "both":
         return in_truth.join(in_run, on=keys, how="semi")
-    if users == "served":
-        cut = judged.settings.cuts_lists  # something is left of the list of each user
-        served = _served(judged, scope_rows.users_with_lists(judged) if cut else in_run)
-        return in_truth.join(served, on=served.collect_schema().names(), how="semi")
     return _of_all_rows(judged, keys)

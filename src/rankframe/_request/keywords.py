@@ -88,10 +88,10 @@ class Options(Columns, total=False):
     """
     users: Users | None
     """Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
-    0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"served"``, in the
-    truth and with a list of every model; ``"run"``; or ``"all"``. By default ``"truth"``, or
-    ``"run"`` where nothing is judged. In a judged table of which no judged row lacks a rank, all
-    count: one without a relevant item has the worst value of each metric, with a warning.
+    0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"run"``; or
+    ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a judged table of
+    which no judged row lacks a rank, all count: one without a relevant item has the worst value of
+    each metric, with a warning.
     """
     undefined: float | None
     """The value where a metric is undefined, such as for a user without a relevant item. By default

@@ -323,7 +323,7 @@ def raise_if_empty(table: Table) -> None:
 
 def counts_misses(users: Users | None) -> bool:
     """Whether a policy counts users without a list."""
-    return users not in ("both", "served", "run")
+    return users not in ("both", "run")
 
 
 def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:

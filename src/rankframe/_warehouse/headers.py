@@ -16,7 +16,6 @@ _USERS = {
     "truth": "all with an item of grade > 0; one without a list counts, as a miss",
     "judged": "all with a row in the truth; one without a list counts, as a miss",
     "both": "those with a row in the run and one in the truth",
-    "served": "those with a row in the truth and a list of every system",
     "run": "all with a list",
     "all": "all with a row in either table",
 }

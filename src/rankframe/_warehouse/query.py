@@ -75,10 +75,10 @@ def sql(
         and rank, and the truth user, item and a relevance, a number, without the columns of ``by``.
     users
         Which users count: ``"truth"``, those with a relevant item (one missing from the run scores
-        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"served"``, in
-        the truth and with a list of every model; ``"run"``; or ``"all"``. By default ``"truth"``,
-        or ``"run"`` where nothing is judged. In a judged table of which no judged row lacks a rank,
-        all count: one without a relevant item has the worst value of each metric, with a warning.
+        0); ``"judged"``, with any row in the truth; ``"both"``, in run and truth; ``"run"``; or
+        ``"all"``. By default ``"truth"``, or ``"run"`` where nothing is judged. In a judged table
+        of which no judged row lacks a rank, all count: one without a relevant item has the worst
+        value of each metric, with a warning.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
         is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who
@@ -288,28 +288,8 @@ class _Query:
         if users == "all":
             either = f"{lists}\n    UNION ALL\n    {judged}"
             return f"  SELECT DISTINCT {self.keys}\n  FROM (\n    {either}\n  ) AS either"
-        join = self._served()
-        if users == "both":
-            join = f"JOIN ({lists}) AS listed USING ({self.keys})"
+        join = f"JOIN ({lists}) AS listed USING ({self.keys})"
         return f"  SELECT {self.keys}\n  FROM ({judged}) AS judged\n  {join}"
-
-    def _served(self) -> str:
-        """Keep users with a list in every system, within the groups of the other columns."""
-        sources, keys = self.sources, self.sources.keys
-        system = self.judged.tables.run.model
-        own = self.dialect.listed(name for name in keys if name != system)
-        lists = f"(SELECT DISTINCT {self.keys} FROM {sources.cut}) AS lists_of_users"
-        served = f"SELECT {own}, COUNT(*) AS num_lists FROM {lists} GROUP BY {own}"
-        join = f"JOIN ({served}) AS served USING ({own})"
-        if system is None:
-            return join
-        groups = sources.lacking if system in sources.lacking else sources.groups
-        rest = self.dialect.listed(name for name in groups if name != system)
-        number = f"COUNT(*) AS num_systems FROM ({self._groups(groups)}) AS every_group"
-        systems = f"SELECT {rest}, {number} GROUP BY {rest}" if rest else f"SELECT {number}"
-        on = f"JOIN ({systems}) AS systems USING ({rest})"
-        on = on if rest else f"CROSS JOIN ({systems}) AS systems"
-        return f"{join}\n  {on}\n  WHERE num_lists = num_systems"
 
     def _groups(self, names: Sequence[str]) -> str:
         """Select each group of the run and the truth once."""

@@ -753,7 +753,7 @@ def missed() -> pl.Expr:
     -----
     A user also counts as missed if ``exclude``, ``depth`` or ``unjudged`` leaves nothing of the
     list. Other metrics are 0 for these users, so a low mean may be due to missing lists rather than
-    bad ones. ``users="served"`` leaves these users out for all systems alike.
+    bad ones.
 
     Examples
     --------

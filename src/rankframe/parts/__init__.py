@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, get_args, 
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, refusals, user_columns
+from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Options, Settings
@@ -534,8 +534,6 @@ def _check_needs(plan: Values, settings: Settings, facts: Facts | None) -> None:
         rules.raise_if_counted_ungraded(
             facts.get(_UNGRADED, {}), [*rules.candidates(plan.source.tables.both[-1])]
         )
-    if settings.users == "served":
-        refusals.check_served_in_parts(plan.source.tables)
     if facts is None and _partitions.needs_of(plan, settings).top_grade:
         msg = (
             "a metric reads the highest grade of the truth, which may be in another part: pass "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, kept_plans, refusals, system_metrics
+from rankframe._evaluation import evaluation, kept_plans, system_metrics
 from rankframe._evaluation.values import Values, users_of
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings
@@ -99,11 +99,11 @@ class Meter(Generic[MeterFrameT]):
 
     It keeps sums: a few numbers per group and metric, one per item for metrics of all lists, and
     the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
-    all metrics with ``unjudged="bounds"`` or ``users="served"`` need rows until ``compute``:
-    those of the lists and the truth that can change a value, with the item and the user as numbers,
-    which takes up to 40 bytes per row (with up to three columns of ``by``; columns that your own
-    expressions read come on top, and so do ids where ``items``, ``history`` or ``other`` are
-    passed). ``err(max_grade=4)`` keeps sums.
+    all metrics with ``unjudged="bounds"`` need rows until ``compute``: those of the lists and the
+    truth that can change a value, with the item and the user as numbers, which takes up to 40 bytes
+    per row (with up to three columns of ``by``; columns that your own expressions read come on top,
+    and so do ids where ``items``, ``history`` or ``other`` are passed). ``err(max_grade=4)`` keeps
+    sums.
 
     It can be pickled, and meters of several processes can be merged.
 
@@ -320,8 +320,6 @@ class Meter(Generic[MeterFrameT]):
                 absent = self._absent(run, tables, truth, by)
         if self._late:
             plan = evaluation.plan_means(ask(run, self._late, truth, by, settings, totals=totals))
-            if settings.users == "served":
-                refusals.check_served_in_parts(plan.source.tables)
             height = run.height + (0 if truth is None else truth.height)
             checked = adapters.collected(_recipes.small_frame(plan, settings, None), height)
             numbers = numbers or [checked.filter(entry=_numbers.SEEN)]
@@ -433,8 +431,8 @@ def _requested(metrics: Sequence[Metric], settings: Settings) -> list[RequestedM
 
 def _reads_whole(metric: Metric, settings: Settings) -> bool:
     """Whether a metric needs rows until all batches are there."""
-    if settings.unjudged == "bounds" or settings.users == "served":
-        return True  # a system in a later batch changes which users all serve
+    if settings.unjudged == "bounds":
+        return True
     reads = {name for entry in _requested([metric], settings) for name in entry.reads}
     return registry.reading_of(reads, inputs=settings.inputs).top_grade
 

@@ -34,7 +34,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 from rankframe._comparison import comparison, notes, summaries
 from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
-from rankframe._evaluation import evaluation, refusals
+from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Columns, ListColumns, Options, Settings
@@ -744,8 +744,6 @@ def _planned(
     frames = _frames(frame, truth, wanted)
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
     plan = plans(question.of(*_shuffle.pair(empty)))
-    if settings.users == "served":
-        refusals.check_served_in_parts(plan.source.tables)
     sides = _shuffle.sides(frames, empty, plan.source.tables.both)
     _check_grades(sides[-1])
     return sides, plan
