@@ -12,12 +12,10 @@ import polars as pl
 import reference
 
 from rankframe._request.labels import METRICS, parse_metric
-from rankframe._request.parameters import AnyGain, Discount, Gain, Levels, Signed
+from rankframe._request.parameters import Discount, Gain, Levels, Signed
 
 GAINS = {1: 1, 2: 3, 3: 7}
 #: mappings that only some take: one that falls, one with a gain for grade 0
-FALLING = {1: 7, 2: 3, 3: 1}
-OF_ZERO = {0: 1, 1: 1, 2: 3, 3: 7}
 #: values of the parameters that are real numbers
 FLOATS = {
     "beta": [1, 0.5, 2],
@@ -42,8 +40,6 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
         return [1, 3, 10] if annotation is int else [None, 1, 3, 10]
     if annotation is Gain:
         return ["linear", "exponential", "binary", GAINS]
-    if annotation == AnyGain:
-        return ["linear", "exponential", "binary", GAINS, FALLING, OF_ZERO]
     if annotation == Discount:
         return ["log2", "rank", WEIGHTS]
     if annotation == Levels:
@@ -78,12 +74,10 @@ def _made() -> dict[str, tuple[str, dict[str, object], pl.Expr]]:
             chosen = zip(arguments.values(), given, strict=True)
             if sum(value != default != inspect.Parameter.empty for value, default in chosen) > 2:
                 continue  # options meet in pairs; all at once would be thousands
-            if arguments.get("ideal") == "perfect" and arguments["gain"] == FALLING:
-                continue  # refused
             discount = arguments.get("discount", "log2")
             needs_cut = discount == WEIGHTS and arguments["k"] is None
             if needs_cut or (discount != "log2" and arguments["base"] is not None):
-                continue  # refused, too
+                continue  # refused
             made = function(**arguments)
             found.setdefault(made.meta.output_name(), (name, arguments, made))
     return found

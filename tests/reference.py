@@ -167,11 +167,6 @@ def gain_of(grade, gain, relevant_at=None):
     return gain[grade]
 
 
-def least_grade(gain):
-    """The least grade that has a gain of its own: 0 if the mapping gives it one."""
-    return 0 if isinstance(gain, dict) and gain.get(0, 0) > 0 else math.ulp(0)
-
-
 def weight(position, base, discount):
     """1 / log2(position + 1), or Järvelin and Kekäläinen's: no discount up to their base."""
     if discount == "rank":
@@ -196,11 +191,7 @@ def graded(
     discount="log2",
 ):
     """cg, dcg and ndcg of one user, who has an item of such a grade; `top` is anybody's best."""
-    gains = {
-        item: gain_of(grade, gain, relevant_at)
-        for item, grade in grades.items()
-        if grade >= least_grade(gain)
-    }
+    gains = {item: gain_of(grade, gain, relevant_at) for item, grade in grades.items() if grade > 0}
     cutoff = math.inf if k is None else k
 
     def cumulated(placed):
@@ -228,7 +219,7 @@ def graded(
 def measure(name, ranks, grades, k=None, *, top, relevant_at=None, **parameters):
     """One metric of one user with this list, None where it is undefined."""
     if name in ("cg", "dcg", "ndcg"):
-        if not any(grade >= least_grade(parameters.get("gain")) for grade in grades.values()):
+        if not any(grade > 0 for grade in grades.values()):
             return None
         return graded(name, ranks, grades, k, top, relevant_at, **parameters)
     user = Binary(ranks, grades, relevant_at)

@@ -37,7 +37,7 @@ DOORS = {
     "rankframe.errors": "RankingDataError RankingWarning",
     "rankframe.trec": "read_judgments read_qrels read_run scan_qrels scan_run write_qrels "
     "write_run",
-    "rankframe.typing": "AnyGain Frame Gain Metric Names Options Preset PresetName RankFrame "
+    "rankframe.typing": "Frame Gain Metric Names Options Preset PresetName RankFrame "
     "Report ResultsTable Signed StatisticsOptions Users",
 }
 #: What TAB shows at a frame.

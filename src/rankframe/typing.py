@@ -14,7 +14,7 @@ from rankframe._namespace import RankFrame
 from rankframe._request.keywords import Columns as Names
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric
-from rankframe._request.parameters import AnyGain, Gain, Signed
+from rankframe._request.parameters import Gain, Signed
 from rankframe._request.types import Frame
 from rankframe.presets import Preset, PresetName, Users
 
@@ -26,7 +26,6 @@ else:
     __getattr__, __dir__ = _rooms.doors(__name__, _LATER)
 
 __all__ = [
-    "AnyGain",
     "Frame",
     "Gain",
     "Metric",

@@ -22,8 +22,7 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
     gains = dict(gain)
     nan = float("nan")
     if len(gains) > 100:  # a chain this long is slow, but replace_strict does not stream
-        mapped = grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
-        return pl.when(of >= 0).then(mapped).otherwise(0.0) if has_gain_of_zero(gain) else mapped
+        return grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
     mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
     for level, value in gains.items():
         mapped = pl.when(of == level).then(value).otherwise(mapped)
@@ -33,22 +32,6 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
 def gain_named(text: str) -> pl.Expr:
     """The gain that the text of a column's parameter names."""
     return gain_of(parameters.gain_from(text))
-
-
-def falls(gain: Gain) -> bool:
-    """Return whether a gain falls as the grade rises."""
-    gains = [] if isinstance(gain, str) else [gain[grade] for grade in sorted(gain)]
-    return gains != sorted(gains)
-
-
-def has_gain_of_zero(gain: Gain) -> bool:
-    """Return whether judged items of grade 0 have a gain > 0."""
-    return not isinstance(gain, str) and gain.get(0, 0) > 0
-
-
-def follows_grades(gain: Gain) -> bool:
-    """Return whether the order by gain is the order by grade, over the items of grade > 0."""
-    return not (falls(gain) or has_gain_of_zero(gain))
 
 
 def divided(part: pl.Expr, whole: pl.Expr | float) -> pl.Expr:

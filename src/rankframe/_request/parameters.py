@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast, get_arg
 from rankframe._request import keywords
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
-AnyGain: TypeAlias = Annotated[Gain, "may fall as the grade rises, and be of grade 0"]
 Discount: TypeAlias = Literal["log2", "rank"] | Sequence[float]
 Levels: TypeAlias = Annotated[Sequence[float], "from 0 to 1"]
 Signed: TypeAlias = Annotated[float, "of any sign"]
@@ -63,8 +62,8 @@ def as_text(value: object) -> str:
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
-def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
-    """Sort a gain by grade; unless ``any_order``, it must not fall, and no grade ≤ 0 has one."""
+def check_gain(name: str, value: Any) -> Any:
+    """Sort a gain by grade; it must not fall as the grade rises, and no grade ≤ 0 has one."""
     if not isinstance(value, Mapping):
         choices = get_args(get_args(Gain)[0])
         return keywords.check_choice(name, value, choices, " or a mapping of grades to gains")
@@ -74,17 +73,16 @@ def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
         raise ValueError(msg)
     by_grade = {float(grade): float(gains[grade]) for grade in sorted(gains)}
     values = list(by_grade.values())
-    falls = not any_order and values != sorted(values)
-    if falls or not all(0 <= value < math.inf for value in values):
-        needed = " and ≥ 0" if any_order else ", ≥ 0 and must not fall as the grade rises"
-        msg = f"{name} must be finite{needed}, not {gains!r}"
+    if not all(0 <= value < math.inf for value in values):
+        msg = f"{name} must be finite and ≥ 0, not {gains!r}"
         raise ValueError(msg)
-    lowest = 0 if any_order else math.ulp(0)  # that may have a gain
-    if any(gain > 0 for grade, gain in by_grade.items() if grade < lowest):
-        why = (
-            "< 0, which marks an item as not judged" if any_order else "≤ 0, which is not relevant"
+    falls = values != sorted(values)
+    if falls or any(gain > 0 for grade, gain in by_grade.items() if grade <= 0):
+        what = "must not fall as the grade rises" if falls else "must be of grades > 0"
+        msg = (
+            f"{name} {what}: {gains!r}. Let the truth have the gains, and take the linear gain: "
+            f"truth.with_columns(pl.col('relevance').cast(pl.Float64).replace({by_grade}))"
         )
-        msg = f"{name} gives a gain to a grade {why}; leave it out: {gains!r}"
         raise ValueError(msg)
     return by_grade
 
@@ -188,7 +186,6 @@ _TYPES: Mapping[Any, ParameterType] = {
     Signed: ParameterType(partial(_check_number, least=-math.inf), float),
     bool: ParameterType(keywords.check_flag, _read_flag),
     Gain: ParameterType(check_gain, gain_from),
-    AnyGain: ParameterType(partial(check_gain, any_order=True), gain_from),
     Discount: ParameterType(_check_discount, _read_discount),
     Levels: ParameterType(_check_levels, _read_levels),
     ColumnName: ParameterType(_check_column),

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-from rankframe._request import keywords, parameters, wrong_keywords
+from rankframe._request import keywords, wrong_keywords
 
 #: The rows that a metric reduces. Each of the first three contains the one before; shares are those
 #: of an attribute's values in the lists.
@@ -336,10 +336,6 @@ def _named_in(
         msg = f"{function.__name__} must return a polars expression, not {type(result).__name__}"
         raise TypeError(msg)
     return [name for name in result.meta.root_names() if name != key]
-
-
-def any_order_gain(text: str) -> None:
-    parameters.check_gain("gain", parameters.gain_from(text), any_order=True)
 
 
 #: The columns that ``relevant`` always returns.

@@ -55,33 +55,16 @@ def hits(rows: Rows) -> pl.Expr:
     return terms.running(terms.relevant.cast(pl.Int64), rows.keys)
 
 
-def _ideal_position(among: pl.Expr, text: str, keys: Sequence[str]) -> pl.Expr:
-    """Position by gain, highest first, among these items."""
-    gain = gain_functions.gain_named(text)
-    gains = pl.when(gain > 0, among).then(gain)
-    return terms.count(gains.rank("ordinal", descending=True).over(keys))
-
-
-@registry.column(
-    parameter=registry.any_order_gain, default="linear", down_to_rank=True, in_ties="both"
-)
-def ideal_rank(rows: Rows, gain: str) -> pl.Expr:
-    """Position in the ideal list, highest grade first; null where the grade is ≤ 0; in the order
-    of another gain, null where that is 0: ideal_rank(1:3;2:9;4:4.5).
-    """
-    if gain != "linear":
-        return _ideal_position(pl.lit(value=True), gain, rows.keys)
+@registry.column(down_to_rank=True, in_ties="both")
+def ideal_rank(rows: Rows) -> pl.Expr:
+    """Position in the ideal list, highest grade first; null where the grade is ≤ 0."""
     position = terms.count(terms.relevance.rank("ordinal", descending=True).over(rows.keys))
     return pl.when(terms.is_graded).then(position)
 
 
-@registry.column(parameter=registry.any_order_gain, default="linear", in_ties="both")
-def returned_ideal_rank(rows: Rows, gain: str) -> pl.Expr:
-    """Position among the items of grade > 0 of the list, highest grade first; in the order of
-    another gain: returned_ideal_rank(1:3;2:9;4:4.5).
-    """
-    if gain != "linear":
-        return _ideal_position(terms.is_listed, gain, rows.keys)
+@registry.column(in_ties="both")
+def returned_ideal_rank(rows: Rows) -> pl.Expr:
+    """Position among the items of grade > 0 of the list, highest grade first."""
     returned = pl.when(terms.is_graded & terms.is_listed).then(terms.relevance)
     return terms.count(returned.rank("ordinal", descending=True).over(rows.keys))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rankframe._request import gain_functions, parameters, registry
+from rankframe._request import registry
 from rankframe._request.registry import Column, Join, Reading, Scope
 from rankframe._tables import rank_order
 from rankframe._tables.judgment import Judged
@@ -53,7 +53,6 @@ def rows_of_scope(
     """
     for name, column in reading.columns.items():
         _check_parameter(name, column)
-    _check_gains_of_zero(reading)
     settings = judged.settings
     items, ranked_truth, ranked = (
         _cut(_with_columns_of_items(frame, judged, reading), settings.depth)
@@ -227,21 +226,6 @@ def _check_parameter(name: str, column: Column) -> None:
     if not good:
         msg = f"column {name!r}: {text!r} is not a parameter of {column.name!r}, {column.meaning}"
         raise ValueError(msg)
-
-
-def _check_gains_of_zero(reading: Reading) -> None:
-    """Check that the rows of grade 0 are there for the columns in which they have a gain."""
-    if reading.counts_judged and "judged" in reading.columns:
-        return
-    for name, column in reading.columns.items():
-        if column.parameter is registry.any_order_gain and gain_functions.has_gain_of_zero(
-            parameters.gain_from(registry.parameter_text(name, column))
-        ):
-            msg = (
-                f"column {name!r} gives grade 0 a gain, but the rows of grade 0 are there "
-                "only if the metric reads 'judged': let it read that, too"
-            )
-            raise ValueError(msg)
 
 
 def _split(judged: Judged, items: pl.LazyFrame) -> pl.LazyFrame:

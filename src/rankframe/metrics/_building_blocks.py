@@ -15,9 +15,7 @@ from rankframe._request.gain_functions import (
     discount,
     discounting_as_text,
     divided,
-    follows_grades,
     gain_of,
-    has_gain_of_zero,
     of_gain,
 )
 from rankframe._request.labels import Aggregate, in_tie_mode
@@ -337,20 +335,11 @@ def attainable(k: int | None) -> pl.Expr:
 def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     """Σ gain·weight; the weight is 0, not null, where a row does not count."""
     # 0·NaN is NaN: a grade without a gain must show at any rank
-    summed = (gain_of(gain) * weight).sum()
-    # a metric that reads ``judged`` also reduces rows of grade ≤ 0
-    return pl.when(judged.any()).then(summed) if has_gain_of_zero(gain) else summed
-
-
-def ideal_place_of(gain: Gain, column: str = "ideal_rank") -> pl.Expr:
-    """The position in the ideal list, highest gain first; null where the gain is 0."""
-    return pl.col(column if follows_grades(gain) else of_gain(column, gain))
+    return (gain_of(gain) * weight).sum()
 
 
 def ideal_gain_sum(gain: Gain, k: Cut, by: Discounting = None) -> pl.Expr:
     """Σ gain·discount over the first k places of the ideal list."""
-    if not follows_grades(gain):
-        return gain_sum(gain, discount_down_to(k, ideal_place_of(gain), by))
     place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
     binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
     gains = binary if gain == "binary" else gain_of(gain, grade)

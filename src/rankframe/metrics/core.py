@@ -10,10 +10,7 @@ from rankframe._request.gain_functions import (
     Discounting,
     discount,
     divided,
-    falls,
-    follows_grades,
     gain_of,
-    has_gain_of_zero,
 )
 from rankframe._request.labels import (
     SUM,
@@ -23,7 +20,7 @@ from rankframe._request.labels import (
     labelled,
     labelled_mean,
 )
-from rankframe._request.parameters import AnyGain, Discount, Gain, MetricName
+from rankframe._request.parameters import Discount, Gain, MetricName
 from rankframe.metrics._building_blocks import (
     R,
     all_within,
@@ -38,7 +35,6 @@ from rankframe.metrics._building_blocks import (
     gain_sum,
     hits_within,
     ideal_gain_sum,
-    ideal_place_of,
     list_length,
     n,
     n_of_judged,
@@ -94,12 +90,8 @@ def _of_average_precision(k: int | None, divide_by: str) -> Extremes | None:  # 
     return "none or all" if divide_by == "k" else None
 
 
-def _of_gains(gain: Gain, **_: object) -> Extremes | None:
-    return "none or all" if follows_grades(gain) else None
-
-
-def _of_ndcg(k: int | None, gain: Gain, ideal: str, **_: object) -> Extremes | None:
-    return _of_gains(gain) if ideal == "perfect" and k is not None else None
+def _of_ndcg(k: int | None, ideal: str, **_: object) -> Extremes | None:
+    return "none or all" if ideal == "perfect" and k is not None else None
 
 
 @labelled(
@@ -455,11 +447,11 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
 
 @labelled(
     "cg",
-    extremes=_of_gains,
+    extremes="none or all",
     value_range=(0, inf),
     in_words="How much value do the first places hold, in any order?",
 )
-def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
+def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     """
     Cumulated gain: Σ gain over the items at rank ≤ k.
 
@@ -469,14 +461,13 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
         Cut-off; None means the whole list.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
-        item, or a mapping from every grade > 0 in the data to its gain ≥ 0. Gains may fall as
-        grades rise. A gain for grade 0 applies to judged items of grade 0, never to unjudged ones.
+        item, or a mapping from every grade > 0 in the data to its gain ≥ 0, which must not fall as
+        the grade rises.
 
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``cg@k``. Null for a user without an item of grade > 0 (≥ 0 if grade 0
-        has a gain).
+        Float64 ≥ 0, named ``cg@k``. Null for a user without an item of grade > 0.
 
     Notes
     -----
@@ -491,19 +482,19 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.metrics.cg_at()).item(0, "cg")
     4.0
     """
-    return _where_graded(gain, gain_sum(gain, chance_within(k)))
+    return where_graded(gain_sum(gain, chance_within(k)))
 
 
 @labelled(
     "dcg",
-    extremes=_of_gains,
+    extremes="none or all",
     value_range=(0, inf),
     in_words="How much value does the list hold, when higher places count more?",
 )
 def dcg_at(
     k: int | None = None,
     *,
-    gain: AnyGain = "linear",
+    gain: Gain = "linear",
     base: float | None = None,
     discount: Discount = "log2",
 ) -> pl.Expr:
@@ -516,8 +507,8 @@ def dcg_at(
         Cut-off; None means the whole list.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
-        item, or a mapping from every grade > 0 in the data to its gain ≥ 0. Gains may fall as
-        grades rise. A gain for grade 0 applies to judged items of grade 0, never to unjudged ones.
+        item, or a mapping from every grade > 0 in the data to its gain ≥ 0, which must not fall as
+        the grade rises.
     base
         A base b > 1 discounts by 1 / log_b(rank) instead, with no discount above rank b, as in the
         paper.
@@ -528,8 +519,7 @@ def dcg_at(
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``dcg@k``. Null for a user without an item of grade > 0 (≥ 0 if grade 0
-        has a gain).
+        Float64 ≥ 0, named ``dcg@k``. Null for a user without an item of grade > 0.
 
     Notes
     -----
@@ -545,7 +535,7 @@ def dcg_at(
     3.5
     """
     by = _discounting(k, base, discount)
-    return _where_graded(gain, gain_sum(gain, discount_within(k, by)))
+    return where_graded(gain_sum(gain, discount_within(k, by)))
 
 
 @labelled(
@@ -557,7 +547,7 @@ def dcg_at(
 def ndcg_at(
     k: int | None = None,
     *,
-    gain: AnyGain = "linear",
+    gain: Gain = "linear",
     base: float | None = None,
     ideal: Literal["truth", "returned", "perfect", "same_length"] = "truth",
     discount: Discount = "log2",
@@ -571,8 +561,8 @@ def ndcg_at(
         Cut-off of both lists; None means the whole lists.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
-        item, or a mapping from every grade > 0 in the data to its gain ≥ 0. Gains may fall as
-        grades rise. A gain for grade 0 applies to judged items of grade 0, never to unjudged ones.
+        item, or a mapping from every grade > 0 in the data to its gain ≥ 0, which must not fall as
+        the grade rises.
     base
         A base b > 1 discounts by 1 / log_b(rank) instead, with no discount above rank b, as in the
         paper.
@@ -580,8 +570,8 @@ def ndcg_at(
         The items of the ideal list, highest gain first. ``"truth"``: all items of the truth,
         retrieved or not. ``"returned"``: only those of the list, at any rank, so that missing
         items cost nothing. ``"perfect"``: k items of the truth's highest grade for every user
-        (without k: as many as the user has); not defined for a gain that falls. ``"same_length"``:
-        of all items of the truth, only as many as the list has down to k.
+        (without k: as many as the user has). ``"same_length"``: of all items of the truth, only as
+        many as the list has down to k.
     discount
         ``"log2"`` = 1 / log2(rank + 1), ``"rank"`` = 1 / rank, or the weights of the ranks from 1
         to k: a list of numbers ≥ 0 that do not rise. Not together with ``base``.
@@ -593,18 +583,12 @@ def ndcg_at(
         with ``ideal="returned"`` if no such item was returned, and with ``"same_length"`` if none
         was.
 
-    Raises
-    ------
-    ValueError
-        If ``ideal="perfect"`` has a gain that falls.
-
     Notes
     -----
-    A gain that falls, or that maps grade 0, reads ``ideal_rank`` instead of the places; one that
-    maps grade 0 also reads ``judged``. ``relevant_at`` affects the binary gain only. Järvelin and
-    Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``, and
-    ``ndcg.1=3,2=9,4=4.5``, where the gain of a grade that is not named is the grade; here each
-    grade must be named.
+    ``relevant_at`` affects the binary gain only. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002.
+    trec_eval: ``ndcg``, ``ndcg_cut_k``, and ``ndcg.1=3,2=9``, where the gain of a grade that is not
+    named is the grade; here each grade must be named. Gains that fall,
+    such as ``1=3,2=9,4=4.5``, are given to the truth for grades: the error has the line.
 
     Examples
     --------
@@ -619,9 +603,7 @@ def ndcg_at(
     best = ideal_gain_sum(gain, k, by)
     divisor = {
         "truth": lambda: best,
-        "returned": lambda: gain_sum(
-            gain, discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), by)
-        ),
+        "returned": lambda: gain_sum(gain, discount_down_to(k, pl.col("returned_ideal_rank"), by)),
         "perfect": lambda: _perfect_ideal(k, gain, by),
         "same_length": lambda: ideal_gain_sum(gain, returned(k), by),
     }[ideal]()
@@ -883,16 +865,9 @@ def gm_map() -> Mean:
 
 def _perfect_ideal(k: int | None, gain: Gain, by: Discounting) -> pl.Expr:
     """DCG of k items of the highest grade."""
-    if falls(gain):
-        msg = (
-            "ndcg_at: ideal='perfect' is k items of the highest grade, but the gain falls as the "
-            f"grade rises: {gain!r}. Map the relevance of the truth to these gains instead, and "
-            "use the linear gain"
-        )
-        raise ValueError(msg)
     top = pl.lit(1.0) if gain == "binary" else gain_of(gain, pl.col("top_grade")).max()
     if k is None:
-        weights = pl.when(gain_of(gain) > 0).then(discount(ideal_place_of(gain), by)).sum()
+        weights = pl.when(gain_of(gain) > 0).then(discount(pl.col("ideal_rank"), by)).sum()
     elif k > _DEEPEST_PERFECT:
         msg = f"ndcg_at: with ideal='perfect', k must not be above {_DEEPEST_PERFECT}, not {k}"
         raise ValueError(msg)
@@ -900,11 +875,6 @@ def _perfect_ideal(k: int | None, gain: Gain, by: Discounting) -> pl.Expr:
         positions = pl.int_range(1, k + 1)
         weights = pl.lit(pl.select(discount(positions, by).sum()).item())
     return top * weights
-
-
-def _where_graded(gain: Gain, value: pl.Expr) -> pl.Expr:
-    """Null for a user without an item of grade > 0, unless grade 0 has a gain."""
-    return value if has_gain_of_zero(gain) else where_graded(value)
 
 
 def _f(k: int | None, beta: float) -> pl.Expr:
