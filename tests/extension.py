@@ -29,5 +29,6 @@ def unchanged_registry():
         for entries, kept in zip(known, before, strict=True):
             entries.clear()
             entries.update(kept)
-        labels._by_label_alone.cache_clear()
+        labels.look_up.cache_clear()
+        labels._by_label.cache_clear()
         registry._reading.cache_clear()

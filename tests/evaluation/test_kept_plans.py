@@ -135,13 +135,43 @@ def test_only_some_are_kept():
 def test_others_are_planned_anew(monkeypatch):
     run, truth = tables(1)
     rf.evaluate(run.lazy(), "rr", truth=truth).collect()
-    rf.evaluate(run, rf.metrics.reciprocal_rank(), truth=truth)
+    rf.evaluate(run, (rf.metrics.reciprocal_rank() + 0).alias("rr"), truth=truth)
     rf.evaluate(run, "coverage@3", truth=truth, items=pl.DataFrame({"item": range(30)}))
     rf.evaluate(run, "gini(of=shown)@3", truth=truth)
-    rf.evaluate(run, "map", truth=truth, preset={"defaults": {"map": {"divide_by": "attainable"}}})
     monkeypatch.setattr(kept_plans, "_FEW_ROWS", 100)
     rf.evaluate(run, "rr", truth=truth)
     assert kept_plans._PLANS == {}
+
+
+def plans_of(*calls):
+    kept_plans._PLANS.clear()
+    run, truth = tables(1)
+    results = [rf.evaluate(run, metric, truth=truth, **options) for metric, options in calls]
+    return len(kept_plans._PLANS), [result.item(0, 1) for result in results]
+
+
+def test_calls_that_mean_the_same_have_one_plan():
+    expr = rf.metrics.average_precision(2).alias("ap@2")
+    attainable = {"defaults": {"map": {"divide_by": "attainable"}}}
+    assert plans_of(("ap@2", {}), (expr, {}), ("ap@2", {"preset": {"defaults": {}}}))[0] == 1
+    assert plans_of(("ndcg@5", {}), (rf.metrics.ndcg_at(5), {}))[0] == 1
+    written = {"users": "judged", "undefined": 0.0}
+    assert plans_of(("rr", {"preset": written}), ("rr", written), ("rr", written))[0] == 1
+    number, (plain, other, again) = plans_of(
+        ("ap@2", {}), ("ap@2", {"preset": attainable}), ("ap(divide_by=attainable)@2", {})
+    )
+    assert number == 3
+    assert plain != other == again
+
+
+def test_defaults_that_change_in_place_change_the_metric():
+    own = {"ndcg": {"gain": {1: 1, 2: 1, 3: 1}}}
+    first = [("ndcg@5", {"preset": {"defaults": own}})] * 3
+    _, before = plans_of(*first)
+    own["ndcg"]["gain"][3] = 9
+    _, after = plans_of(*first)
+    assert len({*before}) == len({*after}) == 1
+    assert before[0] != after[0]
 
 
 def test_every_metric_has_the_same_values():

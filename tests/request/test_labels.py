@@ -3,9 +3,10 @@ import math
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC, LABELS, SPECIAL_MEANS
-from two_models import assert_equal
+from two_models import RUN, TRUTH, assert_equal
 
 import rankframe as rf
+from rankframe._request import labels
 from rankframe._request.labels import METRICS, parse_metric
 
 
@@ -334,3 +335,14 @@ def test_the_discount_of_a_label_replaces_that_of_a_preset():
 def test_a_metric_needs_a_name():
     with pytest.raises(ValueError, match=r"metric '': its column would have no name"):
         pl.DataFrame(JUDGED).rank.evaluate(pl.len().alias(""))
+
+
+def test_no_label_is_recovered_from_its_expression(monkeypatch):
+    asked = []
+    recovered = labels._call_of
+    monkeypatch.setattr(labels, "_call_of", lambda expr: (asked.append(expr), recovered(expr))[1])
+    names = ["precision@10", "recall@10", "map", "ndcg@10", "mrr"]
+    rf.compare(RUN, *names, truth=TRUTH, baseline="a")
+    assert asked == []
+    rf.compare(RUN, *map(rf.metrics.of_label, names), truth=TRUTH, baseline="a")
+    assert len(asked) == len(names)

@@ -189,8 +189,7 @@ def _conventions(
     tables = readers.read_tables(question)
     texts = labels.spelled_out(metrics, defaults=question.settings.defaults)
     for metric in question.requested:
-        parsed = labels.look_up(metric.name)
-        if metric.name in texts and parsed is not None and parsed.entry.registered:
+        if metric.name in texts and metric.call is not None and metric.is_own:  # registered
             texts[metric.name] += f" = {metric.expr}"
     return tables, {
         "metrics": texts,

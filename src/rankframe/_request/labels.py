@@ -14,6 +14,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast
 
 import polars as pl
@@ -88,7 +89,7 @@ def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
     if parsed.entry.value_range[0] < 0:
         msg = f"geometric: {label!r} may be below 0, and only values ≥ 0 have a geometric mean"
         raise ValueError(msg)
-    metric = _value_of_user(parsed, {})
+    metric = _value_of_user(parsed)
 
     def logarithm(value: pl.Expr) -> pl.Expr:
         return (value.cast(pl.Float64) + epsilon).log()
@@ -105,9 +106,9 @@ def undo_logarithm(mean: pl.Expr, epsilon: float) -> pl.Expr:
     return (mean.exp() - epsilon).clip(0)  # for zeros, rounding can make it negative
 
 
-def _value_of_user(parsed: "ParsedLabel", defaults: Defaults) -> pl.Expr:
+def _value_of_user(parsed: "ParsedLabel", defaults: "_CheckedDefaults | None" = None) -> pl.Expr:
     """Make the metric whose geometric mean is requested."""
-    result = _result(parsed, defaults)
+    result = _result(parsed, defaults or _NO_DEFAULTS)
     if isinstance(result, pl.Expr):
         if not parsed.entry.registered:
             return result
@@ -313,13 +314,24 @@ def of_label(label: str) -> pl.Expr:
     return requested.expr
 
 
-def parse_metric(metric: object, defaults: Defaults | None = None) -> RequestedMetric:
+@dataclass(frozen=True)
+class _CheckedDefaults:
+    """Parameters for labels that leave them out, by label alone or with ``@k``."""
+
+    options: Mapping[str, Mapping[str, Any]] = field(compare=False)
+    text: str  # the same in one text, by which metrics are kept
+
+
+_NO_DEFAULTS = _CheckedDefaults({}, "")
+
+
+def parse_metric(metric: object, defaults: _CheckedDefaults = _NO_DEFAULTS) -> RequestedMetric:
     """Read a label or an expression into an output column."""
     if isinstance(metric, pl.Expr):
         name, call = _output_name(metric), _call_of(metric)
         return _requested(name, metric, call.entry.over_users if call else MEAN, call)
     if isinstance(metric, str):
-        return _by_label(metric, defaults) if defaults else _by_label_alone(metric)
+        return _by_label(metric, defaults)
     kind = type(metric).__name__
     hint = ""
     if name := next((name for name in METRICS if METRICS[name] is metric), ""):
@@ -332,7 +344,8 @@ def parse_metric(metric: object, defaults: Defaults | None = None) -> RequestedM
     raise TypeError(msg)
 
 
-def _by_label(label: str, defaults: Defaults) -> RequestedMetric:
+@functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
+def _by_label(label: str, defaults: _CheckedDefaults) -> RequestedMetric:
     parsed = _parsed(label)
     result, level = _result(parsed, defaults), _level(parsed)
     call: MetricCall | None
@@ -358,11 +371,6 @@ def _reads_grades(metric: RequestedMetric) -> bool:
     return any(name.startswith(("relevance", "gains", "lower_graded")) for name in metric.reads)
 
 
-@functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
-def _by_label_alone(label: str) -> RequestedMetric:
-    return _by_label(label, {})
-
-
 def _requested(
     name: str, expr: pl.Expr, mean: Aggregate, call: MetricCall | None, *, per_user: bool = True
 ) -> RequestedMetric:
@@ -377,7 +385,7 @@ def parse_metrics(
     if not metrics:
         msg = 'ask for at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
-    options = _read_defaults({} if defaults is None else defaults)
+    options = _read_defaults(defaults)
     requested = [parse_metric(metric, options) for metric in _one_by_one(metrics)]
     if per_user and (means := [metric for metric in requested if not metric.per_user]):
         raise ValueError(not_per_user(means[0]))
@@ -400,7 +408,7 @@ def call_with_defaults(
     plain = function(*args, **kwargs)
     arguments = signature_of(function).bind(*args, **kwargs).arguments
     entry = next(candidate for candidate in every_entry() if candidate.function is function)
-    filled = _with_defaults(entry, _read_defaults({} if defaults is None else defaults), arguments)
+    filled = _with_defaults(entry, _read_defaults(defaults), arguments)
     return function(**filled).alias(plain.meta.output_name())
 
 
@@ -508,7 +516,7 @@ def restore_metrics(entries: Sequence[Entry]) -> None:
 
 def spelled_out(metrics: Sequence[Metric], *, defaults: Defaults | None = None) -> dict[str, str]:
     """Write each metric of a call with all its options; an own expression as Polars prints it."""
-    options = _read_defaults({} if defaults is None else defaults)
+    options = _read_defaults(defaults)
     return {
         metric if isinstance(metric, str) else _output_name(metric): _spelled_out(metric, options)
         for metric in _one_by_one(metrics)
@@ -594,16 +602,9 @@ def _parsed(label: str) -> ParsedLabel:
     return parsed
 
 
-def _result(parsed: ParsedLabel, defaults: Defaults) -> pl.Expr | Mean:
+def _result(parsed: ParsedLabel, defaults: _CheckedDefaults) -> pl.Expr | Mean:
     """Call the metric function that a label names."""
-    options = _read_options(parsed)
-    try:
-        result: pl.Expr | Mean = parsed.entry.function(
-            **_with_defaults(parsed.entry, defaults, options)
-        )
-    except TypeError as error:  # a cut-off or parameter that the label leaves out
-        msg = f"metric {parsed.label!r}: {error}"
-        raise ValueError(msg) from None
+    result: pl.Expr | Mean = parsed.entry.function(**_called(parsed, defaults).options)
     if isinstance(result, Mean) and result.label is not None:
         return result._replace(metric=_value_of_user(_parsed(result.label), defaults))
     return result
@@ -655,17 +656,23 @@ def _read_options(parsed: ParsedLabel) -> dict[str, Any]:
     return options
 
 
-def _called(parsed: ParsedLabel, defaults: Defaults) -> MetricCall:
+def _called(parsed: ParsedLabel, defaults: _CheckedDefaults = _NO_DEFAULTS) -> MetricCall:
     """Check all options of a label, defaults included."""
     options = _with_defaults(parsed.entry, defaults, _read_options(parsed))
-    return MetricCall(parsed.entry, _checked(parsed.entry.function, (), options))
+    try:
+        return MetricCall(parsed.entry, _checked(parsed.entry.function, (), options))
+    except TypeError as error:  # a cut-off or parameter that the label leaves out
+        msg = f"metric {parsed.label!r}: {error}"
+        raise ValueError(msg) from None
 
 
-def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
+def _with_defaults(
+    entry: Entry, defaults: _CheckedDefaults, options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Fill in what a label leaves out; with a cut-off, ``ap@k`` takes precedence over ``ap``."""
     names = [entry.label, *([f"{entry.label}@k"] if "k" in options else [])]
     filled: dict[str, Any] = {}
-    for layer in (*(defaults.get(name, {}) for name in names), options):
+    for layer in (*(defaults.options.get(name, {}) for name in names), options):
         # either is the discount: that of a label replaces that of a preset
         for name, other in (("base", "discount"), ("discount", "base")):
             if name in layer and entry.label in ("dcg", "ndcg"):
@@ -679,11 +686,12 @@ def _call_of(expr: pl.Expr) -> MetricCall | None:
     for earlier in _before_renaming(expr):
         parsed = look_up(earlier.meta.output_name())
         try:
-            result = None if parsed is None else _result(parsed, {})
+            call = None if parsed is None else _called(parsed)
+            result = None if call is None else call.entry.function(**call.options)
         except ValueError:
-            result = None
-        if parsed is not None and isinstance(result, pl.Expr) and result.meta.eq(earlier):
-            return _called(parsed, {})
+            continue
+        if isinstance(result, pl.Expr) and result.meta.eq(earlier):
+            return call
     return None
 
 
@@ -706,10 +714,12 @@ def _before_renaming(expr: pl.Expr) -> Generator[pl.Expr, None, None]:
         expr = inner[0]
 
 
-def _read_defaults(defaults: Defaults) -> Defaults:
+def _read_defaults(defaults: Defaults | None) -> _CheckedDefaults:
     """Find the metrics that ``defaults`` names, by any of their names, alone or with ``@k``."""
+    if not defaults and isinstance(defaults, dict | None):
+        return _NO_DEFAULTS
     read: dict[str, Mapping[str, Any]] = {}
-    for name, options in _checked_defaults(defaults).items():
+    for name, options in _mapping_of_mappings(defaults).items():
         parsed = _parsed(name)
         entry, parts = parsed.entry, parsed.parts
         msg = f"preset: defaults of {name!r}: "
@@ -725,11 +735,18 @@ def _read_defaults(defaults: Defaults) -> Defaults:
         if key in read:
             msg += "duplicate entry for this metric"
             raise ValueError(msg)
-        read[key] = options
-    return read
+        types = signature_of(entry.function).parameters
+        read[key] = {
+            option: parameters.type_of(types[option].annotation).check(f"{msg}{option}", value)
+            for option, value in options.items()
+        }
+    texts = (
+        f"{key}:{o}={parameters.as_text(x)}" for key, of in read.items() for o, x in of.items()
+    )
+    return _CheckedDefaults(read, " ".join(texts))
 
 
-def _checked_defaults(defaults: Any) -> Defaults:
+def _mapping_of_mappings(defaults: Any) -> Defaults:
     """Check that the defaults are mappings in a mapping."""
     if isinstance(defaults, Mapping):
         mapping = cast("Mapping[object, object]", defaults)
@@ -739,6 +756,7 @@ def _checked_defaults(defaults: Any) -> Defaults:
     raise TypeError(msg)
 
 
+@functools.lru_cache(maxsize=4096)  # as above; 0.05 ms each
 def look_up(label: str) -> ParsedLabel | None:
     """Take a label apart, if its name is known."""
     rest, levels = _without_levels(_unaliased_whole(label.strip()))
@@ -880,7 +898,7 @@ def _can_be_read(label: str) -> bool:
         return False
     if parsed.parts["options"]:
         try:
-            _result(parsed, {})
+            _result(parsed, _NO_DEFAULTS)
         except ValueError:
             return False
     return parsed.parts["k"] is None or "k" in signature_of(parsed.entry.function).parameters
@@ -911,7 +929,8 @@ def _register(entry: Entry) -> Entry:
     _ENTRIES.setdefault(name, entry)
     _ENTRIES.setdefault(name.removesuffix("_at"), entry)
     _ALIASES.update({alias.lower(): target for alias, target in entry.aliases})
-    _by_label_alone.cache_clear()
+    look_up.cache_clear()
+    _by_label.cache_clear()
     registry.registrations.cache_clear()
     return entry
 
@@ -922,7 +941,8 @@ def forget(entry: Entry) -> None:
     for alias, _ in entry.aliases:
         _ALIASES.pop(alias.lower(), None)
     METRICS.pop(entry.function.__name__, None)
-    _by_label_alone.cache_clear()
+    look_up.cache_clear()
+    _by_label.cache_clear()
     registry.registrations.cache_clear()
 
 
@@ -946,7 +966,7 @@ def with_options(label: str, options: Mapping[str, Any]) -> str:
     return f"{label}({inside}){cut}" if inside else f"{label}{cut}"
 
 
-def _spelled_out(metric: str | pl.Expr, defaults: Defaults) -> str:
+def _spelled_out(metric: str | pl.Expr, defaults: _CheckedDefaults) -> str:
     parsed = _parsed(metric) if isinstance(metric, str) else None
     call = _called(parsed, defaults) if parsed else _call_of(cast("pl.Expr", metric))
     if call is None:

@@ -71,8 +71,10 @@ class Question:
         return [truth, *(getattr(self.settings, name) for name in keywords.INPUTS)]
 
     def of(self, frame: Frame, truth: Truth | None, totals: Totals | None = None) -> Question:
-        """Ask the same of other tables."""
-        return replace(self, frame=frame, truth=truth, totals=totals)
+        """Return the same question about other tables."""
+        other = replace(self, frame=frame, truth=truth, totals=totals)
+        vars(other)["requested"] = self.requested
+        return other
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
