@@ -7,7 +7,8 @@ from typing import Unpack, cast
 
 import polars as pl
 
-from rankframe._comparison import summaries
+from rankframe._comparison import comparison, summaries
+from rankframe._comparison.trials import RELATIVE, Trial
 from rankframe._evaluation import ready_values
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
@@ -116,6 +117,19 @@ def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFra
     )
     missed = summaries.SELECTED.alias("selected"), pl.col("num_missed")
     return summary.select(*values.by, "metric", "users", *missed, "mean", "ci_low", "ci_high")
+
+
+def changes_of(values: Values, baseline: object, confidence: float) -> pl.LazyFrame:
+    """Plan the paired differences from a baseline, as shares of its mean, like ``means_of``."""
+    trial = Trial(baseline, correction=None, confidence=confidence)
+    ends = zip(("mean", "ci_low", "ci_high"), RELATIVE, strict=True)
+    missed = (
+        summaries.SELECTED.alias("selected"),
+        pl.max_horizontal("num_missed", "baseline_num_missed"),
+    )
+    return comparison.comparison_of(values, trial).select(
+        *values.by, "metric", "users", *missed, **dict(ends)
+    )
 
 
 def cutoffs(ks: Iterable[int]) -> list[int]:

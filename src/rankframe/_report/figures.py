@@ -14,7 +14,7 @@ from rankframe._report.facts import Numbers
 from rankframe._request import labels
 from rankframe._tables import column_roles
 from rankframe.plot import _altair as alt
-from rankframe.plot import _at_k, _colors, _marks, _panels, _per_user, _segments, _trend
+from rankframe.plot import _at_k, _marks, _panels, _per_user, _segments, _trend
 from rankframe.plot._colors import Systems
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
                 groups,
                 call.options,
                 confidence=call.trial.confidence,
-                baseline=_baseline(numbers),
-                order=(_order(numbers), numbers.decides),
             ).properties(height=210)
     if numbers.of_relevant is not None:
         charts["relevant"] = _by_segment(numbers, facts.RELEVANT, numbers.of_relevant)
@@ -48,7 +46,6 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
         charts["distribution"] = _per_user.picture(
             rows.select(call.by, values.values.user, name, user_columns.MISSED),
             groups,
-            higher_is_better=values.directions.get(name),
             baseline=_baseline(numbers),
             nouns=numbers.nouns,
         )
@@ -60,19 +57,6 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
     return charts
 
 
-def _order(numbers: Numbers) -> list[str]:
-    """Order the systems of all charts: a few as their type is, many best first."""
-    by, rows = numbers.call.by, numbers.values.rows
-    systems = rows.select(by).unique().sort(by)
-    few = systems.select(sentences.text_of(systems, [by])).to_series().to_list()
-    if not _colors.are_many(few):
-        return few
-    direction = numbers.values.directions.get(numbers.decides)
-    means = numbers.means.filter(pl.col("metric") == numbers.decides)
-    means = means.sort("mean", descending=direction is not False, nulls_last=True)
-    return means.select(sentences.text_of(means, [by])).to_series().to_list()
-
-
 def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> dict[str, ChartType]:
     """Draw the difference, or without a baseline the mean, over time, and users without a list."""
     by, drawn = numbers.call.by, "difference" if "difference" in table.columns else "mean"
@@ -81,8 +65,10 @@ def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> di
         title, limits = f"mean {numbers.decides}", labels.traits_of_name(numbers.decides)[1:]
     rows = table.filter(pl.col(by).is_in(numbers.shown or numbers.systems)).drop_nulls(name)
     days = _trend.over_time(rows.with_columns(mean=drawn), name, [by], limits)
-    look = _look(numbers, days["system"].unique(maintain_order=True).to_list())
-    layers = _trend.means(days, look, name, title, limits)
+    look = Systems(days["system"].unique(maintain_order=True).to_list(), by)
+    domain = _trend.domain_of(days, limits)
+    days = _trend.with_names(days, look, domain, 260)
+    layers = _trend.means(days, look, name, title, domain)
     layers += [_marks.zero_line().encode(y=alt.YDatum(0))] if drawn == "difference" else []
     pictures = {chart: layers, f"{chart}-missed": _trend.missed(days, look, name)}
     missed = bool((days["missed"] > 0).any())
@@ -92,11 +78,6 @@ def _by_time(numbers: Numbers, name: str, table: pl.DataFrame, chart: str) -> di
             pictures.items(), (260, 70) if missed else (260,), strict=False
         )
     }
-
-
-def _look(numbers: Numbers, systems: list[str], baseline: str | None = None) -> Systems:
-    legend = len(systems) > 1 and _colors.legend_above(systems)
-    return Systems(systems, numbers.call.by, _order(numbers), legend, baseline)
 
 
 def _baseline(numbers: Numbers) -> str | None:
@@ -110,7 +91,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     shown = numbers.shown or numbers.systems
     rows = table.filter(pl.col(by).is_in(shown)).head(_MOST_ROWS)
     rows = _segments.rows_of(rows.with_columns(metric=pl.lit(numbers.decides)), [name], [by], drawn)
-    look = _look(numbers, [*map(column_roles.in_words, shown)], _baseline(numbers))
+    look = Systems([*map(column_roles.in_words, shown)], by, baseline=_baseline(numbers))
     layers = _segments.layers_of(rows, look, drawn, numbers.trial.confidence)
     height = _segments.height_of(rows)
     chart: ChartType = _panels.layered(*layers, data=rows, width="container", height=height)

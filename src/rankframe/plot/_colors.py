@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import polars as pl
+
+from rankframe.plot import _names
+from rankframe.plot._names import Names
+
 #: a color on a light background, and on a dark one
 Pair: TypeAlias = tuple[str, str]
 
@@ -19,11 +24,10 @@ USERS: Pair = ("#5A7896", "#9DB8D6")
 COLORS: tuple[Pair, ...] = (
     ("#4A1F8A", "#A98BFF"),
     ("#A39400", "#F2E85C"),
-    ("#3B1212", "#C9A08C"),
-    ("#D052C0", "#FF9CF0"),
     ("#14502A", "#4DB877"),
-    ("#10A39E", "#8AF5EC"),
+    ("#D052C0", "#FF9CF0"),
     ("#7E3B5E", "#D58FB5"),
+    ("#10A39E", "#8AF5EC"),
     ("#5F7F00", "#B4D65A"),
 )
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
@@ -42,56 +46,59 @@ VERDICTS: Mapping[str, tuple[Pair, str]] = {
 _MARKS = {"triangle-up": "▲", "triangle-down": "▼"}
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3])
 _DASH_WORDS = ("solid", "dashed", "dotted", "dashes and dots", "sparse dots", "long dashes")
-_NARROW_LEGEND, _NARROW_LABEL = 258, 220  # pixels
 LETTER = 6.7  # pixels of a character
 MOST_COLORED = 6  # systems with their own colors; if there are more, only the best have one
 BEST = 3
-_SHORT_NAME = 12  # characters that leave room for a chart beside the legend of a phone
-_MOST_LINES = 40  # systems whose names fit in a legend
+_MOST_LINES = 40  # systems whose names fit beside a chart
 _DARK = 0.2  # luminance below which a background needs light colors
 
 
 class Systems(NamedTuple):
-    """The systems of a chart in the order of its legend, and where their colors come from."""
+    """The systems of a chart, in the caller's order."""
 
     names: Sequence[str]
     column: str | None  # None: a single system without a name
-    among: Sequence[str] | None = None  # all systems of a page or a call, in the order of colors
-    legend: bool | Mapping[str, Any] = True  # own options, if it is a mapping
+    best: Sequence[str] = ()  # of many, those with a color of their own
     baseline: str | None = None  # it is gray
 
     @property
     def are_many(self) -> bool:
-        return are_many(self.names)
+        return len(self.names) > MOST_COLORED
 
     @property
-    def best(self) -> list[str]:
-        """Those with a color of their own, if there are many."""
-        return [*self.names[:BEST]]
+    def short(self) -> Names:
+        return _names.short(self.names)
 
-    def places(self, *, distinct: bool = False) -> list[int | None]:
-        """Return the place of each among all systems; of many, only the best have one."""
-        all_names = list(self.names if self.among is None else self.among)
-        all_names = [name for name in all_names if name != self.baseline]
-        kept = len(all_names) if distinct or not are_many(all_names) else BEST
-        names = [name if name != self.baseline else None for name in self.names]
-        places = [None if name is None else all_names.index(name) for name in names]
-        return [None if place is None or place >= kept else place for place in places]
+    def height(self, least: int) -> int:
+        """Return the pixels of a frame that has room for all names beside it."""
+        return max(least, _names.LINE * len(self.names))
+
+    def places(self) -> list[int | None]:
+        """Return the place of each in the order of colors; of many, only the best have one."""
+        colored = self.best if self.are_many else self.names
+        order = [name for name in colored if name != self.baseline]
+        return [order.index(name) if name in order else None for name in self.names]
 
 
 def systems_of(
-    names: Sequence[str],
+    table: pl.DataFrame,
     groups: Sequence[str],
-    among: Sequence[str] | None = None,
-    legend: bool | Mapping[str, Any] = True,  # noqa: FBT001, FBT002  (a legend or its options)
+    value: str,
+    *,
+    higher_is_better: bool | None,
 ) -> Systems:
+    """Take the systems of a table in its order; of many, the best by a value have a color."""
+    names: list[str] = table["system"].unique(maintain_order=True).to_list()
     if len(names) > _MOST_LINES:
         msg = (
-            f"column {groups[0]!r}: {len(names)} systems, but the legend of a chart has room for "
+            f"column {groups[0]!r}: {len(names)} systems, but a chart has room for the names of "
             f"{_MOST_LINES}: filter the frame"
         )
         raise ValueError(msg)
-    return Systems(names, groups[0] if groups else None, among, legend)
+    means = table.group_by("system", maintain_order=True).agg(pl.col(value).mean())
+    down = higher_is_better is not False
+    best = means.sort(value, descending=down, nulls_last=True, maintain_order=True)["system"]
+    return Systems(names, groups[0] if groups else None, best.head(BEST).to_list())
 
 
 def mark_of(verdict: object) -> str:
@@ -108,30 +115,6 @@ def all_pairs() -> dict[str, str]:
 def ink(pair: Pair) -> Any:
     """Choose the color that is visible on the background of the theme."""
     return {"expr": f"luminance(background) < {_DARK} ? '{pair[1]}' : '{pair[0]}'"}
-
-
-def are_many(systems: Sequence[str]) -> bool:
-    """Return whether only the best systems have their own colors."""
-    return len(systems) > MOST_COLORED
-
-
-def legend_above(systems: Sequence[str]) -> bool | dict[str, Any]:
-    """Choose the columns of a legend above or below a narrow chart from its longest name."""
-    longest = max(map(len, systems), default=1)
-    several = are_many(systems)
-    if several and longest <= _SHORT_NAME:
-        return True  # beside the chart
-    longest = min(longest, int(_NARROW_LABEL // LETTER))
-    columns = max(1, int(_NARROW_LEGEND // (LETTER * longest + 34)))
-    return {
-        "orient": "bottom" if several else "top",
-        "direction": "horizontal",
-        "columns": min(columns, len(systems)),
-        "labelLimit": _NARROW_LABEL,
-        "titleLimit": _NARROW_LEGEND,
-        "titleAnchor": "start",
-        "columnPadding": 8,
-    }
 
 
 def dashes_of(metrics: Sequence[str]) -> str:

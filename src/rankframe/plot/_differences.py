@@ -15,7 +15,8 @@ from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters
 from rankframe.plot import _altair as alt
-from rankframe.plot import _call, _colors, _marks, _panels
+from rankframe.plot import _call, _colors, _marks, _names, _panels
+from rankframe.plot._names import Names
 
 _MOST_PAIRED = 12  # systems for which each pair has its own row
 
@@ -91,10 +92,10 @@ def compare(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One panel per metric and segment, one row per pair, sorted by gain in the first panel,
-        greatest first. Color and shape are the verdict of ``rankframe.compare``. Except for
-        ``"max_t"``, intervals are not corrected, so the interval of an undecided pair may exclude
-        0. A gray band shows the differences within ± ``margin``. The drawn numbers are in
+        One panel per metric and segment, one row per pair, in the order of the systems. Color and
+        shape are the verdict of ``rankframe.compare``. Except for ``"max_t"``, intervals are not
+        corrected, so the interval of an undecided pair may exclude 0. A gray band shows the
+        differences within ± ``margin``. The drawn numbers are in
         ``chart.data``: ``panel``, ``system``, ``pair``, ``verdict``, the ``margin`` if there is
         one, and the numbers of ``rankframe.compare``.
 
@@ -136,7 +137,7 @@ def compare(
     missed = sentences.missed_lines(_missed_of_pairs(compared, call.groups))
     look = _verdict_look(directions, trial, f"p < {keywords.alpha_of(confidence):.2g}")
     systems = _panels.texts(pl.concat([table["system"], table["baseline"]]))
-    better = directions[names[0]]
+    short = _names.short(systems)
     if trial.baseline is None and len(systems) > _MOST_PAIRED:
         msg = (
             f"{len(systems)} systems are too many to draw each pair: name a baseline=, or read "
@@ -144,21 +145,23 @@ def compare(
         )
         raise ValueError(msg)
     pairs = table.select("pair", "system", "baseline").unique("pair", maintain_order=True)
-    order = _pair_order(table, higher_is_better=better)
     counts = table["verdict"].value_counts(sort=True)
     proven = ", ".join(f"{count} {verdict}" for verdict, count in counts.sort("verdict").rows())
     text = f"Differences of systems in {what}"
     if len(pairs) == 1:
-        text = f"{order[0]}: {what}"
+        text = f"{pairs['pair'][0]}: {what}"
     elif trial.baseline is not None:
         text = f"Differences from {sentences.one_line(trial.baseline)} in {what}"
         text += f": {proven}"
-        order = pl.Series(order).replace_strict(pairs["pair"], pairs["system"]).to_list()
     alone = "simultaneous" if trial.test == "max_t" else "not corrected"
     intervals = f"{confidence * 100:.10g}% intervals, {alone}"
-    title = _panels.title_of(text, counted, f"{intervals}; {tested}", *missed)
+    title = _panels.title_of(text, counted, f"{intervals}; {tested}", short.key, *missed)
     row = "pair" if trial.baseline is None or len(pairs) == 1 else "system"
-    return _intervals(table.drop("baseline"), title, look, confidence, row=row, order=order)
+    if row == "pair":
+        sides = (pairs[name].replace(short.short) for name in ("system", "baseline"))
+        labels = pl.select(_pair_of(*sides)).to_series()
+        short = Names(dict(zip(pairs["pair"], labels, strict=True)), short.key)
+    return _intervals(table.drop("baseline"), title, look, confidence, row=row, names=short)
 
 
 def _refuse_compared(frame: Runs[Frame]) -> None:
@@ -177,7 +180,6 @@ def _differences(
 ) -> pl.DataFrame:
     """Name the pairs, panels and verdicts of a comparison, and the margin if there is one."""
     system, baseline = (sentences.text_of(compared, [name]) for name in (groups[0], "baseline"))
-    names = map(sentences.isolated_names, (system, baseline))
     sizes, shares = (
         {name: bound.size for name, bound in margins.items() if bound.relative == relative}
         for relative in (False, True)
@@ -191,7 +193,7 @@ def _differences(
     drawn = "difference", "ci_low", "ci_high"
     return compared.select(
         *sentences.system_and_segment(compared, groups),
-        pl.format("{} − {}", *names).alias("pair"),
+        _pair_of(system, baseline).alias("pair"),
         pl.col("verdict").fill_null("undecided"),
         margin.alias("margin"),
         baseline.alias("baseline"),
@@ -199,6 +201,11 @@ def _differences(
         axis_low=pl.min_horizontal(drawn).min().over("metric"),
         axis_high=pl.max_horizontal(drawn).max().over("metric"),
     ).select(_panels.panel_of("metric"), pl.exclude("segment", "metric", *left_out))
+
+
+def _pair_of(system: Any, baseline: Any) -> pl.Expr:
+    """Name a pair, in expressions or columns."""
+    return pl.format("{} − {}", *map(sentences.isolated_names, (system, baseline)))
 
 
 def _missed_of_pairs(compared: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
@@ -215,13 +222,6 @@ def _missed_of_pairs(compared: pl.DataFrame, groups: Sequence[str]) -> pl.DataFr
     return pl.concat(sides)
 
 
-def _pair_order(table: pl.DataFrame, *, higher_is_better: bool | None) -> list[str]:
-    """Order pairs by their difference in the first panel, best first."""
-    first = table.filter(panel=table["panel"][0])
-    order = _panels.by_value(first, "difference", higher_is_better=higher_is_better)
-    return _panels.texts(pl.concat([order["pair"], table["pair"]]))
-
-
 def _intervals(
     table: pl.DataFrame,
     title: alt.TitleParams,
@@ -229,19 +229,20 @@ def _intervals(
     confidence: float,
     *,
     row: str,
-    order: Sequence[str],
+    names: Names,
 ) -> alt.LayerChart | alt.FacetChart:
     """Draw one row per pair, or per system if all have the same baseline."""
     panels = _panels.texts(table["panel"])
     axis_title = "difference" + (f" in {panels[0]}" if len(panels) == 1 else "")
-    two_lines = row == "pair" and max(map(len, order)) > 30
-    axis: dict[str, Any] = {"labelLimit": 240}
+    order = _panels.texts(table[row])
+    two_lines = row == "pair" and max(map(len, map(names.of, order))) > 30
+    axis: dict[str, Any] = {"labelLimit": 240, "labelExpr": names.label}
     if two_lines:
-        axis["labelExpr"] = "split(replace(datum.label, ' − ', '\\n− '), '\\n')"
+        axis["labelExpr"] = f"split(replace({names.label}, ' − ', '\\n− '), '\\n')"
     if len(order) == 1:
         axis |= {"labels": False, "ticks": False}
     base = alt.Chart().encode(
-        y=alt.Y(f"{row}:N", title=None, sort=list(order), axis=_marks.axis_of(**axis)),
+        y=alt.Y(f"{row}:N", title=None, sort=order, axis=_marks.axis_of(**axis)),
         color=look["color"],
     )
     base = _marks.described(base, table, _words(confidence))

@@ -17,7 +17,7 @@ from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters, column_roles, run_dicts
 from rankframe.errors import RankingDataError
 from rankframe.plot import _altair as alt
-from rankframe.plot import _call, _colors, _marks, _panels
+from rankframe.plot import _call, _marks, _panels
 from rankframe.plot._call import Call
 
 _TARGETS: dict[str, str] = {
@@ -142,11 +142,8 @@ def exposure(
     base = alt.Chart().encode(y=alt.Y("value:N", title=name, sort=values, axis=left))
     words = {"system": "panel", name: "value", "share of exposure": "share", "target": "target"}
     base = _marks.described(base, table, words)
-    systems = _colors.systems_of(_panels.texts(table["system"]), groups, legend=False)
     x = alt.X(f"{drawn}:Q", title=titles[drawn], scale=scale, axis=axis)
-    layers = [
-        base.mark_bar(height={"band": 0.75}).encode(x=x, **_marks.color_of(systems, distinct=True))
-    ]
+    layers = [base.mark_bar(height={"band": 0.75}).encode(x=x, color=alt.value(_marks.COLORS[0]))]
     lines = [*filter(None, (counted, others))]
     if target is not None:
         what = "target:" if drawn == "difference" else "ticks: target,"

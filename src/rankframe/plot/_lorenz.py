@@ -81,8 +81,7 @@ def lorenz(
         exposed first), ``exposure`` (their share of exposure), ``above`` (the number of other
         items), ``gini``, ``half``, and ``marked``, true where the
         line has the shape of its system. A line of many items is drawn through at most about 200
-        points. If there are more than six systems, only the three most even ones are colored; click
-        the legend to select systems.
+        points. If there are more than six systems, only the three most even ones are colored.
 
     Raises
     ------
@@ -115,9 +114,7 @@ def lorenz(
     _call.check_rows(table, "points", "fewer segments")
     panels = _panels.texts(table["panel"])
     _call.check_panels(panels)
-    names = _panels.best_first(table, "gini", higher_is_better=False)
-    among = names if _colors.are_many(names) else _panels.texts(rows["system"])
-    systems = _colors.systems_of(names, groups, among)
+    systems = _colors.systems_of(table, groups, "gini", higher_is_better=False)
     what = {"item": "items", "shown": "items shown at all"}
     text = what.get(of, f"values of {sentences.one_line(column)}")
     curves = table.group_by("panel", "system", maintain_order=True).agg(
@@ -128,12 +125,12 @@ def lorenz(
         for name in ("half", "above")
     )
     return _panels.in_panels(
-        _layers(table, systems, text),
+        _layers(_panels.best_last(table, systems), systems, text),
         table,
         _panels.title_of(
             f"Half of the exposure in {lists} goes to {half} of {number} {text}",
             counted,
-            *_gini_texts(curves, names),
+            *_gini_texts(curves, systems),
             "dashed: even exposure, Gini 0",
         ),
         width=260,
@@ -201,16 +198,15 @@ def _layers(table: pl.DataFrame, systems: Systems, what: str) -> list[alt.Chart]
     even = even.encode(**axes)
     base = alt.Chart().transform_filter("datum.above > 0")
     base = base.transform_calculate(top="1 - datum.exposure")
-    base = base.encode(**axes, **_marks.color_of(systems), order="values:Q")
+    base = base.encode(**axes, **_marks.color_of(systems, legend=True), order="values:Q")
     words = {"segment": "panel", "system": "system", f"number of {what}": "above"}
     words |= {"half of the exposure goes to": "half", "Gini": "gini"}
     base = _marks.described(base, table, words)
-    points = _marks.points_of(base, systems, 30, _marks.chosen()).transform_filter("datum.marked")
-    line = _marks.lines_of(base, systems)
-    return [points, even, line] if systems.are_many else [even, line, points]
+    points = _marks.points_of(base, systems, 30, legend=True).transform_filter("datum.marked")
+    return [even, _marks.lines_of(base, systems), points]
 
 
-def _gini_texts(curves: pl.DataFrame, systems: Sequence[str]) -> list[str]:
+def _gini_texts(curves: pl.DataFrame, systems: Systems) -> list[str]:
     """Write the Gini coefficients of a few lines, or the least and the greatest of many."""
     if len(curves) <= 4 and curves["panel"].n_unique() == 1:
         coefficients = [
@@ -220,6 +216,6 @@ def _gini_texts(curves: pl.DataFrame, systems: Sequence[str]) -> list[str]:
         return [f"half goes to (Gini): {', '.join(coefficients)}"]
     least, most = _marks.bounds(curves["gini"])
     lines = [f"Gini: {least:.3f} to {most:.3f}"]
-    if len(systems) > _colors.MOST_COLORED:
-        lines += [f"colored: the {_colors.BEST} most even; click the legend to select"]
-    return lines
+    if systems.are_many:
+        lines += [f"colored: the {_colors.BEST} most even"]
+    return [*lines, *filter(None, [systems.short.key])]

@@ -108,46 +108,44 @@ def sure(confidence: float) -> str:
 # ------------------------------------------------------------------ looks
 
 
-def color_of(systems: Systems, *, distinct: bool = False) -> dict[str, Any]:
-    """Assign a color to each system; of many, sorted best first, only to the best ones."""
+def color_of(systems: Systems, *, legend: bool = False) -> dict[str, Any]:
+    """Assign a color to each system; of many, only to the best ones."""
     if systems.column is None:
         return {"color": alt.value(COLORS[0])}
     rest = REST if systems.are_many else _colors.ink(_colors.BASELINE)
-    coded = _coded(systems, systems.places(distinct=distinct), COLORS, rest)
-    return {"color": alt.Color("system:N", **coded)}
+    return {"color": alt.Color("system:N", **_coded(systems, COLORS, rest, legend=legend))}
 
 
-def shape_of(systems: Systems) -> dict[str, Any]:
+def shape_of(systems: Systems, *, legend: bool = False) -> dict[str, Any]:
     """Assign shapes to the points of systems; of many, a circle to all but the best."""
     if systems.column is None:
         return {}
-    coded = _coded(systems, systems.places(), _colors.SHAPES, "circle")
+    coded = _coded(systems, _colors.SHAPES, "circle", legend=legend)
     return {"shape": alt.Shape("system:N", **coded)}
 
 
-def _coded(
-    systems: Systems, places: Sequence[int | None], codes: Sequence[Any], rest: Any
-) -> dict[str, Any]:
-    looks = [rest if place is None else codes[place % len(codes)] for place in places]
-    own: Mapping[str, Any] = systems.legend if isinstance(systems.legend, Mapping) else {}
-    title = sentences.one_line(systems.column)
-    many = len(systems.names) > len(_colors.COLORS)
-    legend = None if systems.legend is False else legend_of(title, many=many, **own)
-    return {"scale": alt.Scale(domain=list(systems.names), range=looks), "legend": legend}
+def _coded(systems: Systems, codes: Sequence[Any], rest: Any, *, legend: bool) -> dict[str, Any]:
+    looks = [rest if at is None else codes[at % len(codes)] for at in systems.places()]
+    shown = legend_of(
+        sentences.one_line(systems.column),
+        labelExpr=systems.short.label,
+        **({"values": list(systems.best)} if systems.are_many else {}),
+    )
+    scale = alt.Scale(domain=list(systems.names), range=looks)
+    return {"scale": scale, "legend": shown if legend else None}
 
 
-def legend_of(title: str, *, many: bool = False, **options: Any) -> alt.Legend:
+def legend_of(title: str, **options: Any) -> alt.Legend:
     """Make a legend that lists every value."""
-    room: dict[str, Any] = {"rowPadding": 1} if many else {}
     fixed: dict[str, Any] = {"symbolLimit": 0, "symbolOpacity": 1, "padding": 8, "labelLimit": 220}
-    return alt.Legend(title=title, **{**fixed, **room, **options})
+    return alt.Legend(title=title, **{**fixed, **options})
 
 
-def points_of(base: alt.Chart, systems: Systems, size: int, *selections: Any) -> alt.Chart:
-    """Draw points in the shapes of their systems; of many, small ones to be selected."""
-    look = {**shape_of(systems), **_emphasis(systems, "size", 32, 6)}
+def points_of(base: alt.Chart, systems: Systems, size: int, *, legend: bool = False) -> alt.Chart:
+    """Draw points in the shapes of their systems; of many, smaller ones but of the best."""
+    look = {**shape_of(systems, legend=legend), **_emphasis(systems, "size", 40, 18)}
     points: alt.Chart = base.mark_point(filled=True, opacity=1, size=size).encode(**look)
-    return points.add_params(*selections) if systems.are_many else points
+    return points
 
 
 def lines_of(base: alt.Chart, systems: Systems) -> alt.Chart:
@@ -156,29 +154,34 @@ def lines_of(base: alt.Chart, systems: Systems) -> alt.Chart:
 
 
 def _emphasis(systems: Systems, channel: str, best: float, others: float) -> dict[str, Any]:
-    """Draw the best of many systems larger, and those not selected pale."""
+    """Draw the best of many systems larger."""
     if not systems.are_many:
         return {}
-    is_best = alt.FieldOneOfPredicate("system", systems.best)
-    return {
-        "opacity": alt.when(chosen()).then(alt.value(1)).otherwise(alt.value(0.12)),
-        channel: alt.when(is_best).then(alt.value(best)).otherwise(alt.value(others)),
-    }
+    is_best = alt.FieldOneOfPredicate("system", list(systems.best))
+    return {channel: alt.when(is_best).then(alt.value(best)).otherwise(alt.value(others))}
 
 
-def chosen() -> Any:
-    """Make the selection among many systems by a click in the legend."""
-    return alt.selection_point(name="chosen", fields=["system"], bind="legend")
+def names_beside(
+    base: alt.Chart, systems: Systems, value: str, up: Mapping[str, Any], x: alt.X | None = None
+) -> list[alt.Chart]:
+    """Write names to the right of the frame, each behind its bullet, and a line from ``x``."""
+    named = base.transform_filter("isValid(datum.name)")
+    edge = named.encode(x=alt.value("width"), y=alt.Y("name_at:Q", **up))
+    bullet = edge.mark_point(filled=True, opacity=1, size=40, xOffset=9).encode(**shape_of(systems))
+    text = edge.mark_text(align="left", dx=17, fontSize=11)
+    layers = [bullet, text.encode(text="name:N", color=alt.value(INK))]
+    if x is None:
+        return layers
+    leader = named.mark_rule(strokeWidth=0.8, opacity=0.6)
+    ends: dict[str, Any] = {"x": x, "x2": alt.value("width"), "y2": "name_at:Q"}
+    return [leader.encode(y=alt.Y(f"{value}:Q", **up), **ends), *layers]
 
 
-def dash_of(metrics: Sequence[str], *, legend: bool = True) -> dict[str, Any]:
+def dash_of(metrics: Sequence[str]) -> dict[str, Any]:
     """Dash the lines of metrics that share a panel."""
     dashes = [_colors.DASHES[place % len(_colors.DASHES)] for place in range(len(metrics))]
     scale = alt.Scale(domain=list(metrics), range=dashes)
-    shown = legend_of(
-        "metric", symbolType="stroke", symbolSize=500, symbolStrokeColor=INK, symbolStrokeWidth=2
-    )
-    return {"strokeDash": alt.StrokeDash("metric:N", scale=scale, legend=shown if legend else None)}
+    return {"strokeDash": alt.StrokeDash("metric:N", scale=scale, legend=None)}
 
 
 def limits_of(requested: Sequence[RequestedMetric]) -> dict[str, tuple[float, float]]:

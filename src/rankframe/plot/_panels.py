@@ -133,38 +133,18 @@ def missed(means: pl.DataFrame, groups: Sequence[str], users: str = "users") -> 
     )
 
 
-def selectable(by: str, *, interval: bool) -> str:
-    """Explain the colors of many systems, and the interactions of a page."""
-    bands = ", hover to show a band" if interval else ""
-    return f"colored: the best {_colors.BEST} by {by}; click the legend to select{bands}"
-
-
 def counted(users: str, systems: Systems, by: str, confidence: float | None) -> list[str]:
     """Write of how many users an average is, and how to read its lines and bands."""
-    has_bands = confidence is not None
-    lines = [users if confidence is None else f"{users}, with {_marks.sure(confidence)}s"]
+    shown = "" if confidence is None else f", with {_marks.sure(confidence)}s"
+    lines = [f"{users}{shown}"]
     if systems.are_many:
-        lines.append(selectable(by, interval=has_bands))
-    elif has_bands and len(systems.names) > 1:
+        lines.append(f"colored: the best {_colors.BEST} by {by}")
+    elif confidence is not None and len(systems.names) > 1:
         lines.append("overlapping bands are not a test: see compare")
-    return lines
+    return [*lines, *filter(None, [systems.short.key])]
 
 
-def best_first(table: pl.DataFrame, value: str, *, higher_is_better: bool | None) -> list[str]:
-    """Order many systems by a value, best first; a few keep the order of their type."""
-    systems = texts(table["system"])
-    if len(systems) <= _colors.MOST_COLORED:
-        return systems
-    means = table.group_by("system", maintain_order=True).agg(pl.col(value).mean())
-    return by_value(means, value, higher_is_better=higher_is_better)["system"].to_list()
-
-
-def by_value(table: pl.DataFrame, value: str, *, higher_is_better: bool | None) -> pl.DataFrame:
-    down = higher_is_better is not False
-    return table.sort(value, descending=down, nulls_last=True, maintain_order=True)
-
-
-def best_last(table: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:
-    """Sort rows so that the best systems are drawn on top."""
-    places = {name: place for place, name in enumerate(reversed(systems))}
-    return table.sort(pl.col("system").replace_strict(places), maintain_order=True)
+def best_last(table: pl.DataFrame, systems: Systems) -> pl.DataFrame:
+    """Sort rows so that the best of many systems are drawn on top."""
+    place = pl.col("system").is_in(list(systems.best if systems.are_many else ()))
+    return table.sort(place, maintain_order=True)

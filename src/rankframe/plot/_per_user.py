@@ -15,7 +15,8 @@ from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters
 from rankframe.plot import _altair as alt
-from rankframe.plot import _call, _marks, _panels
+from rankframe.plot import _call, _marks, _names, _panels
+from rankframe.plot._names import Names
 
 _OUTLINE: dict[str, Any] = {"fill": _marks.GRAY, "fillOpacity": 0, "stroke": _marks.GRAY}
 
@@ -80,16 +81,13 @@ def per_user(
         msg = "weights= given to the chart of users, which counts users equally: leave it out"
         raise ValueError(msg)
     values = call.values([metric], per_user=True).rows.collect()
-    higher = call.requested([metric])[0].traits.higher_is_better
-
-    return picture(values, call.groups, higher_is_better=higher)
+    return picture(values, call.groups)
 
 
 def picture(
     values: pl.DataFrame,
     groups: Sequence[str],
     *,
-    higher_is_better: bool | None,
     baseline: str | None = None,
     nouns: Nouns = USERS,
 ) -> alt.FacetChart:
@@ -108,8 +106,9 @@ def picture(
     _call.check_values(defined["value"], name)
     table = _quantiles(defined)
     _call.check_rows(table, "rows", "fewer systems")
-    systems = _panels.best_first(defined, "value", higher_is_better=higher_is_better)
+    systems = _panels.texts(defined["system"])
     systems.sort(key=lambda name: name != baseline)  # the baseline is first
+    names = _names.short(systems)
     segments = _panels.texts(table["segment"])
     undefined = len(values) - len(defined)
     left_out = f"; {undefined:,} without a value left out" if undefined else ""
@@ -121,11 +120,13 @@ def picture(
     ]
     if zeros:
         lines += ["box on the left: filled to the share of users whose value is exactly 0"]
-    strips = _strips(table, systems, f"{sentences.one_line(name)} per {nouns.user}")
+    strips = _strips(table, systems, names, f"{sentences.one_line(name)} per {nouns.user}")
     return _panels.in_grid(
         strips.properties(width=max(150, 480 // len(segments)), height=21 * len(systems)),
         column=_panels.panels_by("segment", segments),
-        title=_panels.title_of(f"{sentences.one_line(name)}, user by user", *lines, *missed),
+        title=_panels.title_of(
+            f"{sentences.one_line(name)}, user by user", *lines, names.key, *missed
+        ),
         spacing=14,
     )
 
@@ -152,7 +153,9 @@ def _quantiles(values: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _strips(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.LayerChart:
+def _strips(
+    table: pl.DataFrame, systems: Sequence[str], names: Names, title: str
+) -> alt.LayerChart:
     """Draw one row per system: quantiles of users, their mean, and the share of exact zeros."""
     has_zeros = bool((table["zeros"] > 0).any())
     lowest, highest = _ends(table, "low", "high", "mean")
@@ -163,7 +166,8 @@ def _strips(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.Laye
     ticks: dict[str, Any] = {"labelFlush": False, **_marks.ticks(lowest, highest)}
     x: dict[str, Any] = {"title": title, "axis": _marks.axis_of(labelOverlap=True, **ticks)}
     x["scale"] = alt.Scale(domain=domain, nice=False, zero=False)
-    y = alt.Y("system:N", title=None, sort=list(systems), axis=_marks.axis_of(labelLimit=280))
+    axis = _marks.axis_of(labelLimit=280, labelExpr=names.label)
+    y = alt.Y("system:N", title=None, sort=list(systems), axis=axis)
     words: dict[str, str | Sequence[str]] = {
         "system": "system",
         "mean": "mean",

@@ -16,7 +16,7 @@ from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters
 from rankframe.metrics import core
 from rankframe.plot import _altair as alt
-from rankframe.plot import _at_k, _call, _colors, _marks, _panels
+from rankframe.plot import _call, _colors, _marks, _names, _panels
 from rankframe.plot._colors import Systems
 
 _AXES = ("recall", "precision")
@@ -57,9 +57,8 @@ def precision_recall(
     altair.HConcatChart
         On the left, the mean ``interpolated_precision`` of the whole lists at recall 0, 0.1, … 1;
         on the right, the mean precision@k against the mean recall@k, on contours of equal F1. If
-        there are more than six systems, only the best three by F1 at the last cut-off are colored
-        and named; click the legend to select systems. ``at_k("precision", "recall",
-        together=True)`` draws both over k.
+        there are more than six systems, only the best three by F1 at the last cut-off are colored.
+        ``at_k("precision", "recall", together=True)`` draws both over k.
 
     Examples
     --------
@@ -93,8 +92,7 @@ def precision_recall(
     _call.check_rows(path, "points", "fewer cut-offs")
     f1 = 2 * pl.col("precision") * pl.col("recall") / (pl.col("precision") + pl.col("recall"))
     last = path.filter(k=cutoffs[-1]).with_columns(f1=f1.fill_nan(0))
-    names = _panels.best_first(last, "f1", higher_is_better=True)
-    systems = _colors.systems_of(names, groups)
+    systems = _colors.systems_of(last, groups, "f1", higher_is_better=True)
     mean = f"Mean{_panels.weighted_by(options)} over {sentences.users(means['users'])}"
     mean = f"{mean}; gray: equal F1 of the two means"
     title = _panels.title_of(
@@ -102,6 +100,7 @@ def precision_recall(
         *_panels.counted(mean, systems, f"F1 at k = {cutoffs[-1]}", None),
         *_panels.missed(means, groups),
     )
+    curve, path = (_panels.best_last(table, systems) for table in (curve, path))
     return alt.hconcat(_interpolated(curve, systems), _path(path, systems), title=title)
 
 
@@ -115,12 +114,12 @@ def _interpolated(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     words = {"system": "system", "recall": "recall"}
     words |= {"mean interpolated precision": "precision", "users": "users"}
     base = _marks.described(base, table, words)
-    points = _marks.points_of(base, systems, 30, _marks.chosen())
+    points = _marks.points_of(base, systems, 30)
     picture: alt.LayerChart = _panels.layered(
-        *(points, _marks.lines_of(base, systems), _head_room()),
+        *(_marks.lines_of(base, systems), points, _head_room()),
         data=table,
         width=270,
-        height=270,
+        height=systems.height(270),
         title="Interpolated, whole lists",
     )
     return picture
@@ -128,11 +127,7 @@ def _interpolated(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
 
 def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     """Draw the path of both means over k, on contours of equal F1."""
-    many = systems.are_many
-    x_end, y_end = (
-        min(1.0, room * (_marks.greatest(table, name) or 0.1))
-        for name, room in zip(_AXES, (1.6 if many else 1.15, 1.15), strict=True)
-    )
+    x_end, y_end = (min(1.0, 1.15 * (_marks.greatest(table, name) or 0.1)) for name in _AXES)
     across, up = (alt.Scale(domain=[0, end], nice=False) for end in (x_end, y_end))
     quiet = _marks.axis_of(grid=False, tickCount=5)
     x = alt.X("recall:Q", title="mean recall@k", scale=across, axis=quiet)
@@ -141,7 +136,7 @@ def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     contours = alt.Chart(_contours(x_end, y_end)).encode(x=x, y=y)
     curves = contours.mark_line(color=_marks.PALE, strokeWidth=1.5)
     marks = contours.mark_text(align="right", baseline="bottom", dx=-3, dy=-2, color=_marks.GRAY)
-    table = _path_names(table, systems.best if many else [], y_end / 22)
+    table = _path_names(table, systems, y_end)
     words = {"system": "system", "k": "k", "mean recall@k": "recall"}
     words |= {"mean precision@k": "precision", "users": "users"}
     base = alt.Chart().encode(x=x, y=y, **_marks.color_of(systems))
@@ -160,16 +155,15 @@ def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
         side |= {"align": "left" if row["recall"] < x_end / 2 else "right"}
         corner = alt.Chart().transform_filter(alt.datum.at == row["at"]).encode(x=x, y=y)
         layers += _marks.with_halo(corner, "at:N", fontSize=10, **side)
-    if many:
-        layers += _at_k.names_beside(base.encode(y=alt.Y("name_at:Q", scale=up)), 95)
+    layers += _marks.names_beside(described, systems, "precision", {"scale": up})
     picture: alt.LayerChart = _panels.layered(
-        *layers, data=table, width=310 if many else 270, height=270, title="Path over k"
+        *layers, data=table, width=270, height=systems.height(270), title="Path over k"
     )
     return picture
 
 
-def _path_names(table: pl.DataFrame, best: Sequence[str], room: float) -> pl.DataFrame:
-    """Add the first and the last cut-off of one system each, and the names of the best of many."""
+def _path_names(table: pl.DataFrame, systems: Systems, y_end: float) -> pl.DataFrame:
+    """Add the first and the last cut-off of one system each, and the names."""
     first, last = _marks.bounds(table["k"])
     begin = table.filter(k=int(first)).sort("precision", descending=True, nulls_last=True)
     end = table.filter(k=int(last)).sort("precision", nulls_last=True)
@@ -179,10 +173,14 @@ def _path_names(table: pl.DataFrame, best: Sequence[str], room: float) -> pl.Dat
         pl.Series("at", [f"k={key[1]}" if key in corners else None for key in keys], pl.String),
         pl.Series("above", [corners.get(key) for key in keys], pl.Boolean),
     )
-    ends = pl.col("k") == int(last)
-    rows = table.filter(ends & pl.col("system").is_in(best)).drop_nulls("precision")
-    places = _at_k.apart(dict(rows.select("system", "precision").rows()), room)
-    return _at_k.placed(table, ends, places)
+    return _names.at_ends(
+        table,
+        pl.col("k") == int(last),
+        "precision",
+        span=(0, y_end),
+        height=systems.height(270),
+        names=systems.short,
+    )
 
 
 def _head_room() -> alt.Chart:

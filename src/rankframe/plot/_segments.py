@@ -114,7 +114,7 @@ def segments(
     if baseline is not None:
         text = f"Differences from {sentences.one_line(column_roles.in_words(baseline))} in"
     where = f"{', '.join(panels)} by {', '.join(columns)}"
-    systems = _colors.systems_of(_panels.texts(table["system"]), names)
+    systems = _colors.systems_of(table, names, "value", higher_is_better=True)
     return _panels.in_panels(
         layers_of(table, systems, drawn, confidence),
         table,
@@ -155,12 +155,13 @@ def layers_of(
     title = drawn if len(panels) > 1 else f"{drawn}{_BEFORE[drawn]}{panels[0]}"
     order = list(systems.names)
     offset: dict[str, Any] = {}
-    if len(order) > 1:
+    several = len(order) > 1
+    if several:
         offset = {"yOffset": alt.YOffset("system:N", sort=order)}
     axis = _marks.axis_of(labelLimit=160)
     base = alt.Chart().encode(
         y=alt.Y("segment:N", sort=_panels.texts(table["segment"]), title=None, axis=axis),
-        **_marks.color_of(systems),
+        **_marks.color_of(systems, legend=several),
         **offset,
     )
     ends = {_marks.sure(confidence): ("low", "high")}
@@ -171,7 +172,7 @@ def layers_of(
     points = base.mark_point(filled=True, size=60, opacity=1)
     layers = [
         lines.encode(x=alt.X("low:Q", title=title), x2="high:Q"),
-        points.encode(x=alt.X("value:Q", title=title), **_marks.shape_of(systems)),
+        points.encode(x=alt.X("value:Q", title=title), **_marks.shape_of(systems, legend=several)),
     ]
     if drawn == "difference":
         layers.insert(0, _marks.zero_line().encode(x=alt.XDatum(0)))

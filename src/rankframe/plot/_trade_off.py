@@ -15,7 +15,7 @@ from rankframe._request.types import Frame, Runs, Truth
 from rankframe._tables import adapters
 from rankframe.errors import RankingDataError
 from rankframe.plot import _altair as alt
-from rankframe.plot import _call, _colors, _marks, _panels
+from rankframe.plot import _call, _colors, _marks, _names, _panels
 from rankframe.plot._colors import Systems
 
 
@@ -61,7 +61,7 @@ def trade_off(
     -------
     altair.LayerChart or altair.FacetChart
         One point per system, with the intervals of ``summarize``. If there are more than six
-        systems, only the best three by ``x`` are colored; click the legend to select systems. The
+        systems, only the best three by ``x`` are colored and named. The
         drawn numbers are in ``chart.data``: ``panel``, ``system``, ``users``, ``x``, ``x_low``,
         ``x_high``, ``y``, ``y_low``, ``y_high``, ``label``, the names of equal points such as
         "a, b" or "a, b and 2 more", and ``front``, true if no other point is better in both.
@@ -92,18 +92,24 @@ def trade_off(
     _call.check_rows(table, "points", "fewer segments")
     panels = _panels.texts(table["panel"])
     _call.check_panels(panels)
-    ordered = _panels.best_first(table, "x", higher_is_better=requested[0].traits.higher_is_better)
-    every = summary.select(sentences.text_of(summary, call.groups[:1])).to_series()
-    among = ordered if _colors.are_many(ordered) else _panels.texts(every)
-    systems = _colors.systems_of(ordered, call.groups, among)
+    higher = requested[0].traits.higher_is_better
+    systems = _colors.systems_of(table, call.groups, "x", higher_is_better=higher)
     size = (460, 340) if len(panels) == 1 else (280, 230)
     domains = {
         axis: _padded(table, axis, limits[name]) for axis, name in zip("xy", names, strict=True)
     }
-    if systems.are_many:
-        table = _panels.best_last(table, systems.names)
-    table = _with_labels(table, best_first=systems.are_many)
+    table = _with_labels(_panels.best_last(table, systems), best_first=systems.are_many)
     table = table.with_columns(front=_on_front(table, requested))
+    named = systems.best if systems.are_many else systems.names
+    table = _names.at_ends(
+        table,
+        pl.col("system").is_in(list(named)) & pl.col("label").is_not_null(),
+        "y",
+        span=domains["y"],
+        height=size[1],
+        names=_names.short(_panels.texts(table["label"].drop_nulls())),
+        line="label",
+    )
     across, up = map(sentences.one_line, names)
     front = "; dashed: none beats them in both" if table["front"].sum() > 1 else ""
     return _panels.in_panels(
@@ -113,7 +119,8 @@ def trade_off(
             f"{up} against {across}",
             f"{sentences.users(table['users'])}{_panels.weighted_by(call.options)}; "
             f"lines: {confidence * 100:.10g}% intervals, not corrected{front}",
-            *([_panels.selectable(names[0], interval=False)] if systems.are_many else []),
+            f"colored: the best {_colors.BEST} by {across}" if systems.are_many else "",
+            systems.short.key,
             *_panels.missed(summary, call.groups),
         ),
         width=size[0],
@@ -180,12 +187,19 @@ def _layers(
         ),
     ]
     base = base.encode(x=x, y=y)
-    points = _marks.points_of(base, systems, 70, _marks.chosen())
+    points = _marks.points_of(base, systems, 70)
     if table["front"].sum() > 1:
         best = alt.Chart().mark_line(color=_marks.GRAY, strokeDash=[4, 3], strokeWidth=1)
         layers.append(best.transform_filter("datum.front").encode(x=x, y=y, order="x:Q"))
-    layers.insert(0 if systems.are_many else 2, points)
-    return layers
+    named = base.transform_filter("isValid(datum.name)").encode(y=alt.Y("name_at:Q", **axes["y"]))
+    middle = sum(domains["x"]) / 2
+    for side, align, dx in (
+        (f"datum.x < {middle}", "left", 9),
+        (f"datum.x >= {middle}", "right", -9),
+    ):
+        look: dict[str, Any] = {"align": align, "dx": dx, "fontSize": 11, "baseline": "middle"}
+        layers += _marks.with_halo(named.transform_filter(side), "name:N", **look)
+    return [*layers, points]
 
 
 def _on_front(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.Series:

@@ -17,7 +17,7 @@ from rankframe._request.types import Frame
 from rankframe._tables import adapters, rules
 from rankframe.errors import RankingDataError
 from rankframe.plot import _altair as alt
-from rankframe.plot import _call, _colors, _marks, _panels
+from rankframe.plot import _call, _colors, _marks, _names, _panels
 from rankframe.plot._colors import Systems
 
 _TABLE = "log"
@@ -25,6 +25,12 @@ _MOST_TIMES = 250  # of a line
 _OPTIONAL = ("std", "ci_low", "ci_high", "missed", "num_missed", "num_left_out")
 _MOST_POINTS = 60  # times whose means are marked
 _FEW_DAYS = timedelta(days=12)  # which all have a label
+#: how times are written, by their span; each label names its month
+_FORMATS = {
+    timedelta(days=2): "%b %d, %H:%M",
+    timedelta(days=300): "%b %d",
+    timedelta.max: "%b %Y",
+}
 _WIDTH = 560
 
 
@@ -105,7 +111,11 @@ def trend(
     higher, limits = traits.higher_is_better, traits[1:]
     of_metric = _checked(rows, metric, time, groups)
     table = over_time(of_metric, time, groups, limits, confidence=confidence)
-    systems = _colors.systems_of(_panels.best_first(table, "mean", higher_is_better=higher), groups)
+    systems = _colors.systems_of(table, groups, "mean", higher_is_better=higher)
+    below = bool((table["missed"] > 0).any())
+    height = systems.height(260 if below else 300)
+    domain = domain_of(table, limits, floor)
+    table = _panels.best_last(with_names(table, systems, domain, height), systems)
     mean = f"Mean over {sentences.users(table['users'].drop_nulls())}"
     band = None if systems.are_many or table["ci_low"].count() == 0 else confidence
     lines = _panels.counted(mean, systems, "mean", band)
@@ -113,16 +123,15 @@ def trend(
         lines.append(f"a point averages {table['times'][0]} times (no list: their greatest share)")
     name = sentences.one_line(time)
     title = _panels.title_of(f"{sentences.one_line(metric)} by {name}", *lines)
-    below = bool((table["missed"] > 0).any())
     wide = _WIDTH if below else None
     up = f"mean {sentences.one_line(metric)}"
-    upper = means(table, systems, None if below else name, up, limits, floor=floor)
+    upper = means(table, systems, None if below else name, up, domain, floor=floor)
     if not below:
-        return _panels.alone(upper, table, title, wide=wide, height=300)
+        return _panels.alone(upper, table, title, wide=wide, height=height)
     lower = missed(table, systems, name)
     charts = [
         _panels.alone(layers, table, alt.TitleParams(""), wide=wide, height=height)
-        for layers, height in ((upper, 260), (lower, 70))
+        for layers, height in ((upper, height), (lower, 70))
     ]
     return alt.vconcat(*charts, data=table, title=title, spacing=8)
 
@@ -220,7 +229,7 @@ def _with_gaps(table: pl.DataFrame) -> pl.DataFrame:
         usual = times.diff().drop_nulls().mode().min()
         skipped = times.filter(times.diff().shift(-1) > usual) + usual
         times = pl.concat([times, skipped.cast(times.dtype)]).unique().sort()
-    systems = table.select("system").unique(maintain_order=True).sort("system")
+    systems = table.select("system").unique(maintain_order=True)
     grid = times.to_frame().join(systems, how="cross")
     table = grid.join(table, on=["time", "system"], how="left", maintain_order="left")
     every = -(-len(times) // _MOST_TIMES)
@@ -247,32 +256,49 @@ def _averaged(table: pl.DataFrame, every: int) -> pl.DataFrame:
     )
 
 
+def domain_of(
+    table: pl.DataFrame, limits: tuple[float, float], floor: float | None = None
+) -> tuple[float, float]:
+    """Return round ends of the axis of means, with their intervals and the floor."""
+    drawn = table.select("mean", "ci_low", "ci_high", floor=pl.lit(floor, pl.Float64))
+    low, high = drawn.select(
+        pl.min_horizontal(pl.all().min()), high=pl.max_horizontal(pl.all().max())
+    ).row(0)
+    return _marks.round_ends(low, high, limits)
+
+
+def with_names(
+    table: pl.DataFrame, systems: Systems, domain: tuple[float, float], height: int
+) -> pl.DataFrame:
+    """Add the names of systems at the last mean of each."""
+    later = pl.col("mean").is_not_null().cum_sum(reverse=True).over("system")
+    last = pl.col("mean").is_not_null() & (later == 1)
+    return _names.at_ends(table, last, "mean", span=domain, height=height, names=systems.short)
+
+
 def means(
     table: pl.DataFrame,
     systems: Systems,
     time: str | None,
     title: str,
-    limits: tuple[float, float],
+    domain: tuple[float, float],
     *,
     floor: float | None = None,
 ) -> list[alt.Chart]:
-    """Draw lines and points of means on their bands."""
-    drawn = table.select("mean", "ci_low", "ci_high", floor=pl.lit(floor, pl.Float64))
-    low, high = drawn.select(
-        pl.min_horizontal(pl.all().min()), high=pl.max_horizontal(pl.all().max())
-    ).row(0)
-    domain = _marks.round_ends(low, high, limits)
+    """Draw lines and points of means on their bands, and the names at their ends."""
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     up: dict[str, Any] = {"title": title, "scale": scale, "axis": _marks.axis_of()}
     base = _base(table, systems, time)
     lines = _marks.lines_of(base, systems).encode(y=alt.Y("mean:Q", **up))
-    points = _marks.points_of(base, systems, 28, _marks.chosen()).encode(y=alt.Y("mean:Q", **up))
+    points = _marks.points_of(base, systems, 28).encode(y=alt.Y("mean:Q", **up))
     if table["time"].n_unique() > _MOST_POINTS:  # those without neighbors have no line
         points = points.transform_filter("datum.alone")
-    layers = [points, lines]  # Altair looks for selections in the first layer
+    layers = [lines, points]
+    if systems.column is not None:
+        layers += _marks.names_beside(base, systems, "mean", up)
     if not systems.are_many:
         band = base.mark_area(opacity=0.15 if len(systems.names) < 4 else 0.1)
-        layers = [band.encode(y=alt.Y("ci_low:Q", **up), y2="ci_high:Q"), lines, points]
+        layers.insert(0, band.encode(y=alt.Y("ci_low:Q", **up), y2="ci_high:Q"))
     if floor is not None:
         rule = alt.Chart(alt.InlineData([{}]))
         at = alt.YDatum(floor)
@@ -285,7 +311,7 @@ def means(
 
 def missed(table: pl.DataFrame, systems: Systems, time: str) -> list[alt.Chart]:
     """Draw the share of users without a list."""
-    base = _base(table, systems._replace(legend=False), time)
+    base = _base(table, systems, time)
     axis = _marks.axis_of(format="%", tickCount=3)
     y = alt.Y("missed:Q", title="no list", axis=axis, scale=alt.Scale(domainMin=0))
     alone = base.mark_point(filled=True, size=28, opacity=1).transform_filter("datum.alone")
@@ -296,9 +322,11 @@ def _base(table: pl.DataFrame, systems: Systems, time: str | None) -> alt.Chart:
     dtype = table.schema["time"]
     kind = "T" if dtype.is_temporal() else "Q" if dtype.is_numeric() else "O"
     own: dict[str, Any] = {"format": "d", "tickMinStep": 1} if kind == "Q" else {}
-    first, last = pl.col("time").min(), pl.col("time").max()
-    if dtype == pl.Date and table.select(last - first < _FEW_DAYS).item():
-        own = {"format": "%b %d", "tickCount": {"interval": "day", "step": 1}}
+    if kind == "T":
+        span: timedelta = table.select(pl.col("time").max() - pl.col("time").min()).item()
+        own = {"format": next(form for most, form in _FORMATS.items() if span < most)}
+        if dtype == pl.Date and span < _FEW_DAYS:
+            own["tickCount"] = {"interval": "day", "step": 1}
     axis = _marks.axis_of(grid=False, labels=time is not None, labelOverlap=True, **own)
     scale = alt.Scale(zero=False, nice=False) if kind == "Q" else alt.Undefined
     base = alt.Chart().encode(
