@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe._comparison import sentences
 from rankframe._evaluation import user_columns
 from rankframe._report import facts
 from rankframe._report.facts import Numbers

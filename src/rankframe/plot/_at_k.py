@@ -18,6 +18,8 @@ from rankframe.plot import _altair as alt
 from rankframe.plot import _call, _colors, _marks, _names, _panels
 from rankframe.plot._colors import Systems
 
+_FIT = 0.9  # of the changes and their intervals, which the axis shows
+
 
 @adapters.takes_any_frame
 def at_k(
@@ -149,7 +151,7 @@ def picture(
     title = _panels.title_of(
         text,
         *_panels.counted(mean, systems, f"{names[0]}@{cutoffs[-1]}", confidence),
-        *([_colors.dashes_of([f"{name}@k" for name in names])] if together else []),
+        _beyond(table, domain, drawn),
         *_panels.missed(means, groups, "selected"),
     )
     one = len(panels) == 1 and not together
@@ -209,12 +211,23 @@ def _leader_of(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> str
 def _domain(
     table: pl.DataFrame, drawn: Sequence[str], limits: tuple[float, float], *, is_change: bool
 ) -> tuple[float, float] | None:
-    """Return the ends of the axis of one panel, or of changes in all; others begin at 0."""
+    """Return the ends of the axis of one panel, or of most changes in all; others begin at 0."""
     if table["panel"].n_unique() > 1 and not is_change:
         return None
     values = pl.concat([table[name].alias("value") for name in drawn]).drop_nulls()
     low, high = _marks.bounds(values)
-    return _marks.round_ends(*((min(low, 0), max(high, 0)) if is_change else (low, high)), limits)
+    if is_change:  # an interval is wide where the mean of the baseline is almost 0
+        ends = table[drawn[-1]].quantile(_FIT), table[drawn[len(drawn) // 2]].quantile(1 - _FIT)
+        low, high = max(low, min(ends[1] or 0, 0)), min(high, max(ends[0] or 0, 0))
+        low, high = min(low, 0), max(high, 0)
+    return _marks.round_ends(low, high, limits)
+
+
+def _beyond(table: pl.DataFrame, domain: tuple[float, float] | None, drawn: Sequence[str]) -> str:
+    """Write at which cut-offs a number is beyond the axis."""
+    beyond = pl.any_horizontal(~pl.col(*drawn).is_between(*(domain or (-inf, inf))))
+    ks = table.filter(beyond)["k"].unique().sort().to_list()
+    return f"beyond the axis at k = {_panels.as_text(ks)}" if ks else ""
 
 
 def _curves(
@@ -235,17 +248,17 @@ def _curves(
     x, y = _cutoff_axis(cutoffs), alt.Y("mean:Q", **up)
     base = alt.Chart().encode(x=x, **_marks.color_of(systems))
     base = _marks.described(base, table, words)
-    lines = _marks.lines_of(base, systems).encode(y=y)
+    lines = _marks.lines_of(base, systems, clip=is_change).encode(y=y)
     if metrics:
         lines = lines.encode(**_marks.dash_of(metrics))
     shown = cutoffs[:: -(-len(cutoffs) // 30)]
-    points = _marks.points_of(base, systems, 36).encode(y=y)
+    points = _marks.points_of(base, systems, 36, clip=is_change).encode(y=y)
     points = points.transform_filter(alt.FieldOneOfPredicate("k", shown))
     layers = [lines, points, *_marks.names_beside(base, systems, "mean", up, x)]
     if confidence is not None:
-        band = base.mark_area(opacity=0.15)
+        band = base.mark_area(opacity=0.15, clip=is_change)
         if len(cutoffs) == 1:
-            band = base.mark_rule(strokeWidth=1.5)
+            band = base.mark_rule(strokeWidth=1.5, clip=is_change)
         layers.insert(0, band.encode(y=alt.Y("ci_low:Q", **up), y2="ci_high:Q"))
     if is_change:
         layers.insert(0, _marks.zero_line().encode(y=alt.YDatum(0)))
@@ -255,17 +268,8 @@ def _curves(
 def _cutoff_axis(cutoffs: Sequence[int]) -> alt.X:
     """Make the axis of cut-offs, with room for lines to their names."""
     first, last = cutoffs[0], cutoffs[-1]
-    values = _spread_out(cutoffs, (last - first) / 8)
-    axis = _marks.axis_of(format="d", grid=False, values=values)
+    at = cutoffs if len(cutoffs) < 9 else [first, *_marks.ticks(first, last)["values"]]
+    axis = _marks.axis_of(format="d", grid=False, labelOverlap=True, values=list(at))
     end = last + 0.07 * max(last - first, 1)
     scale = alt.Scale(domain=[first, end], nice=False, padding=8)
     return alt.X("k:Q", title="k", axis=axis, scale=scale)
-
-
-def _spread_out(cutoffs: Sequence[int], least: float) -> list[int]:
-    """Choose cut-offs whose numbers do not touch, the last among them."""
-    *rest, last = cutoffs
-    chosen = [last]
-    for k in reversed(rest):
-        chosen += [k] if chosen[-1] - k >= least else []
-    return [*reversed(chosen)]

@@ -45,7 +45,6 @@ VERDICTS: Mapping[str, tuple[Pair, str]] = {
 }
 _MARKS = {"triangle-up": "▲", "triangle-down": "▼"}
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3])
-_DASH_WORDS = ("solid", "dashed", "dotted", "dashes and dots", "sparse dots", "long dashes")
 LETTER = 6.7  # pixels of a character
 MOST_COLORED = 6  # systems with their own colors; if there are more, only the best have one
 BEST = 3
@@ -115,9 +114,3 @@ def all_pairs() -> dict[str, str]:
 def ink(pair: Pair) -> Any:
     """Choose the color that is visible on the background of the theme."""
     return {"expr": f"luminance(background) < {_DARK} ? '{pair[1]}' : '{pair[0]}'"}
-
-
-def dashes_of(metrics: Sequence[str]) -> str:
-    """Write which dashes the lines of each metric have."""
-    words = [_DASH_WORDS[place % len(_DASH_WORDS)] for place in range(len(metrics))]
-    return "; ".join(f"{word}: {metric}" for word, metric in zip(words, metrics, strict=True))

@@ -155,7 +155,7 @@ def compare(
         text += f": {proven}"
     alone = "simultaneous" if trial.test == "max_t" else "not corrected"
     intervals = f"{confidence * 100:.10g}% intervals, {alone}"
-    title = _panels.title_of(text, counted, f"{intervals}; {tested}", short.key, *missed)
+    title = _panels.title_of(text, counted, f"{intervals}; {tested}", short.key, *missed, width=560)
     row = "pair" if trial.baseline is None or len(pairs) == 1 else "system"
     if row == "pair":
         sides = (pairs[name].replace(short.short) for name in ("system", "baseline"))

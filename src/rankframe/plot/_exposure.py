@@ -137,7 +137,7 @@ def exposure(
     ended = ["share", "target"] if drawn == "share" else [drawn]
     ends = _marks.bounds(pl.concat([pl.Series([0.0]), *(table[it].alias("") for it in ended)]))
     scale = alt.Scale(domain=[end * 1.03 for end in ends], nice=False)
-    titles = {"share": "share of exposure", "difference": "share of exposure − target, points"}
+    titles = {"share": "share of exposure", "difference": "points from the target"}
     left = alt.Axis(labelLimit=120, titlePadding=10)
     base = alt.Chart().encode(y=alt.Y("value:N", title=name, sort=values, axis=left))
     words = {"system": "panel", name: "value", "share of exposure": "share", "target": "target"}

@@ -141,15 +141,17 @@ def legend_of(title: str, **options: Any) -> alt.Legend:
     return alt.Legend(title=title, **{**fixed, **options})
 
 
-def points_of(base: alt.Chart, systems: Systems, size: int, *, legend: bool = False) -> alt.Chart:
+def points_of(
+    base: alt.Chart, systems: Systems, size: int, *, legend: bool = False, **mark: Any
+) -> alt.Chart:
     """Draw points in the shapes of their systems; of many, smaller ones but of the best."""
     look = {**shape_of(systems, legend=legend), **_emphasis(systems, "size", 40, 18)}
-    points: alt.Chart = base.mark_point(filled=True, opacity=1, size=size).encode(**look)
+    points: alt.Chart = base.mark_point(filled=True, opacity=1, size=size, **mark).encode(**look)
     return points
 
 
-def lines_of(base: alt.Chart, systems: Systems) -> alt.Chart:
-    lines: alt.Chart = base.mark_line().encode(**_emphasis(systems, "strokeWidth", 2.5, 1.2))
+def lines_of(base: alt.Chart, systems: Systems, **mark: Any) -> alt.Chart:
+    lines: alt.Chart = base.mark_line(**mark).encode(**_emphasis(systems, "strokeWidth", 2.5, 1.2))
     return lines
 
 

@@ -13,12 +13,13 @@ from rankframe.plot import _altair as alt
 from rankframe.plot import _colors, _marks
 from rankframe.plot._colors import Systems
 
-_LETTERS = 84  # characters in a line of a subtitle: 400 pixels
+_LETTER = 4.75  # pixels of a character of a subtitle
 
 
-def title_of(text: str, *subtitle: str) -> alt.TitleParams:
+def title_of(text: str, *subtitle: str, width: float = 400) -> alt.TitleParams:
     """Make a title and subtitle whose lines are short enough for a narrow page or column."""
-    titles, *below = (wrap(line, _LETTERS, break_on_hyphens=False) for line in (text, *subtitle))
+    letters = int(width / _LETTER)
+    titles, *below = (wrap(line, letters, break_on_hyphens=False) for line in (text, *subtitle))
     return alt.TitleParams(
         titles if len(titles) > 1 else text,
         subtitle=[part for line in below for part in line],

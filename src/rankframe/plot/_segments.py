@@ -115,15 +115,21 @@ def segments(
         text = f"Differences from {sentences.one_line(column_roles.in_words(baseline))} in"
     where = f"{', '.join(panels)} by {', '.join(columns)}"
     systems = _colors.systems_of(table, names, "value", higher_is_better=True)
+    height = height_of(table)
+    if systems.are_many:  # each in a row with its name, in panels of segments
+        table = table.with_columns(_panels.panel_of("panel"))
+        _call.check_panels(_panels.texts(table["panel"]))
+        height = 18 * len(systems.names)
     return _panels.in_panels(
         layers_of(table, systems, drawn, confidence),
         table,
         _panels.title_of(
             f"{text} {sentences.one_line(where)}",
             f"{counted}; {_marks.sure(confidence)}s, not corrected",
+            systems.short.key,
         ),
         width=240,
-        height=height_of(table),
+        height=height,
         resolve="x",
     )
 
@@ -153,17 +159,14 @@ def layers_of(
     """Draw a point and an interval per segment and system, and 0 if they are differences."""
     panels = _panels.texts(table["panel"])
     title = drawn if len(panels) > 1 else f"{drawn}{_BEFORE[drawn]}{panels[0]}"
-    order = list(systems.names)
-    offset: dict[str, Any] = {}
-    several = len(order) > 1
+    order, row, axis = list(systems.names), "segment", _marks.axis_of(labelLimit=160)
+    several = 1 < len(order) and not systems.are_many
+    if systems.are_many:
+        row, axis = "system", _marks.axis_of(labelLimit=200, labelExpr=systems.short.label)
+    y = alt.Y(f"{row}:N", sort=_panels.texts(table[row]), title=None, axis=axis)
+    base = alt.Chart().encode(y=y, **_marks.color_of(systems, legend=several))
     if several:
-        offset = {"yOffset": alt.YOffset("system:N", sort=order)}
-    axis = _marks.axis_of(labelLimit=160)
-    base = alt.Chart().encode(
-        y=alt.Y("segment:N", sort=_panels.texts(table["segment"]), title=None, axis=axis),
-        **_marks.color_of(systems, legend=several),
-        **offset,
-    )
+        base = base.encode(yOffset=alt.YOffset("system:N", sort=order))
     ends = {_marks.sure(confidence): ("low", "high")}
     words: dict[str, str | Sequence[str]] = {"metric": "panel", "segment": "segment"}
     words |= {"system": "system", drawn: "value", **ends, "users": "users"}

@@ -96,12 +96,12 @@ def who_gained(
     """
     call = _call.read_call(frame, truth, by, options, "who_gained")
     k = keywords.whole_number("k", k)
-    means = call.compute(diagnosis.who_gained, k, baseline=baseline, bins=bins)
     metrics = [trec.num_relevant().alias("relevant"), core.precision_at(k).alias("precision")]
     metrics += [core.recall_at(k).alias("recall")]
     values = call.values(metrics, per_user=True).rows.collect()
     trial = Trial(baseline, needed_by="who_gained")
     baseline = system_pairs.systems_in(values, call.groups[0], trial).baseline
+    means = call.compute(diagnosis.who_gained, k, baseline=baseline, bins=bins)
     groups = call.groups
     means = means.remove(pl.col("reading").str.starts_with(trials.NO_LIST))
     means = means.select(*sentences.system_and_segment(means, groups), pl.exclude(groups))
