@@ -177,7 +177,7 @@ def _mean_cell(
 
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows: list[list[Cell]] = []
-    many = _colors.are_many([*map(verdict.text_of, numbers.systems)])
+    many = len(numbers.systems) > _colors.MOST_COLORED
     noted = _noted(numbers, table)
     for metric in [numbers.decides] if many else numbers.names:
         for system in numbers.systems[1:]:

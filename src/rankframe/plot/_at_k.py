@@ -166,7 +166,7 @@ def picture(
         layers,
         table,
         title,
-        width=175 if len(panels) == 3 else 280,
+        width=175 if len(panels) == 3 else 250,
         height=height,
         columns=3 if len(panels) == 3 else 2,
         resolve="y",
@@ -254,7 +254,9 @@ def _curves(
     shown = cutoffs[:: -(-len(cutoffs) // 30)]
     points = _marks.points_of(base, systems, 36, clip=is_change).encode(y=y)
     points = points.transform_filter(alt.FieldOneOfPredicate("k", shown))
-    layers = [lines, points, *_marks.names_beside(base, systems, "mean", up, x)]
+    layers = [lines, points]
+    if metrics or systems.column is not None:
+        layers += _marks.names_beside(base, systems, "mean", up, x)
     if confidence is not None:
         band = base.mark_area(opacity=0.15, clip=is_change)
         if len(cutoffs) == 1:

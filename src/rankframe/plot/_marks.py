@@ -145,7 +145,7 @@ def points_of(
     base: alt.Chart, systems: Systems, size: int, *, legend: bool = False, **mark: Any
 ) -> alt.Chart:
     """Draw points in the shapes of their systems; of many, smaller ones but of the best."""
-    look = {**shape_of(systems, legend=legend), **_emphasis(systems, "size", 40, 18)}
+    look = {**shape_of(systems, legend=legend), **_emphasis(systems, "size", 40, 24)}
     points: alt.Chart = base.mark_point(filled=True, opacity=1, size=size, **mark).encode(**look)
     return points
 

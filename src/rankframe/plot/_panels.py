@@ -147,5 +147,9 @@ def counted(users: str, systems: Systems, by: str, confidence: float | None) -> 
 
 def best_last(table: pl.DataFrame, systems: Systems) -> pl.DataFrame:
     """Sort rows so that the best of many systems are drawn on top."""
-    place = pl.col("system").is_in(list(systems.best if systems.are_many else ()))
-    return table.sort(place, maintain_order=True)
+    places = {name: place for place, name in enumerate(systems.best) if systems.are_many}
+    return table.sort(
+        pl.col("system").replace_strict(places, default=_colors.BEST, return_dtype=pl.Int64),
+        descending=True,
+        maintain_order=True,
+    )

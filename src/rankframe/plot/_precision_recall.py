@@ -155,7 +155,8 @@ def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
         side |= {"align": "left" if row["recall"] < x_end / 2 else "right"}
         corner = alt.Chart().transform_filter(alt.datum.at == row["at"]).encode(x=x, y=y)
         layers += _marks.with_halo(corner, "at:N", fontSize=10, **side)
-    layers += _marks.names_beside(described, systems, "precision", {"scale": up})
+    if systems.column is not None:
+        layers += _marks.names_beside(described, systems, "precision", {"scale": up})
     picture: alt.LayerChart = _panels.layered(
         *layers, data=table, width=270, height=systems.height(270), title="Path over k"
     )

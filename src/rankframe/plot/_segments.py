@@ -160,7 +160,7 @@ def layers_of(
     panels = _panels.texts(table["panel"])
     title = drawn if len(panels) > 1 else f"{drawn}{_BEFORE[drawn]}{panels[0]}"
     order, row, axis = list(systems.names), "segment", _marks.axis_of(labelLimit=160)
-    several = 1 < len(order) and not systems.are_many
+    several = len(order) > 1 and not systems.are_many
     if systems.are_many:
         row, axis = "system", _marks.axis_of(labelLimit=200, labelExpr=systems.short.label)
     y = alt.Y(f"{row}:N", sort=_panels.texts(table[row]), title=None, axis=axis)
