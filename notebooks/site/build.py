@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import live_report
+import metric_pages
 import nbformat
 import reference
 from nbconvert import MarkdownExporter
@@ -36,6 +37,9 @@ def main(folder: Path) -> int:
     pages.mkdir(parents=True, exist_ok=True)
     for source, name in PAGES.items():
         pages.joinpath(name).write_text(with_links_of_the_site(source, markdown(source, pages)))
+    pages.joinpath("metrics").mkdir(exist_ok=True)
+    for name, text in metric_pages.pages().items():
+        pages.joinpath(name).write_text(text)
     index = pages / "index.md"
     index.write_text(index.read_text().replace("CODE\n", first_code()))
     for path in [*PICTURES, HERE / "site.css"]:
@@ -47,6 +51,7 @@ def main(folder: Path) -> int:
     for place, text in {
         'paths = ["src"]': f'paths = ["{TOP / "src"}"]',
         "    # REFERENCE\n": navigation,
+        "    # METRICS\n": metric_pages.navigation(),
     }.items():
         settings = settings.replace(place, text)
     shutil.copy(HERE / "keywords.py", folder)

@@ -36,7 +36,7 @@ def write_pages(pages: Path) -> str:
     folder.mkdir(exist_ok=True)
     overview = [
         "# Reference\n",
-        "One page per function. [All metrics](../metrics.md) are on one.\n",
+        "One page per function, and [all metrics](../metrics.md) by family.\n",
     ]
     navigation: list[str] = []
     for group, names in _groups().items():

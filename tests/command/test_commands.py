@@ -497,7 +497,7 @@ def test_nothing_is_written_but_out(tmp_path, name, monkeypatch, capsys):
 
 
 def test_a_reader_may_stop_early():
-    command = [sys.executable, "-m", "rankframe", "metrics", "--markdown"]
+    command = [sys.executable, "-m", "rankframe", "metrics"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
         process.stdout.close()

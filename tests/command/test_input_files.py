@@ -557,8 +557,12 @@ def test_health_prints_the_counts(folder, capsys):
     assert rows_of(capsys, "health run.csv truth.parquet -k 2 --json") == expected.to_dicts()
     assert main("health run.csv truth.parquet -k 2".split()) == 0
     text = capsys.readouterr().out
+    found = expected.filter(pl.col("count") > 0)
     shown = re.findall(r"^\w+  +(\w+) ", text, re.MULTILINE)
-    assert shown[1:] == expected.filter(pl.col("count") > 0)["what"].to_list()
+    assert [name for name in shown if name != "what"] == found["what"].to_list()
+    assert text.startswith(f"Problems: {found['problem'].sum()}\n")
+    assert not re.search(r"null|0\.\d|true", text)
+    assert re.search(r"items_unknown_to_truth +1 +50%", text)
     zeros = expected.filter(pl.col("count") == 0).height
     assert text.endswith(f"Counts of 0 that are left out: {zeros} (--wide: all).\n")
     assert main("health run.csv truth.parquet -k 2 --wide".split()) == 0

@@ -16,6 +16,7 @@ from rankframe._command import files, progress, text_tables
 from rankframe._command.main import main
 from rankframe._command.trec import spelled_out
 from rankframe._evaluation import evaluation
+from rankframe._request import descriptions
 from rankframe._request.labels import every_label
 
 TRUTH = pl.DataFrame({"user": range(40), "item": "a", "country": ["no", "se"] * 20})
@@ -75,6 +76,19 @@ def test_tables_fit_80_columns(folder, capsys, command):
 def test_truncated_names_remain_distinct(folder, capsys):
     text = printed(capsys, f"compare old.csv {LONG} truth.csv -m ndcg@10 --by country")
     assert {name[-2:] for name in re.findall(r"\w+…\w+", text)} == {"01", "02"}
+
+
+def test_definitions_and_verdicts_are_whole(folder, capsys):
+    text = " ".join(printed(capsys, "metrics").split())
+    for label, function in every_label().items():
+        assert f" {label} {descriptions.first_line(function)}" in text
+    for more in ("", "--by country", "-m ndcg@10"):
+        text = printed(capsys, f"compare old.csv new.csv third=old.csv truth.csv {more}")
+        head, *rows = [
+            line for line in text.splitlines() if line[:5] in ("model", "new  ", "third")
+        ]
+        assert head.endswith("verdict")
+        assert all(row.endswith(("worse", "better", "same", "undecided")) for row in rows)
 
 
 def test_all_numbers_are_in_the_long_table(folder, capsys):
@@ -421,6 +435,34 @@ def test_it_prints_what_trec_eval_prints(shared, capsys, file, options, name, qu
     expected = pl.read_parquet(folder / f"{file}.parquet").select("measure", "user", "value")
     measures = spelled_out([name], "trec_eval_9" if "v9" in file else None)[1:]
     assert got == as_trec_eval_prints(expected, measures, "STANDARD", queries=queries)
+
+
+def test_the_command_alone_prints_its_help(capsys):
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("usage: rankframe ")
+    assert "compare" in out
+    assert err == ""
+
+
+COMMANDS = "demo metrics evaluate check health compare gate report sql run".split()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_begins_with_an_example_that_runs(folder, capsys, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    assert stopped.value.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert next(n for n, line in enumerate(lines) if line.endswith(":")) <= 5
+    name, *words = lines[1].removeprefix("example: ").split()
+    assert (lines[0].startswith("usage: "), name) == (True, "rankframe")
+    Path("old.csv").rename("run.csv")
+    run(0).write_csv("old.csv")
+    Path("nightly.toml").write_text("run='run.csv'\ntruth='truth.csv'\nmetrics=['map']\n")
+    assert main(words) == (command == "gate")  # new is worse
 
 
 def test_help_is_in_groups(capsys):

@@ -4,8 +4,8 @@ import itertools
 import random
 import re
 from fractions import Fraction
-from pathlib import Path
 
+import metric_pages
 import polars as pl
 import pytest
 from every_metric import CALLS, EVERY_METRIC, FEW_WITH_FORM, NO_FORM, WITH_FORM
@@ -14,13 +14,12 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 from rankframe.metrics._building_blocks import _harmonic
 
-PAGE = (Path(__file__).parents[2] / "notebooks" / "metrics.md").read_text()
-
 
 def test_the_reference_says_which_metrics_have_a_form():
+    page = "".join(metric_pages.pages().values())
     for name in {function for function, _ in CALLS.values()}:
-        section = rf"\n### {name}\n.*?\*\*Equal scores as blocks:\*\* (.*?)\n"
-        said = re.search(section, PAGE, re.DOTALL)[1]
+        section = rf"\n## {name}\n.*?\*\*Equal scores as blocks:\*\* (.*?)\n"
+        said = re.search(section, page, re.DOTALL)[1]
         assert said.startswith("the exact expectation") == (name not in NO_FORM), name
         assert said.endswith("else an error") == (name in ("auc", "mean_hit_rank")), name
 

@@ -29,7 +29,16 @@ from rankframe._command import (
 from rankframe._command.files import Tables
 from rankframe._command.inputs import Input
 from rankframe._command.options import Run
-from rankframe._comparison import comparison, floors, gate, notes, pair_tests, sentences
+from rankframe._comparison import (
+    comparison,
+    floors,
+    gate,
+    notes,
+    numerals,
+    pair_tests,
+    sentences,
+    trials,
+)
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
 from rankframe._report import facts, report
@@ -50,6 +59,8 @@ _MISSED = "num_missed"
 _K = 10  # cut-off of the default metrics
 _ENDS = ("_users", "_low", "_high")  # of columns beside a metric
 _OF_ALL_USERS = (trec.RUN_ID, "num_q")  # lines of trec_eval that are no mean over users
+#: Notes of a comparison that the lines above the table have already.
+_SAID_ABOVE = ("primary", "secondary", *trials.EXACT)
 _RESAMPLED = ("randomization", "max_t")  # with their own progress bar
 
 
@@ -391,10 +402,24 @@ def _health(arguments: argparse.Namespace) -> None:
         both |= {"k": arguments.k, "time": arguments.time}
         result = health.health(run, by=by, **both).collect()
     if not _delivered(result, arguments):
-        counts = result if arguments.wide else result.filter(pl.col("count") > 0)
-        text_tables.show(counts, wide=arguments.wide)
-        if left_out := result.height - counts.height:
-            text_tables.print_lines([f"Counts of 0 that are left out: {left_out} (--wide: all)."])
+        _show_health(result, wide=arguments.wide)
+
+
+def _show_health(result: pl.DataFrame, *, wide: bool) -> None:
+    """Print what is worth a look, and below it what is in the tables."""
+    shown = result.with_columns(
+        pl.Series("count", [f"{count:,}" for count in result["count"]], pl.String),
+        share=pl.col("share").map_elements(numerals.percent, return_dtype=pl.String),
+    )
+    problem, counted = pl.col("problem").fill_null(value=False), pl.col("count") != "0"
+    sizes = shown.filter(~problem, counted | pl.lit(wide))
+    for head, rows in (("Problems", shown.filter(problem)), ("\nCounts", sizes)):
+        text_tables.print_text(f"{head}: {rows.height or 'none'}\n")
+        if rows.height:
+            text_tables.show(rows.drop("problem"), numbers=("count", "share"), wide=wide)
+    left_out = shown.filter(~counted).height
+    if left_out and not wide:
+        text_tables.print_lines([f"Counts of 0 that are left out: {left_out} (--wide: all)."])
 
 
 # ------------------------------------------------------------------ compare
@@ -412,11 +437,12 @@ def _compare(arguments: argparse.Namespace) -> None:
         planned = adapters.takes_any_frame(comparison.planned)  # the user may be several columns
         packed = planned(runs, metric_labels, trial, **call).collect()
         digits = _provenance(arguments, runs, metric_labels, call, per_metric=True)
-    result = packed.with_columns(notes.in_words(packed["note"]))
-    if not _delivered(result, arguments, digits):
+    if not _delivered(packed.with_columns(notes.in_words(packed["note"])), arguments, digits):
         how = f"{arguments.confidence * 100:.10g}% intervals, "
         how += sentences.tested_in_words(trial, packed, notes.USERS)
         by = call["by"]
+        others = notes.in_words(notes.without(packed["note"], _SAID_ABOVE))
+        result = packed.with_columns(others)
         text_tables.show_comparison(result, by[1:], by[0], how, wide=arguments.wide)
 
 
@@ -740,12 +766,6 @@ def _delivered(
 
 
 def _metrics(arguments: argparse.Namespace) -> None:
-    if arguments.markdown:
-        if arguments.name is not None:
-            msg = "--markdown prints all metrics: omit the name"
-            raise ValueError(msg)
-        print(reference.reference_page(), end="")
-        return
     if arguments.name is not None:
         function = labels.function_of(arguments.name)
         text_tables.print_text(reference.explanation(function, text_tables.width()))
@@ -754,7 +774,7 @@ def _metrics(arguments: argparse.Namespace) -> None:
         {"label": label, "definition": descriptions.first_line(function)}
         for label, function in labels.every_label().items()
     ]
-    text_tables.show(pl.DataFrame(rows), wide=arguments.wide)
+    text_tables.show(pl.DataFrame(rows))
 
 
 def _demo(_: argparse.Namespace) -> None:

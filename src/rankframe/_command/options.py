@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeAlias, get_args
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs, trec
 from rankframe._command.inputs import Input
@@ -23,16 +23,16 @@ from rankframe.presets import PresetName, Users
 Option: TypeAlias = tuple[str | Sequence[str] | None, str]
 #: The function of a command; it returns the exit code, or None for 0.
 Run: TypeAlias = Callable[[argparse.Namespace], int | None]
-_AddOptions: TypeAlias = Callable[[argparse.ArgumentParser], None]
+_NAMED = "each run is a system, named by NAME=FILE, or after its file without the suffix"
 _DEFAULT = "default, with a truth: nDCG, recall and precision at 10, map and mrr"
 _FILES = (
-    "Files are Parquet, CSV, TSV, Arrow IPC, JSON Lines, or TREC run and qrels text; the format is "
-    "detected by content. BEIR's TSV and qrels with three fields are read, too. Text files may be "
-    "compressed with gzip or zstd. One file may be -, which is standard input, and pipes such as "
-    "<(zcat run.gz) are read. If the content allows two formats, the suffix decides, and if it "
-    "does not either, an error names the options. A folder, or a pattern in quotes such as "
-    "'runs/day=*/*.parquet', is one table. Folders such as day=1 in paths are columns. Addresses "
-    "such as s3://bucket/run.parquet are read by Polars."
+    "Parquet, CSV, TSV, Arrow IPC, JSON Lines, or TREC run and qrels text, detected by content; "
+    "BEIR's TSV and qrels with three fields are read, too. Text may be compressed with gzip or "
+    "zstd. One file may be -, which is standard input, and pipes such as <(zcat run.gz) are read. "
+    "If the content allows two formats, the suffix decides, and if it does not either, an error "
+    "names the options. A folder, or a pattern in quotes such as 'runs/day=*/*.parquet', is one "
+    "table, and folders such as day=1 in paths are columns. Addresses such as "
+    "s3://bucket/run.parquet are read by Polars."
 )
 
 
@@ -49,26 +49,31 @@ def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="rankframe",
         description="Ranking metrics for recommenders and search.",
-        epilog="rankframe COMMAND --help lists the options of a command. Example: rankframe "
-        "evaluate run.parquet truth.csv -m ndcg@10",
+        epilog="rankframe COMMAND --help has an example, and all options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"rankframe {version('rankframe')}")
     modules = "import a module that registers metrics, from the working directory or installed; "
     _add_repeated(parser, "--import", "MODULE", modules + "repeat for more", dest="modules")
-    added = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.set_defaults(run_command=lambda _: parser.print_help())
+    added = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, run in commands.items():
-        help_of, add_options, usage, description = _COMMANDS[name]
-        usage = usage and f"rankframe {name} {usage}"
-        command = added.add_parser(name, help=help_of, usage=usage, description=description)
+        of_one, typed = _COMMANDS[name], f"rankframe {name}"
+        command = added.add_parser(
+            name,
+            help=of_one.task,
+            usage=f"{typed} {of_one.usage}\nexample: {typed} {of_one.example}",
+            description=f"{of_one.task[0].upper()}{of_one.task[1:]}.",
+            epilog=of_one.more,
+        )
         command.set_defaults(run_command=run)
-        add_options(command)
+        of_one.add_options(command)
     return parser
 
 
 def parser_of_command(name: str) -> argparse.ArgumentParser:
     """Make the parser of a command alone."""
     parser = argparse.ArgumentParser()
-    _COMMANDS[name][1](parser)
+    _COMMANDS[name].add_options(parser)
     return parser
 
 
@@ -151,18 +156,12 @@ def _wrong_option(command: str, typed: str) -> str:
     return wrong_keywords.answer(command, word, taken, taken.__getitem__, typed)
 
 
-def _add_no_options(_: argparse.ArgumentParser) -> None:
-    return
-
-
 def _add_run(job: argparse.ArgumentParser) -> None:
     job.add_argument("config", metavar="FILE", type=Path, help="a TOML file")
     _add(job, {"--dry": (None, "print the command lines, and write nothing")})
 
 
 def _add_metrics(listing: argparse.ArgumentParser) -> None:
-    _add(listing, {"--markdown": (None, "print the reference of all metrics in Markdown")})
-    _add(listing, {"--wide": (None, "do not cut definitions")})
     listing.add_argument("name", nargs="?", metavar="NAME", help="a label such as ndcg@10 or P_10")
 
 
@@ -173,7 +172,7 @@ def _add_tables(ask: argparse.ArgumentParser) -> None:
         type=inputs.run_of,
         nargs="+",
         help="files of one or more runs, then the file of the truth, or -; a single file is a run, "
-        "for metrics that need no truth",
+        f"for metrics that need no truth; {_NAMED}",
     )
 
 
@@ -275,7 +274,7 @@ _DECISION: Mapping[str, Option] = {
 
 def _add_runs(pairs: argparse.ArgumentParser, default: str = _DEFAULT) -> None:
     pairs.add_argument(
-        "runs", metavar="RUN", type=inputs.run_of, nargs="+", help="files of the runs"
+        "runs", metavar="RUN", type=inputs.run_of, nargs="+", help=f"files of the runs; {_NAMED}"
     )
     pairs.add_argument("truth", metavar="TRUTH", type=Input, help="file of the truth")
     _add_metric(pairs, default)
@@ -392,94 +391,81 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     ask.set_defaults(subtopic=None)
 
 
-_EVALUATE = (
-    "Evaluate runs (user, item, rank or score) against their truth (user, item, relevance). If "
-    "there are several runs, each is a model, named by NAME=FILE, or after its file without the "
-    "suffix. "
-)
-_CHECK = (
-    "Check every rule on every row, with the files and options of evaluate. The exit code is 0 if "
-    "no rule is broken; otherwise it is 2, and one line on standard error names the rule and a "
-    "row. With -m, errors of evaluate count, too. "
-)
-_HEALTH = (
-    "Count what is in the tables and what is wrong with them: missed users, short lists, "
-    "duplicates, unjudged items, and so on. The printed table leaves out what is not found; "
-    "--wide, --json and --out have all counts. "
-)
-_COMPARE = (
-    "Compare runs: differences, intervals and tests. Each run is a system, named by NAME=FILE, or "
-    "after its file without the suffix. A single run with a column model, or that of --by, is one "
-    "table of several systems. "
-)
-_GATE = (
-    "Decide whether systems pass: by the difference from a baseline, or by floors of their means. "
-    "The exit code is 0 if all pass, 1 if a system fails, and 2 if something cannot be judged, "
-    "such as no users; one line on standard error explains each decision. Each run is a system, "
-    "named by NAME=FILE, or after its file without the suffix. "
-)
-_RUN = (
-    "Run what a TOML file describes: evaluate, gate if it has gates, or compare if it has a "
-    "baseline, and write a report. Its keys are options as Python has them, such as relevant_at; "
-    "run is a file, a list, or a table of names and files; each of [[gates]] has metrics, and "
-    "margin, at_least or at_most. Relative paths start at the folder of the file. "
-)
-_REPORT = (
-    "Write one HTML file that needs no network, and print its verdict. Each run is a system, named "
-    "by NAME=FILE, or after its file without the suffix. "
-)
-_SQL = (
-    "Write evaluate as one SELECT for a warehouse, which is not read: the text is printed. The "
-    "comment above it tells what it assumes of the tables; --check writes the query that looks for "
-    "rows that break this."
-)
-#: Each command: its line of help, the function that adds its options, its usage and what it does.
-_COMMANDS: dict[str, tuple[str, _AddOptions, str | None, str | None]] = {
-    "demo": ("show a small example", _add_no_options, None, None),
-    "metrics": ("list the metrics, or explain one", _add_metrics, None, None),
-    "evaluate": (
+class _Command(NamedTuple):
+    """A command: its line of help, its options, its usage, and what stands below the options."""
+
+    task: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    usage: str
+    example: str
+    more: str = ""
+
+
+_COMMANDS: dict[str, _Command] = {
+    "demo": _Command("show a small example", lambda _: None, "", ""),
+    "metrics": _Command("list the metrics, or explain one", _add_metrics, "[NAME]", "ndcg@10"),
+    "evaluate": _Command(
         "evaluate runs against their truth",
         _add_evaluate,
         "RUN [RUN ...] [TRUTH] [-m LABEL ...] [options]",
-        _EVALUATE + _FILES,
+        "run.csv truth.csv -m ndcg@10 map",
     ),
-    "check": (
+    "check": _Command(
         "check every rule on every row",
         _add_check,
         "RUN [RUN ...] [TRUTH] [options]",
-        _CHECK + _FILES,
+        "run.csv truth.csv",
+        "The exit code is 0 if no rule is broken; otherwise it is 2, and one line on standard "
+        "error names the rule and a row. With -m, errors of evaluate count, too.",
     ),
-    "health": (
+    "health": _Command(
         "count what is in the tables and what is wrong with them",
         _add_health,
         "RUN [RUN ...] [TRUTH] [options]",
-        _HEALTH + _FILES,
+        "run.csv truth.csv",
+        "The printed table leaves out what is not found; --wide, --json and --out have all counts.",
     ),
-    "compare": (
-        "compare runs on the same users",
+    "compare": _Command(
+        "compare runs: differences, intervals and tests",
         _add_compare,
         "RUN [RUN ...] TRUTH [-m LABEL ...] [options]",
-        _COMPARE + _FILES,
+        "old.csv new.csv truth.csv -m ndcg@10 map",
+        "A single run with a column model, or that of --by, is one table of several systems.",
     ),
-    "gate": (
+    "gate": _Command(
         "decide whether systems pass, by the exit code",
         _add_gate,
-        "RUN [RUN ...] TRUTH -m LABEL [--margin 1%%] [--at-least X] [options]",
-        _GATE + _FILES,
+        "RUN [RUN ...] TRUTH -m LABEL [--margin 1%%] [options]",
+        "old.csv new.csv truth.csv -m ndcg@10 --margin 1%%",
+        "Systems are compared with a baseline, or their means with floors. The exit code is 0 if "
+        "all pass, 1 if a system fails, and 2 if something cannot be judged, such as no users; one "
+        "line on standard error explains each decision.",
     ),
-    "sql": (
+    "sql": _Command(
         "write evaluate as SQL for a warehouse",
         _add_sql,
-        "-m LABEL [-m LABEL ...] [--run NAME] [--truth NAME] [options]",
-        _SQL,
+        "-m LABEL [--run NAME] [--truth NAME] [options]",
+        "-m ndcg@10 --run recs --truth clicks --dialect bigquery",
+        "The text is one SELECT, and nothing is read. The comment above it tells what it assumes "
+        "of the tables; --check writes the query that looks for rows that break this.",
     ),
-    "report": (
+    "report": _Command(
         "write a page with the verdict, charts, lists and data",
         _add_report,
-        "RUN [RUN ...] TRUTH -o report.html [-m LABEL ...] [options]",
-        _REPORT + _FILES,
+        "RUN [RUN ...] TRUTH -o FILE [-m LABEL ...] [options]",
+        "old.csv new.csv truth.csv -o report.html",
+        "The page is one file, which needs no network. Its verdict is printed.",
     ),
-    "run": ("run what a configuration file describes", _add_run, "FILE.toml [--dry]", _RUN),
+    "run": _Command(
+        "run what a configuration file describes",
+        _add_run,
+        "FILE.toml [--dry]",
+        "nightly.toml",
+        "The file is TOML. It evaluates, gates if it has gates, or compares if it has a baseline, "
+        "and writes a report. Its keys are options as Python has them, such as relevant_at; run is "
+        "a file, a list, or a table of names and files; each of [[gates]] has metrics, and margin, "
+        "at_least or at_most. Relative paths start at the folder of the file.",
+    ),
 }
 
 
@@ -548,11 +534,17 @@ _TYPES: Mapping[str, Callable[[str], Any]] = {
 }
 
 
+_MOST_IN_HEADS = 9  # choices that stand at an option, in place of its text
+
+
 def _add(group: _Group, options: Mapping[str, Option], **more: Any) -> None:
     for names, (value, text) in options.items():
         own: dict[str, Any] = {"choices": value}
         if value is None:
             own = {"action": "store_true"}
+        elif isinstance(value, tuple) and len(value) > _MOST_IN_HEADS:
+            own |= {"metavar": "NAME"}
+            text += f": {', '.join(value)}"
         elif isinstance(value, str):
             own = {"metavar": value, "type": _TYPES.get(value, str)}
         group.add_argument(*names.split(), help=text, **own | more)
@@ -649,7 +641,7 @@ def _add_files(
         for role in roles:
             text = f"column of the {role} in the {kind}, if its name differs there"
             _add_role(columns, f"{kind}-{role}", text)
-    formats = ask.add_argument_group("formats")
+    formats = ask.add_argument_group("formats", _FILES)
     choices = ("auto", *files.FORMATS)
     _add(formats, {"--format": (choices, "format of all files (default: by content)")})
     kinds = files.FILE_ROLES

@@ -1,180 +1,15 @@
-"""Write the reference of all metrics from their docstrings: a page of Markdown."""
+"""Explain a metric in a terminal, from its docstring."""
 
 import inspect
 import itertools
 import re
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from math import inf
+from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from rankframe._command import text_tables
-from rankframe._request import descriptions, labels, parameters, registry, share_names
-from rankframe._request.labels import Alias, Entry
-from rankframe._request.parameters import MetricName
-from rankframe.presets import PRESETS, Preset
 
-_INTRODUCTION = """\
-# Metrics
-
-This page is generated from the docstrings by `rankframe metrics --markdown`.
-
-A metric reduces the rows of one user to a number. Most metrics read the items of grade > 0,
-retrieved or not. You request a metric by its label, `name(param=value)@k`, or as the expression
-that its function returns.
-
-- A *grade* is the `relevance` of an item in the truth. An item is *relevant* if its grade is > 0,
-  or at least `relevant_at`. A *gain* is the value of a grade.
-- R is the number of relevant items of the user, and n the length of the list. *hits* is the number
-  of relevant items at or above a rank, and hits@k their number among the first k.
-- *Null* means undefined, and is left out of means.
-- *Equal scores as blocks* is what the metric does after `with_rank(ties="expected")`: it computes
-  its mean over [all orders of equal scores](conventions.md#equal-scores), or raises an error. Some
-  options, such as weights of places, raise an error too.
-- *Reads* names columns of the [vocabulary](#vocabulary), and the tables
-  [beside the run](beyond_accuracy.md#tables-beside-the-run): `items=` and `history=`.
-- Sources are in the [bibliography](bibliography.md).
-
-[All metrics](#all-metrics) · [Vocabulary](#vocabulary) · [Presets](#presets)
-"""
 _SHORT = 60  # characters of a call in one line, and of a line after which a sentence ends
-_VOCABULARY = """\
-The columns that metrics read, including [your own](your_own.md). `rf.metrics.rows`
-returns them. Each is derived only if an expression reads it.
-"""
-_PRESETS = """\
-The conventions of other tools: `rf.evaluate(run, "map@10", truth=truth, preset="replay")`.
-*Mean over* is the value of [`users=`](conventions.md#which-users-count), and *undefined is* that of
-`undefined=`. *Metrics that differ* are computed with these options; those with `@k` only where they
-have a cut-off. *32-bit* scores have less precision, so more of them are equal.
-"""
-
-
-def reference_page() -> str:
-    entries = labels.every_entry()
-    parts = [_INTRODUCTION, "## All metrics\n", _contents(entries)]
-    family = ""
-    for entry in entries:
-        if entry.function.__module__ != family:
-            family = entry.function.__module__
-            parts.append(f"## {_title(family)}\n")
-        parts.append(_section(entry))
-    words = [(f"`{name}`", meaning) for name, (_, meaning, *_) in registry.COLUMNS.items()]
-    parts += ["## Vocabulary\n", _VOCABULARY, _table(("column", "meaning"), words)]
-    presets = [_preset_row(name, preset) for name, preset in PRESETS.items()]
-    heads = ("preset", "mean over", "undefined is", "metrics that differ", "scores")
-    parts += ["## Presets\n", _PRESETS, _table(heads, presets)]
-    return "\n".join(parts)
-
-
-def _contents(entries: list[Entry]) -> str:
-    rows: list[tuple[str, ...]] = []
-    for entry in entries:
-        name = entry.function.__name__
-        rows.append(
-            (
-                f"`{descriptions.label_of(entry)}`",
-                descriptions.first_line(entry.function),
-                f"[{name}](#{name})",
-            )
-        )
-    return _table(("label", "what", "function"), rows)
-
-
-def _section(entry: Entry) -> str:
-    name = entry.function.__name__
-    sections = _sections(entry)
-    spellings = ", ".join(f"`{_spelling(*alias)}`" for alias in entry.aliases)
-    lines = [f"### {name}\n", f"{sections['']}\n"]
-    lines += [f"*{entry.in_words}*\n"] if entry.in_words else []
-    lines += [
-        f"- **Label:** `{descriptions.label_of(entry)}`"
-        + (f", also {spellings}" if spellings else "")
-    ]
-    if "Parameters" in sections:
-        lines.append(f"- **Call:** `{name}{_call(entry)}`")
-        lines += [f"  - `{names}`: {text}" for names, text in _items(sections["Parameters"])]
-    if "Returns" in sections:
-        lines += [f"- **Value:** {text}" for _, text in _items(sections["Returns"])]
-    lines.append(f"- **Range:** {_range(entry)}")
-    lines.append(f"- **Equal scores as blocks:** {_in_ties(entry)}")
-    if "Notes" in sections:
-        lines += ["", _joined(sections["Notes"])]
-    lines += ["", _reads(entry)]
-    return "\n".join(lines) + "\n"
-
-
-def _range(entry: Entry) -> str:
-    """Write the range of the values, and which are better."""
-    least, greatest = entry.value_range
-    better = {True: "; higher is better", False: "; lower is better", None: ""}
-    opened, closed = "(" if least == -inf else "[", ")" if greatest == inf else "]"
-    ends = (f"{end:g}".replace("inf", "∞").replace("-", "−") for end in entry.value_range)
-    return f"{opened}{', '.join(ends)}{closed}{better[entry.higher_is_better]}"
-
-
-def _in_ties(entry: Entry) -> str:
-    """Whether there is an expectation over orders of equal scores, with or without a cut-off."""
-    parameters = inspect.signature(entry.function).parameters
-    if any(parameter.annotation == MetricName for parameter in parameters.values()):
-        return "an error"
-    needed = {
-        p.name: descriptions.SAMPLES.get(p.name, 1)
-        for p in parameters.values()
-        if p.default is p.empty
-    }
-    cuts: list[Any] = [{**needed, "k": 10}] if "k" in parameters else []
-    cuts += [{**needed, "k": None}] if "k" in parameters and "k" not in needed else []
-    exact = [_is_exact_in_ties(entry, options) for options in cuts or [needed]]
-    if len({*exact}) == 2:
-        return f"the exact expectation {'with' if exact[0] else 'without'} k, else an error"
-    return "the exact expectation" if exact[0] else "an error"
-
-
-def _is_exact_in_ties(entry: Entry, options: Mapping[str, object]) -> bool:
-    try:
-        names = labels.columns_in_ties(entry.function, **options)
-        share_names.check_shares_in_ties(f"metric {entry.plain!r}", names)
-    except ValueError:
-        return False
-    columns = (registry.COLUMNS.get(name.partition("(")[0]) for name in names)
-    return all(column is None or column.in_ties != "ranks" for column in columns)
-
-
-def _reads(entry: Entry) -> str:
-    """Name the columns that the expression reads, and those that other options add."""
-    if not (first := descriptions.columns_read(entry)):
-        return "Reads what `metric` reads."
-    also = descriptions.other_columns(entry)
-    text = f"Reads {_names(first)}"
-    return f"{text}; with other options also {_names(also)}." if also else f"{text}."
-
-
-def _names(columns: Collection[str]) -> str:
-    first, *rest = (f"`{name}`" for name in registry.COLUMNS if name in columns)
-    return f"{', '.join([first, *rest[:-1]])} and {rest[-1]}" if rest else first
-
-
-def _sections(entry: Entry) -> dict[str, str]:
-    """Split a numpydoc docstring at its headings; the text before them has the key ''."""
-    text = (inspect.getdoc(entry.function) or "").replace("``", "`")
-    pieces = re.split(r"^(\w+)\n-{3,}\n", text, flags=re.MULTILINE)
-    headed = dict(zip(pieces[1::2], pieces[2::2], strict=True))
-    return {"": pieces[0].strip(), **{name: body.strip("\n") for name, body in headed.items()}}
-
-
-def _items(body: str) -> list[tuple[str, str]]:
-    """Read a numpydoc list: a name, and its text indented below."""
-    pieces = re.split(r"^(?=\S)", body, flags=re.MULTILINE)
-    return [
-        (name.strip(), _joined(text))
-        for name, _, text in (piece.partition("\n") for piece in pieces if piece)
-    ]
-
-
-def _joined(text: str) -> str:
-    return " ".join(text.split())
 
 
 def explanation(function: Callable[..., Any], width: int) -> str:
@@ -198,17 +33,6 @@ def _wrapped(line: str, width: int) -> str:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def _title(module: str) -> str:
-    """The first line of a family's docstring."""
-    return (inspect.getdoc(sys.modules[module]) or "").partition("\n")[0].rstrip(".")
-
-
-def _call(entry: Entry) -> str:
-    signature = inspect.signature(entry.function)
-    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
 
 
 def _signature_of(function: Callable[..., Any]) -> list[str]:
@@ -240,29 +64,3 @@ def _type_in_words(annotation: Any) -> str:
         return "None"
     name = getattr(origin or annotation, "__name__", str(annotation))
     return f"{name}[{', '.join(map(_type_in_words, inside))}]" if inside else name
-
-
-def _spelling(alias: str, target: Alias) -> str:
-    """An alias with k and x for its numbers."""
-    for place in re.findall(r"@?\{\}", target) if isinstance(target, str) else []:
-        alias = alias.replace("{}", "k" if place.startswith("@") else "x", 1)
-    return alias.replace("{}", "x").replace("{*}", "…")
-
-
-def _preset_row(name: str, preset: Preset) -> tuple[str, ...]:
-    undefined = f"`{preset['undefined']:g}`" if "undefined" in preset else "null"
-    defaults = [_with_options(label, p) for label, p in preset.get("defaults", {}).items()]
-    single = "32-bit" if preset.get("single_precision") else ""
-    return f"`{name}`", f"`{preset.get('users')}`", undefined, ", ".join(defaults), single
-
-
-def _with_options(label: str, options: Mapping[str, Any]) -> str:
-    """Write ``ap@k`` with its options as a label."""
-    name, at, k = label.partition("@")
-    inside = ", ".join(f"{option}={parameters.as_text(value)}" for option, value in options.items())
-    return f"`{name}({inside}){at}{k}`"
-
-
-def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [heads, ("---",) * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

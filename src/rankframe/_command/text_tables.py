@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import re
@@ -26,6 +27,7 @@ _FORMULA = r"[=+\-@\t\r]"
 OUTPUTS = (".csv", ".parquet", ".json")
 _WIDTH = 80  # if the output is not a terminal
 _NARROWEST = 8  # least width of a cut column of names
+_LEAST = 20  # width of a column whose texts are wrapped
 _ANSI = {"▲": 33, "▼": 208}  # blue and orange that are read on light and on dark
 _P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse", "p")
 
@@ -116,10 +118,23 @@ def wrapped(line: str, length: int, *, after: str = "") -> str:
     )
 
 
-def show(result: pl.DataFrame, *, wide: bool = False) -> None:
-    """Print a table; if it is too wide, cut the middle of its texts."""
-    texts = [_printable(name) for name, dtype in result.schema.items() if not dtype.is_numeric()]
-    print_text(_fitted(_in_cells(result), None if wide else width(), texts))
+def show(result: pl.DataFrame, *, numbers: Sequence[str] = (), wide: bool = False) -> None:
+    """Print a table; if it is too wide, wrap a text that is its last column, and cut the others.
+
+    ``numbers`` are columns of text that are aligned like numbers.
+    """
+    cells = _in_cells(result, absent="")
+    texts = [
+        _printable(name)
+        for name, dtype in result.schema.items()
+        if not dtype.is_numeric() and name not in numbers
+    ]
+    if wide:
+        print_text(_drawn(cells, texts))
+        return
+    if [*cells][-1] in texts:
+        cells = _wrapped_last(cells, width())
+    print_text(_fitted(cells, width(), texts))
 
 
 def show_values(result: pl.DataFrame, keys: Sequence[str], *, wide: bool = False) -> None:
@@ -159,7 +174,8 @@ def show_comparison(
     chosen = _most_that_fits(_compared(result), systems, shared, breadth)
     texts = [name for name in (*systems, "metric", "baseline", "verdict") if name in chosen]
     print_text(_colored(_fitted(chosen, breadth, texts)))
-    print_text(_notes(result, systems, breadth))
+    named = systems if "baseline" in shared else [*systems, "baseline"]
+    print_text(_notes(result, named, breadth))
 
 
 def _compared(result: pl.DataFrame) -> _Columns:
@@ -189,20 +205,17 @@ def _compared(result: pl.DataFrame) -> _Columns:
         "p": cells["p_adjusted"],
         "higher/equal/lower": [*map("/".join, counts)],
     }
-    if "passed" in cells:
-        cells["passed"] = [text.replace("null", "no gate") for text in cells["passed"]]
     return cells
 
 
-#: The displayed columns of a comparison, in addition to the system and its segments.
+#: The columns of a comparison that may be displayed beside the names of its rows, in their order.
 _SHOWN = (
     *("baseline", "users", "mean", "baseline_mean", "difference", "interval", "p"),
-    *("verdict", "higher/equal/lower", "passed"),
+    *("verdict", "higher/equal/lower"),
 )
-#: Those that are always there, and those that come while there is room, the first ones first.
-_NEEDED = ("baseline", "difference", "interval", "p", "passed")
-_LESS_NEEDED = ("interval", "baseline", "passed")  # dropped in this order once names are cut
-_WELCOME = ("verdict", "users", "mean", "higher/equal/lower", "baseline_mean")
+#: Those that names are cut for, and those that come where no name is cut, the most needed first.
+_NEEDED = ("difference", "verdict", "baseline", "interval")
+_WELCOME = ("p", "users", "mean", "higher/equal/lower", "baseline_mean")
 
 
 def _most_that_fits(
@@ -210,16 +223,13 @@ def _most_that_fits(
 ) -> _Columns:
     *segments, model = systems
     first = [model, *segments, "metric"]
-    candidates = [name for name in _SHOWN if name in cells and name not in shared]
-    chosen = [name for name in candidates if name in _NEEDED]
-    short = _with_cut(cells, dict.fromkeys([*first, *({"baseline"} & {*chosen})], _NARROWEST))
-    for name in _LESS_NEEDED:
-        if _breadth(_drawn({name: short[name] for name in (*first, *chosen)})) > width:
-            chosen = [column for column in chosen if column != name]
-    for name in _WELCOME:
-        more = [column for column in candidates if column in (*chosen, name)]
-        if _breadth(_drawn({name: cells[name] for name in (*first, *more)})) <= width:
-            chosen = more
+    short = _with_cut(cells, dict.fromkeys([*first, "baseline"], _NARROWEST))
+    chosen: list[str] = []
+    for names, texts in ((_NEEDED, short), (_WELCOME, cells)):
+        for name in (name for name in names if name not in shared):
+            more = [column for column in _SHOWN if column in (*chosen, name)]
+            drawn = _drawn({column: texts[column] for column in (*first, *more)})
+            chosen = more if not chosen or _breadth(drawn) <= width else chosen
     return {name: cells[name] for name in (*first, *chosen)}
 
 
@@ -257,16 +267,17 @@ def _colored(text: str) -> str:
     return text
 
 
-def _in_cells(result: pl.DataFrame) -> _Columns:
+def _in_cells(result: pl.DataFrame, absent: str = "null") -> _Columns:
     """Write all values as text."""
     return {
-        _printable(name): [_cell(name, value) for value in result[name]] for name in result.columns
+        _printable(name): [_cell(name, value, absent) for value in result[name]]
+        for name in result.columns
     }
 
 
-def _cell(name: str, value: object) -> str:
+def _cell(name: str, value: object, absent: str) -> str:
     if value is None:
-        return "null"
+        return absent
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -298,6 +309,23 @@ def _fitted(cells: _Columns, width: int | None, texts: Sequence[str]) -> str:
         cells = _with_cut(cells, {longest: kept})
         drawn = _drawn(cells, texts)
     return drawn
+
+
+def _wrapped_last(cells: _Columns, width: int) -> _Columns:
+    """Break the texts of the last column into lines, below which the other cells are empty."""
+    *others, last = cells
+    room = width - len("  ") - _breadth(_drawn({name: cells[name] for name in others}))
+    lines = [textwrap.wrap(text, max(_LEAST, room)) or [""] for text in cells[last]]
+    counts = [*map(len, lines)]
+    beside = {
+        name: [
+            text
+            for cell, n in zip(cells[name], counts, strict=True)
+            for text in (cell, *[""] * (n - 1))
+        ]
+        for name in others
+    }
+    return beside | {last: [*itertools.chain(*lines)]}
 
 
 def _with_cut(cells: _Columns, lengths: Mapping[str, int]) -> _Columns:

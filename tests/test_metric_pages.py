@@ -1,29 +1,25 @@
-"""The page of all metrics is made from the docstrings, is current, and leaves nothing out."""
+"""The pages of all metrics are made from the docstrings, are current, and leave nothing out."""
 
 import re
-from pathlib import Path
 
+import metric_pages
 import polars as pl
 import pytest
 
 from rankframe import metrics
-from rankframe._command.main import main
-from rankframe._command.reference import reference_page
 from rankframe._request.labels import every_entry
 from rankframe._request.registry import COLUMNS
 from rankframe.presets import PRESETS
 
-PAGE = Path(__file__).parents[2] / "notebooks" / "metrics.md"
-MAKE = "rankframe metrics --markdown > notebooks/metrics.md"
-
 
 @pytest.fixture(scope="module")
 def page():
-    return reference_page()
+    return "\n".join(metric_pages.pages().values())
 
 
-def test_the_page_is_current(page):
-    assert PAGE.read_text(encoding="utf-8") == page, f"make it again: {MAKE}"
+def test_the_index_is_current():
+    index = metric_pages.index(metric_pages.in_repository)
+    assert metric_pages.PAGE.read_text(encoding="utf-8") == index
 
 
 def test_the_frame_of_metrics_says_what_the_page_says(page):
@@ -37,33 +33,23 @@ def test_the_frame_of_metrics_says_what_the_page_says(page):
     assert read["presets"] == ["lenskit", "elasticsearch"]
 
 
-def test_the_command_prints_the_page(page, capsys):
-    assert main(["metrics", "--markdown"]) == 0
-    assert capsys.readouterr().out == page
-
-
-def test_the_command_prints_the_page_of_all_only(capsys):
-    assert main(["metrics", "ndcg", "--markdown"]) == 2
-    assert "omit the name" in capsys.readouterr().err
-
-
-def test_every_link_has_its_heading_and_every_metric_its_section(page):
-    headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
-    anchors = {heading.lower().replace(" ", "-") for heading in headings}
-    links = re.findall(r"\]\(#(.+?)\)", page)
-    assert set(links) <= anchors
-    assert len(headings) == len(anchors)
-    functions = {entry.function.__name__ for entry in every_entry()}
-    assert functions <= set(headings)
-    assert functions <= set(links)
-    assert "``" not in page
+def test_the_index_links_each_metric_to_its_section():
+    index, *families = metric_pages.pages().items()
+    pages = dict(families)
+    links = re.findall(r"\]\((metrics/\w+\.md)#(\w+)\)", index[1])
+    for family, function in links:
+        assert f"\n## {function}\n" in pages[family]
+    assert [function for _, function in links] == [e.function.__name__ for e in every_entry()]
+    assert max(len(text.splitlines()) for text in pages.values()) < 400
+    assert all(f'"{name}"' in metric_pages.navigation() for name in pages)
 
 
 def test_a_section_has_label_spellings_parameters_value_and_what_is_read(page):
-    sections = dict(part.partition("\n")[::2] for part in page.split("\n### ")[1:])
+    assert "``" not in page
+    sections = dict(part.partition("\n")[::2] for part in page.split("\n## ")[1:])
     for entry in every_entry():
         name = entry.function.__name__
-        section = sections[name].split("\n#")[0]
+        section = sections[name]
         assert f"**Label:** `{entry.plain}" in section
         assert re.search(r"\n\*[A-Z][^*]+[.?]\*\n", section), f"{name}: in_words"
         spellings = section.split("**Label:**")[1].split("\n")[0]
@@ -97,7 +83,7 @@ def test_vocabulary_and_presets_are_whole(page):
     ],
 )
 def test_a_section_has_what_equal_scores_do(page, name, in_ties):
-    section = page.split(f"\n### {name}\n")[1].split("\n#")[0]
+    section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
     assert f"\n- **Equal scores as blocks:** {in_ties}\n" in section
     entry = next(entry for entry in every_entry() if entry.function.__name__ == name)
     run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": 1.0})
