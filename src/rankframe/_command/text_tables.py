@@ -184,11 +184,11 @@ def _compared(result: pl.DataFrame) -> _Columns:
     def numbers(name: str, *, signed: bool = False) -> list[str]:
         plus = "+" if signed and _has_signs() else ""
         return [
-            plus * (value is not None and value > 0) + _signed(numerals.fixed(value, 4, "null"))
+            plus * (value is not None and value > 0) + _signed(numerals.fixed(value, 4, ""))
             for value in result[name]
         ]
 
-    cells = _in_cells(result)
+    cells = _in_cells(result, absent="")
     marks = [_colors.mark_of(verdict) if _has_signs() else "" for verdict in result["verdict"]]
     notes = [tabular.NOTE if note else "" for note in result["note"]]
     places = [2 * any(marks), 2 * any(notes)]  # so that digits align
@@ -201,7 +201,7 @@ def _compared(result: pl.DataFrame) -> _Columns:
         "difference": [
             n + mark.rjust(places[0]) + note.rjust(places[1]) for n, mark, note in signed
         ],
-        "interval": ["null" if low == "null" else f"{low} to {high}" for low, high in ends],
+        "interval": [f"{low} to {high}" if low else "" for low, high in ends],
         "p": cells["p_adjusted"],
         "higher/equal/lower": [*map("/".join, counts)],
     }
