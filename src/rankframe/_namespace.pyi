@@ -286,6 +286,7 @@ class Runs(RoomOfFrame, Generic[FrameT]):
         by: str | Sequence[str] = ...,
         baseline: object = ...,
         items: Frame | None = ...,
+        queries: Frame | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
 
@@ -413,6 +414,7 @@ class RankFrame(Generic[FrameT]):
         title: str | None = ...,
         note: str | None = ...,
         nouns: tuple[str, str] | None = ...,
+        queries: Frame | None = ...,
         explore: int = ...,
         **options: Unpack[rankframe._request.keywords.Options],
     ) -> rankframe._report.report.Report: ...

@@ -14,7 +14,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import get_args
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import polars as pl
 import pytest
@@ -27,6 +27,7 @@ from rankframe._comparison import notes, numerals, sentences
 from rankframe._comparison.trials import Test
 from rankframe._evaluation import evaluation
 from rankframe._report import explorer, facts, markup, people, verdict
+from rankframe._report import nouns as wording
 from rankframe.presets import Users
 
 pytest.importorskip("altair")
@@ -170,7 +171,7 @@ def test_columns_that_no_part_reads_do_not_stop_a_report():
     for segments in ((), "visits"):
         made = rf.report(run, "rr", truth=truth, baseline="old", by=segments)
         assert_frame_equal(made.tables["comparison"], want)
-        assert "Lost most with new" in unmarked(made.html())
+        assert "Lost most" in made.html()
     graded = truth.with_columns(relevance=pl.col("user") % 2)  # some lists have unjudged items
     more = run.filter(model="new").with_columns(item=pl.lit("b"), rank=pl.lit(9, pl.Int64))
     rf.report(pl.concat([run, more]), "rr", truth=graded, baseline="old")
@@ -273,6 +274,8 @@ def test_a_lower_value_is_better_where_the_metric_says_so():
     made_of_ranks = rf.report(run, "mean_hit_rank", "ndcg@5", truth=truth, baseline="old")
     assert made_of_ranks.verdict.startswith("new is better than old in mean_hit_rank: −")
     assert "better in ndcg@5" in made_of_ranks.verdict
+    people = people_of(made_of_ranks.html())
+    assert {one["change"][0]: one["kind"] for one in people} == {"−": "better", "+": "worse"}
 
 
 def test_the_primary_metric_decides():
@@ -773,10 +776,10 @@ def test_files_are_small(report, tmp_path):
     assert len(page(report, tmp_path).encode()) < 400_000
 
 
-def test_a_page_has_no_script_and_all_charts(report, tmp_path):
-    elements = Elements(page(report, tmp_path))
+def test_a_static_page_has_no_script_and_all_charts(report, tmp_path):
+    elements = Elements(page(report, tmp_path, static=True))
     assert not elements.all("script")
-    assert len(elements.all("svg")) == len(report.charts) > 3
+    assert len([one for one in elements.all("div") if one.get("class") == "chart"]) > 3
     ids = [one["id"] for one in elements.found if "id" in one]
     assert len(ids) == len({*ids})
 
@@ -798,7 +801,7 @@ def test_nothing_is_asked_of_the_network(report, tmp_path, static):
     (policy,) = [one["content"] for one in elements.all("meta") if "http-equiv" in one]
     assert "default-src 'none'" in policy
     assert "unsafe-eval" not in policy
-    assert "script-src 'none'" in policy
+    assert ("script-src 'none'" in policy) == static
 
 
 @pytest.mark.parametrize("static", [False, True])
@@ -813,10 +816,9 @@ def test_a_page_can_be_heard_and_walked_by_keyboard(report, tmp_path, static):
     assert all(one.get("scope") in ("row", "col") for one in elements.all("th"))
     assert len(elements.all("caption")) == len(elements.all("table"))
     ids = {one["id"]: one for one in elements.found if "id" in one}
-    charts = elements.all("svg")
+    charts = [one for one in elements.all("svg") if one.get("aria-hidden") != "true"]
     assert all(one["role"] == "img" for one in charts)
-    names = [one["text"] for one in elements.all("title") if "svg" in one["inside"]]
-    assert len(names) == len(charts)
+    names = [one.get("aria-label") or one["text"] for one in charts]
     assert all(len(name) > 20 for name in names)
     assert not {*names} & {one["text"] for one in elements.all("figcaption")}
     assert all("summary" not in one["inside"] for one in elements.all("a", "button"))
@@ -856,7 +858,7 @@ def test_names_of_the_data_are_text(hostile, tmp_path, static):
     text = page(hostile, tmp_path, static=static)
     elements = Elements(text)
     scripts = elements.all("script")
-    assert len(scripts) == (0 if static else 1)
+    assert len(scripts) == (0 if static else 2)
     if not static:
         assert people_of(text)[0]["user"].startswith(WORSE)
     assert not elements.all("img")
@@ -877,76 +879,31 @@ def explored():
     return rf.report(RUN, *METRICS, **ASKED, **more)
 
 
-class Lists(HTMLParser):
-    """The people among whom a page's script chooses, each as a dict."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.people, self._open = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        attrs = dict(attrs)
-        if tag == "article":
-            segments = [*map(int, attrs["data-segments"].split())]
-            self.people.append(
-                {"relevant": int(attrs["data-relevant"]), "segments": segments, "cells": [[]],
-                 "h3": "", "p": [], "names": []}
-            )  # fmt: skip
-        self._open.append((tag, attrs.get("class", "")))
-        if self.people and "article" in dict(self._open):
-            person = self.people[-1]
-            if tag == "tr":
-                person["cells"].append([])
-            if tag == "td":
-                person["cells"][-1].append(
-                    {"look": attrs.get("class", ""), "title": "", "mark": ""}
-                )
-            if tag == "p":
-                person["p"].append("")
-            if tag == "bdi":
-                person["names"].append("")
-
-    def handle_endtag(self, tag):
-        while self._open.pop()[0] != tag:
-            pass
-
-    def handle_data(self, data):
-        tags = [tag for tag, _ in self._open]
-        if "article" not in tags:
-            return
-        person, hidden = self.people[-1], ("span", "hidden") in self._open
-        if "td" in tags and not hidden:
-            cell, part = person["cells"][-1][-1], "title" if "bdi" in tags else "mark"
-            cell[part] += data if "bdi" in tags else data.strip()
-        if "bdi" in tags:
-            person["names"][-1] += data
-        for tag in {"h3"} & {*tags}:
-            person[tag] += "" if hidden else data
-        if "p" in tags:
-            person["p"][-1] += data
-
-
 def people_of(text):
     """What a page shows of each user among whom one chooses."""
-    people = Lists(text).people
-    options = [one["text"] for one in Elements(text).all("option")]
-    segments = options[1 : options.index("any number")] if "any number" in options else []
-    for person in people:
-        person["user"] = person["names"][0]
+    elements = Elements(text)
+    (data,) = [one for one in elements.all("script") if one.get("type") == "application/json"]
+    data = json.loads(data["text"])
+    titles, options = data["titles"], [one["text"] for one in elements.all("option")]
+    segments = options[options.index("all") + 1 :] if "all" in options else []
+    for person in data["people"]:
+        person["user"] = unquote(person["key"].removeprefix("user="))
         person["segments"] = [segments[place] for place in person["segments"]]
-        rows = [row for row in person["cells"] if row]
-        person["lists"] = [[row[side] for row in rows if row[side]["title"]] for side in (0, 1)]
-        texts = {text.partition(":")[0]: text.partition(":")[2].strip() for text in person["p"]}
-        person["note"] = person["p"][0]
-        person["history"] = texts.get("Before", "").split(" · ")
-        person["missed"] = next(
-            (of for name, of in texts.items() if name.startswith("Relevant, in neither")), ""
-        )
-    return people
+        for name in ("history", "missed"):
+            person[name] = [titles[place] for place in person[name]]
+        sides = zip(*person["rows"], strict=True)
+        person["lists"] = [
+            [
+                {"title": titles[place], "mark": (*more, "")[0], "look": (*more, "", "")[1]}
+                for place, *more in filter(None, side)
+            ]
+            for side in sides
+        ]
+        person["relevant"] = int(re.search(r"(\d+) relevant", person["note"])[1])
+    return data["people"]
 
 
-def test_a_strip_has_greatest_losses_and_gains_and_others_drawn(explored):
+def test_the_page_has_the_greatest_losses_and_gains_and_others_drawn(explored):
     values = RUN.rank.per_user("ndcg@5", by="model", truth=TRUTH, relevant_at=2)
     values = values.pivot("model", index="user", values="ndcg@5").filter(pl.col("user") < 24)
     change = values.with_columns(change=pl.col("new") - pl.col("old")).sort("change", "user")
@@ -955,17 +912,48 @@ def test_a_strip_has_greatest_losses_and_gains_and_others_drawn(explored):
     users = [int(person["user"]) for person in people_of(text)]
     assert len({*users}) == len(users) == 12
     assert users == sorted(users, key=order.index)
-    assert users[:3] == order[:3]
-    assert {*change.sort("change", "user", descending=[True, False])["user"][:3]} <= {*users}
-    said = "12 of 23 users with a list from both: the 3 greatest losses, the 3 greatest gains and "
-    assert f"{said}6 of the others, drawn at random (seed 3). Bars below: all of them." in text
-    links = [one["href"] for one in Elements(text).all("a") if "user=" in one["href"]]
-    assert links[:12] == [f"#user={user}" for user in users]
-    assert len(links) == 12 + 8
+    assert users[:4] == order[:4]
+    assert {*change.sort("change", "user", descending=[True, False])["user"][:4]} <= {*users}
+    said = "12 of these 23 users: the 4 greatest losses, the 4 greatest gains and "
+    assert f"{said}4 of the others, drawn at random (seed 3)." in text
     assert text == explored.html()
     static = explored.html(static=True)
     assert not Elements(static).all("script")
     assert len(static) < len(text)
+
+
+@pytest.mark.parametrize(("explore", "shown"), [(0, 0), (1, 1), (8, 8), (9, 9), (200, 24)])
+def test_as_many_users_have_lists_as_the_caller_says(explore, shown):
+    made = rf.report(RUN, "ndcg@5", truth=TRUTH, baseline="old", explore=explore)
+    text = made.html()
+    assert (people_of(text) if shown else []).__len__() == shown
+    summaries = [one["text"] for one in Elements(text).all("summary")]
+    lost = [line for line in summaries if re.match(r"user \d+", line)]
+    assert len(lost) == min(8, 2 * (explore // 2))
+    assert ("All 24 users." in text) == (shown == 24)
+    assert "of 24 users with a list from both" in unmarked(text)  # the changes of all
+    assert ("<script" in text) == (shown > 0)
+
+
+def test_the_histogram_has_all_users_on_their_own_range(explored):
+    values = RUN.rank.per_user("ndcg@5", by="model", truth=TRUTH, relevant_at=2)
+    values = values.pivot("model", index="user", values="ndcg@5").filter(pl.col("user") < 24)
+    change = (values["new"] - values["old"]).drop_nulls()
+    (chart,) = [one.users.histogram for one in explored._page.sections if one.users]
+    lose, gain = (change < 0).sum(), (change > 0).sum()
+    assert [text for _, text in chart.counts] == [
+        f"{lose} lose", f"{len(change) - lose - gain} the same", f"{gain} gain"
+    ]  # fmt: skip
+    counts = {"worse": 0, "same": len(change) - lose - gain, "better": 0}
+    for bar in chart.bars:
+        if bar.kind != "same":
+            counts[bar.kind] += int(bar.text.partition(" ")[0])
+    assert [*counts.values()] == [lose, len(change) - lose - gain, gain]
+    ends = min(bar.x for bar in chart.bars), max(bar.x + bar.width for bar in chart.bars)
+    assert 0 <= ends[0] < 20
+    assert 80 < ends[1] <= 100
+    zero = max(bar.x + bar.width for bar in chart.bars if bar.kind == "worse")
+    assert zero <= min(bar.x for bar in chart.bars if bar.kind == "better")
 
 
 def test_explored_lists_are_those_of_the_verb(explored):
@@ -983,7 +971,7 @@ def test_explored_lists_are_those_of_the_verb(explored):
         wanted = TRUTH.filter(pl.col("relevance") >= 2, user=user)["item"]
         shown = {*want["old"], *want["new"]}
         missed = {f"film {item}" for item in wanted if item not in shown}
-        assert {*person["missed"].split(" · ")} == (missed or {""})
+        assert {*person["missed"]} == missed
         assert person["relevant"] == len(wanted)
         assert {
             cell["title"] for cells in person["lists"] for cell in cells if cell["look"] == "hit"
@@ -1000,17 +988,16 @@ def test_what_a_page_leaves_out_of_a_user_is_counted():
         rf.report(RUN, "ndcg@5", **{**ASKED, "truth": truth}, explore=30).html()
     ):
         missed = int(re.search(r"(\d*) in neither first 5|$", person["note"])[1] or 0)
-        named, _, rest = person["missed"].partition(" and ")
-        assert (missed >= 30) == (person["user"] == "0") == (rest != "")
-        assert len([*filter(None, named.split(" · "))]) == min(missed, 20)
-        assert rest in ("", f"{missed - 20} more")
+        assert (missed >= 30) == (person["user"] == "0") == (person["more"] > 0)
+        assert len(person["missed"]) == min(missed, 20)
+        assert person["more"] == max(0, missed - 20)
 
 
 def test_a_small_change_is_not_none():
     person = people.Person(1, 0.5, 0.5004, 0.0004, 1, [], [], [], [])
-    assert explorer.summary_of(person)[1] == "(+0.0004)"
-    assert explorer.summary_of(person._replace(after=0.5, gain=0.0))[1] == "(0.000)"
-    assert explorer.summary_of(person._replace(after=0.501, gain=0.001))[1] == "(+0.001)"
+    assert explorer.change_of(person) == "+0.0004"
+    assert explorer.change_of(person._replace(after=0.5)) == "0.000"
+    assert explorer.change_of(person._replace(after=0.501)) == "+0.001"
 
 
 def test_an_unjudged_item_is_hollow_where_misses_are_judged():
@@ -1036,17 +1023,50 @@ def test_an_unjudged_item_is_hollow_where_misses_are_judged():
 
 def test_the_script_is_short_and_writes_text_only():
     script = markup._part("report.js")
-    assert len(script.splitlines()) <= 90
-    text = rf.report(RUN, truth=TRUTH, baseline="old", explore=200).html()
-    assert len(people_of(text)) == 24
-    assert ">All 24 users with a list from both.<" in text
-    assert "Bars below" not in text
-    strip = text.partition('id="strip"')[2].partition("</svg>")[0]
-    assert "<rect" not in strip
-    assert strip.count("<circle") == 24
+    assert len(script.splitlines()) <= 150
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacent|document\.write|eval|Function\(", script
     )
+
+
+QUERIES = pl.DataFrame({"user": range(60)}).with_columns(text=pl.format("shoes {}", "user"))
+
+
+def test_queries_are_shown_by_their_text():
+    made = rf.report(RUN, *METRICS, **ASKED, queries=QUERIES.head(20), nouns=("query", "document"))
+    text = made.html()
+    for person in people_of(text):
+        user = person["user"]
+        named = int(user) < 20
+        assert wording.plain(person["name"]) == (f"shoes {user}" if named else f"query {user}")
+        assert wording.plain(person["note"]).startswith(f"query {user} · ") == named
+    assert "shoes" in unmarked(made.html(static=True))
+    assert "queries=queries" in text.replace("&#39;", "'")
+    apart = QUERIES.with_columns(pl.col("user") + 100)
+    with pytest.raises(rf.RankingDataError, match="no user of the run is in queries=, which has"):
+        rf.report(RUN, *METRICS, **ASKED, queries=apart)
+
+
+def test_the_queries_to_judge_first_have_the_most_unjudged_items():
+    truth = pl.concat([TRUTH, RUN.filter(model="old").select(
+        "user", "item", relevance=pl.lit(0, pl.Int64), country=pl.lit("NO")
+    )]).unique(["user", "item"], keep="first", maintain_order=True)  # fmt: skip
+    made = rf.report(RUN, "ndcg@5", truth=truth, baseline="old", k=5, queries=QUERIES)
+    text = made.html()
+    keys = [one["href"] for one in Elements(text).all("a") if one["href"].startswith("#user=")]
+    people = {f"#{person['key']}": person for person in people_of(text)}
+    assert 0 < len(keys) <= 10
+    assert {*keys} <= {*people}
+    first = text.partition('id="judge"')[2].partition("</ol>")[0]
+    found = re.findall(r"(\d) of the first 5 of new never judged, 0 of 5 of old", unmarked(first))
+    counts = [sum(cell["look"] == "unjudged" for cell in people[key]["lists"][1]) for key in keys]
+    assert [*map(int, found)] == counts == sorted(counts, reverse=True)
+    judged = RUN.filter(model="new", rank=pl.col("rank").clip(1, 5)).join(
+        truth, on=["user", "item"], how="anti"
+    )
+    assert counts[0] == judged.group_by("user").len()["len"].max()
+    plain = rf.report(RUN, "ndcg@5", truth=TRUTH, baseline="old", queries=QUERIES).html()
+    assert 'id="judge"' not in plain
 
 
 # ------------------------------------------------------------------ the caller's nouns
@@ -1130,7 +1150,8 @@ def test_a_browser_shows_each_section_without_an_error(browser, report, tmp_path
     dom, console = shown(browser, (tmp_path / "report.html").as_uri(), tmp_path)
     assert console == []
     elements = Elements(dom)
-    assert len(elements.all("svg")) == len(report.charts)
+    charts = [one for one in elements.all("div") if one.get("class") == "chart"]
+    assert len(charts) == len(report.charts)
     assert {one["id"] for one in elements.all("section")} >= {
         *("verdict", "systems", "over-k", "gained", "distribution", "segments"),
         *("lists", "health", "conventions"),
@@ -1188,7 +1209,7 @@ def test_a_fragment_is_a_key_to_look_up(browser, hostile, tmp_path, fragment):
     elements = Elements(dom)
     assert not elements.all("img")
     assert not any(name.startswith("on") for one in elements.found for name in one)
-    (panel,) = [one for one in elements.all("article") if "hidden" not in one]
+    (panel,) = elements.all("article")
     assert (user if fragment == "a user" else people[0]["user"]) in panel["text"]
     assert schemes(log) <= {"file", "data"}
 
@@ -1197,67 +1218,79 @@ def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", explored.html())
     text += """<script>
       const said = [];
+      const by = (name) => document.getElementById(`explore-${name}`);
       const press = (key, more) => document.activeElement.dispatchEvent(
         new KeyboardEvent("keydown", {key, bubbles: true, ...more}));
-      const head = () => said.push(
-        document.querySelector("#explore-user article:not([hidden]) h3").textContent);
+      const head = () => said.push(by("name").textContent);
       const set = (name, value) => {
-        document.getElementById(name).value = value;
-        document.getElementById(name).dispatchEvent(new Event("input"));
-        said.push(document.getElementById("explore-shown").textContent);
+        by(name).value = value;
+        by(name).dispatchEvent(new Event("input"));
+        said.push(by("shown").textContent);
       };
-      const stops = () => {
-        const dots = [...document.querySelectorAll("#strip a")].filter((dot) => dot.tabIndex === 0);
-        said.push(dots.map((dot) => dot.getAttribute("href")).join());
-      };
+      const stops = () => [...by("list").querySelectorAll("button")]
+        .filter((one) => one.tabIndex === 0).map((one) => one.querySelector(".name").textContent);
       const wait = () => new Promise((done) => setTimeout(done, 50));
       addEventListener("load", async () => {
         await wait(); // a browser looks for the fragment once more at the end of loading
         const entries = history.length;
         head();
-        press("ArrowRight"); // the focus is elsewhere
-        document.getElementById("explore-on").focus();
-        press("ArrowRight", {altKey: true}); // a key of the browser
-        press("ArrowRight"); await wait(); head();
-        press("ArrowRight"); await wait(); head();
-        set("explore-segment", "country: SE");
-        press("ArrowLeft"); await wait(); head();
-        set("explore-segment", "");
-        set("explore-relevant", "2 4");
-        set("explore-relevant", "");
-        set("explore-search", "film 7");
-        stops();
-        set("explore-search", "nothing has this");
-        said.push(document.getElementById("explore-user").innerText, history.length - entries);
-        set("explore-search", "film 7");
-        document.querySelector('#strip a[tabindex="0"]').focus();
-        press("ArrowRight"); await wait(); stops();
-        said.push(document.activeElement.getAttribute("href"), location.hash);
+        press("ArrowDown"); // the focus is elsewhere
+        by("list").querySelector("button").focus();
+        press("ArrowDown", {altKey: true}); // a key of the browser
+        press("ArrowDown"); head();
+        press("ArrowDown"); head();
+        set("segment", "country: SE"); head();
+        set("segment", "all");
+        set("search", "film 7"); said.push(stops());
+        set("search", "nothing has this");
+        said.push(by("user").checkVisibility(), history.length - entries);
+        set("search", "");
+        set("order", "Gained most"); head();
+        set("order", "Lost most"); head();
+        location.hash = "#user=USER";
+        await wait(); head();
+        said.push(location.hash, parseFloat(by("mark").getAttribute("x")));
+        const targets = "#lists :is(a, button, select, input, summary)";
+        const small = [...document.querySelectorAll(targets)]
+          .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 24);
+        said.push(small.length);
         document.documentElement.setAttribute("data-said", JSON.stringify(said));
       });
     </script>"""
+    people = people_of(text.partition("const said")[0])
     path = tmp_path / "keys.html"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text.replace("USER", people[7]["user"]), encoding="utf-8")
     dom, console = shown(browser, path.as_uri(), tmp_path)
     assert console == []
     said = json.loads(Elements(dom).all("html")[0]["data-said"])
-    people = people_of(text)
-    assert [line.split(":")[0] for line in said[:3]] == [
-        f"user {people[place]['user']}" for place in (0, 1, 2)
-    ]
-    swedish = [one for one in people if one["segments"] == ["country: SE"]]
+
+    def names(*lines):
+        return [line.split(":")[0] for line in lines]
+
+    first = f"user {people[0]['user']}"
+    assert names(*said[:3]) == [f"user {people[place]['user']}" for place in (0, 1, 2)]
+    swedish = [f"user {one['user']}" for one in people if one["segments"] == ["country: SE"]]
     assert said[3] == f"{len(swedish)} of 12"
-    assert said[4].split(":")[0] in {f"user {one['user']}" for one in swedish}
-    some = [one for one in people if 2 <= one["relevant"] <= 4]
-    assert said[6] == f"{len(some)} of 12"
-    film = [one for one in people if any("film 7" in name for name in one["names"])]
-    assert said[8] == f"{len(film)} of 12"
+    assert names(said[4])[0] in swedish
+    film = [
+        f"user {one['user']}"
+        for one in people
+        if any("film 7" in title for title in (*one["history"], *one["missed"], *listed(one)))
+    ]
+    assert said[5:7] == ["12 of 12", f"{len(film)} of 12"]
+    assert len(said[7]) == 1  # one tab stop
+    assert {*said[7]} <= {*film}
     assert 1 < len(film) < 12
-    assert said[10:12] == ["0 of 12", ""]  # no lists of another user
-    assert said[12] == 0  # no key is a step back in the browser
-    (before,), (after,) = (line.split(",") for line in (said[9], said[14]))  # one tab stop
-    assert {before, after} <= {f"#user={one['user']}" for one in film}
-    assert said[14:] == [after] * 3 != [before] * 3
+    assert said[8:12] == ["0 of 12", False, 0, "12 of 12"]  # no lists of another user, no entry
+    assert said[12] == said[14] == "12 of 12"
+    assert names(said[13], said[15]) == [f"user {people[-1]['user']}", first]
+    assert names(said[16]) == [f"user {people[7]['user']}"]
+    assert said[17:] == [f"#user={people[7]['user']}", people[7]["place"], 0]
+
+
+def listed(person):
+    """The titles of both lists."""
+    return [cell["title"] for cells in person["lists"] for cell in cells]
 
 
 @pytest.mark.sample(2)
@@ -1288,7 +1321,8 @@ def test_a_long_item_leaves_room_for_the_other_list(browser, tmp_path):
     text = page(made, tmp_path, static=True)
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
     text += """<script>addEventListener("load", () => {
-      const lists = [...document.querySelectorAll(".people details[open] .wide")];
+      for (const one of document.querySelectorAll(".people details")) one.open = true;
+      const lists = [...document.querySelectorAll(".people .wide")];
       const wide = lists.filter((one) => one.scrollWidth > one.clientWidth + 1).length;
       document.documentElement.setAttribute("data-wide", `${wide} of ${lists.length}`);
     })</script>"""
@@ -1308,17 +1342,20 @@ def test_the_command_writes_the_report_and_prints_its_verdict(report, tmp_path, 
     TRUTH.write_csv(tmp_path / "truth.csv")
     files = [str(tmp_path / f"{name}.csv") for name in ("old", "new", "truth")]
     out = tmp_path / "report.html"
+    QUERIES.write_csv(tmp_path / "queries.csv")
     asked = [*(f"-m{metric}" for metric in METRICS), "--relevant-at=2", "-k5", "--by=country"]
+    asked.append(f"--queries={tmp_path / 'queries.csv'}")
     assert main(["report", *files, "-o", str(out), *asked]) == 0
     size = f"{out.stat().st_size / 1000:,.0f} kB"
     assert capsys.readouterr().out == f"{report.verdict}\nWritten: {out} ({size})\n"
     text = out.read_text("utf-8")
+    assert "shoes" in text
     assert Elements(text).all("h1")[0]["text"] == "new against old"
     (code,) = Elements(text).all("code")
     command, *sums = code["text"].splitlines()
     assert command.startswith("rankframe report ")
     digest = hashlib.sha256((tmp_path / "truth.csv").read_bytes()).hexdigest()
-    assert sums[-1] == f"# sha256 {digest}  {files[-1]}"
+    assert sums[-2] == f"# sha256 {digest}  {files[-1]}"
     assert main(["report", *files, "-o", str(tmp_path / "report.csv")]) == 2
     assert "--out must end in one of .html, .htm" in capsys.readouterr().err
     assert main(["report", *files, "-o", "-", "--static", *asked]) == 0

@@ -201,3 +201,53 @@ def test_an_item_of_several_subtopics_is_shown_once():
     )
     assert rf.runs.side_by_side(OLD, 1, truth=truth)["grade"].to_list() == [None, None, 2]
     assert rf.runs.side_by_side(rf.judge(OLD, truth), 1)["grade"].to_list() == [None, None, 2]
+
+
+def test_the_text_of_the_query_comes_first():
+    queries = pl.DataFrame({"user": [1, 3], "text": ["red shoes", "boots"], "hits": [7, 8]})
+    got = rf.runs.side_by_side(RUNS, 1, 2, truth=TRUTH, baseline="old", queries=queries)
+    assert got.columns[:3] == ["text", "rank", "old"]
+    assert got["text"].to_list() == ["red shoes"] * 2
+    plain = rf.runs.side_by_side(RUNS, 1, 2, truth=TRUTH, baseline="old")
+    assert_frame_equal(got.drop("text"), plain)
+    lazy = rf.runs.side_by_side(OLD.lazy(), 2, queries=queries.lazy()).collect()
+    assert lazy.rows() == [(None, 1, "a")]  # the table lacks the query
+
+
+@pytest.mark.parametrize(
+    ("queries", "text"),
+    [
+        (
+            pl.DataFrame({"query": [1], "text": ["shoes"]}),
+            "queries=: no column 'user' for user; it has 'query', 'text'; name it with user=, or "
+            "rename it: names must be the same in all tables",
+        ),
+        (
+            pl.DataFrame({"user": [1], "hits": [2]}),
+            "queries=: no column of text beside 'user'; it has 'user', 'hits': add one as 'text'",
+        ),
+        (
+            pl.DataFrame({"user": [1, 1], "text": ["shoes", "boots"]}),
+            "queries=, column 'user': duplicate user: keep one row per user",
+        ),
+        (
+            pl.DataFrame({"user": [1, None], "text": ["shoes", "boots"]}),
+            "queries=, column 'user': null user: drop the row",
+        ),
+        (
+            pl.DataFrame({"user": ["1"], "text": ["shoes"]}),
+            "it is Int64 in the run and String in the queries=",
+        ),
+        (pl.DataFrame({"user": [1], "text": ["a"]}).clear(), "queries=: it is empty"),
+        (
+            pl.DataFrame({"user": [1], "moved": ["a"]}),
+            "queries=, column 'moved': side_by_side makes two columns 'moved' of it: rename it",
+        ),
+    ],
+)
+def test_queries_that_cannot_be_read_raise(queries, text):
+    with pytest.raises(rf.RankingDataError, match=text):
+        rf.runs.side_by_side(RUNS, 1, queries=queries)
+    if "moved" not in queries:
+        with pytest.raises(rf.RankingDataError, match=text):
+            rf.report(RUNS, "rr", truth=TRUTH, baseline="old", queries=queries)

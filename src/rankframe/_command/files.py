@@ -41,6 +41,8 @@ FILE_ROLES = {
     "run": ("user", "item", "rank", "score"),
     "truth": ("user", "item", "relevance", "subtopic"),
 }
+#: The files of further tables.
+BESIDE = (*side_tables.INPUT_MEANINGS, "queries")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a folder whose rows have a null
 
 
@@ -62,7 +64,7 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     users: list[str] = arguments.user
     columns = {**columns, "user": users[-1]} if users else columns
     runs: list[Input] = arguments.runs
-    paths = {name: getattr(arguments, name) for name in side_tables.INPUT_MEANINGS}
+    paths = {name: getattr(arguments, name) for name in BESIDE}
     beside = {name: path for name, path in paths.items() if path is not None}
     judged = _if_any(arguments.truth)
     inputs.check_inputs([*runs, *judged, *beside.values()])
@@ -244,7 +246,8 @@ class _Layout(NamedTuple):
     @property
     def names(self) -> dict[str, str]:
         """The columns of the file by the roles that they may play."""
-        roles = {"items": ("item",)}.get(self.table, ("user", "item", *self.own))
+        alone = {"items": ("item",), "queries": ("user",)}
+        roles = alone.get(self.table, ("user", "item", *self.own))
         return {role: self.own.get(role, self.shared.get(role, role)) for role in roles}
 
     def option(self, fit: Fit) -> str:
@@ -305,7 +308,7 @@ def _layout(table: str, arguments: argparse.Namespace, columns: Columns) -> _Lay
     form = getattr(arguments, f"{table}_format", None) or arguments.format
     if form == "auto" or (form == "trec" and table not in FILE_ROLES):
         form = None
-    kinds: dict[str, Kind] = {"truth": "truth", "items": "table"}
+    kinds: dict[str, Kind] = {"truth": "truth", "items": "table", "queries": "table"}
     return _Layout(
         table,
         kinds.get(table, "run"),

@@ -45,7 +45,7 @@ from rankframe._report import facts, report
 from rankframe._request import descriptions, keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
-from rankframe._tables import adapters, health, run_dicts, side_tables, verbs
+from rankframe._tables import adapters, health, run_dicts, verbs
 from rankframe._warehouse import query
 from rankframe.errors import RankingWarning
 
@@ -122,7 +122,7 @@ _KEYWORDS = (
     *("truth_user", "truth_item", "undefined", "depth", "relevant_at", "unjudged"),
     *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
     *("preset", "interval", "undecided", "at_least", "at_most", "most_missed", "systems"),
-    *("baseline", *side_tables.INPUT_MEANINGS),
+    *("baseline", *files.BESIDE),
 )
 #: A keyword with True, a text, a number or nothing, but neither an example of a row such as user=7
 #: nor a folder such as depth=7/.
@@ -611,7 +611,7 @@ def _paths(arguments: argparse.Namespace) -> list[Path]:
 
 def _inputs(arguments: argparse.Namespace) -> list[Input]:
     """Return the inputs of a call, the runs first."""
-    beside = (getattr(arguments, name) for name in side_tables.INPUT_MEANINGS)
+    beside = (getattr(arguments, name) for name in files.BESIDE)
     return [source for source in (*arguments.runs, arguments.truth, *beside) if source is not None]
 
 

@@ -343,11 +343,12 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     page = pairs.add_argument_group("page")
     out = {"-o --out": ("FILE", "the .html file to write")}
     _add(page, out, type=inputs.output_of, required=True)
-    _add(page, {"--static": (None, "without the script of --explore, and its lists")})
+    _add(page, {"--static": (None, "without the script that chooses among --explore users")})
     _add(page, {"-k": ("N", "length of lists (default: 10)")}, default=10)
     _add(page, {"--title": ("TEXT", "title of the page")})
     _add(page, {"--note": ("TEXT", "a line below the title, such as author and occasion")})
-    _add(page, {"--explore": ("N", "users whose lists the page has")}, default=0)
+    _add(page, {"--explore": ("N", "users whose lists the page has (default: 8)")}, default=8)
+    _add(page, {"--queries": ("FILE", "the texts of the queries, one row per query")})
     rows = pairs.add_argument_group("systems and segments")
     _add(rows, {"--baseline": ("SYSTEM", "compare with this system (default: the first run)")})
     _add_by(rows)
@@ -630,7 +631,7 @@ def _add_files(
     ask: argparse.ArgumentParser, beside_names: Sequence[str] = tuple(side_tables.INPUT_MEANINGS)
 ) -> None:
     """Add the options for files and their columns that most commands share."""
-    ask.set_defaults(**dict.fromkeys((*side_tables.INPUT_MEANINGS, "weights")))
+    ask.set_defaults(**dict.fromkeys((*files.BESIDE, "weights")))
     meanings = side_tables.INPUT_MEANINGS
     beside = ask.add_argument_group("further tables")
     _add(beside, {f"--{name}": ("FILE", meanings[name]) for name in beside_names})

@@ -11,6 +11,7 @@ from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.types import Frame
 from rankframe._tables.table import Tables
 
 
@@ -26,6 +27,7 @@ class ReportCall(NamedTuple):
     trial: Trial
     settings: Settings
     options: Options
+    queries: Frame | None  # the texts of users
     explore: int  # users whose lists the page has
     note: str | None  # below the title
     nouns: tuple[str, str] | None  # for user and item
@@ -40,6 +42,7 @@ class Measurement(NamedTuple):
     requested: Sequence[RequestedMetric]
     directions: Mapping[str, bool | None]
     cuts: pl.DataFrame  # label, metric, k
+    texts: Mapping[str, str]  # of queries, by their ids as text
 
     @property
     def decides(self) -> str:

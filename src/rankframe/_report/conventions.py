@@ -7,6 +7,7 @@ from typing import Any
 
 from rankframe._comparison import notes, numerals, sentences, trials
 from rankframe._comparison.trials import Trial
+from rankframe._report import people
 from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Section
@@ -78,7 +79,8 @@ def _call(numbers: Numbers) -> str:
     parts = [", ".join([first, *names])]
     if call.truth is not None:
         parts.append("truth=truth")
-    tables = [name for name in keywords.INPUTS if call.options.get(name) is not None]
+    beside = {**call.options, "queries": call.queries}
+    tables = [name for name in (*keywords.INPUTS, "queries") if beside.get(name) is not None]
     parts += [f"{name}={value!r}" for name, value in _arguments(call).items()]
     parts += [f"{name}={name}" for name in tables]
     return "rf.report(\n    " + ",\n    ".join(parts) + ",\n)"
@@ -94,7 +96,7 @@ def _arguments(call: ReportCall) -> dict[str, Any]:
         "k": call.k,
         "note": call.note,
         "nouns": call.nouns,
-        "explore": call.explore or None,
+        "explore": None if call.explore == people.SHOWN else call.explore,
         **call.trial._replace(needed_by=None)._asdict(),
         **{name: value for name, value in options.items() if name != "model"},
     }

@@ -1,84 +1,149 @@
-"""Writes the lists of single users side by side, and lays out the strip of users."""
+"""Lays out the users of a report: the changes of all, and the lists of some, side by side."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import zip_longest
+from typing import Any
 from urllib.parse import quote
 
-from rankframe._comparison import numerals
-from rankframe._comparison.notes import Nouns
-from rankframe._report import nouns, verdict
+from rankframe._comparison import notes, numerals
+from rankframe._report import nouns, strips, verdict
 from rankframe._report.facts import Numbers
-from rankframe._report.markup import Dot, Lists, Strip
+from rankframe._report.markup import Bar, Group, Histogram, Lists, Section, Users
 from rankframe._report.people import Item, People, Person
+from rankframe._report.strips import Axis, Change
 from rankframe._report.tabular import Cell, Grid
 
-_WIDTH, _ABOVE, _BELOW = 640, 120, 44  # pixels: the strip, its dots, and the bars under them
-_BINS = 41  # an odd number: 0 is in the middle of one
-_RADIUS = 5
+_HEIGHT = 110  # pixels of the histogram
+_BINS = 10  # between two ticks
+_MOST_SAME = 2  # the bar of users without a change is cut above so many times the tallest other
+_CUT = 1.4  # of the tallest other bar: its height then
+_SAME = 1.2  # percent of the width: that bar
 _MOST_TITLES = 20  # of relevant items in neither list
-_VERBS = {"better": " gains: ", "worse": " loses: "}
 
 
-def strip_of(numbers: Numbers) -> Strip | None:
-    """Lay out the users that ``explore`` chose; None if it chose nobody."""
-    people = numbers.people
-    if people is None or not people.explored:
-        return None
-    changes: list[float] = people.changes.to_list()
-    reach = max(map(abs, changes)) or 1.0
-
-    def place(change: float) -> int:
-        return min(_BINS - 1, int((change / reach + 1) / 2 * _BINS))
-
-    counts = [0] * _BINS
-    for change in changes:
-        counts[place(change)] += 1
-    step = _WIDTH / _BINS
-    number = len(people.explored)
-    is_all = number == len(changes)
-    below = 0 if is_all else _BELOW
-    bars = [
-        (place * step, step - 1, round(below * count / max(counts), 1))
-        for place, count in enumerate(counts)
-        if count and not is_all
-    ]
-    stacks: dict[int, list[Person]] = {}
-    for person in people.explored:
-        stacks.setdefault(place(person.after - person.before), []).append(person)
-    called = numbers.nouns
-    dots = {
-        id(person): _dot(person, number, len(stack), (bin_ + 0.5) * step, called.user)
-        for bin_, stack in stacks.items()
-        for number, person in enumerate(stack)
+def say(numbers: Numbers, kind: str, **values: Any) -> str:
+    """Write a text of this section by its template, with the names of both systems."""
+    fields: dict[str, Any] = {
+        "baseline": verdict.baseline_of(numbers),
+        "system": verdict.text_of(numbers.chosen),
+        "metric": numbers.user_metric,
     }
-    text = f"{called.counted(len(changes))} with a list from both"
-    text = f"All {text}." if is_all else f"{number:,} of {text}: {_chosen(numbers, people)}"
-    names = sorted({name for person in people.explored for name in person.segments})
-    return Strip(
-        title=f"Change of {numbers.user_metric}, one dot per {called.user}",
-        text=text,
-        dots=[dots[id(person)] for person in people.explored],
-        bars=bars,
-        ends=(numerals.signed(-reach, 2), numerals.signed(reach, 2)),
+    if (people := numbers.people) is not None:
+        fields |= {"k": people.k, "whole": numbers.nouns.counted(len(people.changes))}
+    return numbers.nouns.write(notes.templates("lists")[kind], **fields, **values)
+
+
+def section(numbers: Numbers) -> Section | None:
+    """Show the changes of all users, and the lists of some; None if no user changes."""
+    people = numbers.people
+    if people is None or not (people.changes != 0).any():
+        return None
+    ends = people.changes.sort()[[0, -1]].to_list()
+    axis = strips.axis_of(Change(end, None, None, in_percent=False, decimals=None) for end in ends)
+    names = sorted({name for person in people.persons for name in person.segments})
+    lists = {
+        person.user: _lists_of(numbers, people, person, axis, names) for person in people.persons
+    }
+    orders = _orders(numbers, people)
+    groups = [
+        Group(title, [lists[person.user] for person in persons])
+        for title, persons in zip(orders, (people.lost, people.gained), strict=False)
+        if persons
+    ]
+    judged = "" if people.has_misses else None
+    users = Users(
+        histogram=_histogram(numbers, people, axis),
+        text=[_chosen(numbers, people), say(numbers, "key", judged=judged)] if lists else [],
+        groups=groups,
+        caption=say(numbers, "lists"),
+        heads=[verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)],
+        orders=[*orders],
         segments=names,
-        people=[lists_of(numbers, people, person, names) for person in people.explored],
-        size=(_WIDTH, _ABOVE + below, _ABOVE, _RADIUS),
+        data=_data([*lists.values()], [*orders.values()]) if lists else "",
+        to_judge=[(lists[person.user], _unjudged(numbers, person)) for person in people.to_judge],
         k=people.k,
+    )
+    return Section("lists", say(numbers, "title"), users=users)
+
+
+# ------------------------------------------------------------------ the changes of all users
+
+
+def _kind(numbers: Numbers, change: float) -> str:
+    """Return what a change of a value is, in the direction of its metric."""
+    is_better = numbers.values.directions.get(numbers.user_metric or "")
+    if not change:
+        return "same"
+    if is_better is None:
+        return "higher" if change > 0 else "lower"
+    return "better" if (change > 0) == is_better else "worse"
+
+
+def _histogram(numbers: Numbers, people: People, axis: Axis) -> Histogram:
+    """Draw the changes of all users: bars to the left and to the right of 0, and one at 0."""
+    changes, step = people.changes, (axis.ticks[1][0] - axis.ticks[0][0]) / _BINS
+    bins = (changes.abs() / step).round(9).ceil() * changes.sign()
+    counts: dict[float, int] = dict(bins.value_counts().sort(bins.name).iter_rows())
+    tallest = max(count for place, count in counts.items() if place)
+    same = counts.get(0, 0)
+    top = _CUT * tallest if same > _MOST_SAME * tallest else max(same, tallest)
+    kinds = [_kind(numbers, sign) for sign in (-1, 0, 1)]
+    numbers_of = [(changes < 0).sum(), same, (changes > 0).sum()]
+    cut = "" if same > top else None
+    texts = [say(numbers, k, number=n, cut=cut) for k, n in zip(kinds, numbers_of, strict=True)]
+    bars: list[Bar] = []
+    for place, count in counts.items():
+        side = (place > 0) - (place < 0)
+        ends = sorted((place * step, (place - side) * step))
+        low, high = (axis.place(end) + side * _SAME / 2 * (not end) for end in ends)
+        text = say(numbers, "bar", number=count, low=ends[0], high=ends[1])
+        if not place:
+            low, high, text = low - _SAME / 2, high + _SAME / 2, texts[1]
+        height = round(min(1, count / top) * _HEIGHT, 1)
+        bars.append(Bar(_kind(numbers, place), round(low, 2), round(high - low, 2), height, text))
+    spread = {"low": changes.min(), "median": changes.median(), "high": changes.max()}
+    return Histogram(
+        title=say(numbers, "histogram", missed=people.missed or None),
+        alt=say(numbers, "alt", **spread, counts=numerals.listed(texts)),
+        bars=bars,
+        height=_HEIGHT,
+        scale=strips.scale(axis),
+        counts=[*zip(kinds, texts, strict=True)],
     )
 
 
+# ------------------------------------------------------------------ the lists of some
+
+
 def _chosen(numbers: Numbers, people: People) -> str:
-    """Write how many users were chosen why; a part without users is left out."""
-    losses, gains, others = people.chosen
-    parts = [
-        (losses, "the greatest loss" if losses == 1 else f"the {losses:,} greatest losses"),
-        (gains, "the greatest gain" if gains == 1 else f"the {gains:,} greatest gains"),
-        (others, f"{others:,} of the others, drawn at random (seed {numbers.trial.seed})"),
+    """Write whose lists the page has; a part without users is left out."""
+    if len(people.persons) == len(people.changes):
+        return say(numbers, "all")
+    counts = dict(zip(("losses", "gains", "drawn"), people.chosen, strict=True))
+    counts["judge"] = len(people.to_judge)
+    seed, parts = numbers.trial.seed, [*counts.items()]
+    words = [say(numbers, kind, number=number, seed=seed) for kind, number in parts if number]
+    return say(numbers, "chosen", number=len(people.persons), parts=numerals.listed(words))
+
+
+def _orders(numbers: Numbers, people: People) -> dict[str, list[int]]:
+    """Order the users whose lists the page has, in several ways: their places by name."""
+    persons, places = people.persons, [*range(len(people.persons))]
+    is_better = numbers.values.directions.get(numbers.user_metric or "")
+    ways = ["fell", "rose", "lowest"] if is_better is None else ["lost", "gained", "worst"]
+    sign = -1 if is_better is False else 1
+    orders = [
+        places,
+        sorted(places, key=lambda place: -persons[place].gain),
+        sorted(places, key=lambda place: sign * persons[place].after),
     ]
-    words = numerals.listed([words for count, words in parts if count])
-    return f"{words}. Bars below: all of them."
+    if people.has_misses:
+        ways.append("unjudged")
+        orders.append(sorted(places, key=lambda place: -persons[place].share_unjudged))
+    return {say(numbers, way): order for way, order in zip(ways, orders, strict=True)}
 
 
 def key_of(user: object) -> str:
@@ -86,41 +151,16 @@ def key_of(user: object) -> str:
     return f"user={quote(nouns.plain(verdict.text_of(user)), safe='')}"
 
 
-def _dot(person: Person, number: int, stack: int, x: float, noun: str) -> Dot:
-    """Stack the dots of a bin, closer together and in two columns if they are many."""
-    room = _ABOVE - 2 * _RADIUS
-    rows = max(1, room // (2 * _RADIUS))
-    aside = 0.0 if stack <= rows else -3.5 if number % 2 else 3.5
-    gap = min(2 * _RADIUS, room / max(1, stack - 1))
-    kind = kind_of(person)
-    change = f"{_VERBS[kind]}{_change(person)}" if kind in _VERBS else ": same"
-    return Dot(
-        key_of(person.user),
-        round(x + aside, 1),
-        round(_ABOVE - _RADIUS - number * gap, 1),
-        kind,
-        f"{noun} {verdict.text_of(person.user)}{change}",
-    )
-
-
-def kind_of(person: Person) -> str:
-    return "better" if person.gain > 0 else "worse" if person.gain < 0 else "same"
-
-
-def summary_of(person: Person) -> tuple[str, str]:
-    """Write the values of a user, and the change."""
-    values = f"{numerals.number(person.before, 3)} → {numerals.number(person.after, 3)}"
-    return values, f"({_change(person)})"
-
-
-def _change(person: Person) -> str:
+def change_of(person: Person) -> str:
+    """Write the change of a user's value."""
     return numerals.signed(person.after - person.before, 3)
 
 
-def note_of(person: Person, people: People, called: Nouns) -> str:
-    parts = [called.write("{n} relevant {n:{item}|{items}}", n=person.relevant)]
-    parts += [f"{len(person.missed):,} in neither first {people.k}"] if person.missed else []
-    return " · ".join([", ".join(parts), *map(nouns.named, person.segments)])
+def _unjudged(numbers: Numbers, person: Person) -> str:
+    """Write how many of the first items of both lists nobody judged."""
+    names = ("before", "after", "of_before", "of_after")
+    counts = (*person.unjudged, *map(len, person.lists))
+    return say(numbers, "never_judged", **dict(zip(names, counts, strict=True)))
 
 
 def look_of(item: Item, people: People) -> str:
@@ -130,44 +170,69 @@ def look_of(item: Item, people: People) -> str:
     return "hit" if item.grade > 0 and item.grade >= people.relevant_at else ""
 
 
-def mark_of(item: Item) -> str:
-    """Write the grade of an item, and where the other list has it."""
-    grade = f"★{item.grade:g}" if item.grade is not None and item.grade > 0 else ""
-    return " ".join(filter(None, (grade, item.moved)))
-
-
-def lists_of(
-    numbers: Numbers, people: People, person: Person, segments: Sequence[str] = ()
+def _lists_of(
+    numbers: Numbers, people: People, person: Person, axis: Axis, segments: Sequence[str]
 ) -> Lists:
     """Write the lists of a user; ``segments`` are those among which the page finds users."""
-    user, missed = verdict.text_of(person.user), person.missed[:_MOST_TITLES]
-    sides = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
+    named = f"{numbers.nouns.user} {verdict.text_of(person.user)}"
+    neither, whose = len(person.missed), named if person.text else None
+    note = say(numbers, "note", number=person.relevant, missed=neither or None, whose=whose)
     rows = [
-        [Cell(f"{rank}"), *(_item_cell(item, people) for item in pair)]
+        [Cell(f"{rank}"), *(_cell(item, people) for item in pair)]
         for rank, pair in enumerate(zip_longest(*person.lists), 1)
     ]
-    more = len(person.missed) - len(missed)
-    first = numbers.nouns.write("First {items} of {user}")
+    head = ["rank", verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)]
+    caption = numbers.nouns.write("First {items} of ") + named
     return Lists(
-        user,
-        key_of(person.user),
-        *summary_of(person),
-        kind_of(person),
-        note_of(person, people, numbers.nouns),
-        _titles(person.history, people),
-        Grid(f"{first} {user}", ["rank", *sides], rows, kind="lists"),
-        _titles(missed, people) + (f" and {more:,} more" if more else ""),
-        person.relevant,
-        [segments.index(name) for name in person.segments if name in segments],
+        name=nouns.named(person.text) if person.text else named,
+        key=key_of(person.user),
+        values=" → ".join(numerals.number(value, 3) for value in (person.before, person.after)),
+        change=change_of(person),
+        kind=_kind(numbers, round(person.after - person.before, 12)),
+        note=" · ".join([note, *map(nouns.named, person.segments)]),
+        unjudged=say(numbers, "share", share=person.share_unjudged) if people.has_misses else "",
+        history=[nouns.named(people.titles[item]) for item in person.history],
+        grid=Grid(caption, head, rows, kind="lists"),
+        missed=[nouns.named(people.titles[item]) for item in person.missed[:_MOST_TITLES]],
+        more=max(0, neither - _MOST_TITLES),
+        place=axis.place(person.after - person.before),
+        segments=[segments.index(name) for name in person.segments],
     )
 
 
-def _titles(items: Sequence[object], people: People) -> str:
-    return " · ".join(nouns.named(people.titles[item]) for item in items)
-
-
-def _item_cell(item: Item | None, people: People) -> Cell:
+def _cell(item: Item | None, people: People) -> Cell:
+    """Write the title of an item, its grade, and where the other list has it."""
     if item is None:
         return Cell(numerals.DASH)
     title, look = nouns.named(people.titles[item.item]), look_of(item, people)
-    return Cell(title, "", look, mark_of(item), "relevant," * (look == "hit"))
+    grade = f"★{item.grade:g}" if item.grade is not None and item.grade > 0 else ""
+    mark = " ".join(filter(None, (grade, item.moved)))
+    return Cell(title, "", look, mark, "relevant," * (look == "hit"))
+
+
+def _data(lists: Sequence[Lists], orders: Sequence[Sequence[int]]) -> str:
+    """Write the lists for the script, each title once, as JSON that HTML does not end."""
+    titles: dict[str, int] = {}
+
+    def place(title: str) -> int:
+        return titles.setdefault(nouns.plain(title), len(titles))
+
+    def cell(one: Cell) -> list[int | str]:
+        if one.text == numerals.DASH:
+            return []
+        parts = (place(one.text), one.mark, one.kind)
+        return [*parts[: 3 if one.kind else 2 if one.mark else 1]]
+
+    people = [
+        {
+            **{name: getattr(one, name) for name in ("name", "key", "values", "change", "kind")},
+            **{name: getattr(one, name) for name in ("note", "unjudged", "place", "segments")},
+            "history": [*map(place, one.history)],
+            "rows": [[*map(cell, row[1:])] for row in one.grid.rows],
+            "missed": [*map(place, one.missed)],
+            "more": one.more,
+        }
+        for one in lists
+    ]
+    data = {"people": people, "titles": [*titles], "orders": orders}
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

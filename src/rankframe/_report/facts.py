@@ -29,7 +29,8 @@ from rankframe._report.people import People
 from rankframe._request import labels
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import adapters, health, judgment
+from rankframe._tables import adapters, health, judgment, readers, side_tables
+from rankframe._tables.table import Tables
 from rankframe.errors import RankingDataError
 from rankframe.metrics import trec
 
@@ -164,6 +165,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         segments[SEEN] = _in_segments(split, _users_in(split, SEEN))
     others = [] if call.trial.baseline is None else systems[1:]
     shown = others if len(others) <= _SHOWN_ALL else others[:1]
+    unjudged = _unjudged(values, counted, [*systems[:1], *shown]) if has_misses else {}
     if others:
         compared = _compared(values.only(names), call.trial)
     if others and call.trial.paired:
@@ -174,10 +176,10 @@ def numbers_of(call: ReportCall) -> Numbers:
         harmed = _harm(values, shown)
         changes = {} if harmed is None else _changes(values, harmed)
         if user_metric is not None:
+            first = max(unjudged.get(name, Unjudged(0)) for name in (systems[0], shown[0]))
             listed = people.people_of(
-                values, user_metric, shown[0], users_in, has_misses=has_misses
+                values, user_metric, shown[0], users_in, first.users, has_misses=has_misses
             )
-    unjudged = _unjudged(values, counted, [*systems[:1], *shown]) if has_misses else {}
     cut_means = _cut_means(values)
     return Numbers(
         values=values,
@@ -229,12 +231,26 @@ def _read(call: ReportCall) -> Measurement:
         added += [trec.num_relevant().alias(_TOTAL), trec.num_retrieved().alias(_LISTED)]
     question = ask(call.run, [*call.metrics, *added], call.truth, call.by, call.settings)
     values = evaluation.user_values(question)
+    texts = _texts_of_queries(values.source.tables, call)
     rows = values.rows.collect().sort(call.by, values.user)
     systems = rows[call.by].unique().to_list()
     if len(systems) > 1 or call.trial.baseline not in (None, *systems):
         baseline = system_pairs.systems_in(rows, call.by, call.trial).baseline
         call = call._replace(trial=call.trial._replace(baseline=baseline))
-    return Measurement(call, values, rows, requested, pair_tests.directions_of(requested), cuts)
+    directions = pair_tests.directions_of(requested)
+    return Measurement(call, values, rows, requested, directions, cuts, texts)
+
+
+def _texts_of_queries(tables: Tables, call: ReportCall) -> Mapping[str, str]:
+    """Return the text of each query by its id, checked."""
+    if call.queries is None:
+        return {}
+    run = tables.run
+    table = side_tables.read_queries(call.queries, run, call.settings.columns)
+    side_tables.raise_first_broken({"queries": table})
+    readers.common_types(run, [table])
+    side_tables.raise_if_nothing_meets({"queries": table}, run, run.frame)
+    return side_tables.text_of_ids(table)
 
 
 def _cuts(requested: Sequence[RequestedMetric], call: ReportCall) -> pl.DataFrame:

@@ -62,17 +62,19 @@ class Figure(NamedTuple):
 class Lists(NamedTuple):
     """The lists of one user, side by side."""
 
-    user: str
+    name: str  # the text of a query, or the noun and the id
     key: str  # of the link to them
     values: str
     change: str
     kind: str
     note: str
-    history: str
+    unjudged: str  # the share of items that nobody judged
+    history: Sequence[str]
     grid: Grid
-    missed: str  # what is relevant and in neither list
-    relevant: int
-    segments: Sequence[int]  # their places among those of the strip
+    missed: Sequence[str]  # what is relevant and in neither list
+    more: int  # of these
+    place: float  # percent of the histogram's width
+    segments: Sequence[int]  # their places among those of the page
 
 
 class Group(NamedTuple):
@@ -82,27 +84,39 @@ class Group(NamedTuple):
     people: Sequence[Lists]
 
 
-class Dot(NamedTuple):
-    """A user on the strip: a link to the user's lists."""
+class Bar(NamedTuple):
+    """A bar of a histogram: its place in percent of the width, its height in pixels."""
 
-    key: str
-    x: float
-    y: float
     kind: str
-    title: str
-
-
-class Strip(NamedTuple):
-    """The users whose lists the page has, over a histogram of all users."""
-
-    title: str
+    x: float
+    width: float
+    height: float
     text: str
-    dots: Sequence[Dot]
-    bars: Sequence[tuple[float, float, float]]  # x, width and height
-    ends: tuple[str, str]
+
+
+class Histogram(NamedTuple):
+    """The changes of all users."""
+
+    title: str
+    alt: str
+    bars: Sequence[Bar]
+    height: int
+    scale: str  # SVG
+    counts: Sequence[tuple[str, str]]  # kinds and texts
+
+
+class Users(NamedTuple):
+    """The changes of all users, and the lists of those whom a reader may choose."""
+
+    histogram: Histogram
+    text: Sequence[str]
+    groups: Sequence[Group]  # without a script
+    caption: str  # of both lists
+    heads: Sequence[str]  # the systems
+    orders: Sequence[str]
     segments: Sequence[str]
-    people: Sequence[Lists]  # of the dots
-    size: tuple[int, int, int, int]  # width, height, height of the dots, and their radius
+    data: str  # JSON
+    to_judge: Sequence[tuple[Lists, str]]
     k: int  # the length of the lists
 
 
@@ -114,9 +128,8 @@ class Section(NamedTuple):
     text: Sequence[str] = ()
     figures: Sequence[Figure] = ()
     grids: Sequence[Grid] = ()
-    groups: Sequence[Group] = ()
     code: str = ""
-    strip: Strip | None = None
+    users: Users | None = None
 
 
 class Page(NamedTuple):
@@ -146,10 +159,10 @@ def check_report_packages() -> None:
 
 
 def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> str:
-    """Write the page: its charts are pictures, and its one script is for the strip of users."""
+    """Write the page: its charts are pictures, and its one script is for the lists of users."""
     import jinja2
 
-    explored = any(section.strip is not None for section in page.sections) and not static
+    explored = any(of.users is not None and of.users.data for of in page.sections) and not static
     script = _part("report.js") if explored else ""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     figures = [figure for section in page.sections for figure in section.figures]
@@ -160,12 +173,12 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["heard"] = heard
+    environment.filters |= {"heard": heard, "in_script": _in_script}
     template = environment.get_template("report.html.j2")
     text = template.render(
         page=page,
         script=script,
-        items=page.nouns.words["items"],
+        words=page.nouns.words,
         policy=f"'sha256-{digest}'" if script else "'none'",
         style=_part("report.css") + _dark(),
         pictures={
@@ -236,6 +249,13 @@ def heard(text: str) -> str:
         ),
         html.escape(text),
     )
+
+
+def _in_script(data: str) -> str:
+    """Write JSON so that no name in it ends its element, or is isolated as text is."""
+    data = f'{data[:-1]},"heard":{json.dumps(_HEARD, ensure_ascii=False)}}}'
+    signs = ("<", nouns.OPEN, nouns.CLOSE)
+    return data.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in signs})
 
 
 def _short(digits: re.Match[str]) -> str:

@@ -10,10 +10,11 @@ import polars as pl
 
 from rankframe._evaluation import user_columns
 from rankframe._report.call import Measurement, ReportCall
-from rankframe._tables import adapters, column_roles, judgment, side_tables
-from rankframe._tables.table import Table
+from rankframe._tables import column_roles, judgment, side_tables
+from rankframe._tables.table import Table, Tables
 
-_MOST = 4  # users with the greatest loss, and as many with the greatest gain
+_MOST = 4  # users with the greatest loss, and as many with the greatest gain: without a script
+SHOWN = 2 * _MOST  # users by default
 _LAST = 5  # items of a history
 _TIMES = ("time", "timestamp", "date", "datetime", "day")
 
@@ -38,26 +39,32 @@ class Person(NamedTuple):
     missed: list[object]  # relevant items in neither of them
     history: list[object]
     segments: list[str]
+    text: str = ""  # of a query
+
+    @property
+    def unjudged(self) -> list[int]:
+        """The number of items of each list that nobody judged."""
+        return [sum(item.grade is None for item in items) for items in self.lists]
+
+    @property
+    def share_unjudged(self) -> float:
+        return sum(self.unjudged) / max(1, sum(map(len, self.lists)))
 
 
 class People(NamedTuple):
-    """Users whom both systems serve: those who lost and gained most, some of all, and counts."""
+    """Users whom both systems serve: some of them with their lists, and the changes of all."""
 
+    persons: list[Person]  # from the greatest loss to the greatest gain
     lost: list[Person]
     gained: list[Person]
-    explored: list[Person]
-    chosen: tuple[int, int, int]  # the greatest losses and gains of ``explored``, and others
-    changes: pl.Series  # of all
+    to_judge: list[Person]  # those with the most unjudged items
+    chosen: tuple[int, int, int]  # the greatest losses and gains of ``persons``, and others
+    changes: pl.Series  # of all, without the last digits
     missed: int
     titles: Mapping[object, str]
     relevant_at: float
     has_misses: bool  # whether the truth has judged items that are not relevant
     k: int  # the length of the lists
-
-    @property
-    def users(self) -> list[object]:
-        """The ids on the page."""
-        return [person.user for person in (*self.lost, *self.gained, *self.explored)]
 
 
 def people_of(
@@ -65,10 +72,11 @@ def people_of(
     name: str,
     chosen: object,
     segments: Mapping[str, pl.DataFrame],
+    to_judge: Sequence[object],
     *,
     has_misses: bool,
-) -> People | None:
-    """Find the users who lost and gained most, and some of all; None without lists."""
+) -> People:
+    """Find the users who lost and gained most, and some of all."""
     call, user, by = values.call, values.values.user, values.call.by
     value = pl.col(name).cast(pl.Float64).alias("value")
     before, after = (
@@ -84,27 +92,26 @@ def people_of(
     served = served.select(user, "value", "value after", gain=gain).sort("gain", user)
     losers = served.filter(pl.col("gain") < 0)
     winners = served.filter(pl.col("gain") > 0).sort("gain", user, descending=[True, False])
-    explored, counts = _drawn(served, losers, winners, call)
-    tables = losers.head(_MOST), winners.head(_MOST), explored
-    users = pl.concat([table[user] for table in tables]).unique(maintain_order=True)
-    judged = _judged(values, users, chosen)
-    if judged is None:
-        return None
-    table = pl.concat(tables).unique(user, maintain_order=True)
-    persons = _persons(table, judged, values, segments)
-    lost, gained, persons_explored = ([persons[name] for name in table[user]] for table in tables)
+    explored, counts = _drawn(served, losers, winners, to_judge, call)
+    judged = _judged(values, explored[user], chosen)
+    persons = {} if judged is None else _persons(explored, judged, values, segments)
+    lost, gained = (
+        [persons[name] for name in table[user].head(min(_MOST, count)) if name in persons]
+        for table, count in zip((losers, winners), counts, strict=False)
+    )
     items: set[object] = set()
     for person in persons.values():
         items.update(entry.item for entries in person.lists for entry in entries)
         items.update(person.missed, person.history)
     return People(
+        [*persons.values()],
         lost,
         gained,
-        persons_explored,
+        [persons[name] for name in to_judge if name in persons],
         counts,
-        served["value after"] - served["value"],
+        served["gain"] * sign,
         len(pairs) - len(served),
-        _titles(call, values.tables.run.item, items),
+        _titles(values.tables.beside.get("items"), items),
         call.settings.relevant_at or 0,
         has_misses,
         _length(call),
@@ -112,16 +119,23 @@ def people_of(
 
 
 def _drawn(
-    served: pl.DataFrame, losers: pl.DataFrame, winners: pl.DataFrame, call: ReportCall
+    served: pl.DataFrame,
+    losers: pl.DataFrame,
+    winners: pl.DataFrame,
+    to_judge: Sequence[object],
+    call: ReportCall,
 ) -> tuple[pl.DataFrame, tuple[int, int, int]]:
-    """Choose 30% greatest losses, 30% greatest gains, and draw the others."""
-    user, third = served.columns[0], call.explore * 3 // 10
-    extremes = pl.concat([losers.head(third), winners.head(third)])
+    """Choose the greatest losses and gains, 30% each, draw others, and add those to judge."""
+    user, number = served.columns[0], call.explore
+    most = max(number * 3 // 10, min(_MOST, number // 2))
+    extremes = pl.concat([losers.head(most), winners.head(most)])
     rest = served.join(extremes, on=user, how="anti", maintain_order="left").sort(user)
-    number = min(call.explore - len(extremes), len(rest))
-    places = sorted(random.Random(call.trial.seed).sample(range(len(rest)), number))
-    counts = min(third, len(losers)), min(third, len(winners)), number
-    return pl.concat([extremes, rest[places]]).sort("gain", user), counts
+    others = min(number - len(extremes), len(rest))
+    drawn = random.Random(call.trial.seed).sample(range(len(rest)), others)
+    wanted = pl.col(user).is_in([*to_judge] if number else [])
+    kept = rest.filter(wanted | pl.int_range(pl.len()).is_in(drawn))
+    counts = min(most, len(losers)), min(most, len(winners)), others
+    return pl.concat([extremes, kept]).sort("gain", user), counts
 
 
 def _judged(values: Measurement, users: pl.Series, chosen: object) -> pl.DataFrame | None:
@@ -164,7 +178,7 @@ def _persons(
     call = values.call
     k, least = _length(call), call.settings.relevant_at or 0
     users = table.to_series()
-    histories = _histories(call, values.tables.run, users)
+    histories = _histories(values.tables, users)
     words = _segments(segments, users)
     groups = judged.sort("rank", nulls_last=True).partition_by("user", as_dict=True)
     persons: dict[object, Person] = {}
@@ -189,6 +203,7 @@ def _persons(
             *(name, before, after, gain, len(wanted), lists, missed),
             histories.get(name, []),
             words.get(name, []),
+            values.texts.get(str(name), ""),
         )
     return persons
 
@@ -202,20 +217,17 @@ def _moved(rank: int, other: int | None, k: int, *, is_left: bool) -> str:
     return f"▲{other - rank}" if other > rank else f"▼{rank - other}" if other < rank else ""
 
 
-def _histories(call: ReportCall, run: Table, users: pl.Series) -> dict[object, list[object]]:
+def _histories(tables: Tables, users: pl.Series) -> dict[object, list[object]]:
     """Return the last items that each user had before, by time if there is a column of it."""
-    if call.settings.history is None:
+    if "history" not in tables.beside:
         return {}
-    frame = adapters.to_lazy(call.settings.history, "history")
-    names, user, item = frame.collect_schema().names(), run.user, run.item
-    if not {user, item} <= {*names}:
-        return {}
-    time = next((name for name in names if name.lower() in _TIMES), None)
-    ids = {str(name): name for name in users}
-    rows = frame.filter(pl.col(user).cast(pl.String).is_in([*ids]))
+    history = tables.beside["history"]
+    time = next((name for name in history.schema if name.lower() in _TIMES), None)
+    user, ids = pl.col(history.user).cast(pl.String), {str(name): name for name in users}
+    rows = history.frame.filter(user.is_in([*ids]))
     if time is not None:
         rows = rows.sort(time, maintain_order=True)
-    last = rows.group_by(pl.col(user).cast(pl.String)).agg(pl.col(item).tail(_LAST)).collect()
+    last = rows.group_by(user).agg(pl.col(history.item).tail(_LAST)).collect()
     return {ids[name]: items for name, items in last.rows()}
 
 
@@ -228,22 +240,7 @@ def _segments(segments: Mapping[str, pl.DataFrame], users: pl.Series) -> dict[ob
     return words
 
 
-def _titles(call: ReportCall, name: str, items: set[object]) -> dict[object, str]:
+def _titles(catalogue: Table | None, items: set[object]) -> dict[object, str]:
     """Return the title of each item, or another text that describes it, or its id."""
-    titles = {item: column_roles.in_words(item) for item in items}
-    if call.settings.items is None:
-        return titles
-    frame = adapters.to_lazy(call.settings.items, "items")
-    texts = [
-        column
-        for column, dtype in frame.collect_schema().items()
-        if isinstance(dtype, pl.String | pl.Categorical | pl.Enum)
-    ]
-    order = [text for text in dict.fromkeys(("title", "name", *texts)) if text in texts]
-    order = [text for text in order if text not in (name, side_tables.LONG)]
-    if not order or name not in frame.collect_schema():
-        return titles
-    key = pl.col(name).cast(pl.String)
-    rows = frame.select(key, pl.coalesce(pl.col(order).cast(pl.String))).drop_nulls().collect()
-    of_ids = dict(reversed(rows.rows()))
-    return {item: of_ids.get(str(item), title) for item, title in titles.items()}
+    texts = {} if catalogue is None else side_tables.text_of_ids(catalogue)
+    return {item: texts.get(str(item), column_roles.in_words(item)) for item in items}

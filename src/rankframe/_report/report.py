@@ -15,7 +15,7 @@ import polars as pl
 from rankframe._comparison import decision, notes, summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values
-from rankframe._report import facts, figures, markup, sections, verdict
+from rankframe._report import facts, figures, markup, people, sections, verdict
 from rankframe._report import nouns as wording
 from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
@@ -149,7 +149,8 @@ def report(
     title: str | None = None,
     note: str | None = None,
     nouns: tuple[str, str] | None = None,
-    explore: int = 0,
+    queries: Frame | None = None,
+    explore: int = people.SHOWN,
     **options: Unpack[Options],
 ) -> Report:
     """
@@ -209,10 +210,14 @@ def report(
         are query if the column of users is ``query``, ``query_id`` or ``qid``, session if it begins
         with ``session``, and document or passage if that of items begins with ``doc`` or
         ``passage``.
+    queries
+        The texts of the queries (or of other users), one row per query: a column ``title``,
+        ``name``, ``text`` or ``query``, or else another text, is shown and found.
     explore
-        The number of users whose lists the page has, to be chosen on a strip of dots: 30% with the
-        greatest losses, 30% with the greatest gains, the others drawn with ``seed``. 200 is enough
-        for most. By default there is no strip, because the file has lists of single people.
+        The number of users whose lists the page has: by default eight, the four greatest losses and
+        the four greatest gains. Of more, 30% are the greatest losses, 30% the greatest gains, and
+        the others drawn with ``seed``; 50 take about 50 kB. 0: no lists, as the file has those of
+        single people.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -282,6 +287,7 @@ def report(
         trial=trial,
         settings=settings,
         options=options,
+        queries=queries,
         explore=keywords.whole_number("explore", explore, least=0),
         note=note,
         nouns=nouns,

@@ -10,7 +10,7 @@ import polars as pl
 from rankframe._comparison import notes, numerals, sentences
 from rankframe._report import conventions, explorer, facts, nouns, results, verdict
 from rankframe._report.facts import Numbers
-from rankframe._report.markup import Figure, Group, Page, Section
+from rankframe._report.markup import Figure, Page, Section
 from rankframe._report.tabular import Cell, Grid
 from rankframe._request import keywords
 from rankframe.plot import _colors
@@ -28,7 +28,7 @@ _SAID = ("missed_users", "groups_without", "ties_at_the_cut", "unjudged_at")
 
 
 def page_of(numbers: Numbers, title: str | None) -> Page:
-    parts = (_systems, _cuts, _gained, _distribution, _segments, _lists, _health)
+    parts = (_systems, _cuts, _gained, _distribution, _segments, explorer.section, _health)
     sections = [make(numbers) for make in (*parts, conventions.conventions)]
     doubts = verdict.doubts(numbers)
     checks = _doubts_of_data(numbers, said=bool(doubts or numbers.unjudged))
@@ -362,32 +362,6 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
         head = [shown_name, *_tested_heads(numbers, system)]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
     return Grid(f"{numbers.decides} by {shown_name}{more}", head, rows)
-
-
-def _lists(numbers: Numbers) -> Section | None:
-    people = numbers.people
-    if people is None or not (people.lost or people.gained):
-        return None
-    before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
-    metric = numbers.user_metric
-    unjudged = "; ○ never judged" if people.has_misses else ""
-    text = [
-        f"The greatest losses and gains in {metric}, where both {before} and {after} have a list.",
-        f"Colored: relevant; ★ its grade{unjudged}. ▲ up, ▼ down; new, out: not in the other list.",
-    ]
-    if people.missed:
-        more = "{n} more {n:{user}|{users}} without a list of one or both."
-        text.append(numbers.nouns.write(more, n=people.missed))
-    groups = [
-        Group(
-            f"{verb} most with {after}",
-            [explorer.lists_of(numbers, people, person) for person in persons],
-        )
-        for verb, persons in (("Lost", people.lost), ("Gained", people.gained))
-        if persons
-    ]
-    strip = explorer.strip_of(numbers)
-    return Section("lists", "Lists side by side", text, groups=groups, strip=strip)
 
 
 def _health(numbers: Numbers) -> Section:

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast
 import polars as pl
 
 from rankframe._request import keywords, labels, registry
-from rankframe._request.keywords import Columns, InputName, Settings
+from rankframe._request.keywords import Columns, Settings
 from rankframe._request.question import Question, Totals
 from rankframe._request.types import By, Frame, Truth
 from rankframe._tables import adapters, column_roles, rules
@@ -125,7 +125,7 @@ def read_tables_beside(run: Table, settings: Settings) -> dict[str, Table]:
     if settings.inputs and run.item == ROW_NUMBER:
         raise without_items(min(settings.inputs) + "=")
     return {
-        name: _read_beside(name, frame, run, settings.columns)
+        name: read_beside(name, frame, run, settings.columns)
         for name in keywords.INPUTS
         if (frame := getattr(settings, name)) is not None
     }
@@ -651,11 +651,14 @@ def type_of_relevance(table: Table) -> pl.DataType:
     return pl.Float64() if dtype.is_decimal() else pl.Int8()
 
 
-def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) -> Table:
+def read_beside(name: str, frame: Frame, run: Table, columns: Columns) -> Table:
+    """Read a table of items or users, or of both, whose ids have the names of the run's."""
     opened = adapters.to_polars(frame, f"{name}= table")
     schema = opened.collect_schema()
-    user = run.item if name == "items" else run.user
-    roles = {"item": run.item, **({} if name == "items" else {"user": user})}
+    roles = {"item": run.item, "user": run.user}
+    if name in ("items", "queries"):
+        roles.pop("user" if name == "items" else "item")
+    user, item = roles.get("user", run.item), roles.get("item", run.user)
     for role, column in roles.items():
         if column not in schema:
             has = ", ".join(map(repr, schema.names()))
@@ -670,9 +673,7 @@ def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) ->
             raise RankingDataError(msg)
     groups = [column for column in run.by if column in schema and column not in roles.values()]
     rows = opened if isinstance(opened, pl.DataFrame) else None
-    return Table(
-        f"{name}=", opened.lazy(), schema, groups, user, run.item, None, None, None, rows=rows
-    )
+    return Table(f"{name}=", opened.lazy(), schema, groups, user, item, None, None, None, rows=rows)
 
 
 # When a lazy ``judge`` result is evaluated, go back to its inputs: checking the joined table would

@@ -47,6 +47,7 @@ def side_by_side(
     by: str | Sequence[str] = (),
     baseline: object = None,
     items: Frame | None = None,
+    queries: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -70,6 +71,9 @@ def side_by_side(
         The system of the first list, by default the first one; the other is the second list.
     items
         The catalogue, whose columns of text, such as a title, are added.
+    queries
+        The texts of the queries (or of other users), one row per query: its columns of text come
+        before the ranks.
     **columns
         ``model=``, ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the
         columns that play these roles, if they have other names. ``truth_user=``, ``truth_item=``:
@@ -131,18 +135,31 @@ def side_by_side(
     both = readers.read_run_and_truth(
         frame, truth, groups, columns, reads=(), run_alone=True, any_name=True
     )
-    tables = readers.with_tables_beside(both, settings)
-    run = tables.run
+    run = both[0]
+    beside: dict[str, Table] = {}
+    if queries is not None:
+        beside["queries"] = side_tables.read_queries(queries, run, columns)
+    tables = readers.with_tables_beside(both, settings, beside)
     if run.item == readers.ROW_NUMBER:
         raise readers.without_items(what="side_by_side")
     rules.raise_if_tied(run)
     sides = _sides(run, baseline)
-    texts = _texts(tables)
+    texts, of_query = (
+        side_tables.texts_of(tables.beside[name]) if name in tables.beside else []
+        for name in ("items", "queries")
+    )
     outer_groups = run.segments
-    _check_names(run, sides, texts)
+    _check_names(run, sides, texts, of_query)
     parts = [_of_user(table, user_id) for table in both]
     whole = _with_texts(_graded(parts), tables, texts)
     result = _shown(whole, tables, sides, k, texts)
+    if of_query:
+        own = _of_user(tables.beside["queries"], user_id).frame.select(of_query).head(1)
+        text = own.with_columns(pl.lit(1).alias(_BEFORE))  # null if the table lacks the query
+        result = result.with_columns(pl.lit(1).alias(_BEFORE)).join(text, on=_BEFORE, how="left")
+        result = result.select(
+            *outer_groups, *of_query, pl.exclude(*outer_groups, *of_query, _BEFORE)
+        )
 
     chosen = pl.concat([_of_system(whole, run, side) for side in sides])
     flags = [flag(part) for flag in (guards.table_flag, guards.lists_flag) for part in parts]
@@ -152,7 +169,7 @@ def side_by_side(
     raise_broken = partial(_raise_broken, parts, tables, chosen, user_id, sides)
     checked = guards.guarded(result, flags, raise_broken)
     return adapters.to_caller_type(
-        checked, like=frame, beside=[truth, items], sort=[*outer_groups, "rank"]
+        checked, like=frame, beside=[truth, items, queries], sort=[*outer_groups, "rank"]
     )
 
 
@@ -188,26 +205,20 @@ def _sides(run: Table, baseline: object) -> list[_Side]:
     ]
 
 
-def _texts(tables: Tables) -> list[str]:
-    """Return the columns of the catalogue that describe an item in words."""
-    if "items" not in tables.beside:
-        return []
-    items, text = tables.beside["items"], pl.String | pl.Categorical | pl.Enum
-    others = (*items.ids, side_tables.LONG)
-    return [n for n, dtype in items.schema.items() if isinstance(dtype, text) and n not in others]
-
-
-def _check_names(run: Table, sides: Sequence[_Side], texts: Sequence[str]) -> None:
+def _check_names(
+    run: Table, sides: Sequence[_Side], texts: Sequence[str], of_query: Sequence[str]
+) -> None:
     """Check that no two columns of the result have one name."""
     own = [*run.segments, "rank", "moved" if len(sides) > 1 else "grade"]
+    parts = [(f"queries=, column {name!r}", [name]) for name in of_query]
     for side in sides:
+        what = f"run, system {side.system!r}" if run.model else f"run, column {side.items!r}"
         names = [side.items, *(f"{side.items}_{name}" for name in texts)]
-        names += [side.grade] if side.grade != "grade" else []
-        for name in names:
-            if name in own:
-                what = f"system {side.system!r}" if run.model else f"column {side.items!r}"
-                msg = f"run, {what}: side_by_side makes two columns {name!r} of it: rename it"
-                raise RankingDataError(msg)
+        parts.append((what, names + ([side.grade] if side.grade != "grade" else [])))
+    for what, names in parts:
+        if taken := next((name for name in names if name in own), None):
+            msg = f"{what}: side_by_side makes two columns {taken!r} of it: rename it"
+            raise RankingDataError(msg)
         own += names
 
 

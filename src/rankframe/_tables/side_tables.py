@@ -1,4 +1,4 @@
-"""The rules of the tables besides run and truth: catalogue, history, exclusions.
+"""The rules of the tables besides run and truth: catalogue, history, exclusions, queries.
 
 Stage of the pipeline: no record comes out, as in ``rules`` and ``guards``. The columns that come
 from these tables are in :mod:`rankframe._vocabulary.list_columns`, the shares of the catalogue in
@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from rankframe._tables import guards, rules
+from rankframe._request.keywords import Columns
+from rankframe._request.types import Frame
+from rankframe._tables import guards, readers, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
@@ -25,6 +27,9 @@ INPUT_MEANINGS = {
 LONG = "category"
 
 _FIRST = 10_000
+#: The columns that describe an item or a query best, and the types of all that do.
+_TITLES = ("title", "name", "text", "query")
+_TEXT = pl.String | pl.Categorical | pl.Enum
 
 
 def raise_first_broken(beside: Mapping[str, Table]) -> None:
@@ -78,6 +83,37 @@ def flags_of(
     return flags
 
 
+def read_queries(frame: Frame, run: Table, columns: Columns) -> Table:
+    """Read the texts of queries, or of other users."""
+    table = readers.read_beside("queries", frame, run, columns)
+    if not texts_of(table):
+        names = ", ".join(map(repr, table.schema))
+        msg = f"queries=: no column of text beside {run.user!r}; it has {names}: add one as 'text'"
+        raise RankingDataError(msg)
+    return table
+
+
+def texts_of(table: Table) -> list[str]:
+    """Return the columns that describe an item or a query in words."""
+    others = (*table.ids, LONG)
+    return [
+        name
+        for name, dtype in table.schema.items()
+        if isinstance(dtype, _TEXT) and name not in others
+    ]
+
+
+def text_of_ids(table: Table) -> dict[str, str]:
+    """Return the text that describes each id best, by the id as text."""
+    texts = sorted(texts_of(table), key=lambda name: [*_TITLES, name].index(name))
+    if not texts:
+        return {}
+    rows = table.frame.select(
+        pl.col(table.user).cast(pl.String), pl.coalesce(pl.col(texts).cast(pl.String))
+    )
+    return dict(reversed(rows.drop_nulls().collect().rows()))
+
+
 def is_long(table: Table) -> bool:
     """Whether a catalogue may have several rows per item, one for each category."""
     is_items = table.name == "items="
@@ -118,6 +154,9 @@ def _rules(table: Table) -> Iterator[Rule]:
         yield from rules.missing_rules(table, name, name, "drop the row")
     if table.name == "items=":
         yield from _rules_of_items(table)
+    if table.name == "queries=":
+        text = f"duplicate {table.user}: keep one row per {table.user}"
+        yield Rule(table.name, table.user, text, pl.struct(table.keys).is_duplicated())
 
 
 def _rules_of_items(table: Table) -> Iterator[Rule]:
