@@ -11,7 +11,6 @@ PAGE = Path(__file__).parents[1] / "notebooks" / "warehouse.md"
 BEGIN, END = "<!-- labels -->\n", "<!-- end of labels -->\n"
 #: what a label lacks
 EXAMPLES = {
-    "geometric": "geometric(metric=ap)",
     "mcc": "mcc(collection=100)@10",
     "interpolated_precision": "interpolated_precision(recall=0.5)",
     "corrected": "corrected(collection=100, sampled=9)@10",

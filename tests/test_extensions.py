@@ -89,7 +89,7 @@ def test_defaults_statistics_and_bounds_know_it():
 
 
 def test_parts_and_meters_know_it():
-    labels = ["first_half@4", "mean_price@2", "geometric(metric=first_half)@4"]
+    labels = ["first_half@4", "mean_price@2"]
     pairs = [(RUN.filter(user=user), TRUTH.filter(user=user)) for user in (1, 2, 3)]
     expected = rf.evaluate(RUN, *labels, truth=TRUTH)
     meter = rf.Meter(*labels)

@@ -61,7 +61,7 @@ OWN = [
     pl.lit(None).alias("nothing"),
 ]
 #: metrics whose value of a user is one quotient, and so the same bits in every order of rows
-WITH_WEIGHTS = ["rr", "geometric(metric=rr)", "precision@3", "recall", "auc", OWN[0], *OWN[2:]]
+WITH_WEIGHTS = ["rr", "gmap@1", "precision@3", "recall", "auc", OWN[0], *OWN[2:]]
 EXACT = [*WITH_WEIGHTS, "num_hits", OWN[1]]
 
 

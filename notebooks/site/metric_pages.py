@@ -13,7 +13,6 @@ from typing import Any
 
 from rankframe._request import descriptions, labels, parameters, registry, share_names
 from rankframe._request.labels import Alias, Entry
-from rankframe._request.parameters import MetricName
 from rankframe.presets import PRESETS, Preset
 
 PAGE = Path(__file__).parents[1] / "metrics.md"
@@ -150,8 +149,6 @@ def _range(entry: Entry) -> str:
 def _in_ties(entry: Entry) -> str:
     """Whether there is an expectation over orders of equal scores, with or without a cut-off."""
     parameters = inspect.signature(entry.function).parameters
-    if any(parameter.annotation == MetricName for parameter in parameters.values()):
-        return "an error"
     needed = {
         p.name: descriptions.SAMPLES.get(p.name, 1)
         for p in parameters.values()

@@ -195,7 +195,7 @@ def test_refusals_are_in_words_of_the_command(folder, capsys, command):
         ('pass relevance="a b", or users=', "pass --relevance a b, or --users"),
         ("unjudged='bounds': no bounds", "--unjudged bounds: no bounds"),
         ("undefined=0.5; test='t'", "--undefined 0.5; --test t"),
-        ("ap(rel=2), geometric(metric=ap)", "ap(rel=2), geometric(metric=ap)"),
+        ("ap(rel=2), gmap(epsilon=1)", "ap(rel=2), gmap(epsilon=1)"),
         ("runs/user=7/x.csv: no such file", "runs/user=7/x.csv: no such file"),
         ("user=7/x.csv: no such file", "user=7/x.csv: no such file"),
         ("depth=7/x.csv: no such file", "depth=7/x.csv: no such file"),

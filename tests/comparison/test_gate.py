@@ -220,11 +220,7 @@ def test_pandas_returns_pandas():
     [
         (["rr"], {"baseline": "x"}, "baseline must be one of"),
         (["rr"], {"undecided": "fail"}, 'such as margin="1%", or undecided="pass"'),
-        (
-            ["geometric(metric=rr)"],
-            {"undecided": "fail"},
-            "is a geometric mean, whose ratio is tested",
-        ),
+        (["gmap"], {"undecided": "fail"}, "is a geometric mean, whose ratio is tested"),
         (
             ["rr"],
             {"undecided": "fail", "margin": 0.1, "test": "sequential"},
@@ -260,7 +256,7 @@ def test_pandas_returns_pandas():
         (["num_relevant"], {}, "metric 'num_relevant': neither direction is declared better"),
         ([pl.col("rank").min().alias("x")], {}, "metric 'x': neither direction is declared better"),
         (["personalization@2"], {}, "is one number of all lists, which has no interval"),
-        (["geometric(metric=rr)"], {"margin": 0.1}, "is a geometric mean, whose ratio is tested"),
+        (["gmap"], {"margin": 0.1}, "is a geometric mean, whose ratio is tested"),
     ],
 )
 def test_what_cannot_be_decided_raises(metrics, options, message):
@@ -530,7 +526,7 @@ def test_a_floor_is_a_requirement(lazy):
 def test_a_floor_compares_the_mean_that_evaluate_returns():
     """Weighted and geometric means, too, and each segment with the total."""
     truth = TRUTH.with_columns(country=pl.col("user") % 3, w=pl.col("user") * 1.0)
-    for label in ("rr", "geometric(metric=rr, epsilon=0.1)"):
+    for label in ("rr", "gmap(epsilon=0.1)"):
         options = {"truth": truth, "by": ["model", "country"], "weights": "w", "total": True}
         means = rf.evaluate(RUNS, label, **options | {"weights": "w"})
         for amount in sorted(means[label])[::3]:
@@ -695,7 +691,7 @@ def test_floors_need_no_direction():
     logs = np.log([1 / rank + 0.1 for rank in ranks])
     low = np.exp(stats.ttest_1samp(logs, 0).confidence_interval(0.95).low) - 0.1
     for amount, passed in [(low - 1e-6, True), (low + 1e-6, False)]:
-        label = "geometric(metric=rr, epsilon=0.1)"
+        label = "gmap(epsilon=0.1)"
         got = floor(ranks, label, at_least=amount, undecided="fail")
         assert got["passed"].item() is passed
 

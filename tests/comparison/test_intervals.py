@@ -293,7 +293,7 @@ def test_auto_of_undefined_values_and_geometric_means():
     assert got["ci_low"] is None
     run = pl.DataFrame({"user": list(range(6)), "item": [7] * 6, "rank": [1, 2, 3, 4, 5, 9]})
     truth = pl.DataFrame({"user": list(range(6)), "item": [7] * 6})
-    label = "geometric(metric=rr, epsilon=0.0)"
+    label = "gmap(epsilon=0.0)"
     got = rf.summarize(run, label, truth=truth, method="auto", resamples=FEW).row(0, named=True)
     logs = [-math.log(rank) for rank in (1, 2, 3, 4, 5, 9)]
     low, high = stats.t.interval(0.95, 5, np.mean(logs), stats.sem(logs))
@@ -304,7 +304,7 @@ def test_auto_of_undefined_values_and_geometric_means():
 def test_auto_where_a_geometric_mean_has_no_interval(recwarn):
     run = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 8], "rank": [1, 2, 1]})
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3})
-    label = "geometric(metric=rr, epsilon=0.0)"
+    label = "gmap(epsilon=0.0)"
     for method in ("auto", "t"):
         got = rf.summarize(run, label, truth=truth, method=method)
         assert got.item(0, "note") == "no interval: 0 has no logarithm; take epsilon > 0"

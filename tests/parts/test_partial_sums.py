@@ -1011,7 +1011,7 @@ def test_weights_of_any_size_have_the_bits_of_evaluate(scale):
     run = run.filter(model="a").drop("model")
     truth = truth.with_columns(pl.col("w") * scale)
     users = [[u for u in range(150) if u * 7 % 11 == part] for part in range(11)]
-    options, metrics = {"weights": "w"}, ["rr", "geometric(metric=rr)", "auc"]
+    options, metrics = {"weights": "w"}, ["rr", "gmap@1", "auc"]
     parts = [
         rf.parts.sums(some, *metrics, truth=judged, **options)
         for some, judged in split(run, truth, users)

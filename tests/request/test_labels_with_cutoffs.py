@@ -35,10 +35,6 @@ ITEMS = pl.DataFrame({"item": range(1, 9)})
         ),
         ("gmap@1,3", ["gmap@1", "gmap@3"]),
         ("map@1,3-l2", ["map@1-l2", "map@3-l2"]),
-        (
-            "geometric(metric=recall)@1,3",
-            ["geometric(metric=recall)@1", "geometric(metric=recall)@3"],
-        ),
         ("IPrec@0,0.5", ["IPrec@0", "IPrec@0.5"]),
     ],
 )

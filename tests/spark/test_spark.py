@@ -123,7 +123,7 @@ def test_partitions_have_the_bits_of_evaluate(rs, bring, options):
     local, judgments = many_users(3)
     if not options["by"]:
         local = local.filter(model="a").drop("model")
-    metrics = ["rr", "geometric(metric=rr)", "auc", (pl.col("relevance").max() >= 2).alias("high")]
+    metrics = ["rr", "gmap@1", "auc", (pl.col("relevance").max() >= 2).alias("high")]
     expected = rf.evaluate(local, *metrics, truth=judgments, **options)
     frame, truth = bring(local), bring(judgments)
     for partitions in (3, None):
@@ -962,7 +962,7 @@ def test_summarize(rs, run, a, truth, by):
 
 
 def test_cut_offs_levels_and_geometric_means(rs, run, truth):
-    metrics = ["ndcg@3,5", "ap(rel=2)@3", "map@3", "geometric(metric=recall)@3", "num_hits@3"]
+    metrics = ["ndcg@3,5", "ap(rel=2)@3", "map@3", "gmap@3", "num_hits@3"]
     got = take(rs.evaluate(run, *metrics, truth=truth, by="model", total=True))
     expected = rf.evaluate(RUN, *metrics, truth=TRUTH, by="model", total=True)
     assert_same(got, expected, check_dtypes=True)

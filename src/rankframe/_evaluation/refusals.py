@@ -81,9 +81,6 @@ def _check_means(question: Question) -> None:
         msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
         raise ValueError(msg)
     for metric in filter(system_metrics.is_of_all, requested):
-        if not metric.per_user:
-            msg = f"metric {metric.name!r}: one number for all lists has no geometric mean"
-            raise ValueError(msg)
         if metric.relevant_at is not None:
             msg = (
                 f"metric {metric.name!r} is one number for all lists and has no rel= of its own: "

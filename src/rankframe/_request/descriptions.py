@@ -10,7 +10,6 @@ import polars as pl
 
 from rankframe._request import labels, registry, wrong_keywords
 from rankframe._request.labels import Entry, Mean
-from rankframe._request.parameters import MetricName
 from rankframe.presets import PRESETS
 
 _TYPES = {
@@ -98,10 +97,7 @@ _TRIED = (None, True, "exponential", "binary", {0: 1.0, 1: 0.5}, "log2", "hit")
 
 
 def columns_read(entry: Entry) -> set[str]:
-    """Return the columns that the expression reads; none if another metric decides."""
-    parameters = inspect.signature(entry.function).parameters.values()
-    if any(parameter.annotation == MetricName for parameter in parameters):
-        return set()
+    """Return the columns that the expression reads."""
     return _columns_read(entry, _needed(entry))
 
 

@@ -73,26 +73,14 @@ class Mean(NamedTuple):
 
     metric: pl.Expr
     over_users: Aggregate
-    label: str | None = None  # of the metric, if it is requested by label
+    label: str | None = None  # of the metric, if it has defaults
 
 
-def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
-    """Make exp(mean(ln(x + ε))) − ε of a metric that a label names without its cut-off."""
-    label = name if k is None else f"{name}@{k}"
-    parsed = _parsed(label)
-    if parsed.levels:
-        msg = (
-            f"geometric: {name!r} has rel= inside: pass it next to metric=, as in "
-            "geometric(metric=ap, rel=2)"
-        )
-        raise ValueError(msg)
-    if parsed.entry.value_range[0] < 0:
-        msg = f"geometric: {label!r} may be below 0, and only values ≥ 0 have a geometric mean"
-        raise ValueError(msg)
-    metric = _value_of_user(parsed)
+def geometric_mean_of(metric: pl.Expr, label: str, epsilon: float) -> Mean:
+    """Make exp(mean(ln(x + ε))) − ε of a metric."""
 
     def logarithm(value: pl.Expr) -> pl.Expr:
-        return (value.cast(pl.Float64) + epsilon).log()
+        return (value + epsilon).log()
 
     def inverse(mean: pl.Expr) -> pl.Expr:
         return undo_logarithm(mean, epsilon)
@@ -104,22 +92,6 @@ def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
 def undo_logarithm(mean: pl.Expr, epsilon: float) -> pl.Expr:
     """Return a mean of logarithms of x + ε on the scale of x."""
     return (mean.exp() - epsilon).clip(0)  # for zeros, rounding can make it negative
-
-
-def _value_of_user(parsed: "ParsedLabel", defaults: "_CheckedDefaults | None" = None) -> pl.Expr:
-    """Make the metric whose geometric mean is requested."""
-    result = _result(parsed, defaults or _NO_DEFAULTS)
-    if isinstance(result, pl.Expr):
-        if not parsed.entry.registered:
-            return result
-        # a range declared outside rankframe may be wrong: the checks find NaN
-        checked = pl.when(result < 0).then(float("nan")).otherwise(result)
-        return checked.alias(result.meta.output_name())
-    msg = (
-        f"geometric: {parsed.label!r} is already a mean over users: "
-        "name a metric with a value per user"
-    )
-    raise ValueError(msg)
 
 
 class Traits(NamedTuple):
@@ -606,7 +578,7 @@ def _result(parsed: ParsedLabel, defaults: _CheckedDefaults) -> pl.Expr | Mean:
     """Call the metric function that a label names."""
     result: pl.Expr | Mean = parsed.entry.function(**_called(parsed, defaults).options)
     if isinstance(result, Mean) and result.label is not None:
-        return result._replace(metric=_value_of_user(_parsed(result.label), defaults))
+        return result._replace(metric=cast("pl.Expr", _result(_parsed(result.label), defaults)))
     return result
 
 

@@ -14,8 +14,6 @@ Signed: TypeAlias = Annotated[float, "of any sign"]
 #: The name of one of the caller's columns.
 ColumnName: TypeAlias = Annotated[str, "the name of a column"]
 OptionalColumn: TypeAlias = Annotated[str | None, "the name of a column"]
-#: A metric's label without its cut-off, in the label of a mean over users.
-MetricName: TypeAlias = Annotated[str, "the label of a metric, without its cut-off"]
 PlaceDiscount: TypeAlias = Annotated[
     Literal["none", "log2", "clipped", "hit"] | float, "or a number p between 0 and 1"
 ]
@@ -122,17 +120,6 @@ def _check_column(name: str, value: Any) -> str:
     return value
 
 
-def _check_metric_name(name: str, value: Any) -> str:
-    """Check that a label within a label leaves the cut-off to the outer one."""
-    if not isinstance(value, str) or not value.strip() or "@" in value:
-        msg = (
-            f"{name} must be the label of a metric without its cut-off, as in "
-            f"geometric(metric=ndcg)@10, not {value!r}"
-        )
-        raise ValueError(msg)
-    return value.strip()
-
-
 def _check_levels(name: str, value: Any) -> tuple[float, ...]:
     """Sort recall levels; each is from 0 to 1 and occurs only once."""
     values = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
@@ -190,6 +177,5 @@ _TYPES: Mapping[Any, ParameterType] = {
     Levels: ParameterType(_check_levels, _read_levels),
     ColumnName: ParameterType(_check_column),
     OptionalColumn: ParameterType(_or_none(_check_column)),
-    MetricName: ParameterType(_check_metric_name),
     PlaceDiscount: ParameterType(check_place_discount, _read_place_discount),
 }

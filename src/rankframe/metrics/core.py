@@ -20,7 +20,7 @@ from rankframe._request.labels import (
     labelled,
     labelled_mean,
 )
-from rankframe._request.parameters import Discount, Gain, MetricName
+from rankframe._request.parameters import Discount, Gain
 from rankframe.metrics._building_blocks import (
     R,
     all_within,
@@ -776,52 +776,6 @@ def num_missed() -> pl.Expr:
 
 
 @labelled_mean(
-    "geometric",
-    value_range=(0, inf),
-    higher_is_better=None,
-    in_words="A mean with the most weight on the users who are served worst.",
-)
-def geometric(k: int | None = None, *, metric: MetricName, epsilon: float = 1e-5) -> Mean:
-    """
-    Geometric mean over users of any metric per user: exp(mean(ln(x + ε))) − ε.
-
-    Parameters
-    ----------
-    k
-        Cut-off of the metric; None means that it has none.
-    metric
-        The metric's label without its cut-off: ``geometric(metric=ndcg)@10``,
-        ``geometric(metric=ndcg(gain=exponential), epsilon=0.001)@10``.
-    epsilon
-        ε ≥ 0, which keeps one user with value 0 from making the mean 0.
-
-    Returns
-    -------
-    Mean
-        One number over users, named by the requested label. Null where no user has a value.
-
-    Raises
-    ------
-    ValueError
-        If the metric has its own cut-off, may be below 0, or has no value per user.
-
-    Notes
-    -----
-    ``summarize`` and ``compare`` compute intervals and tests on ln(x + ε), and return them on
-    the scale of the metric. S. Robertson, *CIKM* 2006.
-
-    Examples
-    --------
-    >>> run = pl.DataFrame({"user": [1, 2], "item": [7, 8], "rank": [1, 2]})
-    >>> truth = pl.DataFrame({"user": [1, 2, 2, 2], "item": [7, 8, 9, 10]})
-    >>> label = "geometric(metric=recall, epsilon=0)@5"
-    >>> round(run.rank.evaluate(label, truth=truth).item(0, label), 4)
-    0.5774
-    """
-    return geometric_mean_of(metric, k, epsilon)
-
-
-@labelled_mean(
     "gmap", in_words="Average precision, with the most weight on the users who are served worst."
 )
 def gmap(k: int | None = None, *, epsilon: float = 1e-5) -> Mean:
@@ -842,8 +796,8 @@ def gmap(k: int | None = None, *, epsilon: float = 1e-5) -> Mean:
 
     Notes
     -----
-    The same as ``geometric(metric=ap)@k``; it follows the ``defaults`` of ``ap``. Robertson, *CIKM*
-    2006.
+    It follows the ``defaults`` of ``ap``. ``summarize`` and ``compare`` compute intervals and tests
+    on ln(AP + ε), and return them on the scale of AP. S. Robertson, *CIKM* 2006.
 
     Examples
     --------
@@ -852,7 +806,8 @@ def gmap(k: int | None = None, *, epsilon: float = 1e-5) -> Mean:
     >>> round(run.rank.evaluate("gmap(epsilon=0)@5", truth=truth).item(0, "gmap(epsilon=0)@5"), 4)
     0.5
     """
-    return geometric_mean_of("ap", k, epsilon)
+    label = "ap" if k is None else f"ap@{k}"
+    return geometric_mean_of(average_precision(k), label, epsilon)
 
 
 @labelled_mean(
