@@ -27,9 +27,12 @@ Batches = Iterator[tuple[np.ndarray, np.ndarray]]
 
 def of_rankframe(batches: Batches, k: int) -> float:
     """Make a run of rankframe."""
+    import polars as pl
+
     import rankframe as rf
 
-    return float(rf.from_scores(batches, k=k)["score"].cast(float).sum())
+    run = pl.concat([rf.from_scores(block, k=k, user_ids=users) for users, block in batches])
+    return float(run["score"].cast(float).sum())
 
 
 def of_numpy(batches: Batches, k: int) -> float:

@@ -72,7 +72,7 @@ def of_the_end(drawn: list[Batch]) -> tuple[float, list[float], list[float]]:
 
     truth = pl.concat([_truth(users, relevant) for users, _, relevant in drawn])
     begin = perf_counter()
-    run = rf.from_scores((users, scores) for users, scores, _ in drawn)
+    run = pl.concat([rf.from_scores(scores, user_ids=users) for users, scores, _ in drawn])
     values = list(rf.evaluate(run, *METRICS, truth=truth).row(0)[1:])
     return perf_counter() - begin, values, []
 

@@ -1,6 +1,7 @@
 """What others may add: metrics and columns, from a package of their own."""
 
 import extension
+import metric_pages
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -9,7 +10,6 @@ from two_models import assert_equal
 import rankframe as rf
 import rankframe.pandas
 from rankframe._command.main import main
-from rankframe._command.reference import reference_page
 
 RUN = pl.DataFrame(
     {
@@ -121,7 +121,7 @@ def test_the_command_imports_it(tmp_path, capsys, monkeypatch):
 
 
 def test_the_reference_lists_it():
-    page = reference_page()
+    page = "".join(metric_pages.pages().values())
     assert "### first_half_at" in page
     assert "- **Range:** [0, 2]; higher is better" in page
     assert "| `gap_above` | Rank minus the rank of the relevant item above, or minus 0 |" in page

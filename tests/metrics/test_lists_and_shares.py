@@ -465,16 +465,15 @@ def test_the_hint_of_what_is_shown_can_be_pasted(label):
     assert rf.evaluate(RUN, pasted).item(0, rf.evaluate(RUN, pasted).columns[-1]) is not None
 
 
-def test_a_long_catalogue_is_the_same():
-    tables = WORLD.tables()
-    run = tables.pop("run")
-    nested = tables["items"].select("item", category="genre")
-    long = nested.explode("category", empty_as_null=True)
-    labels = [label.replace("of=genre", "of=category") for label in LABELS if "vector" not in label]
-    labels = [label for label in labels if "ild" not in label]  # an empty list is unknown there
-    rest = {name: table for name, table in tables.items() if name != "items"}
-    got = evaluated(run, *labels, items=long, **rest)
-    assert_frame_equal(got, evaluated(run, *labels, items=nested, **rest), abs_tol=1e-12)
+@pytest.mark.parametrize("dtype", [pl.String, pl.Int64])
+def test_a_long_catalogue_has_an_error_whose_line_makes_lists(dtype):
+    run = pl.DataFrame({"user": 1, "item": [*"ab"], "rank": [1, 2]})
+    long = pl.DataFrame({"item": [*"aab"], "category": pl.Series(["1", "2", "2"]).cast(dtype)})
+    with pytest.raises(rf.RankingDataError, match=r"duplicate \(item\): keep one row") as got:
+        rf.evaluate(run, "categories(of=category)@2", items=long)
+    line = str(got.value).partition("into a list: ")[2].partition(". Offending")[0]
+    items = eval(line, {"items": long, "pl": pl})
+    assert rf.evaluate(run, "categories(of=category)@2", items=items).item(0, 1) == 2
 
 
 def test_a_column_of_the_callers_own_keeps_its_name():
@@ -871,11 +870,6 @@ def test_a_propensity_is_a_number_above_0(chance):
     truth = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "p": [chance, 0.5]})
     with pytest.raises(rf.RankingDataError, match="propensity= must be a number > 0"):
         rf.evaluate(RUN, "snips_recall(propensity=p)@1", truth=truth)
-
-
-def test_categories_that_are_numbers_are_sets():
-    items = pl.DataFrame({"item": [*"aabbb"], "category": [1, 2, 3, 4, 5]})
-    assert rf.per_user(RUN, "ild(distance=hamming)", items=items)["ild(distance=hamming)"][0] == 5
 
 
 def test_close_and_large_vectors_do_not_cancel():

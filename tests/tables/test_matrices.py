@@ -1,7 +1,6 @@
 """Matrices to tables: from_scores and from_grades, against the long table and with_rank."""
 
 import math
-import weakref
 
 import polars as pl
 import pytest
@@ -20,7 +19,7 @@ INF, NAN = math.inf, math.nan
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.7]])
 
 
-def oracle(scores, k=None, users=None, items=None, hidden=None, *, descending=True):
+def oracle(scores, k=None, users=None, items=None, *, descending=True):
     """Rank the long table of all candidates."""
     height, width = scores.shape
     users = pl.Series(range(height), dtype=pl.Int64) if users is None else pl.Series(users)
@@ -35,7 +34,7 @@ def oracle(scores, k=None, users=None, items=None, hidden=None, *, descending=Tr
             "score": pl.Series((scores.astype(np.float32) if half else scores).ravel()),
         }
     )
-    kept = np.ones(scores.size, dtype=bool) if hidden is None else ~hidden.ravel()
+    kept = np.ones(scores.size, dtype=bool)
     if scores.dtype.kind == "f":
         kept &= scores.ravel() != (-INF if descending else INF)
     ranked = rf.with_rank(long.filter(pl.Series(kept)), descending=descending)
@@ -94,16 +93,12 @@ def test_drawn_scores_are_ranked_as_the_long_table(data):
     values = st.sampled_from([-INF, -1.5, -0.0, 0.0, 1e-40, 1.0, 1.0 + 1e-12, 3e38, 1e300])
     cells = st.lists(values, min_size=height * width, max_size=height * width)
     scores = np.array(data.draw(cells)).reshape(height, width)
-    flags = st.lists(st.booleans(), min_size=height * width, max_size=height * width)
-    hidden = np.array(data.draw(flags)).reshape(height, width)
     k = data.draw(st.sampled_from([None, 1, 2, 3, 8]))
-    if (hidden | (scores == -INF)).all():
+    if (scores == -INF).all():
         with pytest.raises(rf.RankingDataError, match="no cell is a candidate"):
-            rf.from_scores(scores, k=k, exclude=hidden)
+            rf.from_scores(scores, k=k)
         return
-    assert_frame_equal(
-        rf.from_scores(scores, k=k, exclude=hidden), oracle(scores, k, hidden=hidden)
-    )
+    assert_frame_equal(rf.from_scores(scores, k=k), oracle(scores, k))
 
 
 def test_whole_numbers_that_no_float_holds_keep_their_order():
@@ -145,12 +140,12 @@ def test_wide_rows(width, levels):
     scores[1, :7] = 1
     scores[2, -7:] = levels  # the last columns, which make no whole group
     scores[3] = np.sort(scores[3])
-    hidden = np.random.default_rng(0).random(scores.shape) < 0.1
+    scores[np.random.default_rng(0).random(scores.shape) < 0.1] = -INF
     for k in (1, 10, 64, 65):
         for descending in (True, False):
             given_scores = scores if descending else -scores
-            got = rf.from_scores(given_scores, k=k, exclude=hidden, descending=descending)
-            assert_frame_equal(got, oracle(given_scores, k, hidden=hidden, descending=descending))
+            got = rf.from_scores(given_scores, k=k, descending=descending)
+            assert_frame_equal(got, oracle(given_scores, k, descending=descending))
     for column in (0, width - 1):
         for unfit in (NAN, INF):
             broken = scores.copy()
@@ -214,8 +209,8 @@ def test_tensors():
     expected = oracle(SCORES, 2)
     assert_frame_equal(rf.from_scores(Lent(SCORES), k=2), expected)
     assert_frame_equal(rf.from_scores(Trained(SCORES), k=2), expected)
-    batches = ((Lent(np.array([row])), Trained(SCORES[[row]])) for row in range(2))
-    assert_frame_equal(rf.from_scores(batches, k=2), expected)
+    named = rf.from_scores(SCORES, k=2, user_ids=Lent(np.array([0, 1])))
+    assert_frame_equal(named, expected)
     assert rf.from_grades(Lent(np.array([[0, 2]]))).rows() == [(0, 1, 2)]
 
 
@@ -228,135 +223,26 @@ def test_a_tensor_that_numpy_cannot_read():
         rf.from_scores(Odd())
 
 
-# ------------------------------------------------------------------ batches
-
-
-def batched(scores, size, users=None):
-    users = range(len(scores)) if users is None else users
-    for first in range(0, len(scores), size):
-        yield list(users[first : first + size]), scores[first : first + size]
-
-
-@pytest.mark.parametrize("size", [1, 5, 23])
-def test_batches_return_what_the_whole_matrix_returns(size):
-    scores = drawn("float32")
-    assert_frame_equal(rf.from_scores(batched(scores, size), k=5), oracle(scores, 5))
-    assert_frame_equal(rf.from_scores([*batched(scores, size)], k=5), oracle(scores, 5))
-    names = IDS["text"](23)
-    expected = oracle(scores, 5, users=names)
-    assert_frame_equal(rf.from_scores(batched(scores, size, names), k=5), expected)
-    assert_frame_equal(rf.from_scores(batched(scores, size), k=5, user_ids=names), expected)
-
-
-def test_users_of_batches_stand_in_their_order():
-    batches = [([7, 3], SCORES), ([5], SCORES[:1]), ([], SCORES[:0]), ([], [])]
-    got = rf.from_scores(batches, k=1)
-    assert got.select("user", "item").rows() == [(7, 1), (3, 2), (5, 1)]
-    got = rf.from_scores([([1, 0], SCORES)], k=1, user_ids=["a", "b", "c"])
-    assert got.select("user", "item").rows() == [("b", 1), ("a", 2)]
-
-
-@pytest.mark.parametrize("names", [None, IDS["text"](23)])
-def test_batches_exclude_by_row_position(names):
-    scores = drawn("float32")
-    hidden = np.random.default_rng(1).random(scores.shape) < 0.4
-    order = np.random.default_rng(2).permutation(23)
-    expected = oracle(scores[order], 5, hidden=hidden[order], users=order)
-    if names is not None:
-        expected = expected.with_columns(user=pl.Series(names).gather(expected["user"]))
-    for exclude in (hidden, sparse.csr_matrix(hidden)):
-        batches = batched(scores[order], 4, order)
-        got = rf.from_scores(batches, k=5, user_ids=names, exclude=exclude)
-        assert_frame_equal(got, expected)
-
-
-def test_one_block_is_held_at_a_time():
-    made, held = [], []
-
-    class Blocks:
-        def __iter__(self):
-            return self
-
-        def __next__(self):
-            held.append(sum(block() is not None for block in made))
-            if len(made) == 8:
-                raise StopIteration
-            block = np.random.default_rng(0).random((1, 50))
-            made.append(weakref.ref(block))
-            return [len(made)], block
-
-    assert rf.from_scores(Blocks(), k=3).height == 24
-    assert held == [0] * 9
-
-
-# ------------------------------------------------------------------ what is excluded
-
-
-def test_forms_of_exclude_are_one():
-    scores = drawn("float64")
-    hidden = np.random.default_rng(1).random(scores.shape) < 0.5
-    expected = oracle(scores, 6, hidden=hidden)
-    row, column = np.nonzero(hidden)
-    seen = pl.DataFrame({"user": row, "item": column})
-    stored = sparse.coo_matrix(hidden)
-    with_false = sparse.csr_array(np.ones_like(hidden))
-    with_false.data = hidden.ravel()
-    zeros = sparse.csr_array((np.zeros(len(row)), (row, column)), shape=scores.shape)
-    forms = [hidden, hidden.tolist(), stored, stored.tocsr(), stored.tocsc(), with_false, zeros]
-    unknown = pl.DataFrame({"user": [0, 999], "item": [999, 0]}, schema=seen.schema)
-    small = seen.with_columns(pl.col("user").cast(pl.Int16), pl.col("item").cast(pl.UInt64))
-    forms += [seen, seen.lazy(), pl.concat([seen, unknown]), pl.concat([seen, seen]), small]
-    for form in forms:
-        assert_frame_equal(rf.from_scores(scores, k=6, exclude=form), expected)
-    assert with_false.nnz == hidden.size
-    pytest.importorskip("pandas")
-    assert_frame_equal(rf.from_scores(scores, k=6, exclude=seen.to_pandas()), expected)
-
-
-def test_a_table_excludes_by_the_ids_of_the_result():
-    users, items = ["u", "v"], ["a", "b", "c"]
-    seen = pl.DataFrame({"uid": ["v", "v", "w"], "sku": ["c", "z", "a"], "stars": [1, 2, 3]})
-    names = {"user": "uid", "item": "sku", "score": "points"}
-    expected = [("u", "b", 1), ("v", "a", 1)]
-    given_ids = {"user_ids": users, "item_ids": items}
-    got = rf.from_scores(SCORES, k=1, exclude=seen, **given_ids, **names)
-    assert got.columns == ["uid", "sku", "points", "rank"]
-    assert got.drop("points").rows() == expected
-    batches = [(["u"], SCORES[:1]), (["v"], SCORES[1:])]
-    got = rf.from_scores(batches, k=1, item_ids=items, exclude=seen, **names)
-    assert got.drop("points").rows() == expected
-    got = rf.from_scores([([1], SCORES[1:])], k=1, exclude=seen, **given_ids, **names)
-    assert got.drop("points").rows() == expected[1:]
+# ------------------------------------------------------------------ rows without a candidate
 
 
 def test_a_user_without_a_candidate_has_no_row():
     scores = np.array([[-INF, -INF], [1.0, -INF]])
     assert rf.from_scores(scores, k=1).rows() == [(1, 0, 1.0, 1)]
-    got = rf.from_scores([[1, 2], [3, 4]], exclude=np.array([[False, False], [True, True]]))
-    assert got.rows() == [(0, 1, 2, 1), (0, 0, 1, 2)]
-
-
-def test_scores_that_are_excluded_are_not_read():
-    scores = np.array([[NAN, 1.0, INF, 2.0]])
-    hidden = np.array([[True, False, True, False]])
-    assert rf.from_scores(scores, k=1, exclude=hidden)["item"].to_list() == [3]
-    assert rf.from_scores(scores, exclude=hidden)["item"].to_list() == [3, 1]
 
 
 def test_nothing_of_the_caller_is_changed():
     scores = drawn("float64")
-    hidden = scores > 0.5
-    kept = scores.copy(), hidden.copy()
+    kept = scores.copy()
     stored = sparse.coo_matrix(([1, 2, 3], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
     unsorted = sparse.csr_array((np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), np.array([0, 3])))
-    for read_only in (scores, hidden, stored.data, unsorted.data, unsorted.indices):
+    for read_only in (scores, stored.data, unsorted.data, unsorted.indices):
         read_only.flags.writeable = False
-    rf.from_scores(scores, k=3, exclude=hidden)
-    rf.from_scores(scores, k=3, exclude=hidden, descending=False)
+    rf.from_scores(scores, k=3)
+    rf.from_scores(scores, k=3, descending=False)
     assert rf.from_grades(stored).rows() == [(0, 1, 3), (1, 0, 3)]
     assert rf.from_grades(unsorted).rows() == [(0, 0, 2.0), (0, 1, 5.0)]
-    assert (scores == kept[0]).all()
-    assert (hidden == kept[1]).all()
+    assert (scores == kept).all()
     assert stored.nnz == unsorted.nnz == 3
 
 
@@ -370,7 +256,7 @@ SEEN = pl.DataFrame({"user": [0], "item": [1]})
     [
         (
             lambda: rf.from_scores([[0.1, NAN]], user_ids=["u"], item_ids=["a", "b"], user="uid"),
-            "scores: NaN: give candidates a finite score and other cells −inf, or pass exclude=. "
+            "scores: NaN: give candidates a finite score and other cells −inf. "
             "Offending cell: uid='u', item='b', at row 0, column 1",
         ),
         (lambda: rf.from_scores([[0.1, NAN, 3]], k=1), "scores: NaN"),
@@ -378,12 +264,7 @@ SEEN = pl.DataFrame({"user": [0], "item": [1]})
         (lambda: rf.from_scores([[0.1, INF]], k=1), "scores: infinite score"),
         (lambda: rf.from_scores([[0.1, -INF]], descending=False), "scores: infinite score"),
         (lambda: rf.from_scores([[0.1, NAN]], k=1, descending=False), "and other cells inf"),
-        (
-            lambda: rf.from_scores([([4], [[1.0]]), ([5, 6], [[1.0], [NAN]])]),
-            "scores, batch 1: NaN: give candidates a finite score and other cells −inf, or "
-            "pass exclude=. Offending cell: user=6, item=0, at row 1, column 0",
-        ),
-        (lambda: rf.from_scores([[-INF]]), "scores: no cell is a candidate: each is −inf or excl"),
+        (lambda: rf.from_scores([[-INF]]), "scores: no cell is a candidate: each is −inf"),
         (
             lambda: rf.from_scores([[1, 2], [3]]),
             "scores: rows of different lengths: give each row one cell per item. Offending row: 1, "
@@ -394,10 +275,8 @@ SEEN = pl.DataFrame({"user": [0], "item": [1]})
             "scores: it has 1 dimension: it must have two, users × items",
         ),
         (lambda: rf.from_scores(np.zeros((2, 2, 2))), "scores: it has 3 dimensions"),
-        (lambda: rf.from_scores(iter([([1], [0.5])])), "scores, batch 0: it has 1 dimension: it"),
         (lambda: rf.from_scores([]), "scores: it is empty"),
         (lambda: rf.from_scores(np.zeros((0, 3))), "scores: it is empty"),
-        (lambda: rf.from_scores(iter([])), "scores: it is empty: no batch has a row"),
         (lambda: rf.from_scores([[1 + 1j]]), "scores: complex128 cannot be a score: cast it to"),
         (lambda: rf.from_scores([[None, 1]]), "scores: object cannot be a score"),
         (lambda: rf.from_scores([["a"]]), "scores: <U1 cannot be a score"),
@@ -423,80 +302,6 @@ SEEN = pl.DataFrame({"user": [0], "item": [1]})
             "user_ids: its values have no common polars type",
         ),
         (lambda: rf.from_scores(SCORES, user_ids=np.ones((2, 1))), "user_ids: it has 2 dimensions"),
-        (
-            lambda: rf.from_scores([([1, 2], SCORES), ([3, 1], SCORES)]),
-            "scores: a user is in several batches: keep one row. Offending user: 1",
-        ),
-        (
-            lambda: rf.from_scores([([1, 1], SCORES)]),
-            "scores, batch 0, users: duplicate id: keep one. Offending id: 1, at 0, 1",
-        ),
-        (
-            lambda: rf.from_scores([([1], SCORES)]),
-            "scores, batch 0, users: it has 1 ids, and its block has 2 rows: give one id to each",
-        ),
-        (lambda: rf.from_scores([([], SCORES)]), "scores, batch 0, users: it has 0 ids, and its"),
-        (
-            lambda: rf.from_scores([([0, 1], SCORES), ([2, 3], SCORES[:, :2])]),
-            "scores, batch 1: it has 2 columns, and the batches before have 3: give each batch one",
-        ),
-        (
-            lambda: rf.from_scores([([0, 1], SCORES), ([2, 3], SCORES.astype("f4"))]),
-            "scores, batch 1: it is float32, and the batches before are float64: cast one",
-        ),
-        (
-            lambda: rf.from_scores([([0, 1], SCORES), (["a", "b"], SCORES)]),
-            "scores, batch 1, users: they are String, and those before Int64: cast one",
-        ),
-        (
-            lambda: rf.from_scores([([0, 2], SCORES)], user_ids=["a", "b"]),
-            "scores, batch 0, users: a position that user_ids lacks, whose rows are 0 to 1. "
-            "Offending user: 2",
-        ),
-        (
-            lambda: rf.from_scores([([-1, 0], SCORES)], exclude=SCORES > 1),
-            "a position that exclude= lacks",
-        ),
-        (
-            lambda: rf.from_scores([(["a", "b"], SCORES)], exclude=SCORES > 1),
-            "scores, batch 0, users: they are String: beside exclude= they are row positions",
-        ),
-        (
-            lambda: rf.from_scores(SCORES, exclude=SCORES[:1] > 1),
-            "exclude=: it has 1 rows, and scores has 2: give one per user",
-        ),
-        (
-            lambda: rf.from_scores(SCORES, exclude=sparse.csr_array((2, 2))),
-            "exclude=: it has 2 columns, and scores has 3: give one per item",
-        ),
-        (
-            lambda: rf.from_scores([([0, 1], SCORES)], exclude=SCORES > 1, user_ids=[1, 2, 3]),
-            "exclude=: it has 2 rows, and user_ids 3 ids: give one per user",
-        ),
-        (lambda: rf.from_scores(SCORES, exclude=SCORES), "it must be a Boolean matrix"),
-        (lambda: rf.from_scores(SCORES, exclude=[True]), "it must be a Boolean matrix"),
-        (
-            lambda: rf.from_scores(SCORES, exclude=SEEN.rename({"item": "sku"})),
-            "exclude=: no column 'item' for item; it has 'user', 'sku'; rename it, or name it with",
-        ),
-        (
-            lambda: rf.from_scores(SCORES, exclude=SEEN.with_columns(user=pl.lit(None, pl.Int64))),
-            "exclude=, column 'user': null id: drop the row. Offending row: user=null, item=1",
-        ),
-        (lambda: rf.from_scores(SCORES, exclude=SEEN.clear()), "exclude=: it is empty"),
-        (
-            lambda: rf.from_scores(SCORES, exclude=SEEN.with_columns(item=pl.lit("a"))),
-            "exclude=, column 'item': it is String, and the item ids of scores are Int64: cast one",
-        ),
-        (
-            lambda: rf.from_scores(SCORES, exclude=SEEN.with_columns(user=pl.lit("a"))),
-            "exclude=, column 'user': it is String, and the user ids of scores are Int64: cast one",
-        ),
-        (
-            lambda: rf.from_scores(SCORES, exclude=SEEN.with_columns(user=7)),
-            "exclude=, column 'user': no user of scores is in it; it has users like 7, and scores "
-            "has 0: pass the ids of the rows as user_ids=",
-        ),
         (
             lambda: rf.from_grades([[0, 1.0], [NAN, 0]], item_ids=["a", "b"]),
             "matrix: NaN or infinite relevance: use a finite grade, or 0 if the item is unjudged. "
@@ -544,8 +349,7 @@ def test_bad_data_gets_an_error(call, message):
         (
             lambda: rf.from_scores(5),
             TypeError,
-            "scores: it must be a matrix, users × items or batches, pairs of users and their "
-            "block, not int",
+            "scores: it must be a matrix, users × items, not int",
         ),
         (lambda: rf.from_scores("scores"), TypeError, "not str"),
         (
@@ -561,7 +365,7 @@ def test_bad_data_gets_an_error(call, message):
         (
             lambda: rf.from_scores(block for block in [SCORES]),
             TypeError,
-            "scores, batch 0: it must be a pair, its users and their block, not numpy ndarray",
+            "not generator; of batches: pl.concat([rf.from_scores(x, user_ids=ids) for ids, x in",
         ),
         (lambda: rf.from_scores(SCORES, user_ids="ab"), TypeError, "user_ids: it must be a sequen"),
         (lambda: rf.from_scores(SCORES, user_ids=SEEN), TypeError, "not polars DataFrame"),
@@ -646,11 +450,31 @@ def loop():
     return liked + rng.normal(size=liked.shape), rf.from_grades(liked)
 
 
+def test_the_errors_of_masks_and_batches_have_lines_that_work():
+    scores, _ = loop()
+    seen = scores > 1
+    with pytest.raises(TypeError, match=r"of a matrix of scores: scores\[seen\] = -np.inf") as got:
+        rf.from_scores(scores, k=3, exclude=seen)
+    line = str(got.value).partition("scores: ")[2]
+    names = {"scores": scores, "seen": seen, "np": np}
+    exec(line, names)
+    run = rf.from_scores(scores, k=3)
+    assert run["score"].max() <= 1
+    batches = [(users, scores[users]) for users in np.split(np.arange(USERS), BATCHES)]
+    for slip in (batches, iter(batches)):
+        with pytest.raises((TypeError, rf.RankingDataError), match="of batches: ") as got:
+            rf.from_scores(slip)
+        line = str(got.value).partition("of batches: ")[2]
+        merged = eval(line, {"pl": pl, "rf": rf, "batches": batches})
+        assert_frame_equal(merged, rf.from_scores(scores))
+
+
 def test_a_batch_against_the_truth_of_all_is_a_tenth():
     scores, truth = loop()
     whole = rf.from_scores(scores, k=10).rank.evaluate("ndcg@10", truth=truth)
     assert whole["users"].item() == USERS
-    parts = [rf.from_scores([batch], k=10) for batch in batched(scores, USERS // BATCHES)]
+    users = np.split(np.arange(USERS), BATCHES)
+    parts = [rf.from_scores(scores[batch], k=10, user_ids=batch) for batch in users]
     trap = [part.rank.evaluate("ndcg@10", truth=truth) for part in parts]
     assert {row["users"].item() for row in trap} == {USERS}
     mean = sum(row["ndcg@10"].item() for row in trap) / BATCHES
@@ -661,8 +485,6 @@ def test_a_batch_against_the_truth_of_all_is_a_tenth():
     mean = sum(row["ndcg@10"].item() for row in cured) / BATCHES
     assert mean == pytest.approx(whole["ndcg@10"].item(), rel=1e-12)
     # the other: all batches are one run
-    once = rf.from_scores(batched(scores, USERS // BATCHES), k=10)
-    assert_equal(once.rank.evaluate("ndcg@10", truth=truth), whole)
     assert_equal(pl.concat(parts).rank.evaluate("ndcg@10", truth=truth), whole)
 
 

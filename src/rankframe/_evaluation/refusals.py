@@ -18,8 +18,6 @@ from rankframe.errors import RankingDataError
 def refuse(question: Question, tables: Tables) -> None:
     """Raise for the first thing that is asked and that these tables cannot answer."""
     settings = question.settings
-    beside = {name: side_tables.with_list(table) for name, table in tables.beside.items()}
-    tables = tables._replace(beside=beside)
     _check_users(settings, tables)
     _check_means(question)
     for metric in question.requested:

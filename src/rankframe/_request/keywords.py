@@ -118,7 +118,7 @@ class Options(Columns, total=False):
     """
     items: Frame | None
     """The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-    a vector (a list of numbers); or one row per item and ``category``.
+    a vector (a list of numbers).
     """
     history: Frame | None
     """Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.

@@ -48,6 +48,7 @@ _ELSEWHERE = {
     "cluster": "summarize and compare take it; this verb has no form for clusters of users",
     "total": "evaluate, summarize, compare, gate and the method compute of a Meter take it",
     "weights": "it returns one value per user; evaluate and summarize take it",
+    "exclude": "verbs that evaluate take it; of a matrix of scores: scores[seen] = -np.inf",
     "seed": "the same call has the same result each time",
 }
 _NAMES_OF_COLUMNS = ("by", "model", "weights", "cluster")

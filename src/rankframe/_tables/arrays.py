@@ -1,12 +1,11 @@
 """Matrices to long tables, on numpy arrays: the best cells of each row, or the cells with a grade.
 
-Several threads process the rows in slices that fit in the processor's cache. Besides the result,
-memory holds one block of the caller's and some slices.
+Several threads process the rows in slices that fit in the processor's cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
@@ -24,7 +23,7 @@ _CELLS = 2**19  # of a slice
 _GROUPS = 2**9  # of columns, at least
 _CROWD = 4  # times k cells of a row are sorted; if there are more, the best are selected first
 _MOST_THREADS = 8  # each holds some slices
-_ROW, _COLUMN = "__rankframe_row", "__rankframe_column"
+_BATCHES = "; of batches: pl.concat([rf.from_scores(x, user_ids=ids) for ids, x in batches])"
 _EXACT = 2**53  # floats represent all integers up to here
 
 
@@ -34,32 +33,6 @@ class Names(NamedTuple):
     user: str
     item: str
     value: str
-
-
-class _Block(NamedTuple):
-    """Some rows of the matrix."""
-
-    name: str  # its name in errors
-    array: Array
-    users: pl.Series | None  # as passed with the block
-
-
-class _Slice(NamedTuple):
-    """Rows of a block that are ranked together."""
-
-    block: str
-    first: int  # its first row in the block
-    array: Array
-    users: pl.Series
-    rows: Array | None  # of what is excluded
-
-
-class _Excluded(NamedTuple):
-    """Cells that are not candidates, by rows of a matrix."""
-
-    shape: tuple[int, ...] | None  # None for a table, which has ids of users
-    users: pl.DataFrame | None  # of a table: the users of its rows
-    cells_of: Callable[[Array], tuple[Array, Array]]  # place among the rows, and column
 
 
 class _Ties(NamedTuple):
@@ -73,9 +46,9 @@ class _Ranking(NamedTuple):
     """How slices are ranked."""
 
     k: int
+    users: pl.Series
     items: pl.Series
     ties: _Ties
-    excluded: _Excluded | None
     names: Names
     descending: bool
 
@@ -96,191 +69,31 @@ def ranked_cells(
     k: int | None,
     user_ids: object,
     item_ids: object,
-    exclude: object,
     names: Names,
     *,
     descending: bool,
 ) -> pl.DataFrame:
     """Return user, item, score and rank of the k best cells of each row."""
-    ids = None if user_ids is None else read_ids(user_ids, "user_ids")
-    ranking: _Ranking | None = None
-    users: list[pl.Series] = []
-    best_cells: list[_Best] = []
-    met = False
-    with ThreadPoolExecutor(min(pl.thread_pool_size(), _MOST_THREADS)) as pool:
-        for block in _blocks(scores):
-            if ranking is None:
-                width = block.array.shape[1]
-                items = _ids_or_places(
-                    item_ids, "item_ids", width, f"{block.name} has {{}} columns"
-                )
-                excluded = _read_excluded(exclude, items, names)
-                ranking = _Ranking(k or width, items, _ties(items), excluded, names, descending)
-            of_block, rows = _users_of(block, ids, ranking.excluded)
-            _check_like_first(block, of_block, len(ranking.items), users, best_cells)
-            if ranking.excluded is not None and ranking.excluded.users is not None:
-                rows = _rows_of_users(ranking.excluded.users, of_block)
-                met = met or bool((rows < len(ranking.excluded.users)).any())
-            users.append(of_block)
-            parts = [*_slices(block, of_block, rows)]
-            best = partial(_best_of_slice, ranking=ranking)
-            best_cells += pool.map(best, parts) if len(parts) > 1 else map(best, parts)
-            del block, parts  # before the next one is made
-    if ranking is None:
-        msg = "scores: it is empty: no batch has a row"
-        raise RankingDataError(msg)
-    if ranking.excluded is not None and ranking.excluded.users is not None and not met:
-        raise _no_user_in_common(ranking.excluded.users, users[0])
-    return _table(users, ranking.items, best_cells, names)
-
-
-def _blocks(scores: object) -> Iterator[_Block]:
-    """Read one matrix, or batches of its rows."""
-    if not _has_batches(scores):
-        yield _Block("scores", read_matrix(scores, "scores", "a score"), None)
-        return
-    number = -1  # enumerate would hold a batch while the next one is made
-    for batch in cast("Iterable[object]", scores):
-        number += 1
-        name = f"scores, batch {number}"
-        if not _is_pair(batch):
-            msg = (
-                f"{name}: it must be a pair, its users and their block, not {adapters.kind(batch)}"
-            )
-            raise TypeError(msg)
-        of_batch, block = batch
-        users = read_ids(of_batch, f"{name}, users")
-        if len(users) or not isinstance(block, Sized) or len(block):
-            array = read_matrix(block, name, "a score")
-            del batch, block
-            yield _Block(name, array, users)
-            del array, users
-
-
-def _has_batches(scores: object) -> bool:
-    """Whether these are batches: neither an array nor a nested list of numbers."""
-    if adapters.is_frame(scores) or _is_array(scores) or isinstance(scores, str | bytes | Mapping):
-        return False
-    if _is_list(scores):
-        first = scores[0] if scores else None
-        return _is_pair(first) and _dimensions(first[1]) > 1
-    return isinstance(scores, Iterable)
-
-
-def _is_list(value: object) -> TypeGuard[Sequence[object]]:
-    return isinstance(value, list | tuple)
-
-
-def _is_pair(value: object) -> TypeGuard[Sequence[object]]:
-    return _is_list(value) and len(value) == 2
-
-
-def _is_array(value: object) -> bool:
-    return _is_sparse(value) or hasattr(value, "__array__") or hasattr(value, "__dlpack__")
-
-
-def _dimensions(value: object) -> int:
-    if _is_list(value):
-        return 1 + _dimensions(value[0] if value else None)
-    return getattr(value, "ndim", 2 if _is_array(value) else 0)
-
-
-def _check_like_first(
-    block: _Block, ids: pl.Series, first: int, users: Sequence[pl.Series], best: Sequence[_Best]
-) -> None:
-    """Raise if a batch differs from the first in width or types."""
-    width = block.array.shape[1]
-    if width != first:
-        msg = (
-            f"{block.name}: it has {width} columns, and the batches before have {first}: give each "
-            "batch one column per item"
-        )
-        raise RankingDataError(msg)
-    name, dtype = block.name, _type_of_result(block.array)
-    if best and best[0].scores.dtype != dtype:
-        msg = f"{name}: it is {dtype}, and the batches before are {best[0].scores.dtype}: cast one"
-        raise RankingDataError(msg)
-    if users and (before := users[0].dtype) != ids.dtype:
-        msg = f"{name}, users: they are {ids.dtype}, and those before {before}: cast one"
-        raise RankingDataError(msg)
-
-
-def _users_of(
-    block: _Block, ids: pl.Series | None, excluded: _Excluded | None
-) -> tuple[pl.Series, Array | None]:
-    """Return the ids of a block's users and, if they have any, their rows in the whole matrix."""
-    height = len(block.array)
-    shape = None if excluded is None else excluded.shape
-    if ids is not None and shape is not None and shape[0] != len(ids):
-        msg = f"exclude=: it has {shape[0]} rows, and user_ids {len(ids)} ids: give one per user"
-        raise RankingDataError(msg)
-    if shape is not None and shape[1] != block.array.shape[1]:
-        msg = (
-            f"exclude=: it has {shape[1]} columns, and {block.name} has {block.array.shape[1]}: "
-            "give one per item"
-        )
-        raise RankingDataError(msg)
-    if block.users is None:
-        if ids is not None:
-            _check_length("user_ids", ids, height, "scores has {} rows")
-        if shape is not None and shape[0] != height:
-            msg = f"exclude=: it has {shape[0]} rows, and scores has {height}: give one per user"
-            raise RankingDataError(msg)
-        positions = np.arange(height)
-        return pl.Series(positions) if ids is None else ids, positions
-    _check_length(f"{block.name}, users", block.users, height, "its block has {} rows")
-    if ids is not None:
-        positions = _positions(block.users, "user_ids", len(ids), block.name)
-        return ids.gather(pl.Series(positions)), positions
-    if shape is not None:
-        return block.users, _positions(block.users, "exclude=", shape[0], block.name)
-    return block.users, None
-
-
-def _positions(users: pl.Series, source: str, number: int, block: str) -> Array:
-    """Read the users of a batch as rows of the whole matrix."""
-    if not users.dtype.is_integer():
-        msg = f"{block}, users: they are {users.dtype}: beside {source} they are row positions"
-        raise RankingDataError(msg)
-    outside = users.filter((users < 0) | (users >= number))
-    if len(outside):
-        msg = (
-            f"{block}, users: a position that {source} lacks, whose rows are 0 to {number - 1}. "
-            f"Offending user: {outside[0]}"
-        )
-        raise RankingDataError(msg)
-    return users.cast(pl.Int64).to_numpy()
-
-
-def _slices(block: _Block, users: pl.Series, rows: Array | None) -> Iterator[_Slice]:
-    height, width = block.array.shape
+    array = read_matrix(scores, "scores", "a score")
+    height, width = array.shape
+    users = _ids_or_places(user_ids, "user_ids", height, "scores has {} rows")
+    items = _ids_or_places(item_ids, "item_ids", width, "scores has {} columns")
+    ranking = _Ranking(k or width, users, items, _ties(items), names, descending)
     step = max(1, _CELLS // width)
-    for first in range(0, height, step):
-        part = slice(first, first + step)
-        of_part = None if rows is None else rows[part]
-        yield _Slice(block.name, first, block.array[part], users[part], of_part)
-
-
-def _table(
-    users: Sequence[pl.Series], items: pl.Series, best_cells: Sequence[_Best], names: Names
-) -> pl.DataFrame:
-    """Put the cells of all slices into one long table."""
-    user = pl.concat(users)
-    if len(users) > 1 and user.n_unique() < len(user):
-        twice = user.filter(user.is_duplicated())[0]
-        msg = f"scores: a user is in several batches: keep one row. Offending user: {twice!r}"
-        raise RankingDataError(msg)
-    counts = np.concatenate([best.counts for best in best_cells])
-    row, rank = _numbered(counts)
+    starts = range(0, height, step)
+    slices = [array[first : first + step] for first in starts]
+    best_of = partial(_best_of_slice, ranking=ranking)
+    with ThreadPoolExecutor(min(pl.thread_pool_size(), _MOST_THREADS)) as pool:
+        best = [*pool.map(best_of, starts, slices)]
+    row, rank = _numbered(np.concatenate([part.counts for part in best]))
     if not len(row):
-        msg = "scores: no cell is a candidate: each is −inf or excluded"
+        msg = "scores: no cell is a candidate: each is −inf"
         raise RankingDataError(msg)
-    columns = pl.Series(np.concatenate([best.columns for best in best_cells]))
     return pl.DataFrame(
         {
-            names.user: user.gather(pl.Series(row)),
-            names.item: items.gather(columns),
-            names.value: pl.Series(np.concatenate([best.scores for best in best_cells])),
+            names.user: users.gather(pl.Series(row)),
+            names.item: items.gather(pl.Series(np.concatenate([part.columns for part in best]))),
+            names.value: pl.Series(np.concatenate([part.scores for part in best])),
             "rank": pl.Series(rank + 1),
         }
     )
@@ -296,19 +109,15 @@ def _numbered(counts: Array) -> tuple[Array, Array]:
 # ------------------------------------------------------------------ the best of a slice
 
 
-def _best_of_slice(part: _Slice, ranking: _Ranking) -> _Best:
-    values = _comparable(part.array)
+def _best_of_slice(first: int, array: Array, ranking: _Ranking) -> _Best:
+    """Rank some rows, of which this is the first."""
+    values = _comparable(array)
     if not ranking.descending:
         values = -values
-    if ranking.excluded is not None and part.rows is not None:
-        cells = ranking.excluded.cells_of(part.rows)
-        if len(cells[0]):
-            values = values.copy() if np.may_share_memory(values, part.array) else values
-            values[cells] = -np.inf
     k, limits = ranking.k, np.finfo(values.dtype)
     tops = _tops(values, k)
     if not tops.max() <= limits.max:  # NaN is not
-        raise _unfit_cell(part, values, ranking)
+        raise _unfit_cell(first, values, ranking)
     bound = np.full((len(values), 1), limits.min)  # −inf is below
     if k < values.shape[1]:
         bound = np.maximum(np.sort(tops, axis=1)[:, -k, None], limits.min)
@@ -319,8 +128,8 @@ def _best_of_slice(part: _Slice, ranking: _Ranking) -> _Best:
         kept[crowded] = _exactly(values[crowded], bound[crowded], k, ranking.ties)
         columns, counts = _cells(kept)
     columns, counts = _in_order(values, columns, counts, k, ranking.ties)
-    scores = part.array[np.repeat(np.arange(len(counts)), counts), columns]
-    return _Best(counts, columns, scores.astype(_type_of_result(part.array), copy=False))
+    scores = array[np.repeat(np.arange(len(counts)), counts), columns]
+    return _Best(counts, columns, scores.astype(_type_of_result(array), copy=False))
 
 
 def _comparable(array: Array) -> Array:
@@ -411,121 +220,19 @@ def _ties(items: pl.Series) -> _Ties:
     return _Ties(order, place)
 
 
-def _unfit_cell(part: _Slice, values: Array, ranking: _Ranking) -> RankingDataError:
+def _unfit_cell(first: int, values: Array, ranking: _Ranking) -> RankingDataError:
     row, column = (int(place[0]) for place in np.nonzero(np.isnan(values) | (values == np.inf)))
     problem = "NaN" if np.isnan(values[row, column]) else "infinite score"
     none = "−inf" if ranking.descending else "inf"
-    cure = f"give candidates a finite score and other cells {none}, or pass exclude="
-    ids = part.users[row], ranking.items[column]
-    place = _place(*ids, part.first + row, column, ranking.names)
-    return RankingDataError(f"{part.block}: {problem}: {cure}. Offending cell: {place}")
+    cure = f"give candidates a finite score and other cells {none}"
+    row += first
+    place = _place(ranking.users[row], ranking.items[column], row, column, ranking.names)
+    return RankingDataError(f"scores: {problem}: {cure}. Offending cell: {place}")
 
 
 def _place(user: object, item: object, row: int, column: int, names: Names) -> str:
     ids = pl.DataFrame({names.user: [user], names.item: [item]})
     return f"{rules.format_row(ids)}, at row {row}, column {column}"
-
-
-# ------------------------------------------------------------------ what is excluded
-
-
-def _read_excluded(exclude: object, items: pl.Series, names: Names) -> _Excluded | None:
-    if exclude is None:
-        return None
-    if adapters.is_frame(exclude):
-        return _excluded_by_table(exclude, items, names)
-    if _is_sparse(exclude):
-        stored = cast("Any", exclude).tocsr()
-        if stored.dtype == np.bool_ and not stored.data.all():
-            stored = stored.copy()
-            stored.eliminate_zeros()
-        by_row = partial(_cells_of_rows, stored.indptr, stored.indices)
-        return _Excluded(tuple(stored.shape), None, by_row)
-    mask = _as_array(exclude, "exclude=")
-    if mask.dtype != np.bool_ or mask.ndim != 2:
-        msg = (
-            f"exclude=: an array of {mask.ndim} dimensions of {mask.dtype}: it must be a Boolean "
-            "matrix, users × items, a sparse matrix, or a table of user and item"
-        )
-        raise RankingDataError(msg)
-    return _Excluded(mask.shape, None, partial(_cells_of_mask, mask))
-
-
-def _cells_of_mask(mask: Array, rows: Array) -> tuple[Array, Array]:
-    row, column = np.nonzero(mask[rows])
-    return row, column
-
-
-def _excluded_by_table(exclude: object, items: pl.Series, names: Names) -> _Excluded:
-    """Read a table of user and item; rows of unknown items match nothing."""
-    table = adapters.to_polars(cast("Any", exclude), "exclude= table")
-    schema = table.collect_schema()
-    for role, name in (("user", names.user), ("item", names.item)):
-        if name not in schema:
-            has = ", ".join(map(repr, schema.names()))
-            msg = (
-                f"exclude=: no column {name!r} for {role}; it has {has}; rename it, or name it "
-                f"with {role}="
-            )
-            raise RankingDataError(msg)
-    pairs = table.lazy().select(names.user, names.item).collect()
-    for name in pairs.columns:
-        missing = pairs.filter(pl.col(name).is_null())
-        rules.raise_if_any(missing, "exclude=", name, "null id: drop the row")
-    if pairs.is_empty():
-        msg = "exclude=: it is empty"
-        raise RankingDataError(msg)
-    dtype = _common_type(pairs[names.item].dtype, items.dtype, names.item, "item ids of scores")
-    numbers = pl.DataFrame({names.item: items.cast(dtype)}).with_row_index(_COLUMN)
-    users = pl.DataFrame({names.user: pairs[names.user].unique()}).with_row_index(_ROW)
-    places = (
-        pairs.with_columns(pl.col(names.item).cast(dtype))
-        .join(numbers, on=names.item)
-        .join(users, on=names.user)
-        .select(_ROW, _COLUMN)
-        .sort(_ROW)
-    )
-    counts = np.bincount(places[_ROW].to_numpy(), minlength=len(users) + 1)  # the last has none
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    return _Excluded(None, users, partial(_cells_of_rows, starts, places[_COLUMN].to_numpy()))
-
-
-def _rows_of_users(table: pl.DataFrame, users: pl.Series) -> Array:
-    """Look up the rows of users; those who exclude nothing share the one after the last."""
-    name = table.columns[1]
-    dtype = _common_type(table.schema[name], users.dtype, name, "user ids of scores")
-    wanted = pl.DataFrame({name: users.cast(dtype)})
-    table = table.with_columns(pl.col(name).cast(dtype))
-    rows = wanted.join(table, on=name, how="left", maintain_order="left")[_ROW]
-    return rows.cast(pl.Int64).fill_null(len(table)).to_numpy()
-
-
-def _no_user_in_common(table: pl.DataFrame, users: pl.Series) -> RankingDataError:
-    name = table.columns[1]
-    return RankingDataError(
-        f"exclude=, column {name!r}: no user of scores is in it; it has users like "
-        f"{table[name][0]!r}, and scores has {users[0]!r}: pass the ids of the rows as user_ids="
-    )
-
-
-def _cells_of_rows(starts: Array, columns: Array, rows: Array) -> tuple[Array, Array]:
-    """Return the cells of rows of a compressed matrix."""
-    counts = starts[rows + 1] - starts[rows]
-    row, place = _numbered(counts)
-    return row, columns[np.repeat(starts[rows], counts) + place]
-
-
-def _common_type(dtype: pl.DataType, own: pl.DataType, name: str, other: str) -> pl.DataType:
-    """Return the type to compare ids by: they are alike, or any two integers."""
-    if dtype == own:
-        return dtype
-    if dtype.is_integer() and own.is_integer():
-        return rules.common_integer(dtype, own)
-    msg = (
-        f"exclude=, column {name!r}: it is {dtype}, and the {other} are {own}: cast one; ids must "
-        "have the same type, or any two integer types"
-    )
-    raise RankingDataError(msg)
 
 
 # ------------------------------------------------------------------ grades
@@ -602,8 +309,7 @@ def read_matrix(values: object, name: str, role: str, *, flags: bool = False) ->
         msg = f"{name}: it is sparse, so cells that are not stored have no score: pass .toarray()"
         raise TypeError(msg)
     if not (_is_list(values) or _is_array(values)):
-        batches = " or batches, pairs of users and their block" if role == "a score" else ""
-        msg = f"{name}: it must be a matrix, users × items{batches}, not {adapters.kind(values)}"
+        msg = f"{name}: it must be a matrix, users × items, not {adapters.kind(values)}{_BATCHES}"
         raise TypeError(msg)
     array = _as_array(values, name)
     if array.ndim and not array.size:
@@ -616,7 +322,7 @@ def read_matrix(values: object, name: str, role: str, *, flags: bool = False) ->
 
 def _as_array(values: object, name: str) -> Array:
     if isinstance(values, np.ma.MaskedArray):
-        msg = f"{name}: it is a masked array: pass its data, and exclude= its mask"
+        msg = f"{name}: it is a masked array: fill it, as scores.filled(-np.inf) does"
         raise TypeError(msg)
     array = cast("Any", values)
     if callable(getattr(array, "detach", None)) and callable(getattr(array, "cpu", None)):
@@ -627,7 +333,7 @@ def _as_array(values: object, name: str) -> Array:
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         _raise_if_ragged(values, name)
         why = str(error).partition("\n")[0]
-        batches = "; batches are pairs of users and their rows, users × items" * _is_list(values)
+        batches = _BATCHES * _is_list(values)
         msg = (
             f"{name}: numpy cannot read {adapters.kind(values)} ({why}): convert it first{batches}"
         )
@@ -657,7 +363,7 @@ def _check_type(name: str, dtype: np.dtype[Any], role: str, *, flags: bool) -> N
 def _check_dimensions(name: str, number: int) -> None:
     if number != 2:
         dimensions = f"{number} dimension{'s' if number != 1 else ''}"
-        batches = "; batches are pairs of users and their rows" * (number > 2)
+        batches = _BATCHES * (number > 2)
         msg = f"{name}: it has {dimensions}: it must have two, users × items{batches}"
         raise RankingDataError(msg)
 
@@ -713,3 +419,11 @@ def _as_ids(values: object, name: str) -> pl.Series:
 def _is_sparse(value: object) -> bool:
     """Whether this is a matrix or an array of scipy.sparse."""
     return hasattr(value, "tocsr") and hasattr(value, "nnz")
+
+
+def _is_array(value: object) -> bool:
+    return _is_sparse(value) or hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, list | tuple)

@@ -63,7 +63,7 @@ def health(
         The cut-off for short lists, ties at the cut, unjudged and seen items.
     items
         The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers); or one row per item and ``category``.
+        a vector (a list of numbers).
     history
         Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
     time

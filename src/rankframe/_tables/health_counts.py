@@ -454,10 +454,8 @@ def _of_items(items: Part, run: Part | None, groups: pl.LazyFrame | None) -> Ite
     yield Section("items", items.rows, items.groups, [Measure("rows", _all), *_nulls(items)])
     if not items.has("item"):
         return
-    kept = pl.col("subtopic").n_unique() if items.has("subtopic") else 1
-    repeated = (_all - kept).cast(pl.Int64)
     rows = items.rows_with("item").group_by(*items.groups, "item")
-    counts = rows.agg(rows=_all, surplus=repeated)
+    counts = rows.agg(rows=_all, surplus=(_all - 1).cast(pl.Int64))
     least, name = _item.filter(_surplus > 0).min(), items.names["item"]
     of = pl.col("rows").sum()
     duplicates = Measure("duplicates", _surplus.sum(), of, least, "item", name=name)

@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, ListColumns, Settings
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, column_roles, readers, rules, run_dicts, side_tables, verbs
+from rankframe._tables import adapters, column_roles, readers, rules, run_dicts, verbs
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 
@@ -173,9 +173,7 @@ def parts(call: Call) -> tuple[dict[str, Part], list[tuple[str, str]]]:
     problems = [*call.problems, *_refused(call)]
     ids = {"user": keywords.user_of(columns), "item": columns.get("item", "item")}
     subtopic = {"subtopic": columns.get("subtopic", "subtopic")}
-    wanted: dict[str, dict[str, str]] = {
-        "items": {"item": ids["item"], "subtopic": side_tables.LONG}
-    }
+    wanted: dict[str, dict[str, str]] = {"items": {"item": ids["item"]}}
     time = {} if call.time is None or _without_time(call) else {"time": call.time}
     wanted["history"] = {**ids, **time}
     if "run" in frames:

@@ -269,13 +269,7 @@ def _input_rows(table: Table, types: Types) -> Table:
     if table.name != "items=":  # the caller's other columns would clash with derived ones
         frame = frame.select(table.ids)
     frame = _with_types(frame, table, table.ids, types)
-    if side_tables.is_long(table):
-        long = side_tables.LONG
-        rest = [name for name in table.schema.names() if name not in (*table.keys, long)]
-        # as text: a list of numbers would be a vector
-        kept = [pl.col(rest).first(), pl.col(long).drop_nulls().cast(pl.String)]
-        frame = frame.group_by(table.keys, maintain_order=True).agg(kept)
-    return side_tables.with_list(table)._replace(frame=frame)
+    return table._replace(frame=frame)
 
 
 def _moved_up(run: pl.LazyFrame, tables: Tables, inputs: Mapping[str, Table]) -> pl.LazyFrame:

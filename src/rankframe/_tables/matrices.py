@@ -5,13 +5,12 @@ NumPy comes with the caller's array, and is imported by the call.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import polars as pl
 
 from rankframe._request import keywords, wrong_keywords
-from rankframe._request.types import Frame
 from rankframe._tables import adapters, dicts, run_dicts
 
 if TYPE_CHECKING:
@@ -45,13 +44,12 @@ Ids: TypeAlias = "npt.ArrayLike | Sequence[object] | SupportsDLPack"
 
 @adapters.takes_arrow
 def from_scores(
-    scores: Matrix | Iterable[tuple[Ids, Matrix]] | Mapping[Any, Mapping[Any, float]],
+    scores: Matrix | Mapping[Any, Mapping[Any, float]],
     /,
     *,
     k: int | None = None,
     user_ids: Ids | None = None,
     item_ids: Ids | None = None,
-    exclude: Matrix | SparseMatrix | Frame | None = None,
     descending: bool = True,
     user: str = "user",
     item: str = "item",
@@ -66,24 +64,16 @@ def from_scores(
     ----------
     scores
         A matrix of numbers, one row per user and one column per item: an array of NumPy, a nested
-        list, or anything with ``__array__`` or DLPack, such as tensors of PyTorch and JAX. Or
-        batches of rows: an iterable of pairs, the users of a batch and their block. A score of −inf
-        means that the item is not a candidate. Or a dict, as pytrec_eval and ranx take it, for
-        which only ``user``, ``item`` and ``score`` are options. In a dict, a user without an item
-        has no row, and counts as one whom the run lacks.
+        list, or anything with ``__array__`` or DLPack, such as tensors of PyTorch and JAX. A
+        score of −inf means that the item is not a candidate: ``scores[seen] = -np.inf``. Or a dict,
+        as pytrec_eval and ranx take it, for which only ``user``, ``item`` and ``score`` are
+        options. In a dict, a user without an item has no row, and counts as one whom the run lacks.
     k
         How many items each user's list has at most. By default all candidates.
     user_ids
-        The ids of the rows, a sequence, an array or a Series. By default row positions. Batches
-        name their users by id; beside ``user_ids``, or where ``exclude`` is a matrix, they name
-        them by row position in these.
+        The ids of the rows, a sequence, an array or a Series. By default row positions.
     item_ids
         The ids of the columns. By default column positions.
-    exclude
-        Cells that are not candidates, such as items that a user has seen; their scores are not
-        read. A Boolean matrix with one row per user; a matrix of scipy.sparse, which excludes all
-        cells that it stores except False; or a table with the columns user and item, whose ids are
-        those of the result. Rows of the table that match no cell are ignored.
     descending
         True if the highest score is the best; False for distances, where inf takes the place of
         −inf.
@@ -106,8 +96,7 @@ def from_scores(
     ------
     RankingDataError
         If a candidate's score is NaN or infinite, no cell is a candidate, the matrix does not have
-        two dimensions or has no numbers, an id is null or a duplicate, a user is in several
-        batches, or lengths or types do not fit.
+        two dimensions or has no numbers, an id is null or a duplicate, or lengths do not fit.
     TypeError
         If a dict has other values than dicts of numbers.
     ValueError
@@ -115,12 +104,11 @@ def from_scores(
 
     Notes
     -----
-    The long table of all cells is never made. Besides the result, memory holds one block: for a
-    large array on disk, pass batches or a memory map.
-
-    Evaluate the batches of one model together, as one run. If a single batch is evaluated against
-    the truth of all users, the users of other batches count as misses, so with ten batches each
-    value is about a tenth of the right one; ``users="both"`` leaves these users out.
+    The long table of all cells is never made. Evaluate the batches of one model together, as one
+    run, ``pl.concat([rf.from_scores(block, user_ids=ids) for ids, block in batches])``. If a single
+    batch is evaluated against the truth of all users, the users of other batches count as misses,
+    so with ten batches each value is about a tenth of the right one; ``users="both"`` leaves these
+    users out.
 
     Examples
     --------
@@ -140,7 +128,7 @@ def from_scores(
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.9)]
     """
     if dicts.is_dict(scores):
-        of_matrix = {"k": k, "user_ids": user_ids, "item_ids": item_ids, "exclude": exclude}
+        of_matrix = {"k": k, "user_ids": user_ids, "item_ids": item_ids}
         _check_dict("from_scores", {**of_matrix, "descending": None if descending else descending})
         _check_names("from_scores", user=user, item=item, score=score)
         return dicts.scores_of("from_scores", scores, (user, item, score))
@@ -152,9 +140,7 @@ def from_scores(
     from rankframe._tables.arrays import Names
 
     names = Names(user, item, score)
-    return arrays.ranked_cells(
-        scores, depth, user_ids, item_ids, exclude, names, descending=descending
-    )
+    return arrays.ranked_cells(scores, depth, user_ids, item_ids, names, descending=descending)
 
 
 @wrong_keywords.checked

@@ -23,8 +23,6 @@ INPUT_MEANINGS = {
     "history": "the table of past interactions (user, item)",
     "exclude": "the table of rows to remove from the lists (user, item)",
 }
-#: The long form of a catalogue has one row per item and value of this column.
-LONG = "category"
 
 _FIRST = 10_000
 #: The columns that describe an item or a query best, and the types of all that do.
@@ -95,7 +93,7 @@ def read_queries(frame: Frame, run: Table, columns: Columns) -> Table:
 
 def texts_of(table: Table) -> list[str]:
     """Return the columns that describe an item or a query in words."""
-    others = (*table.ids, LONG)
+    others = (*table.ids, "category")
     return [
         name
         for name, dtype in table.schema.items()
@@ -112,21 +110,6 @@ def text_of_ids(table: Table) -> dict[str, str]:
         pl.col(table.user).cast(pl.String), pl.coalesce(pl.col(texts).cast(pl.String))
     )
     return dict(reversed(rows.drop_nulls().collect().rows()))
-
-
-def is_long(table: Table) -> bool:
-    """Whether a catalogue may have several rows per item, one for each category."""
-    is_items = table.name == "items="
-    return is_items and LONG in table.schema and not table.schema[LONG].is_nested()
-
-
-def with_list(table: Table) -> Table:
-    """Give a catalogue the type that its categories have as one row per item: a list."""
-    if not is_long(table):
-        return table
-    rest = [name for name in table.schema if name not in (*table.keys, LONG)]
-    types = {name: table.schema[name] for name in (*table.keys, *rest)}
-    return table._replace(schema=pl.Schema({**types, LONG: pl.List(pl.String())}))
 
 
 def _meetings(inputs: Mapping[str, Table], run: Table) -> list[tuple[str, str]]:
@@ -160,15 +143,14 @@ def _rules(table: Table) -> Iterator[Rule]:
 
 
 def _rules_of_items(table: Table) -> Iterator[Rule]:
-    row = [*table.keys, *([LONG] if is_long(table) else [])]
+    keys = [*table.keys]
+    rest = [(name, dtype) for name, dtype in table.schema.items() if name not in keys]
+    name, dtype = rest[0] if rest else ("category", pl.String())
+    # as text: a list of numbers would be a vector
+    values = f"pl.col({name!r}).cast(pl.String)" if dtype.is_numeric() else repr(name)
     text = (
-        f"duplicate ({', '.join(row)}): keep one row per item; put several values of an item "
-        f"into a list, or one per row into a column {LONG!r}"
+        f"duplicate ({', '.join(keys)}): keep one row per item; put several values of an item "
+        f"into a list: items.group_by({keys!r}).agg({values})"
     )
-    flag = guards.flag(table.frame, pl.struct(row).n_unique() < pl.len())
-    yield Rule(table.name, table.item, text, pl.struct(row).is_duplicated(), flag)
-    rest = [name for name in table.schema.names() if name not in row]
-    if is_long(table) and rest:
-        varied = (pl.struct(rest).n_unique() > 1).over(table.keys)
-        text = f"rows of one item that differ in more than {LONG!r}: make them equal"
-        yield Rule(table.name, table.item, text, varied)
+    flag = guards.flag(table.frame, pl.struct(keys).n_unique() < pl.len())
+    yield Rule(table.name, table.item, text, pl.struct(keys).is_duplicated(), flag)

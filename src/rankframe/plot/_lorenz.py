@@ -62,7 +62,7 @@ def lorenz(
         excluded item that is in the truth is a miss.
     items
         The catalogue: one row per item, with columns such as genres (a list of text), a provider or
-        a vector (a list of numbers); or one row per item and ``category``.
+        a vector (a list of numbers).
     history
         Past interactions (user, item), for popularity, novelty and profiles. Distinct users count.
     **columns
