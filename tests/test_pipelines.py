@@ -1,24 +1,41 @@
-"""How long the recipes of the notebook on pipelines are."""
+"""The recipes of the page on pipelines that need other engines."""
 
-import json
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "notebooks" / "9_pipelines.ipynb"
-CELLS = json.loads(PAGE.read_text())["cells"]
-SOURCES = ["".join(cell["source"]) for cell in CELLS]
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from two_models import RUN, TRUTH
+
+import rankframe as rf
+
+PAGE = Path(__file__).parents[1] / "notebooks" / "pipelines.md"
+BLOCKS = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+EXPECTED = rf.evaluate(RUN, "ndcg@10", truth=TRUTH, by="model")
 
 
-def block(library):
-    """The lines of Markdown that import a library."""
-    blocks = re.findall(r"^```py\n(.*?)^```$", "\n".join(SOURCES), re.DOTALL | re.MULTILINE)
-    return next(found for found in blocks if found.startswith(f"import {library}\n"))
+@pytest.fixture
+def parts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, table in {"run": RUN, "truth": TRUTH}.items():
+        for (part,), rows in table.group_by(pl.col("user") % 8):
+            (tmp_path / name / f"part={part}").mkdir(parents=True)
+            rows.write_parquet(tmp_path / name / f"part={part}" / "0.parquet")
 
 
-def test_no_recipe_is_longer_than_15_lines():
-    first = next(place for place, source in enumerate(SOURCES) if source.startswith("## Processes"))
-    recipes = ["".join(cell["source"]) for cell in CELLS[first:-1] if cell["cell_type"] == "code"]
-    recipes += [block(library) for library in ("ray", "mlflow", "wandb")]
-    assert len(recipes) > 10
-    lengths = [sum(bool(line.strip()) for line in recipe.splitlines()) for recipe in recipes]
-    assert max(lengths) <= 15
+def test_a_process_sums_a_part(parts):
+    (block,) = (block for block in BLOCKS if "def sums_of" in block)
+    names = {"pl": pl, "rf": rf}
+    exec(block.partition("\n\n\n")[0], names)
+    facts = rf.parts.facts(RUN, truth=TRUTH, by="model")
+    small = [names["sums_of"](part, facts) for part in range(8)]
+    assert_frame_equal(rf.parts.combine(small), EXPECTED)
+
+
+def test_dask_shuffles_by_user(parts):
+    dd = pytest.importorskip("dask.dataframe")
+    (block,) = (block for block in BLOCKS if "shuffle" in block)
+    names = {"dd": dd, "delayed": pytest.importorskip("dask").delayed, "rf": rf}
+    exec(block, names)
+    assert_frame_equal(pl.from_pandas(names["means"]), EXPECTED, check_dtypes=False)
