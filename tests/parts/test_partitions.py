@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from two_models import RUN, TRUTH, A, assert_same
+from two_models import RUN, TRUTH, assert_same
 
 import rankframe as rf
 from rankframe._evaluation.evaluation import plan_values
 from rankframe._request.keywords import Settings, read_options
-from rankframe._request.labels import parse_metric
 from rankframe._request.question import ask
 from rankframe.parts._partitions import needs_of
 
@@ -26,17 +25,6 @@ def test_a_question_is_pickled_as_it_was_asked():
         for each in (again, question)
     )
     assert_same(got, expected)
-
-
-def test_cut_offs_are_read_off_the_expression():
-    assert (
-        parse_metric(rf.metrics.of_label("P_10")).cut_off
-        == parse_metric(rf.metrics.precision_at(10).alias("x")).cut_off
-        == 10
-    )
-    assert parse_metric(rf.metrics.of_label("map")).cut_off is None
-    own = pl.col("rank").max().alias("precision@10")
-    assert parse_metric(own).cut_off is None
 
 
 @pytest.mark.parametrize(
@@ -68,15 +56,3 @@ def test_what_must_go_into_a_shuffle(metrics, options, depth, relevant):
     assert (needs.depth, needs.relevant) == (depth, relevant)
     needs = needs_of(plan, replace(settings, unjudged="bounds"))
     assert (needs.depth, needs.relevant) == (None, False)
-
-
-def test_the_top_grade_is_asked_for_where_it_is_read():
-    for metric, needed in [
-        ("err@3", True),
-        (pl.col("survival").min().alias("x"), True),
-        ("err(max_grade=4)@3", False),
-        ("ndcg@3", False),
-    ]:
-        plan = plan_values(ask(A, [metric], TRUTH, [], Settings(), per_user=True))
-        assert needs_of(plan, Settings()).top_grade is needed
-        assert needs_of(plan, Settings(unjudged="bounds")).top_grade

@@ -1,6 +1,6 @@
 """Mutants: copies of the library that are wrong in one place, which the tests should notice.
 
-With ``python -m tests.mutants reach`` the fast tier of each file of tests notes the mutants whose
+With ``python -m benchmarks.mutants reach`` the fast tier of each file of tests notes the mutants whose
 code it runs; ``run`` gives each mutant, in a copy of this checkout, to those files, nearest first;
 ``run --tier thorough`` those that live. All go on in ``--results`` where they were stopped.
 ``sample`` draws again what is gone from ``mutants.json``; ``reach`` then needs new results.
@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 TOP = Path(__file__).parents[1]
 SOURCE = TOP / "src" / "rankframe"
-SAMPLE = TOP / "tests" / "mutants.json"
+SAMPLE = TOP / "benchmarks" / "mutants.json"
 SIZE, SEED, MISSES = 80, 31, 3
 TIERS = ("fast", "thorough")
 SLOW = ("tests/spark", "tests/test_notebooks.py")  # a mutant elsewhere needs them if no other file
@@ -260,7 +260,7 @@ def run_tests(top: Path, seconds: float, *options: str, **env: str) -> str:
     """Run tests of a copy, and return the name of a test that failed, if any."""
     command = [sys.executable, "-m", "pytest", "--tb=no", "-p", "no:cacheprovider"]
     command += ["--hypothesis-profile=ci", *options]  # draws the same examples each time
-    command += ["tests/mutants.py"]  # without a path in tests, pytest knows no --thorough
+    command += ["tests/pages.py"]  # without a path in tests, pytest knows no --thorough
     env = {**os.environ, "PYTHONPATH": str(top / "src"), **env}
     with tempfile.TemporaryFile("w+") as out:
         start = {"cwd": top, "env": env, "start_new_session": True}
