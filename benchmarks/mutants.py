@@ -1,8 +1,8 @@
 """Mutants: copies of the library that are wrong in one place, which the tests should notice.
 
-With ``python -m benchmarks.mutants reach`` the fast tier of each file of tests notes the mutants whose
-code it runs; ``run`` gives each mutant, in a copy of this checkout, to those files, nearest first;
-``run --tier thorough`` those that live. All go on in ``--results`` where they were stopped.
+With ``python -m benchmarks.mutants reach`` the fast tier of each file of tests notes the mutants
+whose code it runs; ``run`` gives each mutant, in a copy of this checkout, to those files, nearest
+first; ``run --tier thorough`` those that live. All go on in ``--results`` where they were stopped.
 ``sample`` draws again what is gone from ``mutants.json``; ``reach`` then needs new results.
 ``reason`` in the sample is why a mutant may live.
 """
