@@ -196,23 +196,6 @@ def test_a_pair_needs_both_systems_in_the_same_fold():
     assert (row["users"], row["difference"], row["note"]) == (1, 1.0, f"one user; {alone}")
 
 
-def test_the_command_compares_over_all_segments(tmp_path, capsys):
-    from rankframe._command.main import main
-
-    for name in ("old", "new"):
-        ranks = {"old": [2, 2, 4, 3], "new": [1, 2, 3, 1]}[name]
-        run = pl.DataFrame({"user": [1, 2, 3, 4], "item": "a", "rank": ranks, "fold": [1, 1, 2, 2]})
-        run.write_csv(tmp_path / f"{name}.csv")
-    run.drop("rank").write_csv(tmp_path / "truth.csv")
-    files = [str(tmp_path / f"{name}.csv") for name in ("old", "new", "truth")]
-    out = tmp_path / "out.csv"
-    call = ["compare", *files, "-m", "rr", "--by", "fold", "--total", "--out", str(out)]
-    assert main(call) == 0
-    got = pl.read_csv(out)
-    assert got["fold"].to_list() == [1, 2, None]
-    assert got["users"].to_list() == [2, 2, 4]
-
-
 def test_totals_are_comparisons_of_the_call():
     table = folded(*sample(3, 24), **APART)
     got = rf.compare(table, VALUE, by=BOTH, total=True, correction="bh")

@@ -7,7 +7,6 @@ from scipy import stats
 from user_values import hall
 
 import rankframe as rf
-from rankframe._command.main import main
 from rankframe._comparison import statistics as st
 from rankframe._comparison import trials
 
@@ -283,17 +282,3 @@ def test_a_hit_system_that_is_worse_by_exactly_the_share_seldom_passes():
 def test_a_share_of_the_baseline_takes_the_t_test_in_gates():
     with pytest.raises(ValueError, match="margin='1%': a share of the baseline takes test='t'"):
         gated(np.array([0.0, 1, 1]), np.array([1.0, 1, 0]), margin="1%", test="max_t")
-
-
-def test_the_command_takes_a_share(tmp_path, capsys):
-    rng = np.random.default_rng(4)
-    for name, ranks in (("old", rng.integers(1, 5, 60)), ("new", rng.integers(4, 9, 60))):
-        run = pl.DataFrame({"user": range(60), "item": 7, "rank": ranks})
-        run.write_csv(tmp_path / f"{name}.csv")
-    pl.DataFrame({"user": range(60), "item": 7}).write_csv(tmp_path / "truth.csv")
-    files = [str(tmp_path / f"{name}.csv") for name in ("old", "new", "truth")]
-    gate = ["gate", *files, "-m", "rr", "--undecided", "pass", "--margin"]
-    assert main([*gate, "1%"]) == 1
-    assert "worse: interval below -1%" in capsys.readouterr().err
-    assert main([*gate, "rr:95%"]) == 0
-    assert main([*gate, "-1%"]) == 2

@@ -10,7 +10,6 @@ from scipy import stats
 from user_values import FEW, VALUE
 
 import rankframe as rf
-from rankframe._command.main import main
 from rankframe._comparison import statistics as st
 
 OLD = [0.1, 0.4, 0.35, 0.8, 0.9, 0.2, 0.6, 0.55]
@@ -212,27 +211,15 @@ def test_every_kind_of_frame():
         assert pl.from_pandas(frame).equals(eager)
 
 
-def test_the_command_and_the_chart_take_clusters(tmp_path):
-    users = list(range(12))
-    runs = {
-        m: pl.DataFrame({"user": users, "item": 7, "rank": [u % (3 + m) + 1 for u in users]})
-        for m in (0, 1)
-    }
-    truth = pl.DataFrame({"user": users, "item": 7, "who": [f"w{u // 3}" for u in users]})
-    for m, run in runs.items():
-        run.write_csv(tmp_path / f"m{m}.csv")
-    truth.write_csv(tmp_path / "truth.csv")
-    paths = [str(tmp_path / name) for name in ("m0.csv", "m1.csv", "truth.csv")]
-    out = tmp_path / "out.parquet"
-    assert main(["compare", *paths, "-m", "rr", "--cluster", "who", "--out", str(out)]) == 0
-    run = pl.concat(run.with_columns(model=pl.lit(f"m{m}")) for m, run in runs.items())
-    expected = run.rank.compare("rr", truth=truth, cluster="who")
-    got = pl.read_parquet(out)
-    assert got["ci_low"].item() == expected["ci_low"].item()
-    few = "no exact test of clusters, though only 3 clusters differ"
-    assert got["note"].item() == f"{few}; 4 clusters, too few for a sure interval"
+def test_charts_take_clusters():
     pytest.importorskip("altair")
-    chart = run.rank.plot.compare("rr", truth=truth, cluster="who")
+    users = pl.DataFrame({"user": range(12), "item": 7})
+    runs = {f"m{m}": users.with_columns(rank=pl.col("user") % (3 + m) + 1) for m in (0, 1)}
+    truth = users.with_columns(who=pl.format("w{}", pl.col("user") // 3))
+    expected = rf.compare(runs, "rr", truth=truth, cluster="who")
+    few = "no exact test of clusters, though only 3 clusters differ"
+    assert few in expected["note"].item()
+    chart = rf.plot.compare(runs, "rr", truth=truth, cluster="who")
     assert chart.data["ci_low"].item() == expected["ci_low"].item()
 
 

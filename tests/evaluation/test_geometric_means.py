@@ -231,16 +231,3 @@ def test_ties_have_no_expected_geometric_mean():
     tied = scored.rank.with_rank(by="model", ties="expected")
     with pytest.raises(ValueError, match="a geometric mean has no exact expectation under ties"):
         tied.rank.evaluate("gmap@3", truth=TRUTH, by="model")
-
-
-def test_the_command_compares_them(tmp_path, capsys):
-    from rankframe._command.main import main
-
-    for model in _MODELS:
-        RUN.filter(model=model).drop("model").write_parquet(tmp_path / f"{model}.parquet")
-    TRUTH.write_parquet(tmp_path / "truth.parquet")
-    files = [str(tmp_path / f"{name}.parquet") for name in ("M1", "M2", "truth")]
-    assert main(["compare", *files, "-m", "gmap@3,5", "--baseline", "M1"]) == 0
-    shown = capsys.readouterr().out
-    assert "gmap@3" in shown
-    assert "ratio 0.378, 95% interval" in shown

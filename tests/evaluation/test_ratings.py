@@ -10,7 +10,6 @@ from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
-from rankframe._command.main import main
 from rankframe._evaluation.evaluation import plan_means
 from rankframe._request.keywords import Settings
 from rankframe._request.question import ask
@@ -205,17 +204,3 @@ def test_parts_add_up(total):
     got = means_of_plan(numbers_alone(pl.concat(parts)), plan, total=total)
     want = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", total=total, **options)
     assert_same(got, want)
-
-
-def test_the_command_takes_it(tmp_path):
-    A.write_csv(tmp_path / "run.csv")
-    TRUTH.write_csv(tmp_path / "truth.csv")
-    out = tmp_path / "out.parquet"
-    call = ["evaluate", str(tmp_path / "run.csv"), str(tmp_path / "truth.csv"), "-m", "ndcg@5"]
-    call += ["--relevant-at", "2", "--out", str(out)]
-    assert main([*call, "--count-users"]) == 0
-    want = A.rank.evaluate("ndcg@5", truth=TRUTH, count_users=True, **FROM_2)
-    assert_same(pl.read_parquet(out), want)
-    assert main([*call, "--per-user"]) == 0
-    assert_same(pl.read_parquet(out), A.rank.per_user("ndcg@5", truth=TRUTH, **FROM_2))
-    assert main([*call, "--count-users", "--per-user"]) == 2

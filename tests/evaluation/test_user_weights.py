@@ -358,21 +358,6 @@ def test_charts_are_weighted():
             draw()
 
 
-def test_the_command_takes_weights(tmp_path, capsys):
-    from rankframe._command.main import main
-
-    RUN.write_csv(tmp_path / "run.csv")
-    TRUTH.write_csv(tmp_path / "truth.csv")
-    files = [str(tmp_path / "run.csv"), str(tmp_path / "truth.csv")]
-    assert main(["evaluate", *files, "-m", "map", "--weights", "impressions"]) == 0
-    expected = RUN.rank.evaluate("map", truth=TRUTH, weights="impressions")["map"].item()
-    assert f"{expected:.6f}" in capsys.readouterr().out
-    for option in ("--per-user", "-q"):
-        assert main(["evaluate", *files, "-m", "map", "--weights", "impressions", option]) == 2
-        expected = f"--weights weighs the users of a mean and cannot be combined with {option}"
-        assert expected in capsys.readouterr().err
-
-
 # ------------------------------------------------------------------ what is refused
 
 

@@ -9,7 +9,6 @@ from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
-from rankframe._command.main import main
 
 RUN = pl.DataFrame(
     {
@@ -87,17 +86,6 @@ def test_an_expression_has_one_cut_off():
     text = "metric 'ndcg@5,10' has 2 cut-offs, but an expression has one: use 'ndcg@5' or 'ndcg"
     with pytest.raises(ValueError, match=text):
         rf.metrics.of_label("ndcg@5,10")
-
-
-def test_the_command_takes_several(tmp_path, capsys):
-    RUN.filter(model="a").write_csv(tmp_path / "run.csv")
-    TRUTH.write_csv(tmp_path / "truth.csv")
-    files = [str(tmp_path / name) for name in ("run.csv", "truth.csv")]
-    assert main(["evaluate", *files, "-m", "ndcg@1,3", "-m", "map"]) == 0
-    shown = capsys.readouterr().out
-    assert "ndcg@1 ndcg@3 map" in " ".join(shown.split())
-    assert main(["metrics", "ndcg@1,3"]) == 0
-    assert "Normalized DCG" in capsys.readouterr().out
 
 
 def test_metrics_may_be_in_a_list():

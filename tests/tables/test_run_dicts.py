@@ -1,6 +1,5 @@
 """Dicts of runs in the place of a frame."""
 
-import json
 from functools import partial
 
 import polars as pl
@@ -9,7 +8,6 @@ from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
-from rankframe._command.main import main
 
 POP = pl.DataFrame({"user": [1, 1, 2, 3], "item": ["a", "b", "a", "a"], "rank": [1, 2, 1, 1]})
 KNN = pl.DataFrame({"user": [1, 1, 2, 3], "item": ["b", "c", "b", "c"], "rank": [1, 2, 1, 1]})
@@ -561,21 +559,3 @@ def test_floors_alone_compare_nothing():
         ("old", None, 0.5),
         ("new", None, 0.5),
     ]
-
-
-def test_the_command_takes_the_order_of_its_files(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for name, table in {"old": OLD, "new": NEW, "truth": LIKED}.items():
-        table.write_csv(f"{name}.csv")
-    runs = {name: pl.read_csv(f"{name}.csv") for name in ("old", "new")}
-    for command, gated, verb in (
-        ("compare", {}, rf.compare),
-        ("gate --margin 0.1 --undecided pass", {"margin": 0.1, "undecided": "pass"}, rf.gate),
-    ):
-        assert main(f"{command} old.csv new.csv truth.csv -m rr --json".split()) == 0
-        (row,) = json.loads(capsys.readouterr().out)
-        want = verb(runs, "rr", truth=LIKED, **gated).row(0, named=True)
-        assert {name: row[name] for name in want} == {
-            name: pytest.approx(value) if isinstance(value, float) else value
-            for name, value in want.items()
-        }

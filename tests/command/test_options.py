@@ -1,0 +1,72 @@
+"""The words of options are the keywords of Python: the same call gives the same table."""
+
+import re
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe._command.main import main
+
+TRUTH = pl.DataFrame({"user": range(12), "item": 7}).with_columns(
+    relevance=pl.col("user") % 3 + 1,
+    fold=pl.col("user") % 2 + 1,
+    impressions=pl.col("user") % 4 + 1,
+    who=pl.format("w{}", pl.col("user") // 3),
+)
+RUNS = {
+    name: TRUTH.select("user", "item", "fold", rank=pl.col("user") % (3 + place) + 1)
+    for place, name in enumerate(("old", "new"))
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, table in {**RUNS, "truth": TRUTH}.items():
+        table.write_csv(f"{name}.csv")
+
+
+CALLS = [
+    (
+        "evaluate",
+        "-m ndcg@5 --relevant-at 2 --count-users",
+        {"relevant_at": 2, "count_users": True},
+    ),
+    ("per_user", "-m ndcg@5 --relevant-at 2 --per-user", {"relevant_at": 2}),
+    ("evaluate", "-m map --weights impressions", {"weights": "impressions"}),
+    ("evaluate", "-m ndcg@1,3 -m map", {}),
+    ("evaluate", "-m rr --users both --depth 3", {"users": "both", "depth": 3}),
+    ("compare", "-m rr --by fold --total", {"by": "fold", "total": True}),
+    ("compare", "-m rr --cluster who", {"cluster": "who"}),
+    ("compare", "-m gmap@3,5 --baseline new", {"baseline": "new"}),
+    ("gate", "-m rr --margin 95% --undecided pass", {"margin": "95%", "undecided": "pass"}),
+]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("verb", "words", "options"), CALLS)
+def test_options_are_keywords(verb, words, options):
+    several = verb in ("compare", "gate")
+    files = ["old.csv", "new.csv"] if several else ["old.csv"]
+    command = "evaluate" if verb == "per_user" else verb
+    call = [command, *files, "truth.csv", *words.split(), "--out", "out.parquet"]
+    assert main(call) in ((0, 1) if verb == "gate" else (0,))
+    metrics = re.findall(r"-m (\S+)", words)
+    runs = RUNS if several else RUNS["old"]
+    want = getattr(rf, verb)(runs, *metrics, truth=TRUTH, **options)
+    got = pl.read_parquet("out.parquet").select(want.columns)
+    assert_frame_equal(got, want, check_dtypes=False)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "words",
+    ["--count-users --per-user", "--weights impressions --per-user", "--weights impressions -q"],
+)
+def test_options_that_exclude_each_other(capsys, words):
+    assert main(["evaluate", "old.csv", "truth.csv", "-m", "map", *words.split()]) == 2
+    assert "cannot be combined with" in capsys.readouterr().err.replace(
+        "not combined", "cannot be combined"
+    )
