@@ -33,6 +33,7 @@ def test_a_process_sums_a_part(parts):
     assert_frame_equal(rf.parts.combine(small), EXPECTED)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's, of pandas
 def test_dask_shuffles_by_user(parts):
     dd = pytest.importorskip("dask.dataframe")
     (block,) = (block for block in BLOCKS if "shuffle" in block)
