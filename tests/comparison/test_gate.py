@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -776,27 +775,6 @@ def test_the_simultaneous_interval_decides_by_a_margin():
         assert decided["passed"].item() is passed
     with pytest.raises(ValueError, match="undecided='fail': test='max_t' has an interval"):
         gate(values, "rr", **options, margin=0.1, undecided="fail")
-
-
-@pytest.mark.thorough
-def test_the_process_ends_with_these_codes(folder):
-    for other, code, said in [
-        ("worse", 1, "rr of worse against old: worse: interval below -0.01"),
-        ("like", 0, "gate passed: rr of like against old: undecided: -0.01 in interval"),
-        ("none", 2, "none.csv: no such file"),
-    ]:
-        files = [str(folder / f"{name}.csv") for name in ("old", other, "truth")]
-        options = "-m rr --margin 0.01 --undecided pass".split()
-        done = subprocess.run(
-            [*f"{sys.executable} -m rankframe gate".split(), *files, *options],
-            cwd=Path(rf.__file__).parents[1],
-            capture_output=True,
-            encoding="utf-8",
-            timeout=120,
-        )
-        assert done.returncode == code, done.stderr
-        assert said in done.stderr
-        assert done.stderr.count("\n") == 1
 
 
 def test_it_says_why_in_one_line(folder, capsys):

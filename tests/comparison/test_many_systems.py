@@ -1,7 +1,6 @@
 """Many systems at once: which may be the best, by loops and simulation, and letters."""
 
 import itertools
-import math
 
 import numpy as np
 import polars as pl
@@ -10,7 +9,6 @@ from scipy import stats
 from user_values import judged, sample
 
 import rankframe as rf
-from benchmarks import systems
 from rankframe._comparison import many_systems
 
 # ------------------------------------------------------------------ which may be the best
@@ -97,18 +95,6 @@ def test_weights_count_in_the_best():
 
 
 # ------------------------------------------------------------------ how often the best is left out
-
-
-@pytest.mark.thorough
-def test_no_system_beside_near_copies_is_often_left_out_of_the_best():
-    """Each holds 5 % up to two errors."""
-    runs, users = 400, 50
-    values = systems.recommenders(np.random.default_rng(33), users, runs)
-    left_out = np.zeros(11)
-    for run in range(runs):
-        marked = best_of(values_of(*values[:, :, run]))[0]
-        left_out += [f"m{place}" not in marked for place in range(11)]
-    assert 3 < left_out.max() <= runs * (0.05 + 2 * math.sqrt(0.05 * 0.95 / runs))
 
 
 # ------------------------------------------------------------------ letters

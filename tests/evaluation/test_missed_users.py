@@ -1,12 +1,9 @@
 """Users to whom a system gives no list: counted, named, and left out of all systems alike."""
 
-import importlib
 import random
-from pathlib import Path
 
 import polars as pl
 import pytest
-import requirements
 from two_models import assert_equal
 from user_values import FEW
 
@@ -217,44 +214,6 @@ def test_subtitles_of_charts_name_them(name):
 
 
 # ------------------------------------------------------------------ the command, MovieLens
-
-
-@pytest.fixture
-def movielens(monkeypatch):
-    """The ratings and recommenders of the notebooks."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "notebooks")
-    module = importlib.import_module("movielens")
-    try:
-        module.ratings()
-    except FileNotFoundError as error:
-        requirements.lacking(str(error))
-    return module
-
-
-@pytest.mark.thorough
-def test_a_new_system_that_misses_most_users_is_not_taken_for_a_bad_one(movielens):
-    """MovieLens split by time: item-kNN knows 109 of the 301 users who come later."""
-    past, future = movielens.split(movielens.ratings())
-    truth = future.select("user", "item", relevance="rating")
-    users = truth.select("user").unique()
-    every_film_counts = past.with_columns(rating=5.0)
-    knn = movielens.item_knn(every_film_counts, users)
-    run = rf.runs.stack({"pop": movielens.popularity(past, users), "knn": knn})
-    options = {"truth": truth, "baseline": "pop", "relevant_at": 4}
-    got = run.rank.compare("ndcg@10", **options).row(0, named=True)
-    assert (got["users"], got["num_missed"], got["baseline_num_missed"]) == (301, 192, 0)
-    assert got["difference"] == pytest.approx(-0.2272, abs=1e-4)
-    assert got["p_value"] < 1e-30
-    assert (got["verdict"], got["note"]) == ("worse", "192 of 301 users have no list of knn")
-    served = run.rank.compare("ndcg@10", users="both", **options).row(0, named=True)
-    assert (served["users"], served["num_missed"], served["note"]) == (109, 0, None)
-    assert served["difference"] == pytest.approx(0.0055, abs=1e-4)
-    assert (served["verdict"], served["p_value"]) == ("undecided", pytest.approx(0.744, abs=1e-3))
-    means = run.rank.evaluate("ndcg@10", truth=truth, by="model", users="both")
-    assert means["users"].to_list() == [109, 301]
-    read = run.rank.stats.who_gained(10, **options)
-    assert "no list of knn: 192 users" in read["reading"].to_list()
-    assert read["reading"].last() == "worse overall; 192 of 290 users have no list of knn"
 
 
 # ------------------------------------------------------------------ lists of which nothing is left

@@ -84,7 +84,6 @@ def test_numbers_of_all_lists_follow_their_definitions(world, k):
 # ------------------------------------------------------------------ invariants
 
 LABELS = labels_at(3, [*OF_USERS, *OF_ALL])
-USERS_LABELS = labels_at(3, OF_USERS)
 
 
 def evaluated(run, *labels, **options):

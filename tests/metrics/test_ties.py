@@ -78,22 +78,6 @@ def test_expectation_is_the_mean_over_every_order(options):
     assert_same(got.with_columns(pl.exclude("user").cast(pl.Float64)), expected)
 
 
-@pytest.mark.thorough
-def test_blocks_of_one_are_the_plain_metrics():
-    rng = random.Random(3)
-    run = [(u, i, r) for u in range(20) for r, i in enumerate(rng.sample(range(30), 9), 1)]
-    truth = [(u, i, rng.choice([0, 1, 2, 3])) for u in range(22) for i in rng.sample(range(30), 8)]
-    run = pl.DataFrame(run, schema=["user", "item", "rank"], orient="row")
-    truth = pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row")
-    blocks = run.with_columns(tied=pl.lit(1))
-    plain = run.rank.per_user(*WITH_FORM, truth=truth)
-    assert_same(blocks.rank.per_user(*WITH_FORM, truth=truth), plain)
-    for options in ({}, {"depth": 4}, {"users": "all", "undefined": 0.0}):
-        for verb in (rf.per_user, rf.evaluate):
-            plain = verb(run, *FEW_WITH_FORM, truth=truth, **options)
-            assert_same(verb(blocks, *FEW_WITH_FORM, truth=truth, **options), plain)
-
-
 def test_real_data_equals_the_reference(shared):
     names = {"P": "precision", "F1": "f1", "success": "hit", "Rprec": "r_precision"}
     for folder in ("trec_sample", "web12_catb"):

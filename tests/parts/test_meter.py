@@ -68,22 +68,6 @@ def test_a_batch_that_shares_no_user_with_its_truth():
 # ------------------------------------------------------------------ as evaluate
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("by", [["model"], []])
-def test_a_hundred_batches(by):
-    run, truth = (
-        made(users=230)
-        if by
-        else (made(users=230)[0].filter(model="a").drop("model"), made(users=230)[1])
-    )
-    users = list(range(230))
-    random.Random(3).shuffle(users)
-    places = [users[place::100] for place in range(100)]
-    meter = met(run, *ASKED, truth=truth, by=by, places=places, items=ITEMS)
-    expected = rf.evaluate(run, *ASKED, truth=truth, by=by, items=ITEMS)
-    assert_same(meter.compute(), expected, check_dtypes=True)
-
-
 def made(users):
     """Model b has no list for most users."""
     rng = random.Random(11)
@@ -471,16 +455,6 @@ def test_a_kept_row_takes_no_more_than_forty_bytes(by, ids):
     relevant = truth.filter(pl.col("relevance") > 0).height
     assert height <= relevant * (1 + (2 if by else 1))  # of the lists, the hits alone
     assert not met(run, "err(max_grade=3)", "rr", truth=truth, by=by)._state.rows
-
-
-@pytest.mark.thorough
-def test_sums_do_not_grow_with_users():
-    run, truth = made(users=230)
-    small = met(run, "rr", "ndcg", truth=truth, by="model", places=[range(20)])
-    places = [[user] for user in range(230)]
-    large = met(run, "rr", "ndcg", truth=truth, by="model", places=places)
-    heights = [sum(map(len, meter._state.numbers)) for meter in (small, large)]
-    assert heights[0] < heights[1] <= 65 * heights[0]  # up to 64 batches wait
 
 
 def test_an_empty_meter_of_another_kind_is_not_merged():

@@ -11,7 +11,7 @@ from datetime import date
 import polars as pl
 import pytest
 import reference
-from every_metric import CALLS, FEW, OF_TIER, SPECIAL_MEANS
+from every_metric import CALLS, OF_TIER, SPECIAL_MEANS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lists_and_shares import OF_ALL, OF_USERS, WORLD, labels_at
@@ -492,18 +492,6 @@ got.write_parquet({str(tmp_path / "got")!r})
 # ------------------------------------------------------------------ values
 
 
-@pytest.mark.thorough
-def test_values_are_those_of_per_user():
-    facts = rf.parts.facts(RUN, truth=TRUTH, by="model")
-    options = {"by": "model", "facts": facts}
-    metrics = [*FEW.values()]
-    rows = [
-        rf.parts.values(run, *metrics, truth=truth, **options) for run, truth in split(RUN, TRUTH)
-    ]
-    got = pl.concat(rows).sort("model", "user")
-    assert_same(got, rf.per_user(RUN, *metrics, truth=TRUTH, by="model"), check_dtypes=True)
-
-
 def test_values_are_summarized_and_compared():
     truth = TRUTH.with_columns(w=pl.col("user") % 4 + 1, c=pl.col("user") // 3)
     facts = rf.parts.facts(RUN, truth=truth, by="model")
@@ -790,19 +778,6 @@ def test_one_part_has_the_bits_of_evaluate():
     truth = run.drop("rank")
     small = rf.parts.sums(run, "rr", "ndcg", "gmap", truth=truth)
     assert rf.parts.combine(small).equals(rf.evaluate(run, "rr", "ndcg", "gmap", truth=truth))
-
-
-@pytest.mark.thorough
-def test_many_parts_have_the_bits_of_evaluate():
-    run = pl.select(user=pl.int_range(3000), item=1, rank=1 + pl.int_range(3000) % 97)
-    truth = run.drop("rank")
-    metrics = ["rr", "ndcg", "dcg", "rbp(gain=graded, max_grade=1)"]
-    expected = rf.evaluate(run, *metrics, truth=truth)
-    for number in (4, 7, 300):
-        users = [range(place, 3000, number) for place in range(number)]
-        pairs = split(run, truth, users)
-        parts = [rf.parts.sums(some, *metrics, truth=judged) for some, judged in pairs]
-        assert_frame_equal(rf.parts.combine(parts), expected, check_exact=True)
 
 
 def test_sums_that_lack_their_part_are_no_parts():

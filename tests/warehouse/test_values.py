@@ -73,12 +73,6 @@ def test_what_reads_hits_alone_has_the_values_of_evaluate(dialect):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("label", EVERY)
-def test_every_label_alone_has_the_values_of_evaluate(label):
-    assert compare("duckdb", *STACKED, label, per_user=True, by=BY) == {}
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize("part", range(12))
 def test_every_label_has_the_values_of_evaluate(part, dialect):
@@ -288,16 +282,6 @@ def differences_of_two_columns(dialect, run, truth, *metrics, per_user, by, **op
 def test_users_of_two_columns_have_the_values_of_one(part):
     labels = LABELS[part::4]
     assert differences_of_two_columns("duckdb", *STACKED, *labels, per_user=True, by=BY) == {}
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("dialect", ENGINES)
-@pytest.mark.parametrize("part", range(12))
-def test_users_of_two_columns_have_the_values_of_one_in_every_label(part, dialect):
-    labels = EVERY[part::12]
-    for per_user in (True, False):
-        found = differences_of_two_columns(dialect, *STACKED, *labels, per_user=per_user, by=BY)
-        assert found == {}
 
 
 @pytest.mark.parametrize("per_user", [True, False])
