@@ -52,6 +52,7 @@ class Plot(RoomOfFrame):
         k: Iterable[int] = ...,
         truth: rankframe._request.types.Truth | None = ...,
         by: str | Sequence[str] = ...,
+        baseline: object = ...,
         interval: bool = ...,
         confidence: float = ...,
         together: bool = ...,
