@@ -47,7 +47,7 @@ def test_16_threads_evaluate_the_same_frame(lazy):
     expected = evaluated((run, truth))
     given = (run.lazy(), truth.lazy()) if lazy else (run, truth)
     with ThreadPoolExecutor(16) as pool:
-        results = list(pool.map(evaluated, [given] * 64))
+        results = list(pool.map(evaluated, [given] * 32))
     assert_same([expected, *(result.lazy().collect() for result in results)])
 
 
@@ -58,7 +58,7 @@ def test_16_threads_collect_the_same_plan(tmp_path):
     truth = trec.scan_qrels(tmp_path / "a.qrels")
     plan = trec.scan_run(tmp_path / "a.run.gz").rank.evaluate(*LABELS, truth=truth)
     with ThreadPoolExecutor(16) as pool:
-        results = list(pool.map(lambda _: plan.collect(), range(48)))
+        results = list(pool.map(lambda _: plan.collect(), range(16)))
     texts = tuple(table.cast({"user": pl.String, "item": pl.String}) for table in tables())
     assert_same([evaluated(texts), *results])
 

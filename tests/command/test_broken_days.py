@@ -110,7 +110,6 @@ DAYS = {
     "no truth": (lambda: lost("truth"), 2, 2, "truth/*.parquet: no such file"),
     "no run": (lambda: lost("run"), 2, 2, "run/*.parquet: no such file"),
     "empty truth": (lambda: tables(truth=TRUTH.clear()), 2, 2, "truth: it is empty"),
-    "empty run": (lambda: tables(RUN.clear()), 2, 2, "run: it is empty"),
     "relevance renamed": (
         lambda: tables(truth=TRUTH.rename({"relevance": "label"})),
         *(2, 2, "truth: no column 'relevance' for relevance; it has 'user', 'item', 'label'"),
@@ -120,14 +119,13 @@ DAYS = {
         *(2, 2, "run: no column 'rank' for rank; it has 'model', 'user', 'item', 'points'"),
     ),
     "run twice": (lambda: tables(pl.concat([RUN, RUN])), 2, 2, TWICE),
-    "truth twice": (
-        lambda: tables(truth=pl.concat([TRUTH, TRUTH])),
-        *(2, 2, "duplicate (user, item)"),
-    ),
-    "retry beside the first": (lambda: beside(RUN), 2, 2, TWICE),
     "second day mixed in": (lambda: beside(RUN.with_columns(score=1 - SCORE)), 2, 2, TWICE),
-    "truncated file": (cut_off, 2, 2, "run/0.parquet: parquet: "),
+    "NaN scores": (
+        lambda: run(score=where(ONE, float("nan"))),
+        *(0, 0, "warning: run, column 'score': of 2,160 scores, 36 NaN"),
+    ),
     "corrupt page": (corrupt, 2, 2, "run/0.parquet: parquet: "),
+    "truncated file": (cut_off, 2, 2, "run/0.parquet: parquet: "),
     "file of 0 bytes beside": (lambda: beside(None), 2, 2, "run/1.parquet: it is empty"),
     "float users in the truth": (
         lambda: truth(user=FLOATS),
@@ -136,10 +134,6 @@ DAYS = {
     "float users in both": (
         lambda: alike(user=FLOATS),
         *(0, 0, "warning: column 'user': the ids of users are floats"),
-    ),
-    "float users above 2^53": (
-        lambda: alike(user=(USER + 2**53).cast(pl.Float64)),
-        *(2, 2, "warning: column 'user': the ids of users are floats"),
     ),
     "users as text in the truth": (lambda: truth(user=USER.cast(pl.String)), 0, 0, ""),
     "types drift": (
@@ -154,16 +148,7 @@ DAYS = {
         lambda: run(user=where(ONE, None, "user")),
         *(2, 2, "column 'user': null user"),
     ),
-    "NaN scores": (
-        lambda: run(score=where(ONE, float("nan"))),
-        *(0, 0, "warning: run, column 'score': of 2,160 scores, 36 NaN"),
-    ),
-    "null scores": (
-        lambda: run(score=where(ONE, None)),
-        *(0, 0, "warning: run, column 'score': of 2,160 scores, 36 null"),
-    ),
     "all scores equal": (lambda: run(score=pl.lit(0.5)), 0, 0, f"{ONE_SCORE}live' (and of 2 more)"),
-    "scores of a model equal": (lambda: run(score=where(NEXT, 0.5)), 0, 0, f"{ONE_SCORE}next'"),
     "scores of a model negated": (  # no rule can see it; a floor may
         lambda: run(score=where(NEXT, -SCORE)),
         *(0, 0, ""),
@@ -174,11 +159,6 @@ DAYS = {
     ),
     "judgments of another day": (lambda: tables(truth=OTHER_DAY), 0, 0, ""),  # a floor may see it
     "other items": (lambda: truth(item="j" + ITEM), 2, 2, "no item of the run is in the truth"),
-    "a blank after items": (lambda: run(item=ITEM + " "), 2, 2, "no item of the run is in the tr"),
-    "half of the users absent": (
-        lambda: tables(RUN.filter(USER >= 32)),
-        *(0, 1, "32 of 60 users", "too many missed: 32 of 60 users"),
-    ),
     "half absent in a model": (
         lambda: tables(RUN.filter((USER >= 32) | ~NEXT)),
         *(0, 1, "32 of 60 users", "too many missed: 32 of 60 users"),
@@ -187,12 +167,7 @@ DAYS = {
         lambda: tables(RUN.filter(~NEXT)),
         *(0, 1, "", "no list of 'next': the systems are 'live', 'old'"),
     ),
-    "a model renamed": (
-        lambda: run(model=where(NEXT, pl.lit("Next "), "model")),
-        *(0, 1, "", "no list of 'next': the systems are 'Next ', 'live', 'old'"),
-    ),
     "grades of 0": (lambda: truth(relevance=0), 2, 2, "no grade is > 0 (the greatest is 0)"),
-    "grades of -1": (lambda: truth(relevance=-1), 2, 2, "no grade is > 0 (the greatest is -1)"),
     "a list of 50,000": (lambda: tables(pl.concat([RUN, HUGE])), 0, 0, ""),
     "days of another time zone": (
         lambda: tables(RUN.with_columns(day=pl.date(2026, 11, 1)), truth_of(pl.date(2026, 10, 31))),
@@ -302,9 +277,8 @@ def test_two_jobs_at_once_leave_whole_outputs(day):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-@pytest.mark.parametrize("killed_at", [1, 2])
-def test_a_job_that_is_killed_leaves_the_old_outputs(day, killed_at):
-    assert job(killed_at).wait() == -9
+def test_a_job_that_is_killed_leaves_the_old_outputs(day):
+    assert job(killed_at=2).wait() == -9
     assert outputs() == day
     assert main(["run", "day.toml"]) == 0  # what the other job left does not matter
     are_whole(day)
@@ -318,10 +292,3 @@ def test_a_folder_that_is_read_only_is_named(day, monkeypatch, capsys):
     code, _, err = said_by(capsys, "run", "day.toml")
     assert (code, "Permission denied: " in err, "out/" in err) == (2, True, True)
     assert outputs() == day
-
-
-def test_a_report_of_one_table_has_its_systems(day):
-    Path("day.toml").write_text(CONFIG.replace("[[gates]]", 'report = "page.html"\n[[gates]]', 1))
-    assert main(["run", "day.toml"]) == 0
-    page = Path("page.html").read_text()
-    assert all(name in page for name in ("live", "next", "old"))
