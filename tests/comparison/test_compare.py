@@ -417,28 +417,6 @@ def test_every_door_counts_those_who_are_left_out():
 
 
 @pytest.mark.parametrize("verb", ["summarize", "compare", "stats.who_gained"])
-def test_every_kind_of_frame(verb):
-    pandas = pytest.importorskip("pandas")
-    import rankframe.pandas  # noqa: F401
-
-    arguments = [2] if verb == "stats.who_gained" else ["rr", "hit@1"]
-    options = {"by": "model"} if verb == "summarize" else {"baseline": "old"}
-    eager = attrgetter(verb)(RUN.rank)(*arguments, truth=TRUTH, **options)
-    columns = {"summarize": ["model", *SUMMARY], "stats.who_gained": ["model", *DIAGNOSIS]}
-    assert eager.columns == columns.get(verb, COMPARISON)
-    lazy = attrgetter(verb)(RUN.lazy().rank)(*arguments, truth=TRUTH.lazy(), **options)
-    assert isinstance(lazy, pl.LazyFrame)
-    assert lazy.collect_schema() == eager.schema
-    assert lazy.collect().equals(eager)
-    assert lazy.filter(model="new").collect().equals(eager.filter(model="new"))
-    frame = attrgetter(verb)(RUN.to_pandas().ranking)(
-        *arguments, truth=TRUTH.to_pandas(), **options
-    )
-    assert isinstance(frame, pandas.DataFrame)
-    assert pl.from_pandas(frame).equals(eager)
-
-
-@pytest.mark.parametrize("verb", ["summarize", "compare", "stats.who_gained"])
 def test_a_plan_is_collected_once_and_not_before(verb, monkeypatch):
     collected = []
     collect = pl.LazyFrame.collect

@@ -206,14 +206,6 @@ def test_segments_are_decided_by_themselves():
     assert frame.columns[:3] == ["model", "country", "metric"]
 
 
-def test_pandas_returns_pandas():
-    pandas = pytest.importorskip("pandas")
-    runs = {name: rows.to_pandas() for name, rows in RUNS.items()}
-    frame = gate(runs, "rr", truth=TRUTH.to_pandas(), baseline="old")
-    assert isinstance(frame, pandas.DataFrame)
-    assert frame["passed"].tolist() == [True, False]
-
-
 @pytest.mark.parametrize(
     ("metrics", "options", "message"),
     [

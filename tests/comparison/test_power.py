@@ -6,7 +6,6 @@ from math import ceil, sqrt
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from scipy import integrate, stats
 from user_values import VALUE, judged, sample
 
@@ -190,24 +189,6 @@ def test_a_segment_is_planned_as_if_alone():
     for country in (0, 1):
         alone = rf.stats.power(table.filter(country=country), VALUE, **options)
         assert got.filter(country=country).drop("country").equals(alone)
-
-
-def test_every_kind_of_frame():
-    pandas = pytest.importorskip("pandas")
-    import rankframe.pandas  # noqa: F401
-
-    options = {"baseline": "old", "difference": "1%"}
-    before = RUN.clone()
-    eager = RUN.rank.stats.power("rr", "hit@1", truth=TRUTH, **options)
-    assert eager.columns == PAIRS
-    assert RUN.equals(before)
-    lazy = RUN.lazy().rank.stats.power("rr", "hit@1", truth=TRUTH.lazy(), **options)
-    assert isinstance(lazy, pl.LazyFrame)
-    assert lazy.collect_schema() == eager.schema
-    assert lazy.collect().equals(eager)
-    frame = RUN.to_pandas().ranking.stats.power("rr", "hit@1", truth=TRUTH.to_pandas(), **options)
-    assert isinstance(frame, pandas.DataFrame)
-    assert_frame_equal(pl.from_pandas(frame), eager, check_dtypes=False)
 
 
 def test_users_whom_a_system_leaves_undefined():

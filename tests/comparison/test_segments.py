@@ -219,27 +219,6 @@ def test_what_has_no_test_says_so():
     assert got["note"] == "no user has a value in both"
 
 
-def test_every_kind_of_frame():
-    pandas = pytest.importorskip("pandas")
-    import rankframe.pandas  # noqa: F401
-
-    frame = table(some_changes(7))
-    eager = frame.rank.stats.compare_segments(VALUE, by=BY)
-    lazy = frame.lazy().rank.stats.compare_segments(VALUE, by=BY)
-    assert isinstance(lazy, pl.LazyFrame)
-    assert lazy.collect_schema() == eager.schema
-    assert lazy.collect().equals(eager)
-    got = frame.to_pandas().ranking.stats.compare_segments(VALUE, by=BY)
-    assert isinstance(got, pandas.DataFrame)
-    assert pl.from_pandas(got).equals(eager)
-    runs = {m: frame.filter(model=m).drop("model") for m in ("m0", "m1")}
-    assert (
-        rf.stats.compare_segments(runs, VALUE, by=BY)
-        .drop("model", "baseline")
-        .equals(eager.drop("model", "baseline"))
-    )
-
-
 def test_bad_segments_are_reported():
     frame = table(some_changes(8))
     with pytest.raises(

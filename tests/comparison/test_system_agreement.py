@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 from scipy import stats
 
 import rankframe as rf
@@ -124,18 +123,6 @@ def test_lower_is_better_turns_the_order():
     got = rf.stats.metric_agreement(means_of(**names))
     taus = {row["metric"]: row["kendall_tau"] for row in got.filter(other="ndcg@10").to_dicts()}
     assert taus == {"e@10": pytest.approx(1), "price": pytest.approx(-1)}
-
-
-def test_every_kind_of_frame():
-    means = means_of(rr=[0.1, 0.2, 0.3], ap=[0.3, 0.2, None])
-    expected = rf.stats.metric_agreement(means)
-    lazy = rf.stats.metric_agreement(means.lazy())
-    assert lazy.collect_schema() == expected.schema
-    assert_frame_equal(lazy.collect(), expected)
-    pandas = pytest.importorskip("pandas")
-    got = rf.stats.metric_agreement(means.to_pandas())
-    assert isinstance(got, pandas.DataFrame)
-    assert got["systems"].tolist() == [2, 2]
 
 
 def test_a_joined_frame_is_the_other_judge():

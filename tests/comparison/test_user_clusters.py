@@ -194,23 +194,6 @@ def test_clusters_come_from_the_truth_or_the_run():
     assert run.rank.compare("rr", truth=codes, baseline="old", cluster="who").equals(got)
 
 
-def test_every_kind_of_frame():
-    pandas = pytest.importorskip("pandas")
-    import rankframe.pandas  # noqa: F401
-
-    judged = table(WHOSE, OLD, NEW).rename({"value": "price"})
-    values = judged.select("model", "user", "customer", "price")
-    for verb in ("compare", "summarize"):
-        options = {"cluster": "customer", "by": "model"}
-        eager = getattr(values.rank, verb)("price", **options)
-        lazy = getattr(values.lazy().rank, verb)("price", **options)
-        assert isinstance(lazy, pl.LazyFrame)
-        assert lazy.collect().equals(eager)
-        frame = getattr(values.to_pandas().ranking, verb)("price", **options)
-        assert isinstance(frame, pandas.DataFrame)
-        assert pl.from_pandas(frame).equals(eager)
-
-
 def test_charts_take_clusters():
     pytest.importorskip("altair")
     users = pl.DataFrame({"user": range(12), "item": 7})

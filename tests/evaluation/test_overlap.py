@@ -140,14 +140,6 @@ def test_all_kinds_of_frames_give_the_same(engine):
     assert_frame_equal(got.rename({"uid": "user"}), expected, abs_tol=1e-14)
 
 
-def test_pandas():
-    pytest.importorskip("pandas")
-    import rankframe.pandas  # noqa: F401
-
-    got = MODELS.to_pandas().ranking.runs.rbo(BASE.to_pandas(), by="model")
-    assert_frame_equal(pl.from_pandas(got), rf.runs.rbo(MODELS, BASE, by="model"), abs_tol=1e-14)
-
-
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize(
     ("run", "other", "message"),

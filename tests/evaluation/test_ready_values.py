@@ -267,22 +267,6 @@ def test_directions_and_limits_that_cannot_be_read_are_reported():
             rf.compare(RUN, "rr", truth=TRUTH, **option)
 
 
-def test_every_kind_of_frame():
-    pandas = pytest.importorskip("pandas")
-    import rankframe.pandas  # noqa: F401
-
-    values = ready(*sample(7, 12))
-    for verb, options in (("compare", {}), ("summarize", {"by": "model"})):
-        eager = getattr(values.rank, verb)("rmse", **options)
-        lazy = getattr(values.lazy().rank, verb)("rmse", **options)
-        assert isinstance(lazy, pl.LazyFrame)
-        assert lazy.collect_schema() == eager.schema
-        assert_equal(lazy.collect(), eager)
-        frame = getattr(values.to_pandas().ranking, verb)("rmse", **options)
-        assert isinstance(frame, pandas.DataFrame)
-        assert_equal(pl.from_pandas(frame).cast(dict(eager.schema)), eager)  # nulls are floats
-
-
 # ------------------------------------------------------------------ what is refused
 
 GOOD = ready([1.0, 2.0], [3.0, 5.0]).with_columns(w=pl.lit(1.0))

@@ -172,18 +172,6 @@ def test_lists_alone_are_weighted():
     assert got == pytest.approx((1 * 4 + 4 * 4 + 9 * 3) / 14)
 
 
-def test_pandas_and_lazy_frames_give_the_same():
-    pytest.importorskip("pandas")
-    import rankframe.pandas  # noqa: F401
-
-    expected = RUN.rank.evaluate("map", truth=TRUTH, weights="impressions")
-    lazy = RUN.lazy().rank.evaluate("map", truth=TRUTH.lazy(), weights="impressions")
-    assert lazy.collect_schema() == expected.schema
-    assert_equal(lazy.collect(), expected)
-    got = RUN.to_pandas().ranking.evaluate("map", truth=TRUTH.to_pandas(), weights="impressions")
-    assert_equal(pl.from_pandas(got), expected)
-
-
 def test_a_truth_with_folds_has_a_weight_per_fold():
     run = pl.concat([RUN.with_columns(fold=f) for f in (1, 2)])
     truth = pl.concat(

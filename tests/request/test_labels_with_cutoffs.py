@@ -141,21 +141,6 @@ def test_users_are_those_whose_values_make_the_mean():
     assert got["users"].to_list() == [2, 2]  # user 3 has no item of grade 2
 
 
-def test_it_takes_lazy_frames_and_pandas():
-    expected = rf.stats.at_k(RUN, "ndcg", "gmap", k=[1, 3], truth=TRUTH, by="model")
-    lazy = RUN.lazy().rank.stats.at_k("ndcg", "gmap", k=[1, 3], truth=TRUTH.lazy(), by="model")
-    assert isinstance(lazy, pl.LazyFrame)
-    assert_frame_equal(lazy.collect(), expected)
-    pandas = pytest.importorskip("pandas")
-    import rankframe.pandas  # noqa: F401
-
-    got = RUN.to_pandas().ranking.stats.at_k(
-        "ndcg", "gmap", k=[1, 3], truth=TRUTH.to_pandas(), by="model"
-    )
-    assert isinstance(got, pandas.DataFrame)
-    assert_frame_equal(pl.from_pandas(got), expected)
-
-
 def test_the_chart_draws_it():
     pytest.importorskip("altair")
     expected = rf.stats.at_k(RUN, "ndcg", k=[1, 3], truth=TRUTH, by="model")

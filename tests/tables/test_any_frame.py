@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse
+from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
@@ -103,6 +104,64 @@ CALLS = {
 def test_verbs_give_what_they_give_for_polars(call):
     expected = call(lambda frame: frame)
     assert_equal(call(Stream), expected)
+
+
+USERS = pl.DataFrame({"user": range(24), "item": 7}).with_columns(
+    w=pl.col("user") % 3 + 0.5, who=pl.col("user") // 4, country=pl.col("user") % 2, relevance=1
+)
+LISTS = pl.concat(
+    USERS.select("user", "item", rank=pl.col("user") % n + 1, model=pl.lit(name))
+    for n, name in ((3, "old"), (4, "new"), (5, "mid"))
+)
+VALUES = rf.per_user(LISTS, "rr", truth=USERS).join(USERS.drop("item", "relevance"), on="user")
+MEANS = rf.evaluate(LISTS, "rr", "hit@2", truth=USERS, by="model")
+PAIRED = {"truth": USERS, "baseline": "old"}
+#: the verb, its table and its other arguments, of which frames become other frames
+EVERY_VERB = {
+    "evaluate": (
+        rf.evaluate,
+        LISTS,
+        ["map", "gmap"],
+        {"truth": USERS, "weights": "w", "by": "model"},
+    ),
+    "per_user": (rf.per_user, LISTS, ["ap"], {"truth": USERS, "by": "model"}),
+    "judge": (rf.judge, LISTS, [USERS], {"by": "model"}),
+    "rbo": (rf.runs.rbo, LISTS, [LISTS.filter(model="old").drop("model")], {"by": "model"}),
+    "summarize": (rf.summarize, LISTS, ["rr", "hit@1"], {"truth": USERS, "by": "model"}),
+    "compare": (rf.compare, LISTS, ["rr", "hit@1"], PAIRED),
+    "compare, clusters": (rf.compare, LISTS, ["rr"], PAIRED | {"cluster": "who"}),
+    "compare, values": (rf.compare, VALUES, ["rr"], {"baseline": "old"}),
+    "gate": (rf.gate, LISTS, ["rr"], PAIRED | {"undecided": "pass"}),
+    "power": (rf.stats.power, LISTS, ["rr"], PAIRED | {"difference": "1%"}),
+    "who_gained": (rf.stats.who_gained, LISTS, [2], PAIRED),
+    "at_k": (rf.stats.at_k, LISTS, ["ndcg", "gmap"], {"k": [1, 3], "truth": USERS, "by": "model"}),
+    "segments": (rf.stats.compare_segments, VALUES, ["rr"], {"by": ["model", "country"]}),
+    "agreement": (rf.stats.metric_agreement, MEANS, [], {}),
+}
+
+
+@pytest.mark.parametrize(
+    ("verb", "table", "others", "options"), EVERY_VERB.values(), ids=EVERY_VERB
+)
+def test_lazy_and_pandas_frames_give_the_same(verb, table, others, options):
+    pandas = pytest.importorskip("pandas")
+
+    def called(kind):
+        def of(value):
+            return kind(value) if isinstance(value, pl.DataFrame) else value
+
+        return verb(kind(table), *map(of, others), **{name: of(x) for name, x in options.items()})
+
+    before, expected = table.clone(), called(lambda frame: frame)
+    lazy = called(pl.DataFrame.lazy)
+    assert isinstance(lazy, pl.LazyFrame)
+    assert lazy.collect_schema() == expected.schema
+    keys = expected.columns[:3]
+    assert_equal(lazy.collect().sort(keys), expected.sort(keys))
+    got = called(pl.DataFrame.to_pandas)
+    assert isinstance(got, pandas.DataFrame)
+    assert_frame_equal(pl.from_pandas(got), expected, check_dtypes=False)
+    assert table.equals(before)
 
 
 def test_a_meter_reads_streams():

@@ -33,18 +33,6 @@ def test_judge_is_the_full_join_in_a_known_order():
     assert_frame_equal(lazy.collect(), judged, check_row_order=False)
 
 
-def test_judge_of_pandas_returns_pandas():
-    pandas = pytest.importorskip("pandas")
-    import rankframe.pandas  # noqa: F401
-
-    judged = RUN.to_pandas().ranking.judge(TRUTH.to_pandas())
-    assert isinstance(judged, pandas.DataFrame)
-    expected = RUN.rank.judge(TRUTH)
-    assert_frame_equal(pl.from_pandas(judged), expected, check_dtypes=False)
-    assert isinstance(RUN.to_pandas().ranking.evaluate("ap", truth=TRUTH), pandas.DataFrame)
-    assert isinstance(RUN.rank.evaluate("ap", truth=TRUTH.to_pandas()), pl.DataFrame)
-
-
 def test_an_index_with_a_name_is_a_column():
     pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
