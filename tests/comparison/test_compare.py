@@ -23,8 +23,6 @@ COMPARISON = """model metric baseline difference users num_left_out num_missed b
     mean baseline_mean relative relative_low relative_high p_value effect_size higher equal lower
     detectable note ci_low ci_high p_adjusted verdict""".split()
 NO_PAIR = "no user has a value in both: paired=False compares different users"
-SUMMARY = """metric users num_left_out mean num_missed min p10 median max std ci_low ci_high
-    note""".split()
 DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
     signs precision recall attainable_precision attainable_recall""".split()
 
