@@ -56,7 +56,8 @@ def section(numbers: Numbers) -> Section | None:
     judged = "" if people.has_misses else None
     users = Users(
         histogram=_histogram(numbers, people, axis),
-        text=[_chosen(numbers, people), say(numbers, "key", judged=judged)] if lists else [],
+        chosen=_chosen(numbers, people) if lists else "",
+        key=say(numbers, "key", judged=judged) if lists else "",
         groups=groups,
         caption=say(numbers, "lists"),
         heads=[verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)],
@@ -92,8 +93,7 @@ def _histogram(numbers: Numbers, people: People, axis: Axis) -> Histogram:
     top = _CUT * tallest if same > _MOST_SAME * tallest else max(same, tallest)
     kinds = [_kind(numbers, sign) for sign in (-1, 0, 1)]
     numbers_of = [(changes < 0).sum(), same, (changes > 0).sum()]
-    cut = "" if same > top else None
-    texts = [say(numbers, k, number=n, cut=cut) for k, n in zip(kinds, numbers_of, strict=True)]
+    texts = [say(numbers, k, number=n) for k, n in zip(kinds, numbers_of, strict=True)]
     bars: list[Bar] = []
     for place, count in counts.items():
         side = (place > 0) - (place < 0)
@@ -111,7 +111,10 @@ def _histogram(numbers: Numbers, people: People, axis: Axis) -> Histogram:
         bars=bars,
         height=_HEIGHT,
         scale=strips.scale(axis),
-        counts=[*zip(kinds, texts, strict=True)],
+        counts=[
+            (kind, text + say(numbers, "cut") * (kind == "same" and same > top))
+            for kind, text in zip(kinds, texts, strict=True)
+        ],
     )
 
 
@@ -122,9 +125,8 @@ def _chosen(numbers: Numbers, people: People) -> str:
     """Write whose lists the page has; a part without users is left out."""
     if len(people.persons) == len(people.changes):
         return say(numbers, "all")
-    counts = dict(zip(("losses", "gains", "drawn"), people.chosen, strict=True))
-    counts["judge"] = len(people.to_judge)
-    seed, parts = numbers.trial.seed, [*counts.items()]
+    counts, seed = (*people.chosen, len(people.to_judge)), numbers.trial.seed
+    parts = zip(("losses", "gains", "drawn", "judge"), counts, strict=True)
     words = [say(numbers, kind, number=number, seed=seed) for kind, number in parts if number]
     return say(numbers, "chosen", number=len(people.persons), parts=numerals.listed(words))
 

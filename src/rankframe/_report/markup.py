@@ -109,7 +109,8 @@ class Users(NamedTuple):
     """The changes of all users, and the lists of those whom a reader may choose."""
 
     histogram: Histogram
-    text: Sequence[str]
+    chosen: str  # whose lists the page has
+    key: str  # of the signs in lists
     groups: Sequence[Group]  # without a script
     caption: str  # of both lists
     heads: Sequence[str]  # the systems
