@@ -29,15 +29,15 @@ def test_one_user_may_outweigh_all_others():
     old = np.linspace(0, 1, 300)
     new = old - 0.01
     new[0] += 1000
-    assert note(old, new) == "lower for 299 of 300 users, the mean rises"
-    assert note(new, old) == "higher for 299 of 300 users, the mean falls"
+    assert note(old, new) == "lower for 299 of 300 users, though the mean rises"
+    assert note(new, old) == "higher for 299 of 300 users, though the mean falls"
     runs = pl.concat(
         pl.DataFrame({"model": name, "user": range(300), "v": values})
         for name, values in (("old", old), ("new", new))
     )
     for higher, word in ((True, "worse"), (False, "better")):
         got = rf.compare(runs, "v", baseline="old", higher_is_better={"v": higher})
-        assert got["note"].item() == f"{word} for 299 of 300 users, the mean rises"
+        assert got["note"].item() == f"{word} for 299 of 300 users, though the mean rises"
 
 
 @pytest.mark.parametrize(("excess", "expected"), [(0.0, False), (1e-13, False), (1e-6, True)])
@@ -46,7 +46,7 @@ def test_a_mean_that_changes_by_rounding_contradicts_nobody(excess, expected):
     change = np.where(np.arange(400) < 300, -0.01, 0.03)  # three lose a third of what one gains
     change[-1] += 400 * excess
     got = note(old, old + change)
-    has_note = "lower for 300 of 400 users, the mean rises" in got
+    has_note = "lower for 300 of 400 users, though the mean rises" in got
     assert has_note is expected
 
 
@@ -55,7 +55,7 @@ def test_the_sign_test_decides_whether_users_contradict_the_mean():
         change = np.where(np.arange(20) < losers, -0.01, 1.0) + np.linspace(0, 1e-3, 20)
         old = np.linspace(0.1, 0.9, 20)
         p = stats.binomtest(losers, 20).pvalue
-        told = f"lower for {losers} of 20 users, the mean rises" in note(old, old + change)
+        told = f"lower for {losers} of 20 users, though the mean rises" in note(old, old + change)
         assert told is bool(p < cautions.SIGN_LEVEL)
     # with clusters, these are counted
     shops = judged(old, old + change).with_columns(shop=pl.col("user") // 2)

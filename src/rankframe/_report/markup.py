@@ -43,12 +43,33 @@ _HEARD = {"★": "grade ", "▲": "up ", "▼": "down ", "→ ": "to "}  # witho
 _WIDTH = 240  # pixels of a panel, beside its axis and legend
 
 
-class Verdict(NamedTuple):
-    """The result of comparing one system with the baseline, in words."""
+class UserBar(NamedTuple):
+    """The users who do worse, the same and better: kinds, counts and their texts."""
+
+    parts: Sequence[tuple[str, int, str]]
+    below: str
+
+
+class Step(NamedTuple):
+    """What to do next: a sentence, of which a part may be a link to a section."""
+
+    lead: str
+    text: str = ""
+    after: str = ""
+    link: str = ""
+
+
+class Card(NamedTuple):
+    """What a comparison shows, from the claim to the next step."""
 
     kind: str  # of the outcome, or "open"
-    lead: str
-    text: Sequence[str] = ()
+    title: str
+    sentence: str
+    strip: str = ""  # the interval, as SVG
+    bar: UserBar | None = None
+    doubts: Sequence[str] = ()
+    passed: str = ""  # the checks of the data, if there is no doubt
+    step: Step = Step("")
 
 
 class Figure(NamedTuple):
@@ -137,14 +158,10 @@ class Page(NamedTuple):
     """The contents of a report."""
 
     title: str
-    subtitle: str
+    users: str
     note: str  # of the caller
     nouns: Nouns
-    verdicts: Sequence[Verdict]
-    doubts: Sequence[str]
-    warned: bool  # whether they are warnings
-    steps: Sequence[str]
-    fine: Sequence[str]
+    card: Card
     sections: Sequence[Section]
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from rankframe._comparison import decision, notes, summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values
-from rankframe._report import facts, figures, markup, people, sections, verdict
+from rankframe._report import card, facts, figures, markup, people, sections
 from rankframe._report import nouns as wording
 from rankframe._report.call import ReportCall
 from rankframe._report.facts import Numbers
@@ -38,10 +38,12 @@ class Report:
     Attributes
     ----------
     verdict
-        What the comparison shows, what could be wrong with it, and what to do next: the lines of
-        the page's first section. Its first sentence contains the outcome: *identical*, *mixed*,
-        *better* or *worse* (*higher* or *lower*), *the same* (only within a ``margin``), *too few*
-        users, or *not enough judgments*: unjudged items could reverse a proved difference.
+        The page's card in words: its title is what the comparison shows, such as *new is better
+        than old*; then how much, what may mislead (lines with ⚠), the users who do worse, the same
+        and better, and the next step. The outcomes: *better*, *worse*, *higher*, *lower*, *the
+        same* and *not worse* (both only with a ``margin``), *identical*, *better* in one metric
+        *but worse* in another, *too few* users, *undecided*, *no test*, and *not enough judgments*:
+        unjudged items could reverse a proved difference.
     tables
         The frames behind the page, of the caller's kind of frame: ``means``, ``comparison``,
         ``comparison served`` (users whom both systems serve), ``cut-offs``, ``harm``,
@@ -250,8 +252,8 @@ def report(
     >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
     >>> made = rf.report(run, "rr", "recall@3", truth=truth, baseline="old")
-    >>> print(made.verdict.partition(":")[0])
-    3 users are too few to tell new from old in rr
+    >>> print(made.verdict.partition(".")[0])
+    3 users are too few to tell new from old
     >>> made.save("report.html")  # doctest: +SKIP
     """
     trial = Trial(
@@ -295,7 +297,7 @@ def report(
     numbers = _numbers(call, own_system=system not in adapters.column_names(table, "run"))
     page = sections.page_of(numbers, title)
     draw = partial(figures.charts_of, numbers)
-    return Report(page, verdict.text_of_page(page), _tables(numbers, like), draw)
+    return Report(page, card.text_of_card(page.card), _tables(numbers, like), draw)
 
 
 def check_path(path: Path) -> None:

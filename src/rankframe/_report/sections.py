@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from rankframe._comparison import notes, numerals, sentences
-from rankframe._report import conventions, explorer, facts, nouns, results, verdict
+from rankframe._report import card, checks, conventions, explorer, facts, nouns, results, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Figure, Page, Section
 from rankframe._report.tabular import Cell, Grid
@@ -17,31 +17,19 @@ from rankframe.plot import _colors
 
 _UNTESTED = "Bold: the best mean, not tested."
 _BOTH = "The same differences on {users} with a list from both"
+_MANY = 6  # systems that fit beside each other
 _MOST_ROWS = 40  # of a table on the page
-#: Counts that are wrong if above 0, and counts that may do harm if they are large.
-_WRONG = r"^(null_|invalid_|nonfinite_|duplicates|shared_ranks|user_ids|item_ids)"
-_MAY_HARM = (
-    r"^(missed_users|groups_without|short_lists|gaps|ties_at_the_cut|users_unknown|truth_in_history"
-)
-#: Counts that have a doubt of their own.
-_SAID = ("missed_users", "groups_without", "ties_at_the_cut", "unjudged_at")
 
 
 def page_of(numbers: Numbers, title: str | None) -> Page:
     parts = (_systems, _cuts, _gained, _distribution, _segments, explorer.section, _health)
     sections = [make(numbers) for make in (*parts, conventions.conventions)]
-    doubts = verdict.doubts(numbers)
-    checks = _doubts_of_data(numbers, said=bool(doubts or numbers.unjudged))
     return Page(
         title=nouns.named(title) if title else _title(numbers),
-        subtitle=_subtitle(numbers),
+        users=numbers.nouns.counted(numbers.users),
         note=numbers.call.note or "",
         nouns=numbers.nouns,
-        verdicts=verdict.verdicts(numbers),
-        doubts=[*doubts, *checks],
-        warned=bool(doubts),
-        steps=verdict.steps(numbers),
-        fine=verdict.fine_print(numbers),
+        card=card.card_of(numbers),
         sections=[section for section in sections if section is not None],
     )
 
@@ -58,17 +46,6 @@ def _title(numbers: Numbers) -> str:
 def _system_names(numbers: Numbers) -> str:
     names = [verdict.text_of(name) for name in numbers.systems]
     return numerals.listed(names) if len(names) <= 3 else f"{len(names)} systems"
-
-
-def _subtitle(numbers: Numbers) -> str:
-    rows = {row["table"]: row["rows"] for row in numbers.sources.to_dicts()}
-    parts = [numbers.nouns.counted(numbers.users)]
-    if numbers.pairs and numbers.trial.needed_by is not None:
-        parts.insert(0, f"baseline: {verdict.baseline_of(numbers)}, the first system")
-    parts += [f"{numerals.counted(count, 'row')} in the {name}" for name, count in rows.items()]
-    if numbers.call.settings.relevant_at is not None:
-        parts.append(f"relevant: grade ≥ {numbers.call.settings.relevant_at:g}")
-    return " · ".join(parts)
 
 
 def _systems(numbers: Numbers) -> Section:
@@ -122,14 +99,14 @@ def _means_grids(numbers: Numbers) -> list[Grid]:
         for place, system in enumerate(numbers.systems)
     ]
     below = _notes(numbers, numbers.compared)
-    kind = "means" if len(rows) <= verdict.MANY else ""
+    kind = "means" if len(rows) <= _MANY else ""
     head, users = ["system", *numbers.names], numbers.nouns.words["users"]
     return _in_two(Grid(f"Mean of each metric over {users}", head, rows, kind=kind, notes=below))
 
 
 def _in_two(grid: Grid) -> list[Grid]:
     """Fold the systems after the first ones of many."""
-    shown, rest = grid.rows[: verdict.MANY + 1], grid.rows[verdict.MANY + 1 :]
+    shown, rest = grid.rows[: _MANY + 1], grid.rows[_MANY + 1 :]
     caption = f"{grid.caption}: {numerals.counted(len(rest), 'more system')}"
     more = [grid._replace(caption=caption, rows=rest, folded=True, notes=())] if rest else []
     return [grid._replace(rows=shown), *more]
@@ -367,13 +344,14 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
 def _health(numbers: Numbers) -> Section:
     """Show the counts that may do harm, and fold all others."""
     table, keys = numbers.health, ["table", "what"]
-    number, problems = _numbers_of_checks(numbers)
+    number, problems = checks.number_of(numbers)
     text = f"No problem found in {number} checks."
     if problems:
         text = f"{problems} of {number} checks found what may do harm."
-    is_found, may_harm = pl.col("count").max().over(keys) > 0, _harms(numbers).any().over(keys)
+    is_found = pl.col("count").max().over(keys) > 0
+    may_harm = checks.harms(numbers).any().over(keys)
     shown, rest = table.filter(is_found, may_harm), table.filter(is_found, ~may_harm)
-    none = dict.fromkeys(_words(numbers, what) for what in table.remove(is_found)["what"])
+    none = dict.fromkeys(checks.words(numbers, what) for what in table.remove(is_found)["what"])
     absent = [f"Checked and not found: {', '.join(none)}."] if none else []
     grids = [_health_grid(numbers, shown, "Counts that may do harm")] if problems else []
     others = _health_grid(numbers, rest, f"The {number} checks")
@@ -381,36 +359,10 @@ def _health(numbers: Numbers) -> Section:
     return Section("health", "Data health", [text], grids=grids)
 
 
-def _numbers_of_checks(numbers: Numbers) -> tuple[int, int]:
-    """Count the checks of the data, and those that found what may do harm."""
-    checks = numbers.health.filter(pl.col("problem").is_not_null())
-    of_both = (checks, checks.filter(_harms(numbers)))
-    number, problems = (table.select("table", "what").n_unique() for table in of_both)
-    return number, problems
-
-
-def _doubts_of_data(numbers: Numbers, *, said: bool) -> list[str]:
-    """Name the checks that found what may do harm, unless other doubts say all of them."""
-    number, problems = _numbers_of_checks(numbers)
-    if not problems:
-        return [] if said else [f"All {number} checks of the data passed."]
-    elsewhere = _SAID if said else ()
-    harmful = numbers.health.filter(_harms(numbers))
-    shares = harmful.group_by("what", maintain_order=True).agg(pl.col("share").max())
-    if all(what.startswith(elsewhere) for what in shares["what"]):
-        return []
-    names = [
-        _words(numbers, what) + ("" if share is None else f" ({numerals.percent(share)})")
-        for what, share in shares.rows()
-    ]
-    what = f"{len(names)} of {number} checks of the data found what may do harm"
-    return [f"{what}: {numerals.listed(names)}."]
-
-
 def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows = [
         [
-            Cell(": ".join(_words(numbers, row[name]) for name in ("table", "what"))),
+            Cell(": ".join(checks.words(numbers, row[name]) for name in ("table", "what"))),
             Cell("" if row[numbers.call.by] is None else verdict.text_of(row[numbers.call.by])),
             Cell(
                 numerals.number(row["count"]),
@@ -420,22 +372,8 @@ def _health_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
             Cell(nouns.named(row["example"]) if row["example"] else numerals.DASH, "", "text data"),
         ]
         for row, harms in zip(
-            table.to_dicts(), table.select(_harms(numbers)).to_series(), strict=True
+            table.to_dicts(), table.select(checks.harms(numbers)).to_series(), strict=True
         )
     ]
     head = ["what", "system", "count", "example"]
     return Grid(caption, head, rows, words=["system", "example"])
-
-
-def _harms(numbers: Numbers) -> pl.Expr:
-    """Return whether a problem is wrong in any number, or so large that it may do harm."""
-    # without judged misses, an unjudged item was judged
-    may_harm = f"{_MAY_HARM}{'|unjudged_at' * bool(numbers.unjudged)})"
-    is_large = pl.col("what").str.contains(may_harm) & (pl.col("share") >= facts.MATTERS)
-    is_wrong = pl.col("what").str.contains(_WRONG)
-    return (pl.col("problem") & (is_large | is_wrong)).fill_null(value=False)
-
-
-def _words(numbers: Numbers, name: str) -> str:
-    words = numbers.nouns.words
-    return " ".join(words.get(word, word) for word in name.split("_"))
