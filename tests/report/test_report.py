@@ -1060,6 +1060,15 @@ def test_the_queries_to_judge_first_have_the_most_unjudged_items():
     assert 'id="judge"' not in plain
 
 
+def test_queries_are_judged_first_though_no_value_differs():
+    lists = {"old": ["a", "b"], "new": ["a", "x"]}
+    runs = {name: rf.from_lists(dict.fromkeys("pqr", items)) for name, items in lists.items()}
+    rows = {"user": [*"ppqqrr"], "item": ["a", "b"] * 3, "relevance": [1, 0] * 3}
+    text = rf.report(runs, "rr", truth=pl.DataFrame(rows), baseline="old", k=2).html()
+    assert text.count("1 of the first 2 of") == 3
+    assert "0 lose, 3 the same and 0 gain" in text
+
+
 # ------------------------------------------------------------------ the caller's nouns
 
 

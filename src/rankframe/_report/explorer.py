@@ -37,9 +37,9 @@ def say(numbers: Numbers, kind: str, **values: Any) -> str:
 
 
 def section(numbers: Numbers) -> Section | None:
-    """Show the changes of all users, and the lists of some; None if no user changes."""
+    """Show the changes of all users, and the lists of some; None if they tell nothing."""
     people = numbers.people
-    if people is None or not (people.changes != 0).any():
+    if people is None or not ((people.changes != 0).any() or people.to_judge):
         return None
     ends = people.changes.sort()[[0, -1]].to_list()
     axis = strips.axis_of(Change(end, None, None, in_percent=False, decimals=None) for end in ends)
@@ -88,9 +88,8 @@ def _histogram(numbers: Numbers, people: People, axis: Axis) -> Histogram:
     changes, step = people.changes, (axis.ticks[1][0] - axis.ticks[0][0]) / _BINS
     bins = (changes.abs() / step).round(9).ceil() * changes.sign()
     counts: dict[float, int] = dict(bins.value_counts().sort(bins.name).iter_rows())
-    tallest = max(count for place, count in counts.items() if place)
-    same = counts.get(0, 0)
-    top = _CUT * tallest if same > _MOST_SAME * tallest else max(same, tallest)
+    tallest, same = max((counts[place] for place in counts if place), default=0), counts.get(0, 0)
+    top = _CUT * tallest if same > _MOST_SAME * tallest > 0 else max(same, tallest)
     kinds = [_kind(numbers, sign) for sign in (-1, 0, 1)]
     numbers_of = [(changes < 0).sum(), same, (changes > 0).sum()]
     texts = [say(numbers, k, number=n) for k, n in zip(kinds, numbers_of, strict=True)]
