@@ -182,7 +182,7 @@ def chart_of(name):
 def picture_of(name):
     import vl_convert
 
-    return vl_convert.vegalite_to_svg(chart_of(name).to_json())
+    return vl_convert.vegalite_to_svg(chart_of(name).to_json(validate=False))
 
 
 def look_of(name):
