@@ -30,7 +30,7 @@ FLOATS = {
 WEIGHTS = (1.0, 1.0, 0.75, 0.5, 0.5, 0.25, 0.25, 0.25, 0.125, 0.0)
 #: and whole numbers, beside cut-offs
 WHOLE = {"collection": [30, 1000]}
-SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)@3", "gm_map"]
+SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)@3"]
 SPECIAL_MEANS += ["gm_map", "gm_bpref", "num_users"]
 
 

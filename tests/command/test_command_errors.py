@@ -138,6 +138,7 @@ def folder(tmp_path, monkeypatch):
         "evaluate run truth -m map --exclude items",
         "evaluate run truth -m novelty@2 --items twice",
         "evaluate run truth -m coverage@2 --items twice",
+        "evaluate run truth -m ndcg.1=3,2=9,4=4.5",
         "evaluate run truth -m intra_list_diversity@2 --items twice",
         "evaluate run truth -m rbo",
         "evaluate ids truth -m map",
