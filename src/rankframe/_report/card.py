@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._comparison import notes, numerals, power, sentences, trials
+from rankframe._comparison import notes, numerals, power, trials
 from rankframe._report import checks, doubts, nouns, strips, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Card, Step, UserBar
@@ -80,7 +80,7 @@ def _of_several(numbers: Numbers) -> Card:
         if kind in systems and (kind != best or len(won) <= _MOST_NAMES)
     ]
     lines = [say(numbers, "sentences", "several", outcomes="; ".join(told))] if told else []
-    if len(won) > 1 and not sentences.untested(numbers.compared):
+    if len(won) > 1:  # so they are tested
         lines.append(_best_of(numbers, won))
     chosen = numbers.chosen
     step = _step_of(numbers, outcomes[chosen], numbers.row(numbers.compared, chosen))
@@ -128,8 +128,9 @@ def _step_of(numbers: Numbers, outcome: Outcome, row: Mapping[str, Any]) -> Step
     kind, bar = outcome.kind, _bar(numbers, row)
     number = _differing_groups(row, numbers)
     if outcome.step:
-        users = numbers.unjudged[row[numbers.call.by]].users if outcome.step == "judge" else []
-        names = numerals.listed([*map(text_of, users)]) if users else None
+        unjudged = numbers.unjudged.get(row[numbers.call.by])
+        users = [*map(text_of, unjudged.users)] if unjudged else []
+        names = numerals.listed(users) if users else None
         return _step(numbers, outcome.step, number=len(users), names=names)
     if doubts.mixes_of(numbers, row):
         return _step(numbers, "equal_shares")

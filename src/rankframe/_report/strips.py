@@ -78,14 +78,15 @@ def change_of(row: Mapping[str, Any], *, in_percent: bool = True) -> Change | No
     """
     if row["difference"] is None:
         return None
-    ends = row["ci_low"], row["ci_high"]
-    share, *shares = row["relative"], row["relative_low"], row["relative_high"]
-    known = [value for value in (share, *shares) if value is not None]
-    says = len(known) == 3 or (share is not None and ends == (None, None))
-    says = says and row["baseline_mean"] > 0 and min(known) >= -1 and max(known) <= _MOST
-    if in_percent and says:
-        return Change(share, *shares, in_percent=True, decimals=_decimals(*shares, 100))
-    return Change(row["difference"], *ends, in_percent=False, decimals=_decimals(*ends, 1))
+    low, high, share = row["ci_low"], row["ci_high"], row["relative"]
+    least, most = row["relative_low"], row["relative_high"]
+    has_ends = low is not None or high is not None
+    if in_percent and share is not None and row["baseline_mean"] > 0:
+        says = min(share, least or 0) >= -1 and max(share, most or 0) <= _MOST
+        if says and (least is not None or not has_ends):
+            return Change(share, least, most, in_percent=True, decimals=_decimals(least, most, 100))
+    decimals = _decimals(low, high, 1)
+    return Change(row["difference"], low, high, in_percent=False, decimals=decimals)
 
 
 def _decimals(low: float | None, high: float | None, unit: int) -> int | None:
