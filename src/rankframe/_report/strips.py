@@ -94,7 +94,7 @@ def _decimals(low: float | None, high: float | None, unit: int) -> int | None:
     return min(_MOST_DECIMALS, max(0, 1 - floor(log10(half)))) if half > 0 else None
 
 
-def axis_of(changes: Iterable[Change], *, most: float | None = None) -> Axis:
+def axis_of(changes: Iterable[Change], *, most: float | None = None, pad: float = _PAD) -> Axis:
     """Return an axis with 0 that shows changes of one unit, at most as far as ``most``."""
     changes = [*changes]
     shown = [0.0]
@@ -103,8 +103,8 @@ def axis_of(changes: Iterable[Change], *, most: float | None = None) -> Axis:
     if most is not None:
         shown = [min(most, max(-most, value)) for value in shown]
     low, high = min(shown), max(shown)
-    pad = _PAD * (high - low) or 1.0
-    low, high = low - pad, high + pad
+    beyond = pad * (high - low) or 1.0
+    low, high = low - beyond, high + beyond
     unit = 100 if any(change.in_percent for change in changes) else 1
     step = _step(_LEAST_STEP * (high - low) * unit) / unit
     decimals = max(0, -floor(log10(step * unit) + 1e-9))

@@ -18,6 +18,7 @@ from rankframe._tables import column_roles
 
 FEW_USERS = 30
 _PAIR = 2
+_PAD = 0.2  # of the card's strip, so that "no change" is below its line
 #: Outcomes that show a difference, and those that show none.
 DIRECTIONS = ("better", "worse", "higher", "lower")
 _OPEN = ("undecided", "untested")
@@ -253,7 +254,7 @@ def strip_of(numbers: Numbers, outcome: Outcome, row: Mapping[str, Any]) -> str:
     kind = "" if outcome.kind == "unjudged" else direction_of(row)
     rising = numbers.values.directions.get(row["metric"])
     direction = 0 if rising is None else 1 if rising else -1
-    axis = strips.axis_of([change])
+    axis = strips.axis_of([change], pad=_PAD)
     return strips.strip(change, axis, kind, large=True, direction=direction)
 
 
