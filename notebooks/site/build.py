@@ -15,6 +15,9 @@ import nbformat
 import reference
 from nbconvert import MarkdownExporter
 
+from rankframe import plot
+from rankframe._request import labels
+
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
 REPOSITORY = "https://github.com/rankframe/rankframe/blob/main/"
@@ -41,7 +44,9 @@ def main(folder: Path) -> int:
     for name, text in metric_pages.pages().items():
         pages.joinpath(name).write_text(text)
     index = pages / "index.md"
-    index.write_text(index.read_text().replace("CODE\n", first_code()))
+    counts = {"METRICS": str(len(labels.METRICS)), "CHARTS": str(len(plot.__all__))}
+    for place, text in {"CODE\n": first_code(), **counts}.items():
+        index.write_text(index.read_text().replace(place, text))
     for path in [*PICTURES, HERE / "site.css"]:
         shutil.copy(path, pages)
     live_report.live_report().save(pages / "report.html", static=True)
@@ -56,6 +61,9 @@ def main(folder: Path) -> int:
         settings = settings.replace(place, text)
     shutil.copy(HERE / "keywords.py", folder)
     folder.joinpath("zensical.toml").write_text(settings)
+    for path in pages.rglob("*.md"):
+        if silent := re.findall(r"!\[(?:svg|png|)\]\(.*?\)", path.read_text()):
+            sys.exit(f"{path.name}: a picture without words: {silent[0]}")
     command = ["zensical", "build", "--strict", "--clean", "-f", "zensical.toml"]
     code = subprocess.run(command, cwd=folder, check=False).returncode
     folder.joinpath("site", "llms.txt").write_text(reference.for_language_models(pages))
@@ -79,6 +87,7 @@ def markdown(source: Path, pages: Path) -> str:
     )
     for name, picture in resources["outputs"].items():
         pages.joinpath(name).write_bytes(picture)
+        text = text.replace(f"![svg]({name})", f"![{live_report.alt_of(picture.decode())}]({name})")
     return re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
 
 

@@ -1,9 +1,11 @@
 """Four recommenders on MovieLens: the report and the charts of the site, and the README's picture.
 
-``python notebooks/site/live_report.py`` makes the picture; it needs Chromium.
+``python notebooks/site/live_report.py`` makes the picture; it needs Chromium and Pillow.
 """
 
 import functools
+import html
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,12 +18,15 @@ import rankframe as rf
 from rankframe.typing import Report
 
 NOTEBOOKS = Path(__file__).parents[1]
-#: The verdict, and the lists of those who gain most: the rest of a page is no picture.
-_PART = """<style>
-:root { color-scheme: light } body { margin: 0 auto; padding-top: 24px }
-nav, main > section:not(#verdict, #lists), #lists > p, #lists .people:has(~ .people),
-#lists h3:has(~ h3) { display: none }
+README = NOTEBOOKS.parent / "README.md"
+_WIDTH = 760  # of the README's picture, in pixels of the page
+#: The card alone: the rest of a page is no picture.
+_CARD = f"""<style>
+html, body {{ background: none !important }}
+body {{ margin: 0; padding: 0; max-width: none; width: {_WIDTH}px }}
+header, main > :not(.card) {{ display: none }} .card {{ margin: 0 }}
 </style></head>"""
+_PICTURE = re.compile(r"<picture>.*?</picture>", re.DOTALL)
 #: Each chart: the question that it answers, and its code.
 CHARTS = {
     "compare": (
@@ -105,16 +110,40 @@ def save_charts(folder: Path) -> None:
         eval(code, tables()).save(folder / f"{name}.svg")
 
 
-def save_picture(out: Path) -> None:
-    """Photograph the parts of the page that are read first."""
+def alt_of(svg: str) -> str:
+    """Return what a chart says in words: its title, and the lines below it."""
+    found = re.findall(r"""aria-label="(Title|Subtitle) text '(.*?)'\"""", svg)
+    title = max(place for place, (kind, _) in enumerate(found) if kind == "Title")
+    return html.unescape(". ".join(text for _, text in found[title : title + 2]))
+
+
+def picture() -> str:
+    """Write the README's picture: the card on light and on dark, and in words what it says."""
+    said = html.escape(" ".join(f"{live_report().verdict}".split()))
+    return f"""<picture>
+  <source media="(prefers-color-scheme: dark)" srcset="notebooks/report-dark.png">
+  <img src="notebooks/report-light.png" width="{_WIDTH}" alt="{said}">
+</picture>"""
+
+
+def save_pictures() -> None:
+    """Photograph the card, light and dark, with a palette, and write the README's words."""
+    from PIL import Image
+
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "report.html"
-        text = live_report().html(static=True).replace("</head>", _PART, 1)
-        page.write_text(text.replace("<details>", "<details open>"))
-        size = ["--window-size=1120,980", "--force-device-scale-factor=1.5"]
-        command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars", *size]
-        subprocess.run([*command, f"--screenshot={out}", page.as_uri()], check=True)
+        page, shot = Path(folder) / "report.html", Path(folder) / "report.png"
+        page.write_text(live_report().html(static=True).replace("</head>", _CARD, 1))
+        for number, scheme in enumerate(("dark", "light")):
+            command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars"]
+            command += [f"--window-size={_WIDTH},900", "--force-device-scale-factor=2"]
+            command += [f"--blink-settings=preferredColorScheme={number}"]
+            command += ["--default-background-color=00000000", f"--screenshot={shot}"]
+            subprocess.run([*command, page.as_uri()], check=True)
+            card = Image.open(shot)
+            card = card.crop(card.getbbox()).quantize(256, Image.Quantize.FASTOCTREE)
+            card.save(NOTEBOOKS / f"report-{scheme}.png", optimize=True)
+    README.write_text(_PICTURE.sub(lambda _: picture(), README.read_text(), count=1))
 
 
 if __name__ == "__main__":
-    save_picture(NOTEBOOKS / "report.png")
+    save_pictures()

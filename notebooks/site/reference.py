@@ -1,12 +1,13 @@
 """The reference of the site: a page per public name, a table of all, the gallery, and llms.txt."""
 
 import functools
+import pprint
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import griffe
-from live_report import CHARTS
+from live_report import CHARTS, alt_of
 
 import rankframe as rf
 from rankframe.presets import PRESETS
@@ -27,6 +28,7 @@ SOURCES = Path(__file__).parents[2] / "src"
 #: Rooms of which each function has a page, and those that are imported by name.
 _BY_IMPORT = ("trec", "spark", "typing")
 _ROOMS = ("stats", "runs", "plot", "parts", *_BY_IMPORT)
+_COLUMNS = 98  # of a block of code at 1280 px
 _NO_PAGE = ("metrics", "presets", *_ROOMS)
 
 
@@ -43,14 +45,14 @@ def write_pages(pages: Path) -> str:
         overview += [f"## {group}\n", "| name | what |", "|---|---|"]
         navigation.append(f'    {{ "{group}" = [')
         for name in names:
-            folder.joinpath(f"{name}.md").write_text(_page(name))
+            folder.joinpath(f"{name}.md").write_text(_page(name, pages))
             overview.append(f"| [`{_shown(name)}`]({name}.md) | {_first_line(name)} |")
             navigation.append(f'      {{ "{_shown(name)}" = "reference/{name}.md" }},')
         overview.append("")
         navigation.append("    ] },")
     folder.joinpath("index.md").write_text("\n".join(overview))
     folder.joinpath("presets.md").write_text(_presets())
-    pages.joinpath("gallery.md").write_text(_gallery())
+    pages.joinpath("gallery.md").write_text(_gallery(pages))
     return "\n".join([*navigation, ""])
 
 
@@ -97,34 +99,34 @@ def _package() -> griffe.Object:
     return loaded
 
 
-def _page(name: str) -> str:
+def _page(name: str, pages: Path) -> str:
     """Write a page: for a chart, its picture and its code stand first."""
     module, _, chart = name.rpartition(".")
     lines = [f"::: rankframe.{name}"]
     if module == "plot" and chart in CHARTS:
-        lines = [f"# {_shown(name)}\n", *_picture(chart, ".."), *lines, "    options:"]
+        lines = [f"# {_shown(name)}\n", *_picture(chart, pages, ".."), *lines, "    options:"]
         lines.append("      heading_level: 2")
     return "\n".join([f"---\ntitle: {_shown(name)}\n---\n", *lines, ""])
 
 
-def _picture(chart: str, top: str) -> list[str]:
+def _picture(chart: str, pages: Path, top: str) -> list[str]:
     """Write the picture of a chart, and the code that drew it."""
-    question, code = CHARTS[chart]
-    picture = f"![{question} rf.plot.{chart} on MovieLens]({top}/{chart}.svg)"
+    said = alt_of(pages.joinpath(f"{chart}.svg").read_text())
+    picture, code = f"![{said}]({top}/{chart}.svg)", CHARTS[chart][1]
     return [
         f'<div class="gallery" markdown>\n\n{picture}\n\n</div>\n',
         f"```python\n{code}\n```\n",
     ]
 
 
-def _gallery() -> str:
+def _gallery(pages: Path) -> str:
     about = (
         "Each of recommenders on MovieLens, with the code that drew it. [The guide](charts.md) "
         "explains how to change, combine and save them."
     )
     lines = ["# Charts\n", f"{about}\n"]
     for chart, (question, _) in CHARTS.items():
-        lines += [f"## {question}\n", *_picture(chart, ".")]
+        lines += [f"## {question}\n", *_picture(chart, pages, ".")]
         lines.append(
             f"[`rf.plot.{chart}`](reference/plot.{chart}.md): {_first_line(f'plot.{chart}')}\n"
         )
@@ -139,9 +141,8 @@ def _presets() -> str:
     )
     lines = ["# Presets\n", f"{about}\n"]
     for name, preset in PRESETS.items():
-        lines += [f"## {name}\n", "```python"]
-        lines += [f"{key!r}: {value!r}," for key, value in preset.items()]
-        lines.append("```\n")
+        code = pprint.pformat(preset, width=_COLUMNS, sort_dicts=False)
+        lines += [f"## {name}\n", f"```python\n{code}\n```\n"]
     return "\n".join(lines)
 
 

@@ -1,0 +1,36 @@
+"""The sources of the site, and the README's picture; ``notebooks/site/build.py`` makes pages."""
+
+import json
+import re
+import tomllib
+
+import live_report
+import metric_pages
+import pages
+
+SITE = pages.TOP / "notebooks" / "site"
+
+
+def test_every_picture_has_words():
+    for page in pages.PAGES:
+        for alt in re.findall(r"!\[(.*?)\]\(", page.read_text()):
+            assert len(alt.split()) > 3, page
+    for path in (pages.TOP / "notebooks").glob("*.ipynb"):
+        for cell in json.loads(path.read_text())["cells"]:
+            for output in cell.get("outputs", []):
+                if svg := "".join(output.get("data", {}).get("image/svg+xml", [])):
+                    assert len(live_report.alt_of(svg).split()) > 3, path
+
+
+def test_the_guide_is_in_four_groups_with_every_page():
+    text = (
+        (SITE / "zensical.toml").read_text().replace("    # METRICS\n", metric_pages.navigation())
+    )
+    navigation = {}
+    for part in tomllib.loads(text)["project"]["nav"]:
+        navigation |= part
+    guide = {name: of_one for group in navigation["Guide"] for name, of_one in group.items()}
+    assert [*guide] == ["Start", "Decide", "Every day", "Under the hood"]
+    named = {*re.findall(r'"([\w/]+\.md)"', text)}
+    assert {page.name for page in pages.GUIDE} <= named
+    assert {*metric_pages.pages()} <= named
