@@ -738,10 +738,8 @@ def test_groups_may_be_durations_and_names_have_two_lines():
     assert chart.title.text == r"'a\nb', user by user"
 
 
-@pytest.mark.parametrize(
-    ("hidden", "escaped"), [("\u2028", r"\u2028"), ("\0", r"\x00"), ("\u202e", r"\u202e")]
-)
-def test_control_characters_of_systems_and_segments_are_escaped(hidden, escaped):
+def test_control_characters_of_systems_and_segments_are_escaped():
+    hidden, escaped = "\u2028\0\u202e", r"\u2028\x00\u202e"
     run = pl.DataFrame({"user": [*range(4)] * 2, "item": 7, "rank": [1, 2, 1, 1, 2, 1, 2, 1]})
     run = run.with_columns(model=pl.Series(["old"] * 4 + [f"a{hidden}b"] * 4))
     truth = pl.DataFrame({"user": range(4), "item": 7, "land": [f"x{hidden}y", "z"] * 2})
@@ -751,12 +749,12 @@ def test_control_characters_of_systems_and_segments_are_escaped(hidden, escaped)
         rf.plot.segments(run, "rr", truth=truth, by=by),
         rf.plot.per_user(run, "rr", truth=truth, by=by),
     ):
-        assert hidden not in vl_convert.vegalite_to_svg(chart.to_dict())
+        assert not {*hidden} & {*vl_convert.vegalite_to_svg(chart.to_dict())}
         assert f"a{escaped}b" in json.dumps(chart.to_dict(), ensure_ascii=False).replace(
             r"\\", "\\"
         )
     page = rf.report(run, "rr", truth=truth, baseline="old", by="land").html()
-    assert hidden not in page
+    assert not {*hidden} & {*page}
     assert f"a{escaped}b" in page
 
 
