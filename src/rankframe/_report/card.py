@@ -21,13 +21,14 @@ _LINKS = {"better": "lists", "worse": "lists", "judge": "judge", "judge_all": "j
 
 def card_of(numbers: Numbers) -> Card:
     """Return the card: of a system, of one system and its baseline, or of several."""
-    if not numbers.pairs:
+    outcomes = {s: outcome_of(numbers, s) for s in numbers.systems[1:] if numbers.pairs}
+    if not outcomes:
         card = _of_one(numbers)
-    elif len(numbers.systems) > 2:
-        card = _of_several(numbers)
+    elif len(outcomes) > 1:
+        card = _of_several(numbers, outcomes)
     else:
-        card = _of_pair(numbers)
-    found = doubts.doubts_of(numbers)
+        card = _of_pair(numbers, outcomes[numbers.chosen])
+    found = doubts.doubts_of(numbers, {system: outcomes[system] for system in numbers.shown})
     number, problems = checks.number_of(numbers)
     passed = "" if found or problems else say(numbers, "bar", "passed", number=number)
     return card._replace(doubts=found, passed=passed)
@@ -53,20 +54,16 @@ def _of_one(numbers: Numbers) -> Card:
     return Card("open", title, sentence, step=_step(numbers, "only"))
 
 
-def _of_pair(numbers: Numbers) -> Card:
-    outcome, row = (
-        outcome_of(numbers, numbers.chosen),
-        numbers.row(numbers.compared, numbers.chosen),
-    )
+def _of_pair(numbers: Numbers, outcome: Outcome) -> Card:
+    row = numbers.row(numbers.compared, numbers.chosen)
     bar = None if outcome.kind in ("identical", "unjudged") else _bar(numbers, row)
     step = _step_of(numbers, outcome, row)
     strip = verdict.strip_of(numbers, outcome, row)
     return Card(outcome.kind, outcome.title, outcome.sentence, strip, bar, step=step)
 
 
-def _of_several(numbers: Numbers) -> Card:
+def _of_several(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> Card:
     """Count the outcomes of several systems, and say which of the best ones may be the best."""
-    outcomes = {system: outcome_of(numbers, system) for system in numbers.systems[1:]}
     best = "higher" if numbers.values.directions.get(numbers.decides) is None else "better"
     systems: dict[str, list[object]] = {}
     for system, outcome in outcomes.items():

@@ -12,7 +12,7 @@ from rankframe._comparison import decision, notes, numerals, sentences, summarie
 from rankframe._evaluation import user_choice
 from rankframe._report import checks, facts, strips, verdict
 from rankframe._report.facts import Numbers
-from rankframe._report.verdict import say, text_of
+from rankframe._report.verdict import Outcome, say, text_of
 
 #: Notes of a comparison that other sentences of the card say, or that are of the method alone.
 _SAID = (
@@ -23,48 +23,51 @@ _MOST_NAMES = 4  # in a sentence
 _MOST_SHARES = 3  # in a sentence
 
 
-def doubts_of(numbers: Numbers) -> list[str]:
-    """Return what may mislead, the worst first."""
+def doubts_of(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> list[str]:
+    """Return what may mislead about the outcomes of the systems in words, the worst first."""
+    rows = [numbers.row(numbers.compared, system) for system in outcomes]
     without = [*filter(None, [user_choice.left_out(numbers.values.values.source)])]
     unjudged, missed, ties = _unjudged(numbers), _missed(numbers), _ties(numbers)
+    is_open = any(outcome.kind == "unjudged" for outcome in outcomes.values())
     said = {
         "groups_without": bool(without),
-        "unjudged_at": bool(unjudged) or _is_open(numbers),
+        "unjudged_at": bool(unjudged) or is_open,
         "missed_users": bool(missed),
         "ties_at_the_cut": bool(ties),
     }
+    is_few = numbers.users <= verdict.FEW_USERS
+    is_few = is_few and [outcome.few for outcome in outcomes.values()] != [True]
     return [
-        *_served(numbers),
+        *_served(numbers, outcomes),
         *without,
         *unjudged,
         *missed,
-        *_mixes(numbers),
-        *_groups(numbers),
-        *_secondary(numbers),
+        *(text for row in rows for text in mixes_of(numbers, row).values()),
+        *(text for row in rows for text in _groups(numbers, row)),
+        *(text for row in rows for text in _secondary(numbers, row)),
         *ties,
-        *_few(numbers),
-        *_rare_losses(numbers),
-        *_small_effects(numbers),
-        *_identical(numbers),
-        *_noted(numbers),
+        *([say(numbers, "doubts", "few", number=numbers.users)] if is_few else []),
+        *(text for row in rows for text in _rare_losses(numbers, row)),
+        *(text for row in rows for text in _small_effect(numbers, row)),
+        *_identical(numbers, outcomes),
+        *_noted(numbers, rows),
         *_undefined(numbers),
         *_checks(numbers, tuple(name for name, is_said in said.items() if is_said)),
     ]
 
 
-def _served(numbers: Numbers) -> list[str]:
+def _served(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> list[str]:
     """Write the claim on the users whom both serve, if it is another one."""
     # their groups are not compared
     served = numbers._replace(compared=numbers.served, segments={}, of_relevant=None)
     lines: list[str] = []
-    for system in numbers.shown:
-        row = numbers.row(numbers.served, system)
-        if not row:
+    for system, outcome in outcomes.items():
+        if not (row := numbers.row(numbers.served, system)):
             continue
-        whole, alone = verdict.outcome_of(numbers, system), verdict.outcome_of(served, system)
-        if verdict.shown_by(whole.kind) != verdict.shown_by(alone.kind):
+        alone = verdict.outcome_of(served, system)
+        if verdict.shown_by(outcome.kind) != verdict.shown_by(alone.kind):
             change = strips.change_of(row)
-            text = None if change is None or not change.value else change.text
+            text = change.text if change and change.value else None
             lines.append(say(numbers, "doubts", "served", title=alone.title, change=text))
     return lines
 
@@ -87,12 +90,6 @@ def _unjudged(numbers: Numbers) -> list[str]:
     return lines
 
 
-def _is_open(numbers: Numbers) -> bool:
-    """Return whether the outcome of a system says that judgments are missing."""
-    kinds = [verdict.outcome_of(numbers, system).kind for system in numbers.shown]
-    return "unjudged" in kinds
-
-
 def _missed(numbers: Numbers) -> list[str]:
     rows = [(text_of(name), "", numbers.users, count) for name, count in numbers.missed.items()]
     schema = ["system", "segment", "users", "num_missed"]
@@ -103,15 +100,9 @@ def _missed(numbers: Numbers) -> list[str]:
     return [say(numbers, "doubts", "missed", line=line, zero=zero) for line in lines]
 
 
-def _mixes(numbers: Numbers) -> list[str]:
-    """Write which group's share explains a mean that moves against each group's."""
-    shown = [numbers.row(numbers.compared, system) for system in numbers.shown]
-    return [text for row in shown for text, _ in mixes_of(numbers, row)]
-
-
-def mixes_of(numbers: Numbers, row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return such sentences, and the columns of their groups."""
-    lines: list[tuple[str, str]] = []
+def mixes_of(numbers: Numbers, row: Mapping[str, Any]) -> dict[str, str]:
+    """Write which group's share explains a mean that moves against each group's, by column."""
+    lines: dict[str, str] = {}
     for name, kinds in verdict.groups_of(numbers, row).items() if not numbers.trial.paired else ():
         (kind, rows), *others = kinds.items()
         if others or kind not in verdict.DIRECTIONS or verdict.direction_of(row) == kind:
@@ -123,39 +114,34 @@ def mixes_of(numbers: Numbers, row: Mapping[str, Any]) -> list[tuple[str, str]]:
         share, before, group = max(shares, key=lambda of: abs(of[0] - of[1]))
         of = {"kind": kind, "name": name, "group": text_of(group), "share": share, "before": before}
         rise = int(row["difference"] > 0)
-        lines.append((say(numbers, "doubts", "mix", row, rise=rise, **of), name))
+        lines[name] = say(numbers, "doubts", "mix", row, rise=rise, **of)
     return lines
 
 
-def _groups(numbers: Numbers) -> list[str]:
+def _groups(numbers: Numbers, row: Mapping[str, Any]) -> list[str]:
     """Name the groups that are shown to go the other way than the whole."""
-    lines: list[str] = []
-    for system in numbers.shown:
-        row = numbers.row(numbers.compared, system)
-        mixed = {name for _, name in mixes_of(numbers, row)}
-        for name, kinds in verdict.groups_of(numbers, row).items():
-            for kind in {*verdict.DIRECTIONS} & {*kinds} - {verdict.direction_of(row)}:
-                if name not in mixed:
-                    names = _named([text_of(of[name]) for of in kinds[kind]], numbers)
-                    of = {"name": verdict.name_of(numbers, name), "kind": kind, "names": names}
-                    lines.append(say(numbers, "doubts", "groups", row, **of))
-    return sorted(lines)
-
-
-def _secondary(numbers: Numbers) -> list[str]:
-    """Write the losses in metrics that count only if the primary one shows a difference."""
-    lines: list[str] = []
-    primary = numbers.trial.primary
-    for system in numbers.shown if primary is not None else ():
-        if verdict.direction_of(numbers.row(numbers.compared, system)):
-            continue
-        rows = [numbers.row(numbers.compared, system, name) for name in numbers.names]
-        lost = [row for row in rows if row and row["metric"] != primary and _is_loss(numbers, row)]
-        for first in range(0, len(lost), _MOST_SHARES):
-            some = lost[first : first + _MOST_SHARES]
-            changes = numerals.listed([verdict.change_in_words(numbers, row) for row in some])
-            lines.append(say(numbers, "doubts", "secondary", changes=changes))
+    mixed, lines = mixes_of(numbers, row), list[str]()
+    for name, kinds in verdict.groups_of(numbers, row).items():
+        for kind in verdict.DIRECTIONS:
+            if kind in kinds and name not in mixed and kind != verdict.direction_of(row):
+                names = _named([text_of(of[name]) for of in kinds[kind]], numbers)
+                of = {"name": verdict.name_of(numbers, name), "kind": kind, "names": names}
+                lines.append(say(numbers, "doubts", "groups", row, **of))
     return lines
+
+
+def _secondary(numbers: Numbers, row: Mapping[str, Any]) -> list[str]:
+    """Write the losses in metrics that count only if the primary one shows a difference."""
+    if numbers.trial.primary is None or verdict.direction_of(row):
+        return []
+    system = row[numbers.call.by]
+    rows = [numbers.row(numbers.compared, system, name) for name in numbers.names]
+    lost = [of for of in rows if of and of["metric"] != row["metric"] and _is_loss(numbers, of)]
+    texts = [verdict.change_in_words(numbers, of) for of in lost]
+    return [
+        say(numbers, "doubts", "secondary", changes=numerals.listed(some))
+        for some in _parts(texts, _MOST_SHARES)
+    ]
 
 
 def _is_loss(numbers: Numbers, row: Mapping[str, Any]) -> bool:
@@ -182,66 +168,47 @@ def _ties(numbers: Numbers) -> list[str]:
     return [say(numbers, "doubts", "ties", lists=_named(lists, numbers, _MOST_SHARES))]
 
 
-def _few(numbers: Numbers) -> list[str]:
-    """Write that there are few users, unless the title does."""
-    if numbers.users > verdict.FEW_USERS:
-        return []
-    said = len(numbers.shown) == 1 and verdict.outcome_of(numbers, numbers.chosen).few
-    return [] if said else [say(numbers, "doubts", "few", number=numbers.users)]
-
-
-def _rare_losses(numbers: Numbers) -> list[str]:
+def _rare_losses(numbers: Numbers, row: Mapping[str, Any]) -> list[str]:
     """Write that losses too rare for these users to show one would turn a proved gain."""
     width = numbers.values.metric(numbers.decides).traits.width
-    lines: list[str] = []
-    for system in numbers.shown:
-        row = numbers.row(numbers.compared, system)
-        harm = numbers.row(numbers.harm, system)
-        if not harm or harm["share"] != 0 or verdict.direction_of(row) != "better":
-            continue
-        loss = abs(row["difference"]) / harm["share_high"]
-        if isfinite(width) and loss <= width:
-            of = {"much": harm["more_than"], "most": harm["share_high"], "loss": loss}
-            lines.append(say(numbers, "doubts", "rare_losses", row, **of))
-    return lines
-
-
-def _small_effects(numbers: Numbers) -> list[str]:
-    """Write that many users prove a difference that may not matter, in place of the note."""
-    rows = [numbers.row(numbers.compared, system) for system in numbers.shown]
-    small = [
-        strips.change_of(row)
-        for row in rows
-        if "small_effect" in notes.kinds(row["note"]) and verdict.direction_of(row)
-    ]
-    return [
-        say(numbers, "doubts", "small_effect", change=change.text) for change in small if change
-    ]
-
-
-def _identical(numbers: Numbers) -> list[str]:
-    """Name the systems of several that may be the baseline, read twice."""
-    if len(numbers.systems) == 2:
+    harm = numbers.row(numbers.harm, row[numbers.call.by])
+    if not harm or harm["share"] != 0 or verdict.direction_of(row) != "better":
         return []
-    rows = [numbers.row(numbers.compared, system) for system in numbers.shown]
-    steps = [verdict.outcome_of(numbers, system).step for system in numbers.shown]
+    loss = abs(row["difference"]) / harm["share_high"]
+    if not isfinite(width) or loss > width:
+        return []
+    of = {"much": harm["more_than"], "most": harm["share_high"], "loss": loss}
+    return [say(numbers, "doubts", "rare_losses", row, **of)]
+
+
+def _small_effect(numbers: Numbers, row: Mapping[str, Any]) -> list[str]:
+    """Write that many users prove a difference that may not matter, in place of the note."""
+    change = strips.change_of(row)
+    if change is None or "small_effect" not in notes.kinds(row["note"]):
+        return []
+    return [say(numbers, "doubts", "small_effect", change=change.text)] * bool(
+        verdict.direction_of(row)
+    )
+
+
+def _identical(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> list[str]:
+    """Name the systems of several that may be the baseline, read twice."""
+    copies = [system for system, outcome in outcomes.items() if outcome.step == "identical"]
     return [
-        say(numbers, "doubts", "identical", row)
-        for row, step in zip(rows, steps, strict=True)
-        if step == "identical"
+        say(numbers, "doubts", "identical", system=text_of(system))
+        for system in copies * (len(outcomes) > 1)
     ]
 
 
-def _noted(numbers: Numbers) -> list[str]:
+def _noted(numbers: Numbers, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Write the notes of the comparisons that decide, such as left-out users."""
     systems: dict[str, list[str]] = {}
-    for system in numbers.shown:
-        row = numbers.row(numbers.compared, system)
+    for row in rows:
         for note in notes.unpacked(row["note"]):
             if note.kind not in _SAID and note != verdict.why_of(row):
                 text = notes.text([note], numbers.nouns) or ""
-                systems.setdefault(text, []).append(text_of(system))
-    if len(numbers.shown) < 2:
+                systems.setdefault(text, []).append(text_of(row[numbers.call.by]))
+    if len(rows) < 2:
         return [f"{text[:1].upper()}{text[1:]}." for text in systems]
     return [f"{_named(names, numbers)}: {text}." for text, names in systems.items()]
 
@@ -260,8 +227,15 @@ def _checks(numbers: Numbers, said: tuple[str, ...]) -> list[str]:
         name + ("" if share is None else f" ({numerals.percent(share)})")
         for name, share in checks.found(numbers, said)
     ]
-    some = [found[first : first + _MOST_NAMES] for first in range(0, len(found), _MOST_NAMES)]
-    return [say(numbers, "doubts", "checks", found=numerals.listed(names)) for names in some]
+    return [
+        say(numbers, "doubts", "checks", found=numerals.listed(some))
+        for some in _parts(found, _MOST_NAMES)
+    ]
+
+
+def _parts(texts: Sequence[str], most: int) -> list[Sequence[str]]:
+    """Split texts for sentences that have so many numbers at most."""
+    return [texts[first : first + most] for first in range(0, len(texts), most)]
 
 
 def _named(names: Sequence[str], numbers: Numbers, most: int = _MOST_NAMES) -> str:
