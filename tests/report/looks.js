@@ -26,6 +26,7 @@ const look = (frame) => {
     (node) => node.nodeType === 3 && node.textContent.trim()) && !one.closest(".hidden, .skip, script, style, option"));
   const texts = all("svg text").filter(seen);
   return {
+    dark: view.matchMedia("(prefers-color-scheme: dark)").matches,
     kind: card.className, text: words.join("\n"), high: card.getBoundingClientRect().height,
     doubts: [...card.querySelectorAll(".doubts li")].map((one) => one.textContent),
     doubtsHigh: card.querySelector(".doubts") ? card.querySelector(".doubts").getBoundingClientRect().height + 8 : 0,

@@ -130,6 +130,7 @@ def test_each_doubt_stands_in_full(seen, reports):
 
 def test_all_text_can_be_read(seen):
     for key, look in seen.items():
+        assert look["dark"] == key.endswith("dark")
         assert look["fonts"] >= 10, key
         assert not look["pale"], (key, look["pale"])
 

@@ -94,7 +94,8 @@ def _best_of(numbers: Numbers, won: Sequence[object]) -> str:
     """Say which of the systems better than the baseline no other one beats."""
     leaders = [system for system in won if (system, numbers.decides) in numbers.bold]
     if len(leaders) in (0, len(won)):
-        return say(numbers, "sentences", "none_best", number=len(won))
+        kind = "neither_best" if len(won) == 2 else "none_best"
+        return say(numbers, "sentences", kind, number=len(won))
     names = numerals.listed([*map(text_of, leaders)])
     best = names if len(leaders) <= _MOST_NAMES else f"{len(leaders)}"
     return say(numbers, "sentences", "best", number=len(won), best=best)
@@ -147,7 +148,8 @@ def _step_of(numbers: Numbers, outcome: Outcome, row: Mapping[str, Any]) -> Step
 
 
 def _step(numbers: Numbers, kind: str, **values: Any) -> Step:
-    lead, *rest = say(numbers, "steps", kind, **values).split("|")
+    one = text_of(numbers.chosen) if len(numbers.systems) > 2 else None
+    lead, *rest = say(numbers, "steps", kind, one=one, **values).split("|")
     text, after = rest or ("", "")
     link = _LINKS.get(kind, "")
     people = numbers.people

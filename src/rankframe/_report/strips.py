@@ -13,7 +13,7 @@ _MOST = 10  # a relative change beyond it says nothing: the raw one is written
 _MOST_DECIMALS = 6
 _PAD = 0.1  # of an axis, beyond what it shows
 _LEAST_STEP = 0.18  # of an axis between two ticks, so that their texts do not touch on a phone
-_EDGE = 11  # percent of the width where a text does not fit on both sides of its place
+_EDGE = 7  # percent of the width where a text does not fit on both sides of its place
 
 
 class Change(NamedTuple):
