@@ -10,7 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 import requirements
-from looks import OLD, OUTCOMES, drawn, of_places, report_of
+
+from tests.report.looks import OLD, OUTCOMES, drawn, of_places, report_of
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
