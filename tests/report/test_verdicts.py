@@ -484,6 +484,22 @@ def test_a_summary_of_systems_says_what_a_margin_earned():
     assert "slips is worse by less than the margin; mixes is not worse by more than the" in told
 
 
+def test_several_systems_are_told_apart_only_where_a_direction_is_better():
+    ranks = {"old": OLD, "new": BETTER, "like new": [1, 2, 1, 2, 1, 2] * 20, "top": [1] * 120}
+    data = of_ranks(**ranks)
+    first, second, *_ = rf.report(
+        data["run"], "rr", truth=data["truth"], baseline="old"
+    ).verdict.split("\n")
+    assert first == "3 of 3 systems are better than old."
+    assert second.endswith(" Of these 3, top may be the best.")
+    near = of_ranks(**{name: ranks[name] for name in ("old", "new", "like new")})
+    told = rf.report(near["run"], "rr", truth=near["truth"], baseline="old").verdict
+    assert "Neither of these two is proved better than the other." in told
+    told = rf.report(near["run"], NO_DIRECTION, truth=near["truth"], baseline="old").verdict
+    assert "proved" not in told
+    assert told.startswith("None of 2 systems has a higher mean rank than old.")
+
+
 def test_a_tiny_effect_is_said_once():
     lists = {"old": [1] * 4870 + [2] * 15130, "new": [2] * 4870 + [1] * 5130 + [2] * 10000}
     rows = [(name, user, 7, rank) for name in lists for user, rank in enumerate(lists[name])]

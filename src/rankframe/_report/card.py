@@ -69,7 +69,7 @@ def _of_several(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> Card:
     for system, outcome in outcomes.items():
         systems.setdefault(outcome.kind, []).append(system)
     won, number = systems.get(best, []), len(outcomes)
-    kind = "several_higher" if best == "higher" else "several" if won else "several_none"
+    kind = ("several_higher" if best == "higher" else "several") + ("" if won else "_none")
     title = say(numbers, "titles", kind, better=len(won), number=number)
     told = [
         _count(numbers, kind, systems[kind])
@@ -77,8 +77,7 @@ def _of_several(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> Card:
         if kind in systems and (kind != best or len(won) <= _MOST_NAMES)
     ]
     lines = [say(numbers, "sentences", "several", outcomes="; ".join(told))] if told else []
-    if len(won) > 1:  # so they are tested
-        lines.append(_best_of(numbers, won))
+    lines += _best_of(numbers, won)
     chosen = numbers.chosen
     step = _step_of(numbers, outcomes[chosen], numbers.row(numbers.compared, chosen))
     return Card("open", title, " ".join(lines), step=step)
@@ -90,15 +89,17 @@ def _count(numbers: Numbers, kind: str, systems: Sequence[object]) -> str:
     return f"{who} {say(numbers, 'outcomes', kind, number=len(systems))}"
 
 
-def _best_of(numbers: Numbers, won: Sequence[object]) -> str:
+def _best_of(numbers: Numbers, won: Sequence[object]) -> list[str]:
     """Say which of the systems better than the baseline no other one beats."""
     leaders = [system for system in won if (system, numbers.decides) in numbers.bold]
-    if len(leaders) in (0, len(won)):
+    if len(won) < 2 or not leaders:  # no direction is better, or one of another outcome is
+        return []
+    if len(leaders) == len(won):
         kind = "neither_best" if len(won) == 2 else "none_best"
-        return say(numbers, "sentences", kind, number=len(won))
+        return [say(numbers, "sentences", kind, number=len(won))]
     names = numerals.listed([*map(text_of, leaders)])
     best = names if len(leaders) <= _MOST_NAMES else f"{len(leaders)}"
-    return say(numbers, "sentences", "best", number=len(won), best=best)
+    return [say(numbers, "sentences", "best", number=len(won), best=best)]
 
 
 def _bar(numbers: Numbers, row: Mapping[str, Any]) -> UserBar | None:
