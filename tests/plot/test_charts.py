@@ -85,6 +85,25 @@ def test_at_k_draws_the_intervals_of_summarize():
     assert_frame_equal(row.select(names), summary.select(names))
 
 
+def test_at_k_draws_the_changes_of_compare():
+    metrics, ks = ["ndcg", "recall"], [1, 5, 20]
+    data = RUN.rank.plot.at_k(*metrics, k=ks, truth=TRUTH, baseline="a").data
+    expected = RUN.rank.compare(
+        *(f"{m}@{k}" for m in metrics for k in ks), truth=TRUTH, baseline="a"
+    )
+    made = expected.select(
+        pl.col("metric").str.replace("@.*", "@k").alias("panel"),
+        pl.col("model").alias("system"),
+        pl.col("metric").str.extract("([0-9]+)$").cast(pl.Int64).alias("k"),
+        "users",
+        mean="relative",
+        ci_low="relative_low",
+        ci_high="relative_high",
+    )
+    assert_frame_equal(data.drop("name", "name_at"), made, check_row_order=False)
+    assert data["ci_low"].count() > 6
+
+
 def test_at_k_draws_metrics_of_all_lists():
     chart = rf.plot.at_k(RUN, "coverage", k=[2, 5], items=ITEMS)
     expected = RUN.rank.evaluate("coverage@2", "coverage@5", items=ITEMS, by="model")
@@ -112,7 +131,7 @@ def test_precision_recall_draws_what_evaluate_returns():
 
 
 def test_contours_are_of_equal_f1():
-    drawn = chart_of("precision_recall").hconcat[1].layer[1].data
+    drawn = chart_of("precision_recall").hconcat[1].layer[0].data
     assert drawn["f1"].n_unique() >= 2
     recall, precision = drawn["recall"], drawn["precision"]
     f1 = 2 * recall * precision / (recall + precision)
@@ -356,22 +375,17 @@ def test_trade_off_draws_the_intervals_of_summarize():
         assert f">{name}</text>" in picture
 
 
-def test_equal_points_of_a_trade_off_are_named_together():
-    for number, name in [(1, "s0"), (3, "s0, s1, s2"), (8, "s0, s1 and 6 more")]:
-        run = pl.concat(
-            SMALL.with_columns(model=pl.format("s{}", pl.lit(n))) for n in range(number)
-        )
-        chart = run.rank.plot.trade_off("filled@3", "coverage@2", items=FOUR)
-        assert chart.data.select("x", "y").n_unique() == 1
-        assert chart.data["label"].drop_nulls().to_list() == [name]
-        tips = chart.to_dict()["layer"][0]["encoding"]["tooltip"]
-        assert [tip["field"] for tip in tips if tip["title"] == "system"] == ["label"]
+def test_equal_points_of_a_trade_off_are_named_apart():
+    run = pl.concat(SMALL.with_columns(model=pl.format("s{}", pl.lit(n))) for n in range(3))
+    data = run.rank.plot.trade_off("filled@3", "coverage@2", items=FOUR).data
+    assert data.select("x", "y").n_unique() == 1
+    assert data.drop_nulls("name").sort("name_at")["name"].to_list() == ["s2", "s1", "s0"]
 
 
 def test_trade_off_leaves_out_intervals_that_are_not_there():
     truth = pl.DataFrame({"user": [1], "item": ["a"]})
     chart = SMALL.filter(user=1).rank.plot.trade_off("dcg@1", "num_hits@1", truth=truth)
-    assert chart.data.drop("label", "front", "name", "name_at").rows() == [
+    assert chart.data.drop("front", "name", "name_at").rows() == [
         ("", "one", 1, 1.0, None, None, 1.0, None, None)
     ]
     assert "NaN" not in vl_convert.vegalite_to_svg(chart.to_json())
@@ -862,25 +876,14 @@ def test_the_same_call_gives_the_same_bytes():
     assert again.to_json() == chart_of("at_k of many").to_json()
 
 
-def test_the_best_path_is_named_and_the_ends_are_inside_of_the_frame():
+def test_the_ends_of_the_upper_path_are_named_inside_of_the_frame():
     for name in ("precision_recall", "precision_recall of many", "precision_recall alone"):
         path = chart_of(name).hconcat[1]
-        spec = path.to_dict()
-        frame = spec["layer"][1]["encoding"]
-        x_end, y_end = (frame[axis]["scale"]["domain"][1] for axis in "xy")
+        y_end = path.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"][1]
         assert path.data["precision"].max() <= 0.9 * y_end or y_end == 1
-        texts = [
-            one for one in spec["layer"] if one["encoding"].get("text", {}).get("field") == "at"
-        ]
-        assert len(texts) == 4  # two, with their backs
-        ends = {}
-        for one in texts:
-            (label,) = re.findall(r"k=\d+", json.dumps(one["transform"]))
-            ends[label] = one["mark"]["align"]
-        assert set(ends) == {"k=1", "k=20"}
-        at = path.layer[4].data if path.data is alt.Undefined else path.data
-        for label, recall in at.drop_nulls("at").select("at", "recall").rows():
-            assert ends[label] == ("left" if recall < x_end / 2 else "right")
+        ends = path.data.drop_nulls("at").sort("k")
+        assert ends["at"].to_list() == ["k=1", "k=20"]
+        assert ends["precision"][0] == path.data.filter(k=1)["precision"].max()
 
 
 def test_metrics_together_share_an_axis_and_differ_in_dashes():

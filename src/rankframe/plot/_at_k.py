@@ -182,13 +182,12 @@ def _means_by_panel(
         *sentences.system_and_segment(means, groups), pl.col("metric").alias("label"), *numbers[1:]
     )
     table = table.join(cuts, on="label", how="left", maintain_order="left")
-    metric, system = pl.format("{}@k", "metric"), pl.col("system")
-    if not together:
-        table = table.with_columns(metric=metric, line=system)
-        return table.select(_panels.panel_of("metric"), "system", *numbers, "metric", "line")
-    line = pl.when(system == "").then(metric).otherwise(pl.format("{} · {}", system, metric))
-    table = table.with_columns(metric=metric, line=line)
-    return table.select(pl.col("segment").alias("panel"), "system", "metric", *numbers, "line")
+    table = table.with_columns(metric=pl.format("{}@k", "metric"))
+    panel, line = _panels.panel_of("metric"), pl.col("system")
+    if together:
+        panel, both = pl.col("segment").alias("panel"), pl.format("{} · {}", "system", "metric")
+        line = pl.when(line == "").then("metric").otherwise(both)
+    return table.select(panel, "system", "metric", *numbers, line.alias("line"))
 
 
 def _leader_of(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> str:
@@ -199,13 +198,9 @@ def _leader_of(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> str
         return ""
     if min(means["system"].n_unique(), means["k"].n_unique()) < 2:
         return ""
-    sign = 1 if directions == {True} else -1
-    keys = ["panel", "metric", "k"]
-    best = pl.col("mean") * sign == (pl.col("mean") * sign).max().over(keys)
-    leading = means.filter(best)
-    if leading["system"].n_unique() > 1 or leading.height < means.select(keys).n_unique():
-        return ""
-    return f": {sentences.one_line(leading['system'][0])} leads at every k"
+    worth = pl.col("mean") * (1 if directions == {True} else -1)
+    leading = means.filter(worth == worth.max().over("panel", "metric", "k"))["system"].unique()
+    return f": {sentences.one_line(leading[0])} leads at every k" if len(leading) == 1 else ""
 
 
 def _domain(
@@ -214,8 +209,7 @@ def _domain(
     """Return the ends of the axis of one panel, or of most changes in all; others begin at 0."""
     if table["panel"].n_unique() > 1 and not is_change:
         return None
-    values = pl.concat([table[name].alias("value") for name in drawn]).drop_nulls()
-    low, high = _marks.bounds(values)
+    low, high = _marks.bounds(*table.select(drawn))
     if is_change:  # an interval is wide where the mean of the baseline is almost 0
         ends = table[drawn[-1]].quantile(_FIT), table[drawn[len(drawn) // 2]].quantile(1 - _FIT)
         low, high = max(low, min(ends[1] or 0, 0)), min(high, max(ends[0] or 0, 0))

@@ -135,7 +135,7 @@ def compare(
     table = table.with_columns(notes.in_words(table["note"]))
     tested = sentences.tested_in_words(trial, compared, notes.USERS)
     missed = sentences.missed_lines(_missed_of_pairs(compared, call.groups))
-    look = _verdict_look(directions, trial, f"p < {keywords.alpha_of(confidence):.2g}")
+    look = _verdict_look(table["verdict"], f"p < {keywords.alpha_of(confidence):.2g}")
     systems = _panels.texts(pl.concat([table["system"], table["baseline"]]))
     short = _names.short(systems)
     if trial.baseline is None and len(systems) > _MOST_PAIRED:
@@ -303,18 +303,9 @@ def _words(confidence: float) -> dict[str, str | Sequence[str]]:
     }
 
 
-def _verdict_look(
-    directions: Mapping[str, bool | None], trial: Trial, title: str
-) -> dict[str, Any]:
-    """Assign a color and a shape to each possible verdict."""
-    goods, bads = [], []
-    if any(direction is not None for direction in directions.values()):
-        goods, bads = ["better"], ["worse"]
-    if None in directions.values():
-        goods, bads = [*goods, "higher"], [*bads, "lower"]
-    within = ["not worse", "equivalent"] if trial.margin else []
-    within += [trials.LESS_THAN_MARGIN] if within and bads else []
-    domain = [*goods, *within, "undecided", *bads]
+def _verdict_look(verdicts: pl.Series, title: str) -> dict[str, Any]:
+    """Assign a color and a shape to each verdict."""
+    domain = [verdict for verdict in _colors.VERDICTS if verdict in {*verdicts}]
     pairs, shapes = zip(*(_colors.VERDICTS[verdict] for verdict in domain), strict=True)
     colors = alt.Scale(domain=domain, range=[_colors.ink(pair) for pair in pairs])
     marks, legend = alt.Scale(domain=domain, range=list(shapes)), _marks.legend_of(title)

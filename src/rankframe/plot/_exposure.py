@@ -135,7 +135,7 @@ def exposure(
         in_points = "datum.value === 0 ? '0' : format(100 * datum.value, '+.3~g')"
         drawn, axis = "difference", _marks.axis_of(labelExpr=in_points, tickCount=5)
     ended = ["share", "target"] if drawn == "share" else [drawn]
-    ends = _marks.bounds(pl.concat([pl.Series([0.0]), *(table[it].alias("") for it in ended)]))
+    ends = _marks.bounds(pl.Series([0.0]), *table.select(ended))
     scale = alt.Scale(domain=[end * 1.03 for end in ends], nice=False)
     titles = {"share": "share of exposure", "difference": "points from the target"}
     left = alt.Axis(labelLimit=120, titlePadding=10)

@@ -183,7 +183,7 @@ def _points(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _layers(table: pl.DataFrame, systems: Systems, what: str) -> list[alt.Chart]:
-    number = int(_marks.greatest(table, "above"))
+    number = int(_marks.bounds(table["above"])[1])
     is_long = number > _FEW  # on a linear scale, the few that are shown would be one line
     scale = alt.Scale(type="log" if is_long else "linear", domain=[1, max(number, 2)], nice=False)
     counts, shares = (_marks.axis_of(format=form, tickCount=5) for form in ("~s", "~%"))
@@ -215,7 +215,5 @@ def _gini_texts(curves: pl.DataFrame, systems: Systems) -> list[str]:
         ]
         return [f"half goes to (Gini): {', '.join(coefficients)}"]
     least, most = _marks.bounds(curves["gini"])
-    lines = [f"Gini: {least:.3f} to {most:.3f}"]
-    if systems.are_many:
-        lines += [f"colored: the {_colors.BEST} most even"]
-    return [*lines, *filter(None, [systems.short.key])]
+    colored = f"; colored: the {_colors.BEST} most even" if systems.are_many else ""
+    return [f"Gini: {least:.3f} to {most:.3f}{colored}", systems.short.key]

@@ -200,7 +200,7 @@ def limits_of(requested: Sequence[RequestedMetric]) -> dict[str, tuple[float, fl
 
 def within(limits: tuple[float, float], values: pl.Series) -> tuple[float, float]:
     """Return the limits, without one that a value exceeds: a declared range may be wrong."""
-    low, high = bounds(values.drop_nulls()) if values.count() else (0.0, 0.0)
+    low, high = bounds(values)
     least, most = limits
     return (least if least <= low else -inf, most if high <= most + 1e-9 else inf)
 
@@ -214,10 +214,11 @@ def round_ends(low: float, high: float, limits: tuple[float, float]) -> tuple[fl
     return round(max(least, limits[0]), 12), round(min(most, limits[1]), 12)
 
 
-def bounds(values: pl.Series) -> tuple[float, float]:
-    """Return the least and the greatest of numbers."""
-    ends = values.to_frame("value").select(low=pl.min("value"), high=pl.max("value"))
-    return ends.cast(pl.Float64).row(0)
+def bounds(*columns: pl.Series) -> tuple[float, float]:
+    """Return the least and the greatest number in columns; 0 and 1 if there is none."""
+    values = pl.concat([column.cast(pl.Float64).alias("value") for column in columns]).to_frame()
+    least, greatest = values.select(low=pl.min("value"), high=pl.max("value")).row(0)
+    return (0.0, 1.0) if least is None else (least, greatest)
 
 
 def round_step(least: float) -> float:
@@ -235,10 +236,6 @@ def margins(rows: pl.DataFrame, confidence: float) -> pl.Expr:
         * pl.col("std").fill_nan(None)
         / pl.col("users").sqrt()
     )
-
-
-def greatest(table: pl.DataFrame, *names: str) -> float:
-    return float(table.select(pl.max_horizontal(pl.col(*names).abs().max())).item())
 
 
 def ticks(lowest: float, highest: float) -> dict[str, Any]:

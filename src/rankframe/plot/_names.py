@@ -96,9 +96,9 @@ def at_ends(
     return pl.concat(panels)
 
 
-def apart(values: Mapping[str, float], room: float, low: float, high: float) -> dict[str, float]:
+def apart(values: dict[str, float], room: float, low: float, high: float) -> dict[str, float]:
     """Move values apart by at least ``room``, each as little as possible, between two ends."""
-    order = sorted(values, key=lambda name: values[name])
+    order = sorted(values, key=lambda name: values[name], reverse=True)[::-1]
     blocks: list[list[float]] = []
     for place, name in enumerate(order):
         blocks.append([values[name] - place * room])

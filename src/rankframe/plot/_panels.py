@@ -32,8 +32,10 @@ def title_of(text: str, *subtitle: str, width: float = 400) -> alt.TitleParams:
 
 def panels_by(name: str, order: Sequence[str], title: str | None = None) -> Any:
     """Make one panel per value of a column, without headers if there is only one."""
+    channel: Any = alt.Column
     own: dict[str, Any] = {"labelLimit": 150}
-    if name in ("system", "panel"):
+    if name == "panel":
+        channel = alt.Row
         own = {"labelAngle": 0, "labelAlign": "left", "labelLimit": 190, "labelPadding": 20}
     header = alt.Header(
         title=title,
@@ -44,8 +46,7 @@ def panels_by(name: str, order: Sequence[str], title: str | None = None) -> Any:
         titleFontWeight="bold",
         **own,
     )
-    channel = {"system": alt.Row, "panel": alt.Row, "measure": alt.Column, "segment": alt.Column}
-    return channel[name](f"{name}:N", sort=list(order), header=header)
+    return channel(f"{name}:N", sort=list(order), header=header)
 
 
 def layered(*layers: alt.Chart, **options: Any) -> Any:
@@ -142,7 +143,7 @@ def counted(users: str, systems: Systems, by: str, confidence: float | None) -> 
         lines.append(f"colored: the best {_colors.BEST} by {by}")
     elif confidence is not None and len(systems.names) > 1:
         lines.append("overlapping bands are not a test: see compare")
-    return [*lines, *filter(None, [systems.short.key])]
+    return [*lines, systems.short.key]
 
 
 def best_last(table: pl.DataFrame, systems: Systems) -> pl.DataFrame:

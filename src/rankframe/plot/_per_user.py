@@ -100,7 +100,7 @@ def picture(
     name = values.columns[-1]
     values = values.select(
         *sentences.system_and_segment(values, groups),
-        _number_of(values, name).alias("value"),
+        pl.col(name).cast(pl.Float64).alias("value"),
     )
     defined = values.drop_nulls("value")
     _call.check_values(defined["value"], name)
@@ -131,14 +131,6 @@ def picture(
     )
 
 
-def _number_of(values: pl.DataFrame, name: str) -> pl.Expr:
-    dtype = values.schema[name]
-    if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)):
-        msg = f"metric {name!r} is {dtype} per user: charts need numbers"
-        raise ValueError(msg)
-    return pl.col(name).cast(pl.Float64)
-
-
 def _quantiles(values: pl.DataFrame) -> pl.DataFrame:
     """Describe each system's users: the share of exact zeros, and quantiles of the others."""
     value = pl.col("value")
@@ -158,7 +150,9 @@ def _strips(
 ) -> alt.LayerChart:
     """Draw one row per system: quantiles of users, their mean, and the share of exact zeros."""
     has_zeros = bool((table["zeros"] > 0).any())
-    lowest, highest = _ends(table, "low", "high", "mean")
+    lowest, highest = _marks.bounds(*table.select("low", "high", "mean"))
+    if lowest == highest:
+        lowest, highest = lowest - 0.5, highest + 0.5
     lowest = min(lowest, 0.0) if has_zeros else lowest
     span = highest - lowest
     left, right = lowest - 0.27 * span, lowest - 0.06 * span
@@ -203,12 +197,3 @@ def _strips(
         ]
     picture: alt.LayerChart = _panels.layered(*layers, data=table)
     return picture
-
-
-def _ends(table: pl.DataFrame, *names: str) -> tuple[float, float]:
-    """Return the least and the greatest number in the columns; 0 and 1 if there is none."""
-    values = pl.concat([table[name].alias("value") for name in names]).drop_nulls()
-    if not len(values):
-        return 0.0, 1.0
-    least, most = _marks.bounds(values)
-    return (least, most) if most > least else (least - 0.5, most + 0.5)

@@ -101,14 +101,15 @@ def precision_recall(
         *_panels.missed(means, groups),
     )
     curve, path = (_panels.best_last(table, systems) for table in (curve, path))
-    return alt.hconcat(_interpolated(curve, systems), _path(path, systems), title=title)
+    pictures = _interpolated(curve, systems), _path(path, systems)
+    return alt.hconcat(*pictures, title=title, bounds="flush", spacing=70)
 
 
 def _interpolated(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     shared: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1]), "axis": _marks.axis_of()}
     base = alt.Chart().encode(
         x=alt.X("recall:Q", title="recall", **shared),
-        y=alt.Y("precision:Q", title="mean interpolated precision", **shared),
+        y=alt.Y("precision:Q", title="mean interpolated precision, whole lists", **shared),
         **_marks.color_of(systems),
     )
     words = {"system": "system", "recall": "recall"}
@@ -116,21 +117,20 @@ def _interpolated(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     base = _marks.described(base, table, words)
     points = _marks.points_of(base, systems, 30)
     picture: alt.LayerChart = _panels.layered(
-        *(_marks.lines_of(base, systems), points, _head_room()),
+        *(_marks.lines_of(base, systems), points),
         data=table,
         width=270,
         height=systems.height(270),
-        title="Interpolated, whole lists",
     )
     return picture
 
 
 def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     """Draw the path of both means over k, on contours of equal F1."""
-    x_end, y_end = (min(1.0, 1.15 * (_marks.greatest(table, name) or 0.1)) for name in _AXES)
+    x_end, y_end = (min(1.0, 1.15 * (_marks.bounds(table[name])[1] or 0.1)) for name in _AXES)
     across, up = (alt.Scale(domain=[0, end], nice=False) for end in (x_end, y_end))
     quiet = _marks.axis_of(grid=False, tickCount=5)
-    x = alt.X("recall:Q", title="mean recall@k", scale=across, axis=quiet)
+    x = alt.X("recall:Q", title="mean recall@k, over k", scale=across, axis=quiet)
     quiet = _marks.axis_of(grid=False)
     y = alt.Y("precision:Q", title="mean precision@k", scale=up, axis=quiet)
     contours = alt.Chart(_contours(x_end, y_end)).encode(x=x, y=y)
@@ -142,38 +142,27 @@ def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     base = alt.Chart().encode(x=x, y=y, **_marks.color_of(systems))
     described = _marks.described(base, table, words)
     layers = [
-        _head_room(),
         curves.encode(detail="f1:N", order="recall:Q"),
         marks.transform_filter("isValid(datum.label)").encode(text="label:N"),
         _marks.lines_of(described, systems).encode(order="k:Q"),
         _marks.points_of(described, systems, 30),
     ]
-    for row in table.drop_nulls("at").iter_rows(named=True):
-        side: dict[str, Any] = {"baseline": "top", "dy": 7}
-        if row["above"]:
-            side = {"baseline": "bottom", "dy": -7}
-        side |= {"align": "left" if row["recall"] < x_end / 2 else "right"}
-        corner = alt.Chart().transform_filter(alt.datum.at == row["at"]).encode(x=x, y=y)
-        layers += _marks.with_halo(corner, "at:N", fontSize=10, **side)
+    ends = alt.Chart().transform_filter("isValid(datum.at)").encode(x=x, y=y)
+    layers += _marks.with_halo(ends, "at:N", fontSize=10, align="left", dx=6, dy=-6)
     if systems.column is not None:
         layers += _marks.names_beside(described, systems, "precision", {"scale": up})
     picture: alt.LayerChart = _panels.layered(
-        *layers, data=table, width=270, height=systems.height(270), title="Path over k"
+        *layers, data=table, width=270, height=systems.height(270)
     )
     return picture
 
 
 def _path_names(table: pl.DataFrame, systems: Systems, y_end: float) -> pl.DataFrame:
-    """Add the first and the last cut-off of one system each, and the names."""
+    """Add the first and the last cut-off of the upper line, and the names."""
     first, last = _marks.bounds(table["k"])
-    begin = table.filter(k=int(first)).sort("precision", descending=True, nulls_last=True)
-    end = table.filter(k=int(last)).sort("precision", nulls_last=True)
-    corners = {(begin["system"][0], int(first)): True, (end["system"][0], int(last)): False}
-    keys = list(zip(table["system"], table["k"], strict=True))
-    table = table.with_columns(
-        pl.Series("at", [f"k={key[1]}" if key in corners else None for key in keys], pl.String),
-        pl.Series("above", [corners.get(key) for key in keys], pl.Boolean),
-    )
+    upper = table.filter(k=int(first)).sort("precision", descending=True, nulls_last=True)
+    is_end = pl.col("k").is_in([int(first), int(last)]) & (pl.col("system") == upper["system"][0])
+    table = table.with_columns(at=pl.when(is_end).then(pl.format("k={}", "k")))
     return _names.at_ends(
         table,
         pl.col("k") == int(last),
@@ -182,12 +171,6 @@ def _path_names(table: pl.DataFrame, systems: Systems, y_end: float) -> pl.DataF
         height=systems.height(270),
         names=systems.short,
     )
-
-
-def _head_room() -> alt.Chart:
-    """Draw nothing above the frame, so that the titles of panels align."""
-    rule: alt.Chart = alt.Chart(alt.InlineData([{}])).mark_rule(opacity=0)
-    return rule.encode(y=alt.value(-8))
 
 
 def _contours(x_end: float, y_end: float) -> pl.DataFrame:

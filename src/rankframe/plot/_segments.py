@@ -175,7 +175,10 @@ def layers_of(
     points = base.mark_point(filled=True, size=60, opacity=1)
     layers = [
         lines.encode(x=alt.X("low:Q", title=title), x2="high:Q"),
-        points.encode(x=alt.X("value:Q", title=title), **_marks.shape_of(systems, legend=several)),
+        points.encode(
+            x=alt.X("value:Q", title=title, axis=_marks.axis_of(tickCount=6)),
+            **_marks.shape_of(systems, legend=several),
+        ),
     ]
     if drawn == "difference":
         layers.insert(0, _marks.zero_line().encode(x=alt.XDatum(0)))

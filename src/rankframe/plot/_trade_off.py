@@ -63,8 +63,8 @@ def trade_off(
         One point per system, with the intervals of ``summarize``. If there are more than six
         systems, only the best three by ``x`` are colored and named. The
         drawn numbers are in ``chart.data``: ``panel``, ``system``, ``users``, ``x``, ``x_low``,
-        ``x_high``, ``y``, ``y_low``, ``y_high``, ``label``, the names of equal points such as
-        "a, b" or "a, b and 2 more", and ``front``, true if no other point is better in both.
+        ``x_high``, ``y``, ``y_low``, ``y_high`` and ``front``, true if no other point is better in
+        both.
 
     Raises
     ------
@@ -98,17 +98,16 @@ def trade_off(
     domains = {
         axis: _padded(table, axis, limits[name]) for axis, name in zip("xy", names, strict=True)
     }
-    table = _with_labels(_panels.best_last(table, systems), best_first=systems.are_many)
+    table = _panels.best_last(table, systems)
     table = table.with_columns(front=_on_front(table, requested))
     named = systems.best if systems.are_many else systems.names
     table = _names.at_ends(
         table,
-        pl.col("system").is_in(list(named)) & pl.col("label").is_not_null(),
+        pl.col("system").is_in(list(named)),
         "y",
         span=domains["y"],
         height=size[1],
-        names=_names.short(_panels.texts(table["label"].drop_nulls())),
-        line="label",
+        names=systems.short,
     )
     across, up = map(sentences.one_line, names)
     front = "; dashed: none beats them in both" if table["front"].sum() > 1 else ""
@@ -147,8 +146,7 @@ def _both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str
 
 def _padded(table: pl.DataFrame, axis: str, limits: tuple[float, float]) -> tuple[float, float]:
     """Return the bounds of an axis, with room beside the outermost intervals within a range."""
-    columns = pl.concat([table[axis], table[f"{axis}_low"], table[f"{axis}_high"]])
-    least, greatest = _marks.bounds(columns)
+    least, greatest = _marks.bounds(*table.select(f"^{axis}(_low|_high)?$"))
     room = 0.08 * (greatest - least) or 0.1 * abs(least) or 0.1
     low, high = _marks.within(limits, table[axis])
     return max(least - room, low), min(greatest + room, high)
@@ -162,7 +160,7 @@ def _layers(
     confidence: float,
 ) -> list[alt.Chart]:
     """Draw points and their intervals both ways."""
-    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "label"}
+    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "system"}
     for axis, metric in zip("xy", requested, strict=True):
         text = sentences.one_line(metric.name)
         ends = (f"{axis}_low", f"{axis}_high")
@@ -216,18 +214,6 @@ def _on_front(table: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.S
         for p, x, y in points
     ]
     return ~pl.Series(beaten, dtype=pl.Boolean)
-
-
-def _with_labels(table: pl.DataFrame, *, best_first: bool) -> pl.DataFrame:
-    """Join the names of equal points on the last one, which hides the others."""
-    equal = table.group_by("panel", pl.col("x", "y").round(9), maintain_order=True)
-    systems = equal.agg("system")
-    names = pl.col("system").list.reverse() if best_first else pl.col("system")
-    number, first = names.list.len(), names.list.head(2).list.join(", ")
-    shown = pl.when(number > 3).then(pl.format("{} and {} more", first, number - 2))
-    label = shown.otherwise(names.list.join(", ")).alias("label")
-    labels_ = systems.select("panel", label, system=pl.col("system").list.last())
-    return table.join(labels_, on=["panel", "system"], how="left", maintain_order="left")
 
 
 def _axis_titles(requested: Sequence[RequestedMetric]) -> list[str]:

@@ -261,10 +261,7 @@ def domain_of(
 ) -> tuple[float, float]:
     """Return round ends of the axis of means, with their intervals and the floor."""
     drawn = table.select("mean", "ci_low", "ci_high", floor=pl.lit(floor, pl.Float64))
-    low, high = drawn.select(
-        pl.min_horizontal(pl.all().min()), high=pl.max_horizontal(pl.all().max())
-    ).row(0)
-    return _marks.round_ends(low, high, limits)
+    return _marks.round_ends(*_marks.bounds(*drawn), limits)
 
 
 def with_names(

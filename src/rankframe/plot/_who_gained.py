@@ -123,9 +123,8 @@ def who_gained(
     _call.check_rows(table, "points", "fewer segments")
     # the axis fits the intervals and nine of ten users; those beyond are counted in words
     most = [rows[name].quantile(q, "nearest") for name in _AXES for q in (0.05, 0.95)]
-    drawn = pl.concat([table[name].alias("y") for name in ("mean", "ci_low", "ci_high")])
-    drawn = pl.concat([drawn, pl.Series([*most, 0.0], dtype=pl.Float64)]).drop_nulls()
-    domain = _marks.round_ends(*_marks.bounds(drawn), (-1, 1))
+    drawn = *table.select("mean", "ci_low", "ci_high"), pl.Series([*most, 0.0], dtype=pl.Float64)
+    domain = _marks.round_ends(*_marks.bounds(*drawn), (-1, 1))
     overall = means.filter(pl.col("relevant_low").is_null() & (pl.col("users") > 0))
     panels = _panels.texts(overall.select(_panels.panel_of("system"))["panel"])
     shared = f"change from {sentences.one_line(baseline)}"
@@ -227,7 +226,7 @@ def _changes(table: pl.DataFrame, domain: tuple[float, float]) -> Any:
     y: dict[str, Any] = {
         "title": None,
         "scale": alt.Scale(domain=[*domain], nice=False, clamp=True),
-        "axis": _marks.change_axis(format=f"+.{digits}f", grid=False, **ticks),
+        "axis": _marks.change_axis(format=f"+.{digits}f", grid=False, labelOverlap=False, **ticks),
     }
     order = _panels.texts(table.drop_nulls("bin").sort("relevant_low", "relevant_high")["bin"])
     axis = alt.Axis(labelAngle=-40 if max(map(len, order), default=0) > 3 else 0)
