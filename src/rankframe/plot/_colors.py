@@ -45,7 +45,6 @@ VERDICTS: Mapping[str, tuple[Pair, str]] = {
 }
 _MARKS = {"triangle-up": "▲", "triangle-down": "▼"}
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3])
-LETTER = 6.7  # pixels of a character
 MOST_COLORED = 6  # systems with their own colors; if there are more, only the best have one
 BEST = 3
 _MOST_LINES = 40  # systems whose names fit beside a chart

@@ -18,7 +18,7 @@ from rankframe._tables import adapters
 from rankframe.errors import RankingDataError
 from rankframe.metrics import core, trec
 from rankframe.plot import _altair as alt
-from rankframe.plot import _call, _colors, _marks, _panels
+from rankframe.plot import _call, _marks, _panels
 
 _HEIGHT = 180  # pixels of a panel of changes
 _AXES = ("recall", "precision")
@@ -127,14 +127,11 @@ def who_gained(
     domain = _marks.round_ends(*_marks.bounds(*drawn), (-1, 1))
     overall = means.filter(pl.col("relevant_low").is_null() & (pl.col("users") > 0))
     panels = _panels.texts(overall.select(_panels.panel_of("system"))["panel"])
-    shared = f"change from {sentences.one_line(baseline)}"
-    if _colors.LETTER * len(shared) > _HEIGHT * len(panels):
-        shared = "change"
     table = _with_those_beyond(table, domain)
     words = f"; points: means with {_marks.sure(comparison.CONFIDENCE)}s; bars: users"
     grid: Any = _panels.in_grid(
         _changes(table, domain).properties(width=280, height=_HEIGHT),
-        row=_panels.panels_by("panel", panels, shared),
+        row=_panels.panels_by("panel", panels, "change"),
         column=_panels.panels_by("measure", _panels.texts(table["measure"])),
         title=_panels.title_of(
             f"Change from {sentences.one_line(baseline)} among the first {k} items, user by user",
