@@ -35,6 +35,7 @@ from rankframe.plot import _marks, _who_gained  # noqa: E402
 LOOKS = dict(zip(CHARTS, looks.PAGE.read_text(encoding="utf-8").split("\n\n"), strict=True))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_is_valid_and_looks_as_the_page_says(name, capfd):
     """After a change of looks, read the difference of ``looks.txt``."""
