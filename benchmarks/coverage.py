@@ -117,7 +117,7 @@ def relative(rng: np.random.Generator, runs: int, users: int, draw: simulation.D
 def _compared(of_systems: Array, name: str, **trial: Any) -> pl.DataFrame:
     frame = simulation.frame_of({name: of_systems})
     trial = {"by": ["model", "run"], "baseline": BASELINE, "correction": None, **trial}
-    return rf.compare(frame, name, **trial).sort("run")
+    return rf.compare(frame, name, details=True, **trial).sort("run")
 
 
 def harmed(rng: np.random.Generator, runs: int, users: int) -> Bits:

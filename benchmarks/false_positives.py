@@ -53,7 +53,7 @@ def compared(of_systems: Array, name: str = "value", **trial: Any) -> pl.DataFra
     weight = np.random.default_rng(users).lognormal(0, 1, users)
     frame = simulation.frame_of({name: of_systems}, weight=weight, cluster=cluster)
     options = {"by": ["model", "run"], "resamples": RESAMPLES, "correction": None, **trial}
-    return rf.compare(frame, name, **options)
+    return rf.compare(frame, name, details=True, **options)
 
 
 def clustered(rng: np.random.Generator, runs: int, number: int, **trial: Any) -> Bits:
@@ -99,7 +99,7 @@ def unpaired(
     ]
     options = {"model": "week", "by": "run", "baseline": "w1", "paired": False}
     if margin is None:
-        found = rf.compare(pl.concat(rows), "value", correction=None, **options)
+        found = rf.compare(pl.concat(rows), "value", correction=None, **options, details=True)
         return simulation.least(found, "p_value", runs) <= LEVEL
     options |= {"margin": margin, "higher_is_better": {"value": True}}
     return rf.gate(pl.concat(rows), "value", **options).sort("run")["passed"].to_numpy()
@@ -122,7 +122,10 @@ def detected(rng: np.random.Generator, runs: int, users: int, number: int) -> Bi
     """Find a difference of the size ``detectable`` in one of several metrics."""
     kinds = ["svd", "knn"]
     drawn = {f"m{n}": systems.tilted_recommenders(rng, users, runs, kinds) for n in range(number)}
-    few = [rf.compare(frame, *drawn).row(0, named=True) for frame in islice(_by_run(drawn), 30)]
+    few = [
+        rf.compare(frame, *drawn, details=True).row(0, named=True)
+        for frame in islice(_by_run(drawn), 30)
+    ]
     drawn["m0"][0] += np.mean([row["detectable"] for row in few])
     p = np.array([compared(values).sort("run")["p_value"] for values in drawn.values()])
     return np.array([statistics.corrected(of_run, "holm")[0] for of_run in p.T]) <= LEVEL

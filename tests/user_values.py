@@ -24,7 +24,7 @@ VALUE = pl.col("value").filter("relevant").first()
 
 
 def compared(*systems, **options):
-    return rf.compare(judged(*systems), VALUE, **options)
+    return rf.compare(judged(*systems), VALUE, **{"details": True, **options})
 
 
 def hall(values):

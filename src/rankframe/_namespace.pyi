@@ -369,6 +369,7 @@ class RankFrame(Generic[FrameT]):
         seed: int = ...,
         cluster: str | None = ...,
         paired: bool = ...,
+        details: bool = ...,
         **options: Unpack[rankframe._request.keywords.StatisticsOptions],
     ) -> FrameT: ...
     def gate(
@@ -429,6 +430,7 @@ class RankFrame(Generic[FrameT]):
         digits: int = ...,
         interval: bool = ...,
         letters: bool = ...,
+        headers: Mapping[str, str] | None = ...,
         test: rankframe._comparison.trials.Test = ...,
         correction: rankframe._comparison.trials.Correction | None = ...,
         confidence: float = ...,

@@ -296,6 +296,7 @@ def test_runs_are_compared(files, suffix):
         users="judged",
         user="uid",
         item="sku",
+        details=True,
     )
     assert pl.read_parquet(out).equals(expected)
     assert expected["model"].to_list() == ["other", "third"] * 2
@@ -673,6 +674,7 @@ def test_a_run_of_standard_input_is_compared(files, monkeypatch):
         resamples=99,
         user="uid",
         item="sku",
+        details=True,
     )
     assert pl.read_parquet(out).equals(expected)
 
@@ -1222,6 +1224,7 @@ def test_several_columns_are_one_user(tmp_path, verb, suffix):
     call = {"user": ["wiki", "session"], "item": "sku", "truth_user": ["w", "s"], "truth": truth}
     name = verb.rpartition("--")[2].replace("-", "_")
     labels = metrics[1::2]
+    call |= {"details": True} if verb == "compare" else {}
     assert pl.read_parquet(out).equals(getattr(rf, name)(run, *labels, **call))
 
 

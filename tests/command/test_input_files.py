@@ -564,8 +564,8 @@ def test_health_prints_the_counts(folder, capsys):
     assert not re.search(r"null|0\.\d|true", text)
     assert re.search(r"items_unknown_to_truth +1 +50%", text)
     zeros = expected.filter(pl.col("count") == 0).height
-    assert text.endswith(f"Counts of 0 that are left out: {zeros} (--wide: all).\n")
-    assert main("health run.csv truth.parquet -k 2 --wide".split()) == 0
+    assert text.endswith(f"Counts of 0 that are left out: {zeros} (--details: all).\n")
+    assert main("health run.csv truth.parquet -k 2 --details".split()) == 0
     assert "invalid_ranks" in capsys.readouterr().out
     run.write_csv("other.csv")
     rows = rows_of(capsys, "health run.csv other.csv truth.parquet --json")

@@ -105,11 +105,11 @@ def test_all_numbers_are_in_the_long_table(folder, capsys):
             assert re.search(rf"^{pattern}$", text, re.MULTILINE), cells
 
 
-def test_wide_shows_all_columns(folder, capsys):
-    head = printed(capsys, "compare old.csv new.csv truth.csv -m map --wide").splitlines()[0]
-    columns = rf.compare({"new": run(3), "old": run(0)}, "map", truth=TRUTH).columns
+def test_details_are_all_columns(folder, capsys):
+    head = printed(capsys, "compare old.csv new.csv truth.csv -m map --details").splitlines()[0]
+    columns = rf.compare({"new": run(3), "old": run(0)}, "map", truth=TRUTH, details=True).columns
     assert re.findall(r"\w+", head) == columns
-    head = printed(capsys, f"evaluate old.csv truth.csv {MANY} --wide").splitlines()[0]
+    head = printed(capsys, f"evaluate old.csv truth.csv {MANY} --details").splitlines()[0]
     assert "rbp(p=0.8)" in head
 
 
@@ -133,7 +133,7 @@ def test_a_p_value_is_never_0(tmp_path, monkeypatch, capsys):
     assert text.startswith(
         "Differences from a over 300 users; 95% intervals, paired t test, p without"
     )
-    wide = printed(capsys, "compare a.csv b.csv t.csv -m rr --wide")
+    wide = printed(capsys, "compare a.csv b.csv t.csv -m rr --details")
     assert wide.count("<0.0001") == 2
     assert json.loads(printed(capsys, "compare a.csv b.csv t.csv -m rr --json"))[0]["p_value"] > 0
 
@@ -148,7 +148,7 @@ def rows_of(text):
 def test_notes_stand_below(folder, capsys):
     run(0).with_columns(rank=2).write_csv("same.csv")
     text = printed(capsys, "compare a=same.csv b=same.csv truth.csv -m rr -m ap")
-    assert text.endswith("\n* rr b, ap b: no user differs\n")
+    assert text.endswith("\n* rr, ap: no user differs (b)\n")
     rows = text.splitlines()
     assert [row.count(" 0.0000 *") for row in rows if row.startswith("b ")] == [1, 1]
     assert all(len(row) <= 80 for row in rows)

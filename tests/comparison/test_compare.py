@@ -19,9 +19,11 @@ from user_values import FEW, TESTS, VALUE, compared, judged, one, sample, uncorr
 import rankframe as rf
 from rankframe._comparison.summaries import check_packages
 
-COMPARISON = """model metric baseline difference users num_left_out num_missed baseline_num_missed
-    mean baseline_mean relative relative_low relative_high p_value effect_size higher equal lower
-    detectable note ci_low ci_high p_adjusted verdict""".split()
+ANSWER = """model metric baseline difference relative users note ci_low ci_high p_adjusted
+    verdict""".split()
+COMPARISON = """model metric baseline difference relative users baseline_users num_left_out
+    num_missed baseline_num_missed mean baseline_mean relative_low relative_high p_value effect_size
+    higher equal lower detectable note ci_low ci_high p_adjusted verdict""".split()
 NO_PAIR = "no user has a value in both: paired=False compares different users"
 DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
     signs precision recall attainable_precision attainable_recall""".split()
@@ -49,9 +51,10 @@ COUNTRIES = pl.DataFrame({"user": [1, 2, 3, 4, 5], "country": list("xxyyy")})
 
 def test_a_user_whom_a_run_misses_is_a_miss():
     """New: 1, 1/2, 0, 1, 0; old: 1/2, 1, 1/2, 0, 0."""
-    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old")
+    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", details=True)
     assert got.columns == COMPARISON
     row = got.row(0, named=True)
+    assert row["baseline_users"] == 5
     assert (row["metric"], row["model"], row["baseline"], row["users"]) == ("rr", "new", "old", 5)
     assert (row["mean"], row["baseline_mean"]) == pytest.approx((0.5, 0.4))
     assert (row["higher"], row["equal"], row["lower"]) == (2, 1, 2)
@@ -59,7 +62,9 @@ def test_a_user_whom_a_run_misses_is_a_miss():
 
 def test_other_policies_pair_the_users_of_both():
     """In both lists and the truth: 1 and 2, with 1, 1/2 against 1/2, 1."""
-    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
+    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both", details=True).row(
+        0, named=True
+    )
     assert got["users"] == 2
     assert (got["mean"], got["baseline_mean"], got["difference"]) == (0.75, 0.75, 0.0)
     assert (got["higher"], got["equal"], got["lower"]) == (1, 0, 1)
@@ -80,7 +85,7 @@ def test_an_undefined_metric_is_not_a_pair():
 
 def test_means_are_those_of_evaluate():
     means = RUN.rank.evaluate("rr", "precision@2", truth=TRUTH, by="model")
-    got = RUN.rank.compare("rr", "precision@2", truth=TRUTH)
+    got = RUN.rank.compare("rr", "precision@2", truth=TRUTH, details=True)
     summary = RUN.rank.summarize("rr", "precision@2", truth=TRUTH, by="model")
     for metric in ("rr", "precision@2"):
         new, old = means.sort("model")[metric]
@@ -131,10 +136,10 @@ def test_the_order_of_rows_and_the_other_metrics_do_not_matter():
 def test_a_segment_is_compared_as_if_alone(test):
     table = judged(*sample(4, 30, systems=3)).with_columns(country=pl.col("user") % 2)
     options = {"test": test, "resamples": FEW, **uncorrected(test)}
-    got = rf.compare(table, VALUE, by=["model", "country"], **options)
-    assert got.columns == ["model", "country", *COMPARISON[1:]]
+    got = rf.compare(table, VALUE, by=["model", "country"], **options, details=True)
+    assert got.columns == ["country", *COMPARISON]
     for country in (0, 1):
-        alone = rf.compare(table.filter(country=country), VALUE, **options)
+        alone = rf.compare(table.filter(country=country), VALUE, **options, details=True)
         assert got.filter(country=country).drop("country").equals(alone)
 
 
@@ -215,7 +220,7 @@ def test_a_segment_without_users_says_so():
     truth = TRUTH.join(COUNTRIES, on="user").with_columns(day=1)
     run = pl.concat([RUN.with_columns(day=1), RUN.with_columns(day=2)])
     by = ["model", "day"]
-    got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh")
+    got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh", details=True)
     missed = "2 of 5 users have no list of old; 2 of 5 users have no list of new"
     by_name = "systems are in order of name, unless baseline= names one"
     assert got.select("day", "users", "note").rows() == [
@@ -244,21 +249,14 @@ def test_a_segment_without_users_says_so():
 def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
     """A terminal shows the first four and the last four columns; new ones go into the middle."""
     values = RUN.rank.per_user("rr", truth=TRUTH, by="model")
-    first, last = (
-        ["model", "metric", "baseline", "difference"],
-        ["ci_low", "ci_high", "p_adjusted", "verdict"],
-    )
+    first, last = ANSWER[:4], ANSWER[-4:]
     both = {"baseline": "old", "truth": TRUTH}
     for made in (
         RUN.rank.compare("rr", **both),
-        RUN.rank.compare("rr", **both, margin=0.1),
-        RUN.rank.compare("rr", **both, test="max_t"),
+        RUN.rank.compare("rr", **both, details=True),
         RUN.rank.compare("coverage@2", **both, items=TRUTH.select("item").unique()),
         rf.compare(values, "rr", baseline="old"),
-        rf.compare(values, "rr", baseline="old", margin={"rr": 0.1}),
     ):
-        assert (made.columns[:4], made.columns[-4:]) == (first, last)
-        assert made.columns[-5] == "note"
         shown = str(made).splitlines()[2]
         assert [name.strip() for name in shown.strip("│").split("┆")] == [*first, "…", *last]
     for total in (False, True):
@@ -276,13 +274,49 @@ def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
     assert made.columns[-4:] == ["contrast", "ci_low", "ci_high", "p_adjusted"]
 
 
-def test_columns_of_a_margin_are_there_with_a_margin():
-    told = {"p_equivalent", "p_not_worse"}
-    for margin, there in [(None, set()), ({}, set()), (0.1, told), ({"rr": 0.1}, told)]:
-        frames = RUN.rank.compare("rr", truth=TRUTH, baseline="old", margin=margin)
-        assert told & {*frames.columns} == there
-        lazy = RUN.lazy().rank.compare("rr", truth=TRUTH, baseline="old", margin=margin)
-        assert lazy.collect_schema() == frames.schema
+@pytest.mark.parametrize("details", [False, True])
+@pytest.mark.parametrize("margin", [None, {}, 0.1, {"rr": "1%"}])
+def test_the_columns_are_those_of_the_call_whatever_the_data(margin, details):
+    columns = [*(COMPARISON if details else ANSWER)]
+    if margin is not None:
+        columns.insert(-1, "p_not_worse")
+    if margin is not None and details:
+        columns.insert(columns.index("note"), "p_equivalent")
+    truth = TRUTH.join(COUNTRIES, on="user")
+    call = {"truth": truth, "baseline": "old", "margin": margin, "details": details}
+    ways = [{"paired": False}, {}]
+    ways += [{"test": name} for name in (*TESTS, "sequential") if margin is None]
+    runs = [RUN, RUN.filter(pl.col("user") < 2), RUN.filter(item="c")]
+    for way, run in product(ways, runs):
+        got = rf.compare(run, "rr", **call, **way)
+        assert got.columns == columns
+        assert rf.compare(run.lazy(), "rr", **call, **way).collect_schema() == got.schema
+        by = ["model", "country"]
+        assert rf.compare(run, "rr", by=by, **call, **way).columns == ["country", *columns]
+    items = TRUTH.select("item").unique()
+    assert rf.compare(RUN, "coverage@2", items=items, **call | {"margin": None}).height == 1
+    values = RUN.rank.per_user("rr", truth=TRUTH, by="model")
+    assert rf.compare(values, "rr", **call | {"truth": None}).columns == columns
+
+
+def test_a_terminal_of_80_columns_shows_the_answer():
+    """Each cell is whole, if in two lines: Polars shows eight columns of any table."""
+    runs = dict(zip(("popularity", "item-kNN"), RUN.partition_by("model"), strict=True))
+    runs = {name: run.drop("model") for name, run in runs.items()}
+    got = rf.compare(runs, "recall@10", truth=TRUTH, baseline="popularity")
+    with pl.Config(tbl_width_chars=80):
+        lines = str(got).splitlines()[2:-1]
+    assert max(map(len, lines)) <= 80
+    head = next(place for place, line in enumerate(lines) if "═" in line)
+    names, cells = (
+        [
+            "".join(map(str.strip, of))
+            for of in zip(*(x[1:-1].split("┆") for x in part), strict=True)
+        ]
+        for part in (lines[:head], lines[head + 1 :])
+    )
+    assert [name.split("---")[0] for name in names] == [*ANSWER[:4], "…", *ANSWER[-4:]]
+    assert [*cells[:3], cells[-1]] == ["item-kNN", "recall@10", "popularity", "undecided"]
 
 
 # ------------------------------------------------------------------ users in one group only
@@ -297,16 +331,20 @@ def weeks(ranks):
 
 
 OTHER_USERS = {"l": dict.fromkeys("abcd", 1), "t": {"d": 9, "e": 1, "f": 1, "g": 1}}
-LEFT_OUT = "6 of 7 users are left out: they have a value in one group only"
+LEFT_OUT = "6 of 7 users are left out: they have a value with one system only"
 
 
 def test_users_in_one_group_only_are_counted():
     """Weeks of users a–d and d–g share d; the means over all users are 1 and 7/9."""
     run, truth = weeks(OTHER_USERS)
-    got = rf.compare(run, "rr", truth=truth, model="week", baseline="l").row(0, named=True)
+    got = rf.compare(run, "rr", truth=truth, model="week", baseline="l", details=True).row(
+        0, named=True
+    )
     assert (got["users"], got["num_left_out"]) == (1, 6)
     assert got["note"] == f"one user; {LEFT_OUT}"
-    back = rf.compare(run, "rr", truth=truth, model="week", baseline="t").row(0, named=True)
+    back = rf.compare(run, "rr", truth=truth, model="week", baseline="t", details=True).row(
+        0, named=True
+    )
     assert (back["users"], back["num_left_out"], back["note"]) == (1, 6, got["note"])
 
 
@@ -342,7 +380,7 @@ def test_left_out_users_are_those_of_one_set_only(seed):
 
     by = ["model", "segment"]
     for option in ({}, {"weights": "weight"}, {"cluster": "cluster"}, {"test": "randomization"}):
-        got = rf.compare(table, "value", by=by, **option)
+        got = rf.compare(table, "value", by=by, **option, details=True)
         for row in got.iter_rows(named=True):
             names = row["model"], row["baseline"], row["segment"]
             users = expected(*names, "weights" in option)
@@ -351,46 +389,50 @@ def test_left_out_users_are_those_of_one_set_only(seed):
             kinds = users - valueless(names[2]), users & valueless(names[2])
             many = any(len(kind) >= 0.05 * (left_out + row["users"]) for kind in kinds if kind)
             assert many == ("left out" in (row["note"] or ""))
-        parts = rf.compare(table, "value", by=by, total=True, **option)
+        parts = rf.compare(table, "value", by=by, total=True, **option, details=True)
         for row in parts.filter(pl.col("segment").is_null()).iter_rows(named=True):
             names = row["model"], row["baseline"]
             out = {u for s in "xy" for u in expected(*names, s, "weights" in option)}
             kept = {u for s in "xy" for u in known[names[0], s] & known[names[1], s]}
             assert row["num_left_out"] == len(out - kept)
-    got = rf.compare(table, "value", by=by, test="max_t")
+    got = rf.compare(table, "value", by=by, test="max_t", details=True)
     for segment, of in got.group_by("segment"):
         some = {user for _, name, user, _ in rows if name == segment[0]}
         lacking = some - set.intersection(*(known[m, segment[0]] for m in "abc"))
         assert of["num_left_out"].to_list() == [len(lacking)] * 3
         assert all(
-            "users are left out: they have a value in some groups only" in n for n in of["note"]
+            "users are left out: they have a value with some systems only" in n for n in of["note"]
         )
 
 
-def test_a_note_names_5_percent_or_more():
-    """19 of 20 and 20 of 21 users are in both groups: 5% are a note, 4.8% are a number only."""
-    for both, note in [
-        (19, "1 of 20 users is left out: this user has a value in one group only"),
-        (20, ""),
-    ]:
+def test_a_note_names_who_is_left_out_and_people_are_told_of_5_percent_or_more():
+    """19 of 20 and 20 of 21 users are in both groups."""
+    for both in (19, 20):
+        note = f"1 of {both + 1} users is left out: this user has a value with one system only"
         users = [f"u{place}" for place in range(both)]
         ranks = {u: place % 3 + 1 for place, u in enumerate(users)}
         run, truth = weeks({"l": {**ranks, "new": 1}, "t": dict.fromkeys(users, 1)})
-        got = rf.compare(run, "rr", truth=truth, model="week", baseline="l").row(0, named=True)
+        got = rf.compare(run, "rr", truth=truth, model="week", baseline="l", details=True).row(
+            0, named=True
+        )
         assert (got["users"], got["num_left_out"]) == (both, 1)
         exact = f"exact test: only {got['higher'] + got['lower']} users differ"
-        assert got["note"] == "; ".join(filter(None, (exact, note)))
+        assert got["note"] == f"{exact}; {note}"
+        shown = rf.table(run, "rr", truth=truth, model="week", baseline="l").note
+        assert (note in shown) == (both == 19)
 
 
 def test_users_of_the_truth_are_not_left_out():
     """A user whom a run misses is a miss of that system, unless it has no value then."""
-    got = RUN.rank.compare("rr", "mean_hit_rank@9", truth=TRUTH, baseline="old")
+    got = RUN.rank.compare("rr", "mean_hit_rank@9", truth=TRUTH, baseline="old", details=True)
     assert got["num_left_out"].to_list() == [0, 3]  # both systems miss one of them
-    notes = got["note"].str.contains("users are left out: they have a value in one group only")
+    notes = got["note"].str.contains("users are left out: they have a value with one system only")
     assert notes.to_list() == [False, True]
-    both = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
+    both = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both", details=True).row(
+        0, named=True
+    )
     assert (both["users"], both["num_left_out"]) == (2, 2)
-    assert "; 2 of 4 users are left out: they have a value in one group only" in both["note"]
+    assert "; 2 of 4 users are left out: they have a value with one system only" in both["note"]
 
 
 def test_every_door_counts_those_who_are_left_out():
@@ -398,16 +440,20 @@ def test_every_door_counts_those_who_are_left_out():
     run, truth = weeks(OTHER_USERS)
     items = pl.DataFrame({"item": ["a", "b"]})
     options = {"model": "week", "baseline": "l"}
-    frame = rf.compare(run.to_pandas(), "rr", truth=truth.to_pandas(), **options)
+    frame = rf.compare(run.to_pandas(), "rr", truth=truth.to_pandas(), **options, details=True)
     assert frame["num_left_out"].tolist() == [6]
-    lazy = rf.compare(run.lazy(), "rr", truth=truth.lazy(), **options).collect()
+    lazy = rf.compare(run.lazy(), "rr", truth=truth.lazy(), **options, details=True).collect()
     assert lazy["note"].item() == f"one user; {LEFT_OUT}"
     for test in ("t", "randomization"):
-        of_lists = rf.compare(run, "coverage@9", truth=truth, items=items, test=test, **options)
+        of_lists = rf.compare(
+            run, "coverage@9", truth=truth, items=items, test=test, **options, details=True
+        )
         assert of_lists["num_left_out"].item() == 6
         assert of_lists["note"].item().endswith(LEFT_OUT.replace("a value", "a list"))
     runs = {week[0]: rows.drop("week") for week, rows in run.group_by("week")}
-    alone = rf.compare(runs, "rr", truth=truth.select("user", "item").unique(), users="run")
+    alone = rf.compare(
+        runs, "rr", truth=truth.select("user", "item").unique(), users="run", details=True
+    )
     assert alone["num_left_out"].item() == 6
 
 
@@ -461,11 +507,11 @@ def test_types_of_by_are_kept(verb):
 
 def test_metrics_of_any_number_type():
     table = judged([1.0, 2.0, 5.0], [2.0, 1.0, 9.0])
-    expected = rf.compare(table, VALUE).drop("metric")
+    expected = rf.compare(table, VALUE, details=True).drop("metric")
     whole = pl.col("value").filter("relevant").first().cast(pl.UInt8).alias("x")
-    assert rf.compare(table, whole).drop("metric").equals(expected)
+    assert rf.compare(table, whole, details=True).drop("metric").equals(expected)
     flag = (pl.col("value").filter("relevant").first() > 1.5).alias("x")
-    assert rf.compare(table, flag).select("higher", "lower").row(0) == (1, 1)
+    assert rf.compare(table, flag, details=True).select("higher", "lower").row(0) == (1, 1)
     assert rf.summarize(table, flag, by="model")["mean"][0] == pytest.approx(2 / 3)
     for verb in (rf.compare, rf.summarize):
         with pytest.raises(ValueError, match="metric 'x' is String for each user, which has no"):
@@ -893,7 +939,7 @@ def test_options_reach_per_user():
     options = {"users": "judged", "undefined": 0.5, "relevant_at": 3, "depth": 1, "user": "who"}
     run = RUN.rename({"user": "who"})
     means = run.rank.evaluate("p@2", truth=truth, by="model", **options)["p@2"].to_list()
-    got = run.rank.compare("p@2", truth=truth, **options).row(0, named=True)
+    got = run.rank.compare("p@2", truth=truth, **options, details=True).row(0, named=True)
     assert [got["baseline_mean"], got["mean"]] == pytest.approx(means)
     got = run.rank.summarize("p@2", truth=truth, by="model", **options)
     assert got["mean"].to_list() == pytest.approx(means)
@@ -918,7 +964,7 @@ def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
     a, b = (values.filter(model=m)[label].to_numpy() for m in "AB")
     signs = np.array([*product([1, -1], repeat=10)])
     as_far = np.abs(signs @ (b - a)) >= np.abs((b - a).sum()) * (1 - 1e-12)
-    got = rf.compare(pl.concat(lists), label, truth=truth, baseline="A")
+    got = rf.compare(pl.concat(lists), label, truth=truth, baseline="A", details=True)
     assert got["p_value"].item() == pytest.approx(as_far.mean(), rel=1e-6)
     assert got.select("higher", "equal", "lower").row(0) == (9, 1, 0)
     assert got["difference"].item() == pytest.approx((b - a).mean(), rel=1e-9)
@@ -978,7 +1024,9 @@ def test_p_equal_to_alpha_is_undecided_at_each_confidence(confidence, users):
         pl.DataFrame({"model": m, "user": range(40), "v": v})
         for m, v in (("new", change), ("old", [0.0] * 40))
     )
-    got = rf.compare(values, "v", test="randomization", resamples=users - 1, confidence=confidence)
+    got = rf.compare(
+        values, "v", test="randomization", resamples=users - 1, confidence=confidence, details=True
+    )
     assert got["p_value"].item() == pytest.approx(1 - confidence, abs=1e-15)
     assert got["verdict"].item() == "undecided"
 
@@ -992,7 +1040,7 @@ def test_copies_of_the_baseline_count_in_no_correction(test):
         pl.DataFrame({"model": m, "user": range(40), "v": v})
         for m, v in [("old", old), ("new", new), *((f"copy{i}", old) for i in range(3))]
     )
-    got = rf.compare(values, "v", baseline="old", test=test, resamples=999)
+    got = rf.compare(values, "v", baseline="old", test=test, resamples=999, details=True)
     rows = {row["model"]: row for row in got.iter_rows(named=True)}
     assert rows["new"]["p_adjusted"] == rows["new"]["p_value"]
     assert (rows["copy0"]["p_value"], rows["copy0"]["verdict"]) == (None, None)
@@ -1010,15 +1058,15 @@ def test_users_whom_no_system_can_satisfy_are_counted_and_named(systems):
     truth = pl.DataFrame({"user": range(10), "item": ["a"] * 10, "relevance": grades})
     test = "max_t" if systems == 3 else None
     options = {} if test is None else {"test": test, "resamples": 200}
-    got = rf.compare(runs, "rr(rel=2)", "rr", truth=truth, **options)
+    got = rf.compare(runs, "rr(rel=2)", "rr", truth=truth, **options, details=True)
     of_level, plain = got.filter(metric="rr(rel=2)"), got.filter(metric="rr")
     assert of_level.select("users", "num_left_out").unique().rows() == [(6, 4)]
     assert plain.select("users", "num_left_out").unique().rows() == [(10, 0)]
-    words = "4 of 10 users are left out: they have no value in any group"
+    words = "4 of 10 users are left out: they have no value with any system"
     assert of_level["note"].str.contains(words, literal=True).all()
     gated = rf.gate(runs, "rr(rel=2)", truth=truth, baseline="a", margin=0.5, at_least=0.1)
     assert gated["num_left_out"].to_list() == [4] * len(gated)
-    none = rf.compare(runs, "rr(rel=3)", truth=truth, **options)
+    none = rf.compare(runs, "rr(rel=3)", truth=truth, **options, details=True)
     assert none.select("users", "num_left_out").unique().rows() == [(0, 10)]
     assert none["note"].str.starts_with("no user has a value").all(), none["note"].to_list()
 

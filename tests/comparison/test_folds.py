@@ -105,7 +105,7 @@ def test_model_names_the_systems_and_by_the_segments(kind):
     named = run.rename({"system": "model"})
     run = run.lazy() if kind == "lazy" else run
     expected = rf.compare(named, "rr", truth=truth, by="day", baseline="pop")
-    assert expected.columns[:4] == ["model", "day", "metric", "baseline"]
+    assert expected.columns[:4] == ["day", "model", "metric", "baseline"]
     for by in ("day", ["day", "system"], ["system", "day"]):
         got = rf.compare(run, "rr", truth=truth, model="system", by=by, baseline="pop")
         assert got.lazy().collect().equals(expected.rename({"model": "system"}))
@@ -128,11 +128,11 @@ def test_a_baseline_that_nobody_is_called_is_reported():
 def test_users_in_one_fold_each_are_compared_as_if_there_were_none(test):
     table = folded(*sample(4, 24, systems=3), **APART)
     options = {"test": test, "resamples": FEW, **uncorrected(test)}
-    got = rf.compare(table, VALUE, by=BOTH, total=True, **options)
+    got = rf.compare(table, VALUE, by=BOTH, total=True, **options, details=True)
     assert got["fold"].to_list() == [0] * 3 + [1] * 3 + [2] * 3 + [None] * 3
-    whole = rf.compare(table, VALUE, by="model", **options)
+    whole = rf.compare(table, VALUE, by="model", **options, details=True)
     assert_frame_equal(got.filter(pl.col("fold").is_null()).drop("fold"), whole, rel_tol=1e-12)
-    assert got.drop_nulls("fold").equals(rf.compare(table, VALUE, by=BOTH, **options))
+    assert got.drop_nulls("fold").equals(rf.compare(table, VALUE, by=BOTH, **options, details=True))
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -143,8 +143,8 @@ def test_users_in_every_fold_are_one_observation_each(test):
         *(values.reshape(3, 8).mean(axis=0) for values in (old, new)), folds=[0] * 8, users=range(8)
     )
     options = {"test": test, "resamples": FEW, "baseline": "m0", **uncorrected(test)}
-    total = rf.compare(table, VALUE, by=BOTH, total=True, **options)[-1]
-    expected = rf.compare(merged, VALUE, **options)
+    total = rf.compare(table, VALUE, by=BOTH, total=True, **options, details=True)[-1]
+    expected = rf.compare(merged, VALUE, **options, details=True)
     assert_frame_equal(
         total.drop("fold", "note"), expected.drop("note"), rel_tol=1e-9, check_exact=False
     )
@@ -156,10 +156,12 @@ def test_users_in_every_fold_are_one_observation_each(test):
 def test_users_who_return_are_permuted_once():
     """The total is the test of the users' means over their folds."""
     systems = sample(5, 24, systems=3)
-    got = rf.compare(folded(*systems, **AGAIN), VALUE, by=BOTH, total=True, test="max_t")
+    got = rf.compare(
+        folded(*systems, **AGAIN), VALUE, by=BOTH, total=True, test="max_t", details=True
+    )
     means = [np.asarray(values).reshape(3, 8).mean(axis=0) for values in systems]
     merged = folded(*means, folds=[0] * 8, users=range(8)).drop("fold")
-    expected = rf.compare(merged, VALUE, test="max_t")
+    expected = rf.compare(merged, VALUE, test="max_t", details=True)
     total = got.filter(pl.col("fold").is_null())
     for name in ("difference", "ci_low", "ci_high", "p_value", "p_adjusted"):
         assert total[name].to_list() == pytest.approx(expected[name].to_list()), name
@@ -178,7 +180,9 @@ def test_users_in_unlike_numbers_of_folds_count_as_often():
     ]
     error = math.sqrt(2 / 3 * sum((x - mean) ** 2 for x in without))
     freedom = 36 / (9 + 4 + 1) - 1
-    got = rf.compare(table, VALUE, by=BOTH, total=True, baseline="m0", correction=None)
+    got = rf.compare(
+        table, VALUE, by=BOTH, total=True, baseline="m0", correction=None, details=True
+    )
     row = got.row(-1, named=True)
     assert (row["users"], row["difference"]) == (3, pytest.approx(mean))
     assert row["p_value"] == pytest.approx(2 * stats.t.sf(mean / error, freedom))
@@ -192,13 +196,13 @@ def test_users_in_unlike_numbers_of_folds_count_as_often():
 def test_a_pair_needs_both_systems_in_the_same_fold():
     table = folded([1.0, 2.0, None], [2.0, None, 4.0], folds=[0, 0, 1], users=[1, 2, 2])
     row = rf.compare(table, VALUE, by=BOTH, total=True, baseline="m0").row(-1, named=True)
-    alone = "1 of 2 users is left out: this user has a value in one group only"
+    alone = "1 of 2 users is left out: this user has a value with one system only"
     assert (row["users"], row["difference"], row["note"]) == (1, 1.0, f"one user; {alone}")
 
 
 def test_totals_are_comparisons_of_the_call():
     table = folded(*sample(3, 24), **APART)
-    got = rf.compare(table, VALUE, by=BOTH, total=True, correction="bh")
+    got = rf.compare(table, VALUE, by=BOTH, total=True, correction="bh", details=True)
     expected = stats.false_discovery_control(got["p_value"].to_list())
     assert got["p_adjusted"].to_list() == pytest.approx(expected.tolist())
 
@@ -209,7 +213,7 @@ def test_totals_are_weighted():
     weights = rng.random(24) + 0.1
     table = folded(old, new, **AGAIN).with_columns(w=pl.Series([*weights, *weights]))
     values = table.select("model", "fold", "user", "value", "w")
-    got = rf.compare(values, "value", by=BOTH, total=True, weights="w", baseline="m0")
+    got = rf.compare(values, "value", by=BOTH, total=True, weights="w", baseline="m0", details=True)
     change = (new - old).reshape(3, 8)
     w = weights.reshape(3, 8)
     mean = (w * change).sum() / w.sum()

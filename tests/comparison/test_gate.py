@@ -191,7 +191,7 @@ def test_a_segment_without_users_does_not_hide_the_others():
 def test_a_gate_counts_users_in_one_group_only():
     runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 5)}
     frame = gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
-    left_out = "35 of 40 users are left out: they have a value in one group only"
+    left_out = "35 of 40 users are left out: they have a value with one system only"
     assert frame.select("users", "num_left_out", "note").rows() == [
         (5, 35, f"exact test: only 3 users differ; {left_out}")
     ]
@@ -440,7 +440,7 @@ def test_users_without_a_value_are_left_out_of_a_gate():
     row = gate(table, "v", baseline="old", margin=0.05, **options).row(0, named=True)
     assert (row["passed"], row["users"], row["num_left_out"]) == (True, 470, 30)
     note = "30 of 500 users are left out: they have"
-    assert row["note"].endswith(f"{note} a value in one group only")
+    assert row["note"].endswith(f"{note} a value with one system only")
     floors = gate(table, "v", at_least=0.9, interval=True, **options)
     assert floors["num_left_out"].to_list() == [30, 0]
     assert floors["note"].str.ends_with(f"{note} no value").to_list() == [True, False]
@@ -851,7 +851,7 @@ def test_a_line_of_a_gate_has_its_note(folder, capsys):
     command = "gate old.csv few.csv truth.csv -m rr --margin 0.5 --undecided pass --users both"
     assert main(command.split()) == 0
     line = capsys.readouterr().err.rstrip()
-    left_out = "10 of 40 users are left out: they have a value in one group only"
+    left_out = "10 of 40 users are left out: they have a value with one system only"
     assert line.endswith(f"); exact test: only 18 users differ; {left_out}")
 
 

@@ -58,7 +58,7 @@ def test_a_row_per_segment_metric_and_system():
         for model in "bc"
     ]
     assert got["more_than"].unique().sort().to_list() == [0.0, 0.1]
-    compared = rf.compare(runs, "rr", "mean_hit_rank", **options)
+    compared = rf.compare(runs, "rr", "mean_hit_rank", **options, details=True)
     # a lower rank is better: a loss is a rise
     losers = pl.when(metric="rr").then("lower").otherwise("higher") / pl.col("users")
     free = rf.stats.harm(runs, "rr", "mean_hit_rank", **options)

@@ -402,13 +402,15 @@ def test_intervals_of_differences_end_at_the_width_and_p_values_stay():
     run = run.with_columns(rank=pl.Series([2, 2, 2, 1, 1, 2]))
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3})
     for test in ("t", "randomization"):
-        got = rf.compare(run, "hit@1", truth=truth, baseline="a", test=test).row(0, named=True)
+        got = rf.compare(run, "hit@1", truth=truth, baseline="a", test=test, details=True).row(
+            0, named=True
+        )
         assert (got["ci_high"], got["ci_low"] > -1) == (1, True)
         assert got["note"].endswith("interval cut at the greatest difference of the metric, 1")
     values = rf.per_user(run, "hit@1", truth=truth, by="model").rename({"hit@1": "x"})
-    plain = rf.compare(values, "x", baseline="a").row(0, named=True)
+    plain = rf.compare(values, "x", baseline="a", details=True).row(0, named=True)
     assert plain["ci_high"] > 1
     assert "interval cut" not in plain["note"]
-    cut = rf.compare(run, "hit@1", truth=truth, baseline="a").row(0, named=True)
+    cut = rf.compare(run, "hit@1", truth=truth, baseline="a", details=True).row(0, named=True)
     for name in ("p_value", "p_adjusted", "ci_low", "verdict", "difference"):
         assert cut[name] == plain[name]

@@ -80,7 +80,7 @@ def test_the_best_of_clusters_has_the_errors_of_compare():
         (marked,) = best_of(table, confidence=confidence, cluster="customer")
         means = dict(table.group_by("model").agg(pl.col("dcg@10").mean()).rows())
         best = max(means, key=means.get)
-        pairs = rf.compare(table, "dcg@10", baseline=best, **options)
+        pairs = rf.compare(table, "dcg@10", baseline=best, **options, details=True)
         out = pairs.filter(pl.col("p_value") <= 1 - confidence)["model"]  # 2 rivals, half of p
         assert {*marked} == {*means} - {*out}, confidence
 

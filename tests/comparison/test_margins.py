@@ -68,7 +68,9 @@ TRUTH = pl.DataFrame({"user": np.repeat(np.arange(60), 2), "item": np.tile([0, 1
 
 def test_worse_is_higher_where_lower_is_better():
     """E is 1 − F1, so a gain of one is a loss of the other."""
-    got = RUN.rank.compare("f1@3", "e@3", truth=TRUTH, baseline="a", margin=0.09, correction=None)
+    got = RUN.rank.compare(
+        "f1@3", "e@3", truth=TRUTH, baseline="a", margin=0.09, correction=None, details=True
+    )
     f, e = got.rows(named=True)
     assert f["difference"] == pytest.approx(-e["difference"])
     for name in ("p_equivalent", "p_not_worse", "p_value"):
@@ -90,7 +92,7 @@ def test_the_direction_is_known_under_ties_and_of_renamed_metrics():
 
 @pytest.mark.parametrize("label", ["judged@3", "unjudged@3"])
 def test_without_a_better_direction_nothing_is_worse(label):
-    got = RUN.rank.compare(label, "rr", truth=TRUTH, margin=0.5).rows(named=True)
+    got = RUN.rank.compare(label, "rr", truth=TRUTH, margin=0.5, details=True).rows(named=True)
     assert got[0]["p_not_worse"] is None
     assert got[0]["p_equivalent"] < 0.05
     assert got[1]["p_not_worse"] is not None
@@ -101,10 +103,12 @@ def test_a_margin_is_met_as_the_interval_meets_it(confidence):
     """Equivalent: the interval is within the margin."""
     table = judged(*sample(1, 1000)).with_columns(segment=pl.col("user") // 25)
     options = {"by": ["model", "segment"], "baseline": "m0", "correction": None}
-    interval = rf.compare(table, VALUE, confidence=confidence, **options)
+    interval = rf.compare(table, VALUE, confidence=confidence, **options, details=True)
     met = 0
     for margin in (0.4, 0.6, 0.8, 1.0):
-        got = rf.compare(table, VALUE, confidence=confidence, margin=margin, **options)
+        got = rf.compare(
+            table, VALUE, confidence=confidence, margin=margin, **options, details=True
+        )
         inside = (interval["ci_low"] > -margin) & (interval["ci_high"] < margin)
         met_by_p = got["p_equivalent"] < round((1 - confidence) / 2, 12)
         assert not (met_by_p & ~inside).any()  # Hall's p may be larger
@@ -137,8 +141,8 @@ def test_each_family_is_corrected_over_metrics_and_pairs(correction):
     table = pl.concat([RUN, third])
     metrics = ("rr", "f1@3", "e@3", "judged@3", "hit@1")
     options = {"truth": TRUTH, "margin": {"rr": 0.2, "f1@3": 0.1, "e@3": 0.1, "judged@3": 0.2}}
-    raw = table.rank.compare(*metrics, correction=None, **options)
-    got = table.rank.compare(*metrics, correction=correction, **options)
+    raw = table.rank.compare(*metrics, correction=None, **options, details=True)
+    got = table.rank.compare(*metrics, correction=correction, **options, details=True)
     multitest = pytest.importorskip("statsmodels.stats.multitest", reason="a second opinion")
     method = "fdr_bh" if correction == "bh" else correction
     for name, nulls in (("p_equivalent", 3), ("p_not_worse", 6)):
@@ -176,9 +180,9 @@ def test_a_change_is_better_or_worse_where_the_metric_has_a_direction():
     truth = pl.DataFrame({"user": users, "item": 7})
     own = pl.col("rank").min().alias("own")
     options = {"truth": truth, "baseline": "old"}
-    got = rf.compare(runs, "rr", "mean_hit_rank", own, **options)
+    got = rf.compare(runs, "rr", "mean_hit_rank", own, **options, details=True)
     assert got["verdict"].to_list() == ["better", "better", "lower"]
-    back = rf.compare(runs, "rr", "mean_hit_rank", own, truth=truth, baseline="new")
+    back = rf.compare(runs, "rr", "mean_hit_rank", own, truth=truth, baseline="new", details=True)
     assert back["verdict"].to_list() == ["worse", "worse", "higher"]
 
 
@@ -246,7 +250,7 @@ def test_false_verdicts_are_as_rare_as_said():
         table = judged(old, old + shift + rng.normal(0, 0.06, 6000))
         table = table.with_columns(segment=pl.col("user") // 20)
         options = {"by": ["model", "segment"], "baseline": "m0", "correction": None}
-        got = table.rank.compare(VALUE, margin=0.05 if shift else 0.001, **options)
+        got = table.rank.compare(VALUE, margin=0.05 if shift else 0.001, **options, details=True)
         # 300 segments: 5 %, or 2.5 % for margins, and three standard errors
         low, high = (0.003, 0.052) if shift else (0.013, 0.088)
         assert low <= got["verdict"].is_in(verdicts).mean() <= high
@@ -257,24 +261,24 @@ def test_false_verdicts_are_as_rare_as_said():
 
 def test_margins_of_metrics():
     options = {"truth": TRUTH, "margin": {"rr": 0.5}}
-    got = RUN.rank.compare("rr", "hit@1", **options)
+    got = RUN.rank.compare("rr", "hit@1", **options, details=True)
     assert got["p_equivalent"].is_null().to_list() == [False, True]
-    lazy = RUN.lazy().rank.compare("rr", "hit@1", **options)
+    lazy = RUN.lazy().rank.compare("rr", "hit@1", **options, details=True)
     assert lazy.collect_schema() == got.schema
     assert lazy.collect().equals(got)
-    whole = RUN.rank.compare("rr", "hit@1", truth=TRUTH, margin=0.99)
+    whole = RUN.rank.compare("rr", "hit@1", truth=TRUTH, margin=0.99, details=True)
     assert whole["p_equivalent"].null_count() == 0
 
 
 def test_metrics_of_all_lists_have_no_margin():
     items = pl.DataFrame({"item": range(9)})
     options = {"truth": TRUTH, "items": items}
-    got = RUN.rank.compare("coverage@1", "rr", margin={"rr": 0.5}, **options)
+    got = RUN.rank.compare("coverage@1", "rr", margin={"rr": 0.5}, **options, details=True)
     assert got["p_equivalent"].is_null().to_list() == [True, False]
     assert got["detectable"].is_null().to_list() == [True, False]
     for margin in (0.5, {"coverage@1": 0.5}):
         with pytest.raises(ValueError, match="'coverage@1' is one number of all lists, which has"):
-            RUN.rank.compare("coverage@1", "rr", margin=margin, **options)
+            RUN.rank.compare("coverage@1", "rr", margin=margin, **options, details=True)
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ def test_clusters_are_flipped_as_one():
     of_users = pl.DataFrame({"user": np.arange(40), "customer": customer})
     table = judged(*values).join(of_users, on="user")
     options = {"cluster": "customer", "resamples": 2000}
-    got = rf.compare(table, VALUE, test="max_t", **options)
+    got = rf.compare(table, VALUE, test="max_t", **options, details=True)
     sums = np.column_stack([np.bincount(customer, change) for change in pairs_of(values).T])
     expected = flipped(sums, 2000)
     rows = {(row["model"], row["baseline"]): row for row in got.rows(named=True)}
@@ -243,12 +243,12 @@ def test_clusters_are_flipped_as_one():
     assert [rows[pair]["p_adjusted"] for pair in pairs] == expected.adjusted.tolist()
     two = table.filter(pl.col("model") != "m2")
     ours, plain = (
-        rf.compare(two, VALUE, test=test, **options)["p_value"].item()
+        rf.compare(two, VALUE, test=test, **options, details=True)["p_value"].item()
         for test in ("max_t", "randomization")
     )
     assert ours == plain
     with pytest.raises(ValueError, match="test='max_t' has no weighted form"):
-        rf.compare(table, VALUE, test="max_t", weights="customer")
+        rf.compare(table, VALUE, test="max_t", weights="customer", details=True)
 
 
 def test_clusters_of_users_without_a_value_in_a_system_are_left_out():
@@ -257,8 +257,10 @@ def test_clusters_of_users_without_a_value_in_a_system_are_left_out():
     table = judged(*values).join(of_users, on="user")
     lacks = (pl.col("model") == "m1") & (pl.col("user") % 13 == 0)
     options = {"test": "max_t", "cluster": "customer", "resamples": 500}
-    got = rf.compare(table.with_columns(value=pl.when(~lacks).then("value")), VALUE, **options)
-    alone = rf.compare(table.filter(pl.col("user") % 13 > 0), VALUE, **options)
+    got = rf.compare(
+        table.with_columns(value=pl.when(~lacks).then("value")), VALUE, **options, details=True
+    )
+    alone = rf.compare(table.filter(pl.col("user") % 13 > 0), VALUE, **options, details=True)
     assert got["users"].to_list() == [36] * 3
     assert got.drop("note", "num_left_out").equals(alone.drop("note", "num_left_out"))
 

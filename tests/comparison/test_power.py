@@ -169,11 +169,14 @@ def test_compare_has_the_same_detectable_difference():
     assert expected.null_count() == 0
     for test in ("t", "randomization"):
         options = {"test": test, "confidence": 0.9, "resamples": 20, "baseline": "m0"}
-        got = rf.compare(judged(*values), VALUE, square, **options)["detectable"]
+        got = rf.compare(judged(*values), VALUE, square, **options, details=True)["detectable"]
         assert got.to_list() == pytest.approx(expected.to_list(), rel=1e-9)
-    assert rf.compare(judged(*values), VALUE, test="max_t")["detectable"].null_count() == 3
+    assert (
+        rf.compare(judged(*values), VALUE, test="max_t", details=True)["detectable"].null_count()
+        == 3
+    )
     # without any difference a test at 1 − 0.15 rejects more often than with power 0.8
-    got = rf.compare(judged(*values), VALUE, confidence=0.15)["detectable"]
+    got = rf.compare(judged(*values), VALUE, confidence=0.15, details=True)["detectable"]
     assert got.null_count() == 3
 
 
@@ -297,8 +300,10 @@ def test_detectable_is_of_the_comparisons_that_are_corrected_together():
 
     def levels(**options):
         """The level of each row at which its difference is detected 8 times in 10."""
-        got = rf.compare(table, *metrics, **options)
-        plain = rf.compare(table, *metrics, **{**options, "correction": None, "primary": None})
+        got = rf.compare(table, *metrics, **options, details=True)
+        plain = rf.compare(
+            table, *metrics, **{**options, "correction": None, "primary": None}, details=True
+        )
         ratios = (got["detectable"] / plain["detectable"]).to_list()
         users = got["users"].to_list()
         grid = {
@@ -319,19 +324,21 @@ def test_detectable_is_of_the_comparisons_that_are_corrected_together():
     assert levels(baseline="m0", by=["model", "country"], total=True) == [0.05 / 18] * 18
     assert levels(baseline="m0", primary="x") == [0.05 / 3] * 6
     pair = table.filter(pl.col("model").is_in(["m0", "m1"]))
-    alone = rf.compare(pair, *metrics, baseline="m0", primary="x")
-    plain = rf.compare(pair, *metrics, baseline="m0", correction=None)
+    alone = rf.compare(pair, *metrics, baseline="m0", primary="x", details=True)
+    plain = rf.compare(pair, *metrics, baseline="m0", correction=None, details=True)
     assert alone["detectable"].equals(plain["detectable"])  # each family has one comparison
     same = pl.concat([pair, pair.filter(model="m0").with_columns(model=pl.lit("m2"))])
-    untested = rf.compare(same, VALUE, baseline="m0")
+    untested = rf.compare(same, VALUE, baseline="m0", details=True)
     assert untested["p_value"].is_null().to_list() == [False, True]
     assert untested["detectable"][0] == pytest.approx(plain["detectable"][0])
 
 
 def test_detectable_counts_clusters():
     table = judged(*sample(3, 40, systems=3)).with_columns(customer=pl.col("user") // 4)
-    got = rf.compare(table, VALUE, baseline="m0", cluster="customer")
-    plain = rf.compare(table, VALUE, baseline="m0", cluster="customer", correction=None)
+    got = rf.compare(table, VALUE, baseline="m0", cluster="customer", details=True)
+    plain = rf.compare(
+        table, VALUE, baseline="m0", cluster="customer", correction=None, details=True
+    )
     one, two = (
         power_statistics.least_distance(10, power_statistics.Design(c, 0.8)) for c in (0.95, 0.975)
     )

@@ -45,11 +45,23 @@ def gated(rows, primary="decides"):
 @pytest.mark.parametrize("test", ["t", "randomization"])
 def test_the_adjusted_p_values_are_those_of_the_definition(test, baseline):
     got = rf.compare(
-        values(), *METRICS, baseline=baseline, test=test, primary="decides", resamples=500
+        values(),
+        *METRICS,
+        baseline=baseline,
+        test=test,
+        primary="decides",
+        resamples=500,
+        details=True,
     )
     assert got["p_adjusted"].to_list() == pytest.approx(gated(got.rows(named=True)), abs=1e-12)
     plain = rf.compare(
-        values(), *METRICS, baseline=baseline, test=test, resamples=500, correction=None
+        values(),
+        *METRICS,
+        baseline=baseline,
+        test=test,
+        resamples=500,
+        correction=None,
+        details=True,
     )
     assert got["p_value"].equals(plain["p_value"])
     assert (got["p_adjusted"] > got["p_value"]).any()
@@ -66,9 +78,9 @@ def test_a_difference_that_the_primary_metric_does_not_show_is_no_verdict_of_the
     table = table.with_columns(decides=pl.col("user") * 0.1 + pl.col("user").cast(float).sin())
     flat = pl.when(model="new").then((pl.col("user") % 2 - 0.5) * 0.2).otherwise(0.0)
     table = table.with_columns(pl.col("decides") + flat)
-    free = rf.compare(table, *METRICS, baseline="old")
+    free = rf.compare(table, *METRICS, baseline="old", details=True)
     assert free.filter(metric="d")["verdict"].item() == "higher"
-    got = rf.compare(table, *METRICS, baseline="old", primary="decides")
+    got = rf.compare(table, *METRICS, baseline="old", primary="decides", details=True)
     assert got["verdict"].unique().to_list() == ["undecided"]
     assert got["p_adjusted"].min() == got["p_adjusted"][0]
 
@@ -83,7 +95,7 @@ def test_notes_say_which_metric_decides():
 
 def test_a_primary_metric_without_a_p_value_opens_nothing():
     table = values().with_columns(decides=pl.lit(1.0))
-    got = rf.compare(table, "decides", "d", baseline="old", primary="decides")
+    got = rf.compare(table, "decides", "d", baseline="old", primary="decides", details=True)
     assert got["p_adjusted"].null_count() == got.height
     assert got["verdict"].null_count() == got.height
     assert got.filter(metric="d")["p_value"].null_count() == 0
@@ -103,7 +115,9 @@ def test_a_metric_without_a_p_value_keeps_its_note():
 
 def test_each_segment_has_its_own_gate():
     table = values(users=60).with_columns(country=pl.col("user") % 3)
-    got = rf.compare(table, *METRICS, by=["model", "country"], total=True, primary="decides")
+    got = rf.compare(
+        table, *METRICS, by=["model", "country"], total=True, primary="decides", details=True
+    )
     rows = got.rows(named=True)
     gate = {
         (row["country"], row["model"], row["baseline"]): row["p_adjusted"]
@@ -120,8 +134,8 @@ def test_each_segment_has_its_own_gate():
 
 def test_margins_are_corrected_in_the_same_two_families():
     options = {"baseline": "old", "margin": 0.4}
-    got = rf.compare(values(), *METRICS, **options, primary="decides")
-    raw = rf.compare(values(), *METRICS, **options, correction=None)
+    got = rf.compare(values(), *METRICS, **options, primary="decides", details=True)
+    raw = rf.compare(values(), *METRICS, **options, correction=None, details=True)
     for of_primary in (True, False):
         family = (pl.col("metric") == "decides") == of_primary
         expected = holm(raw.filter(family)["p_equivalent"].to_list())

@@ -26,7 +26,8 @@ def table_of(old, new, **columns):
 
 
 def compared(old, new, columns=None, **options):
-    frame = rf.compare(table_of(old, new, **(columns or {})), "x", baseline="old", **options)
+    options = {"baseline": "old", "details": True, **options}
+    frame = rf.compare(table_of(old, new, **(columns or {})), "x", **options)
     return frame.row(0, named=True)
 
 
@@ -112,7 +113,7 @@ def test_geometric_means_have_a_ratio_in_the_note_instead():
     run = pl.DataFrame({"user": [*range(30)] * 2, "item": 7, "model": ["a"] * 30 + ["b"] * 30})
     run = run.with_columns(rank=pl.Series(np.random.default_rng(1).integers(1, 6, 60)))
     truth = pl.DataFrame({"user": range(30), "item": 7})
-    frame = rf.compare(run, "gmap", "ap", truth=truth)
+    frame = rf.compare(run, "gmap", "ap", truth=truth, details=True)
     assert frame["relative"].is_null().to_list() == [True, False]
     assert frame["relative_low"].is_null().to_list() == [True, False]
 
@@ -123,7 +124,9 @@ def test_metrics_of_all_lists_have_a_share_without_an_interval():
         "new": pl.DataFrame({"user": [1, 2], "item": [7, 8], "rank": [1, 1]}),
     }
     items = pl.DataFrame({"item": [7, 8, 9]})
-    row = rf.compare(runs, "coverage@1", items=items, baseline="old").row(0, named=True)
+    row = rf.compare(runs, "coverage@1", items=items, baseline="old", details=True).row(
+        0, named=True
+    )
     assert (row["relative"], row["relative_low"]) == (1, None)
 
 
@@ -187,7 +190,7 @@ def test_a_baseline_whose_mean_is_not_above_0_has_no_percentage():
 def test_margins_of_several_metrics_may_be_of_both_kinds():
     old, new = drawn()
     table = table_of(old, new).with_columns(y=pl.col("x"))
-    frame = rf.compare(table, "x", "y", baseline="old", margin={"x": "30%", "y": 0.3})
+    frame = rf.compare(table, "x", "y", baseline="old", margin={"x": "30%", "y": 0.3}, details=True)
     assert frame["p_equivalent"].null_count() == 0
 
 

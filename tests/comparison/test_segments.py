@@ -140,11 +140,11 @@ def test_weights_and_clusters_are_those_of_compare():
     )
     for options in ({"weights": "w"}, {"cluster": "customer"}):
         got = frame.rank.stats.compare_segments(VALUE, by=BY, **options).drop_nulls("country")
-        each = frame.rank.compare(VALUE, by=BY, baseline="m0", **options)
+        each = frame.rank.compare(VALUE, by=BY, baseline="m0", **options, details=True)
         assert got["difference"].to_list() == pytest.approx(each["difference"].to_list())
         assert got["note"].equals(each["note"].str.replace("^no exact test[^;]*; ", ""))
         row = got.row(0, named=True)
-        rest = frame.filter(pl.col("country") != "a").rank.compare(VALUE, **options)
+        rest = frame.filter(pl.col("country") != "a").rank.compare(VALUE, **options, details=True)
         assert row["rest_difference"] == pytest.approx(rest["difference"].item())
         inside = pl.col("country") == "a"
         count = []

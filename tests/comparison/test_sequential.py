@@ -24,7 +24,9 @@ def users_of(values):
 
 def compared(values, **options):
     options = {"test": "sequential", "value_range": {"x": (-1, 1)}} | options
-    return rf.compare(users_of(values), "x", baseline="old", **options).row(0, named=True)
+    return rf.compare(users_of(values), "x", baseline="old", details=True, **options).row(
+        0, named=True
+    )
 
 
 @pytest.mark.parametrize("users", [60, 100, 900, 5000])
@@ -63,7 +65,7 @@ def test_users_in_different_numbers_of_segments_have_no_test_in_all():
     returned = table.filter(pl.col("user") < 10).with_columns(day=1 - pl.col("day"))
     options = {"test": "sequential", "value_range": {"x": (-1, 1)}}
     found = rf.compare(
-        pl.concat([table, returned]), "x", by=["model", "day"], total=True, **options
+        pl.concat([table, returned]), "x", by=["model", "day"], total=True, **options, details=True
     )
     whole = found.filter(pl.col("day").is_null()).row(0, named=True)
     assert whole["p_value"] is whole["ci_low"] is None
@@ -152,9 +154,9 @@ def test_metrics_with_a_range_have_an_interval_at_any_number_without_spread_too(
     """No user differs: the interval is ±(1 − 1/u), where the stakes for u are worth 20."""
     for ranks, note in (([1] * 1000, "no user differs"), ([2] * 30, ALIKE), ([3], "one user")):
         run, truth = rr_of(ranks)
-        row = rf.compare(run, "rr", truth=truth, baseline="old", test="sequential").row(
-            0, named=True
-        )
+        row = rf.compare(
+            run, "rr", truth=truth, baseline="old", test="sequential", details=True
+        ).row(0, named=True)
         assert row["note"] == f"{note}; always valid: look as often as you like"
         assert (row["p_value"], row["ci_low"], row["ci_high"]) == pytest.approx(
             bet(1 / np.array(ranks) - 1)

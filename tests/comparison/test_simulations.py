@@ -128,9 +128,13 @@ def test_the_simulated_weeks_are_tested_as_compare_does():
             "x": [*before[0], *now[0]],
         }
     )
-    row = rf.compare(values, "x", model="week", baseline=1, paired=False).row(0, named=True)
+    row = rf.compare(values, "x", model="week", baseline=1, paired=False, details=True).row(
+        0, named=True
+    )
     assert (row["p_value"], row["difference"]) == pytest.approx((compared[0], difference[0]))
     alone = values.with_columns(user=pl.int_range(180))
-    p = rf.compare(alone, "x", model="week", baseline=1, paired=False)["p_value"].item()
+    p = rf.compare(alone, "x", model="week", baseline=1, paired=False, details=True)[
+        "p_value"
+    ].item()
     assert p == pytest.approx(welch[0])
     assert p == pytest.approx(stats.ttest_ind(now[0], before[0], equal_var=False).pvalue)

@@ -191,7 +191,9 @@ def test_corrections_are_those_of_statsmodels(correction, name):
         country=pl.when(pl.col("user") < 14).then(pl.lit("x")).otherwise(pl.lit("y"))
     )
     square = (VALUE**2).alias("square")
-    got = table.rank.compare(VALUE, square, by=["model", "country"], correction=correction)
+    got = table.rank.compare(
+        VALUE, square, by=["model", "country"], correction=correction, details=True
+    )
     assert got.height == 10 * 2 * 2
     expected = multipletests(got["p_value"].to_numpy(), method=name)[1]
     assert got["p_adjusted"].to_list() == pytest.approx(expected.tolist(), abs=1e-12)
@@ -231,5 +233,5 @@ def test_dividing_all_values_changes_no_p_value(test):
         for seed in range(6):
             frame = counts(seed, users)
             values = [name for name in frame.columns if name not in ("model", "user")]
-            p = rf.compare(frame, *values, **options)["p_value"]
+            p = rf.compare(frame, *values, **options, details=True)["p_value"]
             assert p.to_list() == pytest.approx([p[0]] * 4, abs=1e-12), (users, seed)

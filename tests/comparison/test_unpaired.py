@@ -26,7 +26,7 @@ def weeks(old, new, shared=0, **columns):
 
 def compared(table, **options):
     options = {"model": "week", "baseline": "w41", "paired": False} | options
-    return rf.compare(table, "x", **options).row(0, named=True)
+    return rf.compare(table, "x", details=True, **options).row(0, named=True)
 
 
 def drawn(users=80, more=50, seed=1):
@@ -203,7 +203,7 @@ def test_clusters_are_the_observations_of_both():
 def test_segments_and_their_total():
     table = weeks(*drawn(), shared=20, country=lambda t: pl.Series(["a", "b"])[t["user"] % 2])
     by = {"model": "week", "by": "country", "baseline": "w41"}
-    frame = rf.compare(table, "x", paired=False, total=True, **by)
+    frame = rf.compare(table, "x", paired=False, total=True, **by, details=True)
     assert frame["country"].to_list() == ["a", "b", None]
     whole, plain = frame.row(2, named=True), compared(table)
     assert whole["p_value"] == pytest.approx(plain["p_value"], rel=1e-12)
@@ -216,7 +216,14 @@ def test_a_user_of_two_segments_is_one_observation_of_the_total():
     again = table.filter(pl.col("user") % 4 == 0).with_columns(country=pl.lit("b"))
     both = pl.concat([table, again])
     frame = rf.compare(
-        both, "x", model="week", by="country", baseline="w41", total=True, paired=False
+        both,
+        "x",
+        model="week",
+        by="country",
+        baseline="w41",
+        total=True,
+        paired=False,
+        details=True,
     )
     whole = frame.filter(pl.col("country").is_null()).row(0, named=True)
     merged = both.group_by("week", "user").agg(pl.col("x").mean(), w=pl.len())
@@ -230,14 +237,16 @@ def test_the_metrics_of_two_weeks_are_compared_on_their_own_users():
     run = run.with_columns(rank=pl.Series(np.random.default_rng(1).integers(1, 6, 60)))
     truth = run.select("week", "user", "item")
     options = {"truth": truth, "model": "week", "baseline": "w41"}
-    paired = rf.compare(run, "rr", **options)
+    paired = rf.compare(run, "rr", **options, details=True)
     assert "no user has a value in both: paired=False compares different" in paired["note"].item()
     values = rf.per_user(run, "rr", truth=truth, model="week").partition_by("week")
     p = stats.ttest_ind(values[1]["rr"], values[0]["rr"], equal_var=False).pvalue
-    row = rf.compare(run, "rr", "gmap@5", paired=False, **options)
+    row = rf.compare(run, "rr", "gmap@5", paired=False, **options, details=True)
     assert row["p_value"][0] == pytest.approx(p)
     assert row["note"][1].startswith("ratio ")  # of geometric means
-    lazy = rf.compare(run.lazy(), "rr", "gmap@5", paired=False, **options | {"truth": truth.lazy()})
+    lazy = rf.compare(
+        run.lazy(), "rr", "gmap@5", paired=False, **options | {"truth": truth.lazy()}, details=True
+    )
     assert lazy.collect().equals(row)
 
 
@@ -330,7 +339,7 @@ def lists():
 def test_report_table_and_chart_take_it_and_leave_out_what_is_paired():
     run, truth = lists()
     options = {"truth": truth, "model": "week", "baseline": "w41", "paired": False}
-    row = rf.compare(run, "rr", **options).row(0, named=True)
+    row = rf.compare(run, "rr", **options, details=True).row(0, named=True)
     report = rf.report(run, "rr", **options)
     assert f"{row['difference']:+.4f}".replace("-", "−") in report.verdict
     assert "20 in both" in report.html()
@@ -383,12 +392,16 @@ def test_a_week_without_a_hit_has_a_relative_difference_of_minus_one():
     hits = {"w1": [1.0, 0.0] * 15, "w2": [0.0] * 20}
     weeks = [pl.DataFrame({"week": week, "value": values}) for week, values in hits.items()]
     frame = pl.concat(weeks).with_row_index("user")
-    row = rf.compare(frame, "value", model="week", baseline="w1", paired=False).row(0, named=True)
+    row = rf.compare(frame, "value", model="week", baseline="w1", paired=False, details=True).row(
+        0, named=True
+    )
     assert [row[name] for name in ("relative", "relative_low", "relative_high")] == [-1, None, None]
     alike = "no interval of relative: every user changes by the same percentage"
     assert row["note"].endswith(alike)
     turned = frame.with_columns(pl.col("value") - 5)
-    row = rf.compare(turned, "value", model="week", baseline="w1", paired=False).row(0, named=True)
+    row = rf.compare(turned, "value", model="week", baseline="w1", paired=False, details=True).row(
+        0, named=True
+    )
     assert row["relative"] is row["relative_low"] is None
     assert row["note"].endswith("relative is null: the baseline's mean, -4.5, is below 0")
 

@@ -71,13 +71,13 @@ def test_the_t_of_clusters_is_the_formula_by_hand(weighted):
     change = [b - a for a, b in zip(OLD, NEW, strict=True)]
     mean, low, high, p = by_hand(change, WHOSE, WEIGHTS if weighted else None)
     judged = table(WHOSE, OLD, NEW, weights=WEIGHTS)
-    got = judged.rank.compare(VALUE, **options).row(0, named=True)
+    got = judged.rank.compare(VALUE, **options, details=True).row(0, named=True)
     numbers = ("difference", "ci_low", "ci_high", "p_value")
     assert [got[name] for name in numbers] == pytest.approx([mean, low, high, p], rel=1e-12)
     assert (got["users"], got["higher"], got["equal"], got["lower"]) == (8, 3, 1, 4)
     assert "4 clusters" in got["note"]
     assert ("as good as 2.4 equal ones" in got["note"]) is weighted
-    ready = values_of(judged).rank.compare("value", **options).row(0, named=True)
+    ready = values_of(judged).rank.compare("value", **options, details=True).row(0, named=True)
     assert ready == {**got, "num_missed": None, "baseline_num_missed": None}
     mean, low, high, _ = by_hand(NEW, WHOSE, WEIGHTS if weighted else None)
     for summary in (
@@ -95,7 +95,10 @@ def test_the_description_of_users_does_not_change():
     judged = table(WHOSE, OLD, NEW)
     told = ["p_value", "p_adjusted", "ci_low", "ci_high", "note", "detectable"]
     told += ["relative_low", "relative_high"]
-    got, plain = judged.rank.compare(VALUE, cluster="customer"), judged.rank.compare(VALUE)
+    got, plain = (
+        judged.rank.compare(VALUE, cluster="customer", details=True),
+        judged.rank.compare(VALUE, details=True),
+    )
     assert got.drop(told).equals(plain.drop(told))
     assert got.schema == plain.schema
     got, plain = (
@@ -113,7 +116,7 @@ def test_margins_and_detectable_differences_are_those_of_clusters(weighted):
     far = stats.t.ppf(0.975, freedom)
     error, margin = (high - low) / 2 / far, 0.3
     judged = table(WHOSE, OLD, NEW, weights=WEIGHTS)
-    got = judged.rank.compare(VALUE, margin=margin, **options).row(0, named=True)
+    got = judged.rank.compare(VALUE, margin=margin, **options, details=True).row(0, named=True)
     assert got["p_equivalent"] is None
     assert "of 4 clusters differ, too few for the test" in got["note"]
     distance = got["detectable"] / error
@@ -133,7 +136,7 @@ def test_clusters_of_one_user_change_nothing(test):
 
 def test_randomization_flips_all_differences_of_a_cluster():
     judged = table(WHOSE, OLD, NEW)
-    got = judged.rank.compare(VALUE, cluster="customer", test="randomization")
+    got = judged.rank.compare(VALUE, cluster="customer", test="randomization", details=True)
     change = [b - a for a, b in zip(OLD, NEW, strict=True)]
     signs = itertools.product([1, -1], repeat=4)
     sums = [
@@ -153,7 +156,9 @@ def test_a_cluster_may_have_lists_of_every_model_and_users_may_return():
         table(WHOSE, NEW, OLD[::-1]).with_columns(day=2),
     ]
     judged = pl.concat(days)
-    got = judged.rank.compare(VALUE, by=["model", "day"], total=True, cluster="customer")
+    got = judged.rank.compare(
+        VALUE, by=["model", "day"], total=True, cluster="customer", details=True
+    )
     change = [b - a for a, b in zip(OLD + NEW, NEW + OLD[::-1], strict=True)]
     mean, low, high, p = by_hand(change, WHOSE * 2)
     row = got.filter(pl.col("day").is_null()).row(0, named=True)
@@ -208,16 +213,16 @@ def test_charts_take_clusters():
 
 def test_notes_say_why_there_is_no_interval():
     judged = table(["a", "a", "b", "b"], [0.0] * 4, [0.1, -0.1, 0.3, -0.3])
-    got = judged.rank.compare(VALUE, cluster="customer").row(0, named=True)
+    got = judged.rank.compare(VALUE, cluster="customer", details=True).row(0, named=True)
     assert (got["p_value"], got["ci_low"]) == (None, None)
     why = "2 clusters, too few for a sure interval; every cluster has the same mean"
     assert got["note"] == f"{why}{BY_NAME}"
     assert got["effect_size"] is not None
     undefined = table(["a", "a", "b", "b"], [0.0] * 4, [0.1, 0.2, None, None])
-    got = undefined.rank.compare(VALUE, cluster="customer").row(0, named=True)
+    got = undefined.rank.compare(VALUE, cluster="customer", details=True).row(0, named=True)
     assert (got["p_value"], got["note"], got["difference"]) == (
         None,
-        f"one cluster; 2 of 4 users are left out: they have a value in one group only{BY_NAME}",
+        f"one cluster; 2 of 4 users are left out: they have a value with one system only{BY_NAME}",
         0.15000000000000002,
     )
     summary = undefined.rank.summarize(VALUE, by="model", cluster="customer")
@@ -436,7 +441,7 @@ def test_a_plan_counts_clusters():
     )
     free = same.rank.stats.power(VALUE, **options).row(0, named=True)
     assert {**single, "note": None} == free
-    compared = same.rank.compare(VALUE, baseline="m0", cluster="customer")
+    compared = same.rank.compare(VALUE, baseline="m0", cluster="customer", details=True)
     assert compared["detectable"].item() == pytest.approx(got["detectable"])
     one = same.with_columns(customer=1)
     with pytest.raises(rf.RankingDataError, match="only one cluster"):
@@ -454,7 +459,9 @@ def test_one_cluster_of_most_users_is_no_evidence():
             pl.DataFrame({"model": m, "user": range(98), "v": 0.5 + x, "customer": whose})
             for m, x in (("old", 0 * change), ("new", change))
         )
-        row = rf.compare(values, "v", baseline="old", cluster="customer").row(0, named=True)
+        row = rf.compare(values, "v", baseline="old", cluster="customer", details=True).row(
+            0, named=True
+        )
         found += row["p_value"] < 0.05
     assert "20 clusters, as good as 2.6 equal ones" in row["note"]
     assert found <= 5  # by CR1 with 19 degrees of freedom, about 46

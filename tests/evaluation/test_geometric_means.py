@@ -59,7 +59,7 @@ def close(value):
 def test_the_article_ends_in_a_test():
     means = RUN.rank.evaluate("map", "gmap", truth=TRUTH, by="model")
     assert means.select(pl.col("map", "gmap").round(3)).rows() == [(0.369, 0.32), (0.352, 0.121)]
-    got = RUN.rank.compare("map", "gmap", truth=TRUTH, baseline="M1").rows_by_key(
+    got = RUN.rank.compare("map", "gmap", truth=TRUTH, baseline="M1", details=True).rows_by_key(
         "metric", named=True, unique=True
     )["gmap"]
     first, second = values_of("ap").values()
@@ -139,8 +139,8 @@ def test_every_test_is_one_of_logarithms(test):
     run = pl.concat([RUN, third])
     mine = (rf.metrics.average_precision() + 1e-5).log().alias("log")
     options = {"truth": TRUTH, "test": test, "resamples": 300}
-    logs = run.rank.compare(mine, **options)
-    got = run.rank.compare("gmap", **options)
+    logs = run.rank.compare(mine, **options, details=True)
+    got = run.rank.compare("gmap", **options, details=True)
     same = ["users", "p_value", "p_adjusted", "effect_size", "higher", "equal", "lower"]
     for name in same:
         expected = [None if x is None else close(x) for x in logs[name]]
@@ -174,7 +174,7 @@ def test_systems_that_do_not_differ_have_the_ratio_1():
     run = pl.concat(
         [RUN.filter(model="M1"), RUN.filter(model="M1").with_columns(model=pl.lit("M2"))]
     )
-    got = run.rank.compare("gmap@3", truth=TRUTH).row(0, named=True)
+    got = run.rank.compare("gmap@3", truth=TRUTH, details=True).row(0, named=True)
     assert got["difference"] == 0
     assert (got["ci_low"], got["ci_high"], got["p_value"]) == (None, None, None)
     by_name = "systems are in order of name, unless baseline= names one"
@@ -190,7 +190,7 @@ def test_a_value_of_0_has_no_logarithm_without_epsilon():
     with pytest.raises(
         rf.RankingDataError, match=r"a value of 0, .* epsilon > 0.*model='M2', user=9"
     ):
-        RUN.rank.compare("gmap(epsilon=0)", truth=TRUTH)
+        RUN.rank.compare("gmap(epsilon=0)", truth=TRUTH, details=True)
 
 
 def test_charts_and_at_k_take_them():
@@ -205,7 +205,7 @@ def test_charts_and_at_k_take_them():
     drawn = RUN.rank.plot.compare("gmap@5", truth=TRUTH).data
     assert (
         drawn["difference"].to_list()
-        == RUN.rank.compare("gmap@5", truth=TRUTH)["difference"].to_list()
+        == RUN.rank.compare("gmap@5", truth=TRUTH, details=True)["difference"].to_list()
     )
 
 

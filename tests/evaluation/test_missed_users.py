@@ -92,17 +92,17 @@ def test_a_summary_of_all_lists_counts_them():
     alone = RUN.filter(model="new").rank.summarize("coverage@1", truth=TRUTH, items=items)
     assert alone["num_missed"].to_list() == [3]
     pair = RUN.filter(pl.col("item") != "z").rank.compare(
-        "coverage@1", truth=TRUTH, items=items, baseline="old"
+        "coverage@1", truth=TRUTH, items=items, baseline="old", details=True
     )
     assert pair.select("users", "num_missed", "baseline_num_missed").row(0) == (2, 0, 0)
 
 
 def test_a_comparison_counts_and_notes_them_of_both():
-    got = RUN.rank.compare("rr", "hit@1", truth=TRUTH, baseline="old")
+    got = RUN.rank.compare("rr", "hit@1", truth=TRUTH, baseline="old", details=True)
     assert got.select("users", "num_missed", "baseline_num_missed").rows() == [(5, 3, 1)] * 2
     both = f"{TOLD}; 1 of 5 users has no list of old; interval cut at the greatest difference"
     assert [both in note for note in got["note"]] == [True, True]
-    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both")
+    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both", details=True)
     assert got.select("users", "num_missed", "baseline_num_missed").row(0) == (2, 0, 0)
     assert "no list" not in (got["note"].item() or "")
 
@@ -111,7 +111,9 @@ def test_a_comparison_counts_and_notes_them_of_both():
 def test_every_test_counts_them(test):
     run = served_by(range(30))
     truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
-    got = run.rank.compare("hit@1", truth=truth, baseline="old", test=test, resamples=FEW)
+    got = run.rank.compare(
+        "hit@1", truth=truth, baseline="old", test=test, resamples=FEW, details=True
+    )
     assert got.select("num_missed", "baseline_num_missed").row(0) == (10, 0)
     assert "10 of 40 users have no list of new" in got["note"].item()
 
@@ -128,7 +130,7 @@ def test_the_counts_are_those_of_evaluate():
         assert dict(got.select("model", "num_missed").rows()) == counts
         if options.get("users") == "both":
             continue
-        pairs = run.rank.compare("rr", truth=truth, **options)
+        pairs = run.rank.compare("rr", truth=truth, **options, details=True)
         for side, name in (("model", "num_missed"), ("baseline", "baseline_num_missed")):
             for model, missed in pairs.select(side, name).iter_rows():
                 assert missed == counts[model]
@@ -139,7 +141,7 @@ def test_a_user_of_several_segments_is_missed_in_all_of_them():
     only = pl.DataFrame({"model": "new", "user": [2], "item": "c", "rank": 1, "day": 2})
     run = pl.concat([run, only], how="vertical_relaxed")
     got = run.rank.compare(
-        "rr", truth=TRUTH, by=["model", "day"], baseline="old", total=True
+        "rr", truth=TRUTH, by=["model", "day"], baseline="old", total=True, details=True
     ).select("day", "users", "num_missed", "baseline_num_missed")
     assert got.rows() == [(1, 5, 3, 1), (2, 5, 4, 1), (None, 5, 2, 1)]
 
@@ -148,7 +150,7 @@ def test_a_user_of_several_segments_is_missed_in_all_of_them():
 def test_a_note_names_them_from_5_percent_on(missed, told):
     run = served_by(range(40 - missed))
     truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
-    got = run.rank.compare("rr", truth=truth, baseline="old")
+    got = run.rank.compare("rr", truth=truth, baseline="old", details=True)
     assert got["num_missed"].item() == missed
     assert ("2 of 40 users have no list of new" in (got["note"].item() or "")) == told
     summary = run.rank.summarize("rr", truth=truth, by="model").row(0, named=True)
@@ -257,7 +259,7 @@ def test_users_of_both_tables_stay_if_nothing_is_left_of_their_lists(options, us
     got = run.rank.evaluate("missed", "num_missed", truth=truth, by="model", **options)
     assert got["users"].to_list() == [users, 3]
     assert got["num_missed"].to_list() == [missed, 0]
-    pair = run.rank.compare("rr", truth=truth, baseline="a", **options)
+    pair = run.rank.compare("rr", truth=truth, baseline="a", **options, details=True)
     found = pair.select("users", "num_missed", "baseline_num_missed").row(0)
     assert found == (users, 0, missed)
     assert_equal(by_batches(run, truth, **options), got.select("model", "users", "missed"))

@@ -29,11 +29,13 @@ def without_lists(table):
 def test_values_are_compared_as_metrics_are(test):
     systems = sample(4, 30, systems=3)
     options = {"test": test, "resamples": FEW}
-    got = rf.compare(ready(*systems), "rmse", **options)
-    expected = rf.compare(judged(*systems), VALUE.alias("rmse"), **options)
+    got = rf.compare(ready(*systems), "rmse", **options, details=True)
+    expected = rf.compare(judged(*systems), VALUE.alias("rmse"), **options, details=True)
     assert_equal(got, without_lists(expected))
-    got = ready(*systems).rank.compare("rmse", baseline="m1", **options)
-    expected = rf.compare(judged(*systems), VALUE.alias("rmse"), baseline="m1", **options)
+    got = ready(*systems).rank.compare("rmse", baseline="m1", **options, details=True)
+    expected = rf.compare(
+        judged(*systems), VALUE.alias("rmse"), baseline="m1", **options, details=True
+    )
     assert_equal(got, without_lists(expected))
 
 
@@ -70,7 +72,7 @@ def test_a_null_is_undefined_and_a_user_of_one_system_is_not_a_pair():
     values = ready([1.0, None, 3.0, 7.0], [2.0, 5.0, 5.0, 1.0]).filter(
         ~((pl.col("model") == "m1") & (pl.col("user") == 3))
     )
-    row = rf.compare(values, "rmse", baseline="m0").row(0, named=True)
+    row = rf.compare(values, "rmse", baseline="m0", details=True).row(0, named=True)
     assert (row["users"], row["difference"]) == (2, 1.5)
     summary = rf.summarize(values, "rmse", by="model")
     assert summary.select("users", "num_left_out", "mean").rows() == [
@@ -84,11 +86,11 @@ def test_what_per_user_returns_can_be_joined_and_compared():
     run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7], "w": [1, 2, 3]})
     values = run.rank.per_user("rr", truth=truth, by="model")
-    expected = run.rank.compare("rr", truth=truth, baseline="old")
-    assert_equal(rf.compare(values, "rr", baseline="old"), without_lists(expected))
+    expected = run.rank.compare("rr", truth=truth, baseline="old", details=True)
+    assert_equal(rf.compare(values, "rr", baseline="old", details=True), without_lists(expected))
     weighted = values.join(truth.select("user", "w"), on="user")
-    got = rf.compare(weighted, "rr", baseline="old", weights="w")
-    expected = run.rank.compare("rr", truth=truth, baseline="old", weights="w")
+    got = rf.compare(weighted, "rr", baseline="old", weights="w", details=True)
+    expected = run.rank.compare("rr", truth=truth, baseline="old", weights="w", details=True)
     assert_equal(got, without_lists(expected))
     got = rf.summarize(weighted, "rr", by="model", weights="w")
     expected = run.rank.summarize("rr", truth=truth, by="model", weights="w")
@@ -333,10 +335,10 @@ def test_bad_calls_are_reported():
         with pytest.raises(rf.RankingDataError, match="'other'; its columns of numbers are 'rmse'"):
             verb(GOOD, "other", by="model", weights="w")
     with pytest.raises(ValueError, match="compare needs the column that names the systems"):
-        rf.compare(GOOD.drop("model")[:2], "rmse")
+        rf.compare(GOOD.drop("model")[:2], "rmse", details=True)
     with pytest.raises(rf.RankingDataError, match="only one system"):
-        rf.compare(GOOD[:2], "rmse")
+        rf.compare(GOOD[:2], "rmse", details=True)
     with pytest.raises(ValueError, match="baseline must be one of 'm0', 'm1', not 'm7'"):
-        rf.compare(GOOD, "rmse", baseline="m7")
+        rf.compare(GOOD, "rmse", baseline="m7", details=True)
     with pytest.raises(rf.RankingDataError, match="summarize makes a column of this name"):
         rf.summarize(GOOD.rename({"model": "mean"}), "rmse", by="mean")

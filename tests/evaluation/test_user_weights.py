@@ -218,7 +218,9 @@ def test_the_interval_is_the_formula_by_hand(confidence):
 def test_the_t_test_is_the_formula_by_hand():
     change = [b - a for a, b in zip(VALUES, OTHERS, strict=True)]
     expected = by_hand(change, WEIGHTS)
-    got = table(WEIGHTS, VALUES, OTHERS).rank.compare(VALUE, baseline="m0", weights="w")
+    got = table(WEIGHTS, VALUES, OTHERS).rank.compare(
+        VALUE, baseline="m0", weights="w", details=True
+    )
     row = got.row(0, named=True)
     assert row["difference"] == pytest.approx(expected["mean"], rel=1e-12)
     assert row["mean"] == pytest.approx(by_hand(OTHERS, WEIGHTS)["mean"], rel=1e-12)
@@ -247,9 +249,13 @@ def test_equal_weights_give_the_plain_interval(method):
 @pytest.mark.parametrize("test", ["t", "randomization"])
 def test_equal_weights_give_the_plain_test(test, weight):
     options = {"test": test, "resamples": FEW, "baseline": "m0"}
-    plain = table(WEIGHTS, VALUES, OTHERS).rank.compare(VALUE, **options).row(0, named=True)
+    plain = (
+        table(WEIGHTS, VALUES, OTHERS)
+        .rank.compare(VALUE, **options, details=True)
+        .row(0, named=True)
+    )
     judged = table([weight] * 7, VALUES, OTHERS)
-    got = judged.rank.compare(VALUE, weights="w", **options).row(0, named=True)
+    got = judged.rank.compare(VALUE, weights="w", **options, details=True).row(0, named=True)
     for name in ("difference", "ci_low", "ci_high", "p_value", "effect_size"):
         assert got[name] == pytest.approx(plain[name], rel=1e-9)
 
@@ -261,7 +267,9 @@ def test_randomization_flips_the_weighted_differences():
         for signs in itertools.product([1, -1], repeat=7)
     ]
     expected = sum(value >= abs(sum(parts)) for value in sums) / len(sums)
-    got = table(WEIGHTS, VALUES, OTHERS).rank.compare(VALUE, test="randomization", weights="w")
+    got = table(WEIGHTS, VALUES, OTHERS).rank.compare(
+        VALUE, test="randomization", weights="w", details=True
+    )
     assert got["p_value"].item() == pytest.approx(expected, abs=1e-12)
 
 
@@ -269,8 +277,8 @@ def test_users_of_weight_0_are_no_observations():
     weights = [*WEIGHTS, 0.0, 0.0]
     wide = table(weights, [*VALUES, 0.7, 0.9], [*OTHERS, 0.1, 0.2])
     narrow = table(WEIGHTS, VALUES, OTHERS)
-    got = wide.rank.compare(VALUE, weights="w")
-    assert_equal(got, narrow.rank.compare(VALUE, weights="w"))
+    got = wide.rank.compare(VALUE, weights="w", details=True)
+    assert_equal(got, narrow.rank.compare(VALUE, weights="w", details=True))
     names = ["mean", "std", "ci_low", "ci_high", "note"]
     summaries = [frame.rank.summarize(VALUE, by="model", weights="w") for frame in (wide, narrow)]
     assert_frame_equal(summaries[0].select(names), summaries[1].select(names), rel_tol=1e-12)
@@ -314,7 +322,7 @@ def test_one_user_of_weight_is_one_user():
     row = judged.rank.summarize(VALUE, by="model", weights="w").row(0, named=True)
     assert (row["mean"], row["std"], row["ci_low"]) == (pytest.approx(0.2), None, None)
     assert row["note"] == "one user; effective users: 1"
-    row = judged.rank.compare(VALUE, weights="w").row(0, named=True)
+    row = judged.rank.compare(VALUE, weights="w", details=True).row(0, named=True)
     assert (row["users"], row["p_value"]) == (1, None)
     by_name = "systems are in order of name, unless baseline= names one"
     assert row["note"] == f"one user; effective users: 1; {by_name}"

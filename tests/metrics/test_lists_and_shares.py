@@ -664,14 +664,16 @@ def test_two_systems_are_compared_by_the_lists_of_users_who_have_both():
     items = pl.DataFrame({"item": [*"abcdef"]})
     options = {"items": items, "baseline": "one"}
     for test in ("t", "randomization"):
-        got = rf.compare({"one": one, "two": two}, "coverage@1", "gini@1", test=test, **options)
+        got = rf.compare(
+            {"one": one, "two": two}, "coverage@1", "gini@1", test=test, **options, details=True
+        )
         row = got.row(0, named=True)
         assert (row["mean"], row["baseline_mean"]) == (pytest.approx(3 / 6), pytest.approx(1 / 6))
         assert (row["difference"], row["relative"]) == (pytest.approx(2 / 6), pytest.approx(2))
         assert (row["users"], row["num_left_out"], row["p_value"], row["verdict"]) == (
             *(3, 2, None, None),
         )
-        left_out = "2 of 5 users are left out: they have a list in one group only"
+        left_out = "2 of 5 users are left out: they have a list with one system only"
         assert row["note"] == f"one number of all lists, which has no test; {left_out}"
         both = [run.filter(pl.col("user") < 4) for run in (one, two)]
         ginis = [rf.evaluate(run, "gini@1", items=items)["gini@1"].item() for run in both]
@@ -844,7 +846,7 @@ def test_resamples_know_no_more_items_than_they_show():
         ]
     )
     each = rf.evaluate(two, "gini(of=shown)", by="model")["gini(of=shown)"].to_list()
-    pair = rf.compare(two, "gini(of=shown)", baseline="a").row(0, named=True)
+    pair = rf.compare(two, "gini(of=shown)", baseline="a", details=True).row(0, named=True)
     assert [pair["baseline_mean"], pair["mean"]] == pytest.approx(each)
 
 
@@ -855,7 +857,9 @@ def test_a_target_that_moves_with_the_users_has_no_interval_and_no_test():
     row = rf.summarize(RUN, label, **tables).row(0, named=True)
     assert row["ci_low"] is None
     assert "its target changes with the users" in row["note"]
-    row = rf.compare(run, label, test="randomization", resamples=99, **tables).row(0, named=True)
+    row = rf.compare(run, label, test="randomization", resamples=99, **tables, details=True).row(
+        0, named=True
+    )
     assert (row["difference"], row["p_value"]) == (0, None)
 
 
@@ -950,7 +954,7 @@ def test_comparing_metrics_of_all_lists_counts_lists_that_begin_below_k():
     a = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "b", "a"], "rank": [1, 1, 3]})
     b = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "a", "b"], "rank": [1, 3, 1]})
     options = {"baseline": "a", "items": pl.DataFrame({"item": ["a", "b"]})}
-    (row,) = rf.compare({"a": a, "b": b}, "coverage@1", **options).to_dicts()
+    (row,) = rf.compare({"a": a, "b": b}, "coverage@1", **options, details=True).to_dicts()
     assert (row["users"], row["num_left_out"]) == (3, 0)
     assert (row["mean"], row["baseline_mean"]) == (1.0, 1.0)
 

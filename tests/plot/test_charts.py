@@ -151,7 +151,7 @@ def test_users_without_a_value_are_reported():
 
 def test_compare_draws_the_differences():
     data = chart_of("compare metrics").data
-    expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, test="max_t")
+    expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, test="max_t", details=True)
     names = ["users", "difference", "ci_low", "ci_high", "p_adjusted", "higher", "lower"]
     assert_frame_equal(data.select(names), expected.select(names))
     assert data["panel"].to_list() == expected["metric"].to_list()
@@ -174,7 +174,9 @@ def test_a_verdict_follows_the_direction_of_the_metric():
 
 def test_a_margin_is_a_band_of_its_metric():
     data = chart_of("compare margins").data
-    expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, baseline="a", margin={"ndcg@10": 0.3})
+    expected = RUN.rank.compare(
+        "ndcg@10", "rr", truth=TRUTH, baseline="a", margin={"ndcg@10": 0.3}, details=True
+    )
     assert data["margin"].to_list() == [0.3, 0.3, None, None]
     assert_frame_equal(data.select("p_equivalent"), expected.select("p_equivalent"))
     assert data["verdict"].to_list() == expected["verdict"].to_list()
@@ -938,7 +940,7 @@ def test_segments_are_those_of_summarize_and_of_compare(metrics):
     named = {"segment": "country", "system": "model", "panel": "metric"}
     for value, expected, baseline in [
         ("mean", rf.summarize(RUN, *metrics, **asked), None),
-        ("difference", rf.compare(RUN, *metrics, baseline="a", **asked), "a"),
+        ("difference", rf.compare(RUN, *metrics, baseline="a", **asked, details=True), "a"),
     ]:
         data = rf.plot.segments(RUN, *metrics, baseline=baseline, **asked).data
         drawn = data.rename({**named, "value": value, "low": "ci_low", "high": "ci_high"})

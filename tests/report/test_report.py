@@ -143,9 +143,11 @@ def test_the_numbers_are_those_of_the_verbs(report):
     truth = {"truth": TRUTH, "relevant_at": 2}
     alone = RUN.rank.summarize(*METRICS, by="model", **truth)
     assert_frame_equal(tables["means"], alone)
-    assert_frame_equal(tables["comparison"], RUN.rank.compare(*METRICS, **KEPT))
+    assert_frame_equal(tables["comparison"], RUN.rank.compare(*METRICS, **KEPT, details=True))
     with_relevant = TRUTH.filter(pl.col("relevance").max().over("user") >= 2)
-    served = RUN.rank.compare(*METRICS, **KEPT | {"truth": with_relevant}, users="both")
+    served = RUN.rank.compare(
+        *METRICS, **KEPT | {"truth": with_relevant}, users="both", details=True
+    )
     assert_frame_equal(tables["comparison served"], served)
     cuts = tables["cut-offs"]
     ks = cuts["k"].unique().sort().to_list()
@@ -167,7 +169,7 @@ def test_columns_that_no_part_reads_do_not_stop_a_report():
     run = run.with_columns(item=pl.lit("a"), rank=pl.Series(ranks), country=pl.lit("c"))
     truth = pl.DataFrame({"user": range(40), "item": "a", "country": "c"})
     truth = truth.with_columns(visits=pl.Series([3] + [user % 2 for user in range(39)]))
-    want = run.rank.compare("rr", truth=truth, baseline="old")
+    want = run.rank.compare("rr", truth=truth, baseline="old", details=True)
     for segments in ((), "visits"):
         made = rf.report(run, "rr", truth=truth, baseline="old", by=segments)
         assert_frame_equal(made.tables["comparison"], want)
@@ -178,7 +180,7 @@ def test_columns_that_no_part_reads_do_not_stop_a_report():
 
 
 def test_segments_are_compared_by_the_metric_that_decides(report):
-    want = RUN.rank.compare("ndcg@5", by=["model", "country"], **KEPT)
+    want = RUN.rank.compare("ndcg@5", by=["model", "country"], **KEPT, details=True)
     assert_frame_equal(report.tables["segments: country"], want)
 
 
@@ -187,7 +189,9 @@ def test_a_user_in_two_segments_counts_in_both():
     halves = halves.filter(pl.col("country").ne("DK") | (pl.col("item") < 20))
     halves = halves.unique(["user", "item"], keep="last")
     made = rf.report(RUN, "ndcg@5", truth=halves, baseline="old", by="country")
-    want = RUN.rank.compare("ndcg@5", by=["model", "country"], truth=halves, baseline="old")
+    want = RUN.rank.compare(
+        "ndcg@5", by=["model", "country"], truth=halves, baseline="old", details=True
+    )
     assert_frame_equal(made.tables["segments: country"], want)
 
 
@@ -367,9 +371,9 @@ def test_the_first_default_metric_does_not_pay_for_the_others():
     made = rf.report(run, truth=truth, baseline="old", k=5)
     labels = facts.default_metrics(5)
     table = made.tables["comparison"]
-    want = run.rank.compare(*labels, truth=truth, baseline="old", primary="ndcg@5")
+    want = run.rank.compare(*labels, truth=truth, baseline="old", primary="ndcg@5", details=True)
     assert_frame_equal(table, want)
-    plain = run.rank.compare(*labels, truth=truth, baseline="old")
+    plain = run.rank.compare(*labels, truth=truth, baseline="old", details=True)
     assert plain["p_value"][0] < 0.05 < plain["p_adjusted"][0]
     assert made.verdict.startswith("new is better than old.\nndcg@5 rises from ")
     assert "without correction in ndcg@5, the primary metric" in html.unescape(made.html())
@@ -610,7 +614,7 @@ def test_bold_is_not_significantly_worse_than_the_best(tmp_path):
     bold = {}
     for metric in ("ndcg@5", "map"):
         best = means.sort(metric, descending=True)["model"][0]
-        against = run.rank.compare("ndcg@5", "map", truth=TRUTH, baseline=best)
+        against = run.rank.compare("ndcg@5", "map", truth=TRUTH, baseline=best, details=True)
         worse = {*against.filter(metric=metric, verdict="worse")["model"]}
         bold[metric] = {*means["model"]} - worse
         assert "far" in worse

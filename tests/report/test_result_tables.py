@@ -40,7 +40,7 @@ def test_means_are_those_of_evaluate_and_marks_those_of_compare():
     wide = made.frame.pivot("metric", index="model", values="mean")
     assert wide["model"].to_list() == ["old", "mid", "new"]  # as the caller has them
     assert_frame_equal(wide.sort("model"), means.drop("users"))
-    tested = rf.compare(lists(), "rr", "hit@1", truth=TRUTH, baseline="old")
+    tested = rf.compare(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", details=True)
     p = {(row["metric"], row["model"]): row for row in tested.iter_rows(named=True)}
     for row in made.frame.iter_rows(named=True):
         one = p.get((row["metric"], row["model"]))
@@ -95,8 +95,8 @@ def drawn(seed, systems=5, users=40):
 
 @pytest.mark.parametrize("seed", [4, 7, 8])
 @pytest.mark.parametrize("test", ["t", "randomization", "max_t"])
-def test_bold_does_not_depend_on_the_other_columns_and_the_test(seed, test):
-    """Two answers in 6 of 40 tables before: bold was corrected over all columns."""
+def test_the_best_do_not_depend_on_the_other_columns_and_the_test(seed, test):
+    """Two answers in 6 of 40 tables before: the best were corrected over all columns."""
     _, run = drawn(seed)
     options = {"truth": pl.DataFrame({"user": range(40), "item": 1}), "baseline": "m0"}
     alone = rf.table(run, "rr", **options).frame
@@ -105,10 +105,14 @@ def test_bold_does_not_depend_on_the_other_columns_and_the_test(seed, test):
     made = rf.table(run, *metrics, test=test, resamples=500, **options)
     best = made.frame.filter(metric="rr").select("model", "best")
     assert_frame_equal(best, alone.select("model", "best"))
-    assert "; bold: not significantly worse than the best" in made.note
+    assert "; bold: the best mean; underlined: not significantly worse." in made.note
+    text = made.as_latex()
+    rr = [row.split(" & ")[1] for row in text.splitlines() if row.startswith("m")][1:]
+    tied = [r"\underline" in cell or r"\textbf" in cell for cell in rr]
+    assert (tied, sum(r"\textbf" in cell for cell in rr)) == (best["best"].to_list(), 1)
 
 
-def test_a_small_sure_loss_is_not_bold_though_it_shows_the_same_digits():
+def test_a_small_sure_loss_is_not_the_best_though_it_shows_the_same_digits():
     """Ranks of 1,000 and 1,001 or 1,002: 0.001 for both, and a loss for each of 400 users."""
     users = pl.DataFrame({"user": range(400), "item": 1})
     run = pl.concat(
@@ -155,7 +159,7 @@ def test_the_line_has_test_correction_and_users():
     assert holm.note == (
         "No system is shown to be better or worse than old: exact randomization test, "
         "p < 0.01 after Holm's correction for 4 comparisons; "
-        "10 users; bold: not significantly worse than the best."
+        "10 users; bold: the best mean; underlined: not significantly worse."
     )
     joint = rf.table(lists(), "rr", truth=TRUTH, baseline="old", test="max_t")
     said = "max-t test of flipped signs, p < 0.05 corrected over all pairs with the baseline"
@@ -235,7 +239,7 @@ class Texts(HTMLParser):
 
 def test_hostile_names_are_text_in_html(hostile):
     read = Texts(hostile._repr_html_())
-    assert read.tags == {*"table thead tbody tfoot tr th td strong small".split()}
+    assert read.tags == {*"table thead tbody tfoot tr th td strong span small".split()}
     assert {*HOSTILE} <= {*read.texts}
 
 
@@ -270,7 +274,9 @@ def test_hostile_names_are_text_in_latex(hostile):
 def test_latex_has_bold_dagger_and_the_line_as_text():
     text = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old").as_latex()
     assert r"new & \textbf{0.783}\textsuperscript{\dag} & \textbf{0.600}" in text
-    assert text.startswith(r"""\begin{tabular}{lrr}
+    assert text.startswith(r"""\begingroup
+\small\setlength{\tabcolsep}{4pt}
+\begin{tabular}{@{}lrr@{}}
 \toprule
 model & rr $\uparrow$ & hit@1 $\uparrow$ \\
 \midrule""")
@@ -285,12 +291,12 @@ def test_it_is_read_as_text():
     assert str(made) == (
         "model     rr ↑  hit@1 ↑\n"
         "-----  -------  -------\n"
-        "old    0.403    0.100•\n"
-        "mid    0.412    0.100•\n"
-        "new    0.783•†  0.600•\n"
+        "old    0.403     0.100◦\n"
+        "mid    0.412     0.100◦\n"
+        "new    0.783•†   0.600•\n"
         "\n"
-        "† better than old: paired randomization test, p < 0.05 after Holm's correction for "
-        "4 comparisons; 10 users; •: not significantly worse than the best."
+        "† better than old: paired randomization test, p < 0.05 after Holm's correction\n"
+        "for 4 comparisons; 10 users; •: the best mean; ◦: not significantly worse."
     )
 
 
@@ -313,7 +319,7 @@ def losses(number, *, of_new):
     return values.unpivot(["old", "new"], index="user", variable_name="model", value_name="ndcg@10")
 
 
-def test_a_worse_system_is_not_bold_and_shares_no_letter():
+def test_a_worse_system_is_not_the_best_and_shares_no_letter():
     """The exact test of six users: p = .031, where t finds .33."""
     few = losses(6, of_new=[0.59] * 5 + [0.0])
     frame = rf.table(few, "ndcg@10", baseline="old", letters=True).frame
@@ -367,7 +373,7 @@ def test_the_line_names_those_who_were_missed():
         bold = (
             "the best mean, not tested"
             if baseline is None
-            else "not significantly worse than the best"
+            else "the best mean; underlined: not significantly worse"
         )
         assert told.endswith(f"; bold: {bold}. 4 of 10 users have no list of mid.")
 
@@ -416,20 +422,24 @@ def test_a_note_is_a_star_at_its_cell_and_a_line_below():
     fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 4))
     made = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="run")
     few = "4 users, too few for a sure test"
-    note = f"6 of 10 users are left out: they have a value in one group only; {few}"
+    note = f"6 of 10 users are left out: they have a value with one system only; {few}"
     assert dict(made.frame.select("model", "note").rows()) == {
         "mid": note,
         "new": None,
         "old": None,
     }
-    assert made.note.endswith(f" * rr mid: {note}.")
+    assert made.note.endswith(f"\n* rr: {note} (mid).")
     rows = str(made).splitlines()[2:5]
     assert [row.endswith(" *") for row in rows] == [False, True, False]
     assert len({row.index(".") for row in rows}) == 1  # digits align
-    assert r"**0.458** \* |" in made.as_markdown()
-    assert rf" \* rr mid: {note}." in made.as_markdown()
-    assert r"\textbf{0.458}\textsuperscript{*} \\" in made.as_latex()
-    assert "<strong>0.458</strong> *</td>" in made._repr_html_()
+    assert r"<u>0.458</u> \* |" in made.as_markdown()
+    assert f"\n\n\\* rr: {note} (mid)." in made.as_markdown()
+    assert (
+        r"\underline{0.458}\phantom{\textsuperscript{\dag}}\textsuperscript{*} \\"
+        in made.as_latex()
+    )
+    hidden = '<span style="visibility:hidden">†</span>'
+    assert f"<u>0.458</u>{hidden} *</td>" in made._repr_html_()
     assert rf.table(fewer, "rr", truth=TRUTH, users="run").frame["note"].null_count() == 3
     weighed = TRUTH.with_columns(w=pl.col("user") + 1, group=pl.col("user") % 3)
     for option in ({"weights": "w"}, {"cluster": "group"}, {"primary": "rr"}):
@@ -466,15 +476,53 @@ def test_intervals_are_those_of_summarize():
     assert "[" not in str(rf.table(lists(), "rr", truth=TRUTH, baseline="old"))
 
 
+def test_headers_are_names_of_the_caller():
+    headers = {"rr": "MRR", "model": "System"}
+    made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", headers=headers)
+    assert made.as_markdown().startswith("| System |      MRR ↑ |      hit@1 ↑ |")
+    assert made.frame.columns[0] == "model"
+    assert made.frame["metric"].unique(maintain_order=True).to_list() == ["rr", "hit@1"]
+    fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 4))
+    noted = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="run", headers=headers)
+    assert "\n* MRR: " in noted.note
+    with pytest.raises(
+        ValueError, match=re.escape("'hit@2'; the metrics are 'rr', 'hit@1': did you mean 'hit@1'?")
+    ):
+        rf.table(lists(), "rr", "hit@1", truth=TRUTH, headers={"hit@2": "x"})
+    with pytest.raises(TypeError, match=re.escape("headers['rr'] must be text, not 1")):
+        rf.table(lists(), "rr", truth=TRUTH, headers={"rr": 1})
+
+
+def test_metrics_have_one_line_of_notes():
+    """Numbers that alone differ are named alone, and metrics of the same notes together."""
+    runs = {name: lists().filter(model=name).drop("model") for name in RANKS}
+    runs |= {"mid": runs["mid"].head(6), "new": runs["new"].head(5)}
+    made = rf.table(runs, "rr", "hit@1", truth=TRUTH, baseline="old", users="run")
+    left = "users are left out: they have a value with one system only"
+    assert made.note.split("\n")[1:] == [f"* rr, hit@1: 4 of 10 {left} (mid); 5 of 10 (new)."]
+
+
+def test_plain_text_is_at_most_79_places_wide_with_wide_letters_too():
+    names = ["old", "新しい推薦", "e\u0301"]
+    text = str(rf.table(lists(names), "rr", "hit@1", truth=TRUTH, baseline="old"))
+    _, rule, *rows, _, _, _ = text.splitlines()
+    assert rule.split("  ")[0] == "-" * 10
+    place = rows[0].index(".")
+    assert [row.index(".") - place for row in rows] == [0, -5, 1]
+    assert max(map(len, text.splitlines())) <= 79
+
+
 def test_latex_has_a_caption_and_a_label():
     made = rf.table(lists(), "rr", truth=TRUTH, baseline="old")
     text = made.as_latex(caption="50% of the users", label="tab:rr")
     above = r"""\begin{table}
 \centering
+\setlength{\abovecaptionskip}{0pt}\setlength{\belowcaptionskip}{6pt}
 \caption{50\% of the users}
 \label{tab:rr}
 """
-    assert text == above + made.as_latex() + "\n\\end{table}"
+    plain = made.as_latex().removeprefix("\\begingroup\n").removesuffix("\\endgroup")
+    assert text == above + plain + "\\end{table}"
     with pytest.raises(ValueError, match=r"label='tab:rr': .*: pass caption="):
         made.as_latex(label="tab:rr")
 

@@ -398,9 +398,9 @@ def test_who_has_a_list_is_known_though_its_rows_stay_at_home(rs, bring, truth):
     options = {"by": "model", "users": "all"}
     got = take(rs.evaluate(run, *few, "missed", "num_missed", truth=truth, **options))
     assert_same(got, rf.evaluate(local, *few, "missed", "num_missed", truth=TRUTH, **options))
-    got = take(rs.compare(run, *few, truth=truth, depth=2))
+    got = take(rs.compare(run, *few, truth=truth, depth=2, details=True))
     assert got["num_missed"].max() > 0
-    assert_same(got, rf.compare(local, *few, truth=TRUTH, depth=2))
+    assert_same(got, rf.compare(local, *few, truth=TRUTH, depth=2, details=True))
 
 
 @pytest.mark.thorough

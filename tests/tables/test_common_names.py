@@ -112,7 +112,7 @@ def test_all_verbs_find_them():
         (lambda r, t, o: rf.check(r, truth=t)),
         (lambda r, t, o: rf.evaluate(rf.judge(r.lazy(), t), "ap").collect()),
         (lambda r, t, o: rf.evaluate(r, "unseen@1", history=o.select(o.columns[:2]).unique())),
-        (lambda r, t, o: rf.compare({"a": o, "b": o}, "rr", truth=t)),
+        (lambda r, t, o: rf.compare({"a": o, "b": o}, "rr", truth=t, details=True)),
     ]
     assert history.height == 3
     for call in calls:

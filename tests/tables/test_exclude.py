@@ -302,7 +302,7 @@ def test_every_verb_takes_it():
     items = pl.DataFrame({"item": [*"abc"], "genre": [*"xyx"]})
     calls = [
         lambda f, **e: rf.summarize(f, "rr", truth=TRUTH, **e),
-        lambda f, **e: rf.compare(f, "rr", truth=TRUTH, **e),
+        lambda f, **e: rf.compare(f, "rr", truth=TRUTH, **e, details=True),
         lambda f, **e: rf.stats.who_gained(f, 1, truth=TRUTH, baseline="a", **e),
         lambda f, **e: rf.judge(f, TRUTH, **e),
         lambda f, **e: rf.metrics.rows(f, **e),

@@ -960,7 +960,7 @@ def test_columns_that_both_tables_have_stop_nobody_who_does_not_read_them(lazy):
     ):
         assert_equal(call(run, truth).lazy().collect(), call(*plain))
     models = pl.concat([run.with_columns(model=pl.lit(name)) for name in "ab"])
-    assert rf.compare(models, "ap", truth=truth).lazy().collect()["equal"].item() == 2
+    assert rf.compare(models, "ap", truth=truth, details=True).lazy().collect()["equal"].item() == 2
     assert rf.stats.who_gained(models, 2, baseline="a", truth=truth).lazy().collect().height
     rf.check(run, truth=truth).lazy().collect()
     message = "column 'day': both the run and the truth have it"

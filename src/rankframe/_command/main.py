@@ -234,7 +234,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         text_tables.show_values(
             result,
             [*by, *(name for name in (*users, "users") if name in result.columns)],
-            wide=arguments.wide,
+            details=arguments.details,
         )
         text_tables.print_lines(missed)
 
@@ -404,24 +404,24 @@ def _health(arguments: argparse.Namespace) -> None:
         both |= {"k": arguments.k, "time": arguments.time}
         result = health.health(run, by=by, **both).collect()
     if not _delivered(result, arguments):
-        _show_health(result, wide=arguments.wide)
+        _show_health(result, details=arguments.details)
 
 
-def _show_health(result: pl.DataFrame, *, wide: bool) -> None:
+def _show_health(result: pl.DataFrame, *, details: bool) -> None:
     """Print what is worth a look, and below it what is in the tables."""
     shown = result.with_columns(
         pl.Series("count", [f"{count:,}" for count in result["count"]], pl.String),
         share=pl.col("share").map_elements(numerals.percent, return_dtype=pl.String),
     )
     problem, counted = pl.col("problem").fill_null(value=False), pl.col("count") != "0"
-    sizes = shown.filter(~problem, counted | pl.lit(wide))
+    sizes = shown.filter(~problem, counted | pl.lit(details))
     for head, rows in (("Problems", shown.filter(problem)), ("\nCounts", sizes)):
         text_tables.print_text(f"{head}: {rows.height or 'none'}\n")
         if rows.height:
-            text_tables.show(rows.drop("problem"), numbers=("count", "share"), wide=wide)
+            text_tables.show(rows.drop("problem"), numbers=("count", "share"), details=details)
     left_out = shown.filter(~counted).height
-    if left_out and not wide:
-        text_tables.print_lines([f"Counts of 0 that are left out: {left_out} (--wide: all)."])
+    if left_out and not details:
+        text_tables.print_lines([f"Counts of 0 that are left out: {left_out} (--details: all)."])
 
 
 # ------------------------------------------------------------------ compare
@@ -445,7 +445,7 @@ def _compare(arguments: argparse.Namespace) -> None:
         by = call["by"]
         others = notes.in_words(notes.without(packed["note"], _SAID_ABOVE))
         result = packed.with_columns(others)
-        text_tables.show_comparison(result, by[1:], by[0], how, wide=arguments.wide)
+        text_tables.show_comparison(result, by[1:], by[0], how, details=arguments.details)
 
 
 def _systems(
@@ -479,20 +479,20 @@ def _gate(arguments: argparse.Namespace) -> int:
         result = gate.gate(runs, *names, **decision, **call).collect()
         digits = _provenance(arguments, runs, names, call, per_metric=True)
     if not _delivered(result, arguments, digits):
-        _show_decisions(result, wide=arguments.wide)
+        _show_decisions(result, details=arguments.details)
     return _outcome(result, call["by"])
 
 
-def _show_decisions(result: pl.DataFrame, *, wide: bool) -> None:
+def _show_decisions(result: pl.DataFrame, *, details: bool) -> None:
     """Print the decisions by a margin, and those by floors; the lines below say the rest."""
     names = result.columns
     compared = pl.col("baseline").is_not_null() if "baseline" in names else pl.lit(value=False)
     for rows in (result.filter(compared), result.filter(~compared)):
         empty = [name for name in rows.columns if rows[name].null_count() == rows.height]
-        more = [] if wide else ["baseline", "num_left_out", "ci_low", "ci_high"]
+        more = [] if details else ["baseline", "num_left_out", "ci_low", "ci_high"]
         if rows.height:
             shown = rows.drop("note", "why", *more, *empty, strict=False)
-            text_tables.show(shown, wide=wide)
+            text_tables.show(shown, details=details)
 
 
 def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[str, Any], bool]:

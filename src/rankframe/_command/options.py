@@ -424,7 +424,7 @@ _COMMANDS: dict[str, _Command] = {
         _add_health,
         "RUN [RUN ...] [TRUTH] [options]",
         "run.csv truth.csv",
-        "The printed table leaves out what is not found; --wide, --json and --out have all counts.",
+        "The table leaves out what is not found; --details, --json and --out have all counts.",
     ),
     "compare": _Command(
         "compare runs: differences, intervals and tests",
@@ -612,7 +612,7 @@ def _add_output(ask: argparse.ArgumentParser) -> _Group:
         group,
         {
             "--json": (None, "print JSON, a list of rows; with --out, write the file as well"),
-            "--wide": (None, "print all columns (default: those that fit)"),
+            "--details": (None, "print all columns (default: those that fit)"),
             "--spreadsheet": (
                 None,
                 "in CSV, put ' before text that a spreadsheet would run as a formula",

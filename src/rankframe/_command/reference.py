@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from rankframe._command import text_tables
+from rankframe._report import tabular
 
 _SHORT = 60  # characters of a call in one line, and of a line after which a sentence ends
 
@@ -28,7 +28,7 @@ def explanation(function: Callable[..., Any], width: int) -> str:
 
 def _wrapped(line: str, width: int) -> str:
     indent = _indent(line) + 4 * line.startswith((">>>", "..."))
-    return text_tables.wrapped(line, width, after=" " * indent)
+    return tabular.wrapped(line, width, after=" " * indent)
 
 
 def _indent(line: str) -> int:

@@ -102,23 +102,16 @@ def print_text(text: str) -> None:
 def print_lines(lines: Sequence[str]) -> None:
     """Print sentences, which a terminal does not break within a word."""
     for line in lines:
-        print_text(f"{wrapped(line, width()) if sys.stdout.isatty() else line}\n")
+        print_text(f"{tabular.wrapped(line, width()) if sys.stdout.isatty() else line}\n")
 
 
 def print_error(line: str) -> None:
     """Print one line on standard error, which a terminal does not break within a word."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    print(wrapped(line, _columns()) if is_terminal else line, file=sys.stderr)
+    print(tabular.wrapped(line, _columns()) if is_terminal else line, file=sys.stderr)
 
 
-def wrapped(line: str, length: int, *, after: str = "") -> str:
-    """Break a line between words; ``after`` begins the lines after the first."""
-    return textwrap.fill(
-        line, length, subsequent_indent=after, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def show(result: pl.DataFrame, *, numbers: Sequence[str] = (), wide: bool = False) -> None:
+def show(result: pl.DataFrame, *, numbers: Sequence[str] = (), details: bool = False) -> None:
     """Print a table; if it is too wide, wrap a text that is its last column, and cut the others.
 
     ``numbers`` are columns of text that are aligned like numbers.
@@ -129,7 +122,7 @@ def show(result: pl.DataFrame, *, numbers: Sequence[str] = (), wide: bool = Fals
         for name, dtype in result.schema.items()
         if not dtype.is_numeric() and name not in numbers
     ]
-    if wide:
+    if details:
         print_text(_drawn(cells, texts))
         return
     if [*cells][-1] in texts:
@@ -137,13 +130,13 @@ def show(result: pl.DataFrame, *, numbers: Sequence[str] = (), wide: bool = Fals
     print_text(_fitted(cells, width(), texts))
 
 
-def show_values(result: pl.DataFrame, keys: Sequence[str], *, wide: bool = False) -> None:
+def show_values(result: pl.DataFrame, keys: Sequence[str], *, details: bool = False) -> None:
     """Print one column per metric, or if this is too wide, one row per metric."""
     cells, names = _in_cells(result), [*map(_printable, keys)]
     texts = [_printable(name) for name in keys if not result.schema[name].is_numeric()]
     drawn = _drawn(cells, texts)
     taken = {"metric", "value"} & {*keys}
-    if wide or taken or _breadth(drawn) <= width():
+    if details or taken or _breadth(drawn) <= width():
         print_text(drawn)
         return
     metrics = [name for name in cells if name not in names]
@@ -154,11 +147,11 @@ def show_values(result: pl.DataFrame, keys: Sequence[str], *, wide: bool = False
 
 
 def show_comparison(
-    result: pl.DataFrame, segments: Sequence[str], model: str, how: str, *, wide: bool = False
+    result: pl.DataFrame, segments: Sequence[str], model: str, how: str, *, details: bool = False
 ) -> None:
     """Print the columns of a comparison that fit, and above them the values that all rows share."""
-    if wide:
-        show(result, wide=True)
+    if details:
+        show(result, details=True)
         return
     shared = {
         name: result[name][0] for name in ("baseline", "users") if result[name].n_unique() == 1
@@ -169,7 +162,7 @@ def show_comparison(
     if "users" in shared:
         head += f" over {shared['users']} user" + ("" if shared["users"] == 1 else "s")
     breadth = width()
-    print_text(wrapped(f"{head}; {how} (--wide: all columns).", breadth) + "\n")
+    print_text(tabular.wrapped(f"{head}; {how} (--details: all columns).", breadth) + "\n")
     systems = [*segments, model]
     chosen = _most_that_fits(_compared(result), systems, shared, breadth)
     texts = [name for name in (*systems, "metric", "baseline", "verdict") if name in chosen]
@@ -238,7 +231,7 @@ def _notes(result: pl.DataFrame, systems: Sequence[str], width: int) -> str:
     lines = [
         f"{tabular.NOTE} {_printable(line)}" for line in results.lines_of_notes(result, systems)
     ]
-    return "".join(wrapped(line, width, after="  ") + "\n" for line in lines)
+    return "".join(tabular.wrapped(line, width, after="  ") + "\n" for line in lines)
 
 
 # ------------------------------------------------------------------ cells
@@ -342,7 +335,7 @@ def _cut(text: str, length: int) -> str:
 
 
 def _breadth(text: str) -> int:
-    return max(len(line) for line in text.splitlines())
+    return max(map(tabular.breadth, text.splitlines()))
 
 
 def _drawn(cells: _Columns, words: Sequence[str] = ()) -> str:

@@ -5,7 +5,7 @@ The rows are collected once, and SciPy computes the statistics.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isinf, nan
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -42,19 +42,23 @@ from rankframe._tables import adapters, run_dicts
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array
 
-#: The first column and the last four are the answer, which narrow prints show: add others between.
 _COMPARISON = {
-    "difference": pl.Float64,
+    **dict.fromkeys(("difference", "relative"), pl.Float64),
     **dict.fromkeys(("users", "baseline_users", "num_left_out", "num_missed"), pl.Int64),
     "baseline_num_missed": pl.Int64,
-    **dict.fromkeys(("mean", "baseline_mean", *trials.RELATIVE), pl.Float64),
+    **dict.fromkeys(("mean", "baseline_mean", *trials.RELATIVE[1:]), pl.Float64),
     **dict.fromkeys(("p_value", "effect_size"), pl.Float64),
     **dict.fromkeys(("higher", "equal", "lower"), pl.Int64),
-    **dict.fromkeys(("detectable", "p_equivalent", "p_not_worse"), pl.Float64),
+    **dict.fromkeys(("detectable", "p_equivalent"), pl.Float64),
     "note": pl.String,
-    **dict.fromkeys(("ci_low", "ci_high", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("ci_low", "ci_high", "p_adjusted", "p_not_worse"), pl.Float64),
     "verdict": pl.String,
 }
+#: The answer, for which a page has room; the others are details.
+_ANSWER = (
+    *("difference", "relative", "users", "note", "ci_low", "ci_high", "p_adjusted"),
+    *("p_not_worse", "verdict"),
+)
 #: Number of differences tested at a time; they share each resample.
 _TESTED_CELLS, _RESAMPLED_CELLS = 2**20, 2**24
 CONFIDENCE = 0.95  # of the readings
@@ -78,6 +82,7 @@ def compare(
     seed: int = 0,
     cluster: str | None = None,
     paired: bool = True,
+    details: bool = False,
     **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
@@ -128,6 +133,8 @@ def compare(
     paired
         False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
+    details
+        True: return all columns, such as both means.
     **options
         All other keywords of ``evaluate``, and those of a table of values: see
         ``rankframe.typing.StatisticsOptions``.
@@ -137,32 +144,34 @@ def compare(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair, null where a number is undefined:
 
-        - the system (in the column of the model), segments…, ``metric``, ``baseline``
+        - segments…, the system (in the column of the model), ``metric``, ``baseline``
         - ``difference``: the mean difference of ``users``, whom all other columns describe
-        - ``users``: those with a value of both (with ``paired=False``, those of the system, and
-          ``baseline_users`` those of the baseline)
-        - ``num_left_out``: those with a value in only one of the groups, or in none
-        - ``num_missed``, ``baseline_num_missed``: those of ``users`` without a list
-        - ``mean``, ``baseline_mean``
-        - ``relative``, ``relative_low``, ``relative_high``: difference / baseline_mean, 0.02 for
-          +2%, with Fieller's interval
-        - ``p_value``: of ``test``
-        - ``effect_size``: mean / standard deviation of the differences (Cohen's d of paired data)
-        - ``higher``, ``equal``, ``lower``: users whose value is so
-        - ``detectable``: the smallest true difference that these users show with power 0.8 (see
-          ``power``), at the level α / m of one of the m comparisons that are corrected together
-        - ``p_equivalent``, ``p_not_worse``: with a margin, one-sided, each corrected like p
-        - ``note``: why a number is null, who is left out, and what to doubt, such as systems
-          without a list for 5% of the users, few users, or an effect too small to matter
+        - ``relative``: difference / baseline_mean, 0.02 for +2%
+        - ``users``: those with a value of both (with ``paired=False``, those of the system)
+        - ``note``: why a number is null, how many users are left out or have no list, and what to
+          doubt, such as few users, or an effect too small to matter
         - ``ci_low``, ``ci_high``: the interval of the difference
-        - ``p_adjusted``: ``p_value`` after ``correction``
+        - ``p_adjusted``: the p-value of ``test`` after ``correction``
+        - ``p_not_worse``: with a margin, one-sided, corrected like p
         - ``verdict``: the first that holds, with α = 1 − ``confidence``, of "worse, by less than
           the margin" (a loss is proved, and one of the margin excluded); "equivalent"
           (``p_equivalent`` < α/2, as in ``gate``); "better" or "worse" (``p_adjusted`` < α), or,
           without a better direction, "higher" or "lower"; "not worse" (``p_not_worse`` < α/2);
           "undecided"
 
-        A narrow print leaves out the columns in the middle, and shows the answer.
+        With ``details``, also, after ``users``:
+
+        - ``baseline_users``: the users of the baseline
+        - ``num_left_out``: those with a value in only one of the groups, or in none
+        - ``num_missed``, ``baseline_num_missed``: those of ``users`` without a list
+        - ``mean``, ``baseline_mean``
+        - ``relative_low``, ``relative_high``: Fieller's interval of ``relative``
+        - ``p_value``: of ``test``, without ``correction``
+        - ``effect_size``: mean / standard deviation of the differences (Cohen's d of paired data)
+        - ``higher``, ``equal``, ``lower``: users whose value is so
+        - ``detectable``: the smallest true difference that these users show with power 0.8 (see
+          ``power``), at the level α / m of one of the m comparisons that are corrected together
+        - ``p_equivalent``: with a margin, one-sided, corrected like p
 
     Raises
     ------
@@ -201,15 +210,16 @@ def compare(
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
     >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
     >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
-    >>> rf.compare(run, "rr", truth=truth, baseline="old").select("model", "difference", "p_value")
-    shape: (1, 3)
-    ┌───────┬────────────┬─────────┐
-    │ model ┆ difference ┆ p_value │
-    │ ---   ┆ ---        ┆ ---     │
-    │ str   ┆ f64        ┆ f64     │
-    ╞═══════╪════════════╪═════════╡
-    │ new   ┆ 0.194444   ┆ 0.5     │
-    └───────┴────────────┴─────────┘
+    >>> found = rf.compare(run, "rr", truth=truth, baseline="old")
+    >>> found.select("model", "difference", "p_adjusted", "verdict")
+    shape: (1, 4)
+    ┌───────┬────────────┬────────────┬───────────┐
+    │ model ┆ difference ┆ p_adjusted ┆ verdict   │
+    │ ---   ┆ ---        ┆ ---        ┆ ---       │
+    │ str   ┆ f64        ┆ f64        ┆ str       │
+    ╞═══════╪════════════╪════════════╪═══════════╡
+    │ new   ┆ 0.194444   ┆ 0.5        ┆ undecided │
+    └───────┴────────────┴────────────┴───────────┘
     """
     trial = Trial(
         baseline,
@@ -226,7 +236,8 @@ def compare(
     )
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="compare")
     question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
-    return summaries.described(frame, question, partial(comparison_of, trial=trial))
+    describe = partial(comparison_of, trial=trial, details=details)
+    return summaries.described(frame, question, describe)
 
 
 def planned(
@@ -238,10 +249,10 @@ def planned(
     by: Sequence[str],
     **options: Unpack[StatisticsOptions],
 ) -> pl.LazyFrame:
-    """Plan a comparison, with its notes as they are packed."""
+    """Plan a comparison with all columns, and its notes as they are packed."""
     frame, by, columns = run_dicts.as_frame(frame, by, options, compares="compare")
     question = ask_systems(frame, metrics, truth, by, columns, trial, count_missed=True)
-    return comparison_of(evaluation.user_values(question), trial)
+    return comparison_of(evaluation.user_values(question), trial, details=True)
 
 
 def ask_systems(
@@ -263,18 +274,25 @@ def ask_systems(
     return ready_values.ask(frame, metrics, truth, by, settings, per_user=per_user)
 
 
-def comparison_of(values: Values, trial: Trial) -> pl.LazyFrame:
-    """Plan a comparison of values per user."""
-    return rows_of(values, trial).drop(decision.HIDDEN)
+def comparison_of(values: Values, trial: Trial, *, details: bool) -> pl.LazyFrame:
+    """Plan a comparison with the columns that a caller sees."""
+    keywords.check_flag("details", details)
+    return rows_of(values, trial).select(columns_of(values.by, trial, details=details))
+
+
+def columns_of(by: Sequence[str], trial: Trial, *, details: bool) -> list[str]:
+    """Name the columns that a caller sees, whatever the data."""
+    model, *segments = by
+    left_out = trials.OF_MARGIN if trial.margin is None else ()
+    shown = [name for name in _COMPARISON if (details or name in _ANSWER) and name not in left_out]
+    return [*segments, model, "metric", "baseline", *shown]
 
 
 def rows_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
-    """Plan a comparison with the hidden columns of ``decision``."""
+    """Plan a comparison with all columns, and the hidden ones of ``decision``."""
     trial = _read_trial(trial, values)
-    types = system_pairs.schema_of(verb, values, {**_COMPARISON, **decision.HIDDEN})
+    schema = system_pairs.schema_of(verb, values, {**_COMPARISON, **decision.HIDDEN})
     segments = values.by[1:]
-    order = [*values.by, "metric", "baseline", *_columns(trial)]
-    schema = {name: types[name] for name in order}
     reduce = partial(_comparison_table, values=values, trial=trial)
     comparison = values.rows.map_batches(
         reduce if values.requested else lambda _: pl.DataFrame(schema=schema), schema=schema
@@ -342,14 +360,6 @@ def _check_paired(trial: Trial, values: Values) -> None:
         raise ValueError(msg)
 
 
-def _columns(trial: Trial) -> list[str]:
-    """Name the columns of a comparison after those of the pair."""
-    left_out = [] if trial.margins else [*trials.OF_MARGIN]
-    left_out += ["baseline_users"] if trial.paired else []
-    names = [name for name in _COMPARISON if name not in left_out]
-    return [*names, *decision.HIDDEN]
-
-
 def _comparison_of_lists(
     of_lists: OfLists, kind: Kind, trial: Trial, schema: Mapping[str, Any]
 ) -> pl.LazyFrame:
@@ -384,7 +394,7 @@ def _row_of_lists(metric: str, numbers: OfPair) -> dict[str, Any]:
     said = [why, *_left_out("without_lists", left_out, users, left_out)]
     return {
         "metric": metric,
-        "users": users,
+        **dict.fromkeys(("users", "baseline_users"), users),
         "num_left_out": left_out,
         "num_missed": 0,  # users without one of the two lists are left out
         "baseline_num_missed": 0,
@@ -442,11 +452,22 @@ def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return dict.fromkeys(names, value)
     values = dict(cast("Mapping[str, Any]", value))
-    for name in values:
-        if name not in names:
-            msg = f"{option} names {name!r}; the metrics are {', '.join(map(repr, names))}"
-            raise ValueError(msg)
+    check_names(option, values, names)
     return values
+
+
+def check_names(
+    option: str, names: Iterable[str], metrics: Sequence[str], columns: Sequence[str] = ()
+) -> None:
+    """Check that an option names metrics of the call, or columns that it may name too."""
+    for name in names:
+        if name not in metrics and name not in columns:
+            from difflib import get_close_matches
+
+            near = get_close_matches(str(name), [*metrics, *columns], n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            msg = f"{option} names {name!r}; the metrics are {', '.join(map(repr, metrics))}{hint}"
+            raise ValueError(msg)
 
 
 def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, Bound]:
@@ -467,10 +488,7 @@ def _check_primary(primary: str | None, values: Values) -> None:
         kind = type(primary).__name__
         msg = f"primary must be the name of a metric, such as 'ndcg@10', not a value of type {kind}"
         raise TypeError(msg)
-    names = [metric.name for metric in values.all_requested]
-    if primary not in names:
-        msg = f"primary names {primary!r}; the metrics are {', '.join(map(repr, names))}"
-        raise ValueError(msg)
+    check_names("primary", [primary], [metric.name for metric in values.all_requested])
     if primary not in values.names_per_user:
         msg = f"primary: metric {primary!r} is one number of all lists, which has no test"
         raise ValueError(msg)
@@ -508,7 +526,7 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table["p_adjusted"] if joint else adjusted("p_adjusted"),
     )
     table = (
-        table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), *hidden)
+        table.select(*paired.pair_keys(values.by[0], places), *schema)
         .with_columns(_numbers(values.by).fill_nan(None))
         .pipe(_apply_gate, values.by, trial.primary)
         .pipe(decision.decide, trial.alpha, directions, paired=trial.paired)
@@ -584,7 +602,7 @@ def _numbers_of(
         said = [
             *tested.notes[place],
             *notes_of_users(pair, weighted=values.weights is not None),
-            *sentences.notes_of_lists(missed, len(pair.difference), names),
+            *sentences.notes_of_lists(missed, len(pair.difference), names, least=0),
             None if trial.undecided else margins.note_of(within),  # a gate says why
             doubt,
         ]
@@ -650,7 +668,5 @@ def notes_of_users(pair: Pair, *, weighted: bool) -> list[Note]:
 
 
 def _left_out(kind: str, number: int, users: int, left_out: int) -> list[Note]:
-    """Note how many users are left out, if they are many."""
-    if not number or not users or number < sentences.WORTH_A_NOTE * (users + left_out):
-        return []
-    return [notes.note(kind, number=number, of=users + left_out)]
+    """Note how many users are left out."""
+    return [notes.note(kind, number=number, of=users + left_out)] if number and users else []

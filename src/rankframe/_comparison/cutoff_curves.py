@@ -127,7 +127,7 @@ def changes_of(values: Values, baseline: object, confidence: float) -> pl.LazyFr
         summaries.SELECTED.alias("selected"),
         pl.max_horizontal("num_missed", "baseline_num_missed"),
     )
-    return comparison.comparison_of(values, trial).select(
+    return comparison.rows_of(values, trial).select(
         *values.by, "metric", "users", *missed, **dict(ends)
     )
 

@@ -48,14 +48,8 @@ def decide(
         .then(pl.lit("better"))
         .otherwise(pl.lit("worse"))
     )
-    nowhere = pl.lit(value=False)
-    differs, same, not_worse = (
-        shows(pl.col(name), level) if name in table.columns else nowhere
-        for name, level in (
-            ("p_adjusted", alpha),
-            *dict.fromkeys(trials.OF_MARGIN, alpha / 2).items(),
-        )
-    )
+    differs = shows(pl.col("p_adjusted"), alpha)
+    same, not_worse = (shows(pl.col(name), alpha / 2) for name in trials.OF_MARGIN)
     shown = (
         pl.when(differs & not_worse & (change == "worse"))
         .then(pl.lit("worse within the margin"))

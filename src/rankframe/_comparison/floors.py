@@ -160,7 +160,7 @@ def _notes_of_undefined(group: Mapping[str, Any]) -> list[Note]:
     """Note how many users have no value, if they are many, but not all."""
     left_out = group["num_left_out"]
     selected = group["users"] + left_out
-    if not sentences.WORTH_A_NOTE * selected <= left_out < selected or not left_out:
+    if not notes.WORTH_A_NOTE * selected <= left_out < selected or not left_out:
         return []
     return [notes.note("undefined", number=left_out, of=selected)]
 

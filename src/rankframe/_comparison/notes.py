@@ -107,6 +107,10 @@ def note(kind: str, **values: Any) -> Note:
     return Note(kind, values)
 
 
+#: The share of users without a list, or in one of two groups only, that people should know.
+WORTH_A_NOTE = 0.05
+
+
 def with_lead(note: Note, lead: str | None) -> Note:
     """Say first what a note is the reason of, such as that there is no interval."""
     return note._replace(values={**note.values, "lead": lead})
@@ -155,8 +159,13 @@ def kinds(lines: str | None) -> set[str]:
 
 
 def without(column: pl.Series, said: Collection[str]) -> pl.Series:
-    """Leave out the notes of some kinds."""
-    rows = [packed(note for note in unpacked(lines) if note.kind not in said) for lines in column]
+    """Leave out the notes of some kinds, and those of few users that are left out."""
+
+    def kept(note: Note) -> bool:
+        few = note.values.get("number", 0) < WORTH_A_NOTE * note.values.get("of", 0)
+        return note.kind not in said and not few
+
+    rows = [packed(filter(kept, unpacked(lines))) for lines in column]
     return pl.Series(column.name, rows, pl.String)
 
 

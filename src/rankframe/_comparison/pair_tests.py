@@ -160,7 +160,7 @@ def numbers(pair: Pair) -> dict[str, float | None]:
     )
     missed, of_baseline = pair.missed or (None, None)
     return {
-        "users": len(change),
+        **dict.fromkeys(("users", "baseline_users"), len(change)),
         "num_left_out": pair.left_out,
         "num_missed": missed,
         "baseline_num_missed": of_baseline,

@@ -203,16 +203,18 @@ def missed_counts(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
     return of_groups.group_by("system", "segment", maintain_order=True).agg(counts)
 
 
-#: The share of users without a list, or in one of two groups only, that a note names.
-WORTH_A_NOTE = 0.05
-
-
-def notes_of_lists(missed: Sequence[int], users: int, systems: Sequence[object]) -> list[Note]:
+def notes_of_lists(
+    missed: Sequence[int],
+    users: int,
+    systems: Sequence[object],
+    *,
+    least: float = notes.WORTH_A_NOTE,
+) -> list[Note]:
     """Write how many users have no list of each of several systems."""
     return [
         note
         for number, system in zip(missed, systems, strict=True)
-        for note in notes_of_missed(number, users, system)
+        for note in notes_of_missed(number, users, system, least=least)
     ]
 
 
@@ -222,10 +224,15 @@ def name_in_note(name: object) -> str:
 
 
 def notes_of_missed(
-    missed: int, users: int, system: object = None, column: str | None = None
+    missed: int,
+    users: int,
+    system: object = None,
+    column: str | None = None,
+    *,
+    least: float = notes.WORTH_A_NOTE,
 ) -> list[Note]:
     """Note how many users have no list of ``system``, or of those of a ``column``, if many."""
-    if not users or missed < WORTH_A_NOTE * users:
+    if not missed or missed < least * users:
         return []
     name = None if system is None else name_in_note(system)
     if name is not None and column is not None:

@@ -306,5 +306,5 @@ def _notes(groups: Sequence[Group], names: Sequence[object], overlap: Overlap | 
         if group.units is not group.users:
             more += sentences.notes_of_clusters(group.users, group.units)
         said += [notes.note(kind, **values, group=name) for kind, values in more]
-        said += sentences.notes_of_missed(group.missed or 0, len(group.users.values), name)
+        said += sentences.notes_of_missed(group.missed or 0, len(group.users.values), name, least=0)
     return said

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
-from rankframe._comparison import decision, notes, summaries
+from rankframe._comparison import comparison, notes, summaries
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values
 from rankframe._report import card, facts, figures, markup, people, sections
@@ -352,8 +352,11 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         if table is None:
             continue
         noted = [notes.in_words(table["note"])] if "note" in table.columns else []
-        table_in_words = table.with_columns(noted).drop([*decision.HIDDEN], strict=False)
-        frame = adapters.with_names_as_text(table_in_words, like)
+        names = table.columns
+        if "verdict" in names:
+            by = names[: names.index("metric")]
+            names = comparison.columns_of(by, numbers.call.trial, details=True)
+        frame = adapters.with_names_as_text(table.with_columns(noted).select(names), like)
         is_lazy = isinstance(like, pl.LazyFrame)
         frames[name] = frame if is_lazy else adapters.to_caller_type(frame.lazy(), like=like)
     return frames

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, cast
 
 import polars as pl
 
@@ -38,12 +39,8 @@ _SCHEMA = {
     **dict.fromkeys(("higher_is_better", "best", "better", "worse"), pl.Boolean),
     **dict.fromkeys(("letters", "note"), pl.String),
 }
-_SHOWN, _PLACE = f"{labels.INNER}shown", f"{labels.INNER}place"
-_BOLD = "bold:"
+_SHOWN, _PLACE, _LOOK = (f"{labels.INNER}{name}" for name in ("shown", "place", "look"))
 _MARKS: Mapping[Literal["better", "worse"], str] = {"better": "†", "worse": "‡"}
-_NOT_WORSE = f"{_BOLD} not significantly worse than the best"
-_BEST_MEAN = f"{_BOLD} the best mean, not tested"
-_LETTERS = "systems that share a letter do not differ (t of all pairs, Bonferroni's correction)"
 #: Notes of a comparison that the line below the table has already.
 _SAID = (
     *("effective_users", "one_cluster", "clusters", "few_clusters", "no_list", "primary"),
@@ -62,6 +59,7 @@ def table(
     digits: int = 3,
     interval: bool = False,
     letters: bool = False,
+    headers: Mapping[str, str] | None = None,
     test: Test = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
@@ -73,7 +71,7 @@ def table(
     **options: Unpack[Options],
 ) -> ResultsTable:
     """
-    Make a table of systems and metrics: bold for the best, † for better, ‡ for worse.
+    Make a table of systems and metrics: bold for the best mean, † for better, ‡ for worse.
 
     Parameters
     ----------
@@ -90,7 +88,7 @@ def table(
         Columns of segments, such as country, fold or day.
     baseline
         The system that the others are tested against. By default there is no test, no † and no ‡,
-        bold is the best mean, and SciPy is not needed.
+        nothing is underlined, and SciPy is not needed.
     digits
         Decimal places of the means.
     interval
@@ -98,7 +96,10 @@ def table(
     letters
         Add a column of letters to each metric: systems that share one do not differ, by t (exact
         where few users differ) of all pairs with Bonferroni's correction. "a" has the best, and
-        bold is of these tests.
+        what is underlined is of these tests.
+    headers
+        What metrics, and the columns of ``by``, are called in the table, such as
+        ``{"ndcg@10": "nDCG@10"}``.
     test
         ``"t"`` (paired), ``"randomization"``, ``"max_t"`` (all systems at once) or
         ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.
@@ -128,24 +129,23 @@ def table(
     ResultsTable
         The systems in the caller's order, the baseline first; ↑ and ↓ are the better directions of
         the metrics. A LazyFrame is computed at once. ``.as_markdown()`` and ``.as_latex()`` convert
-        it, notebooks show it as HTML, and ``print`` writes text, with • for bold. ``.note`` is the
-        line below it: the test and its correction, the number of users, the effective number with
-        ``weights``, the number of clusters with ``cluster``, the systems without a list for at
-        least 5% of the users, and other notes of ``compare``, with a * at their cells. ``.frame``
-        (polars) has one row per system and metric: the system, segments…,
-        ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null without ``interval``),
-        ``p_adjusted``, ``higher_is_better`` (null for a metric without a direction), ``best``,
-        ``better`` and ``worse``, which are true for means marked † and ‡, ``letters`` (null without
-        the option) and ``note``.
+        it, notebooks show it as HTML, and ``print`` writes text, with • for bold and ◦ for
+        underlined. ``.note`` is what stands below it: the test and its correction, the number of
+        users, the effective number with ``weights``, the number of clusters with ``cluster``, the
+        systems without a list for at least 5% of the users, and a line per metric of other notes of
+        ``compare``, with a * at their cells. ``.frame`` (polars) has one row per system and metric:
+        the system, segments…, ``metric``, ``users``, ``mean``, ``ci_low`` and ``ci_high`` (null
+        without ``interval``), ``p_adjusted``, ``higher_is_better`` (null for a metric without a
+        direction), ``best``, ``better`` and ``worse``, which are true for means marked † and ‡,
+        ``letters`` (null without the option) and ``note``.
 
-        Bold (``best``) are, in each segment and metric, the system with the best mean and those
-        that no other one beats by its one-sided t (exact where few users differ, as in
-        ``compare``), with Bonferroni's correction for the other systems, whatever ``test`` and
-        ``correction`` are, and that have no ‡. So several bold means are a tie. Without a
-        ``baseline`` and ``letters``, or where no pair has a test, the best displayed mean is
-        bold. A metric without a better direction has no bold and no letters. † and ‡ mean that the
-        verdict of ``compare`` is "better" or "worse": ``p_adjusted`` < 1 − ``confidence``. Counts
-        such as ``num_hits`` are averaged.
+        Bold is, in each segment and metric, the best displayed mean. Underlined are the others in
+        ``best``: those that no other system beats by its one-sided t (exact where few users differ,
+        as in ``compare``), with Bonferroni's correction for the other systems, whatever ``test``
+        and ``correction`` are, and that have no ‡. Without a ``baseline`` and ``letters``, or where
+        no pair has a test, nothing is underlined. A metric without a better direction has neither,
+        and no letters. † and ‡ mean that the verdict of ``compare`` is "better" or "worse":
+        ``p_adjusted`` < 1 − ``confidence``. Counts such as ``num_hits`` are averaged.
 
     Examples
     --------
@@ -172,6 +172,7 @@ def table(
     frame, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
     question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     values = evaluation.user_values(question)
+    named = _read_headers(headers, values)
     summaries.result_schema("table", values, _SCHEMA)
     if letters and not values.by:
         msg = "letters=True compares systems, and the run names none: name their column with model="
@@ -195,11 +196,22 @@ def table(
     )
     dependent = _of_dependent(values, tested=tested is not None)
     line = _line_below(result, tested, dependent, trial)
+    is_tested = (tested is not None and tested["p_value"].count() > 0) or letters
     keys = [*values.by[1:], *values.by[:1]]
-    said = [f"{'; '.join(missed)}."] if missed else []
-    more = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, keys)]
-    shown = adapters.with_names_as_text(result, frame)
-    return ResultsTable(shown, " ".join([line, *said, *more]), digits)
+    renamed = result.with_columns(pl.col("metric").replace(named))
+    more = [f"{tabular.NOTE} {line}." for line in lines_of_notes(renamed, keys)]
+    below = Below(line, is_tested, f" {'; '.join(missed)}." if missed else "", more)
+    shown = adapters.with_names_as_text(result.drop(_LOOK), frame)
+    return ResultsTable(shown, below, result[_LOOK].to_list(), digits, named)
+
+
+class Below(NamedTuple):
+    """What stands below a table: how it is tested, who is missed, and a line per metric."""
+
+    line: str
+    is_tested: bool
+    missed: str
+    notes: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,15 +219,22 @@ class ResultsTable:
     """A table of systems × metrics, which ``table`` makes."""
 
     frame: pl.DataFrame
-    note: str
-    digits: int = 3
+    below: Below
+    looks: Sequence[str]  # "best", or "tied" with it
+    digits: int
+    headers: Mapping[str, str]
+
+    @property
+    def note(self) -> str:
+        """What stands below it, a line each."""
+        return "\n".join(_lines_below(self, "bold", "underlined"))
 
     def as_markdown(self) -> str:
-        """Return it as Markdown: bold, and the note below."""
+        """Return it as Markdown: bold, underlined, and the note below."""
         return tabular.as_markdown(_grid(self), self.note)
 
     def as_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
-        r"""Return it as LaTeX, for ``\usepackage{booktabs}``: ``\textbf``, †, ‡, the note below.
+        r"""Return it as LaTeX, for ``\usepackage{booktabs}``: bold, †, ‡, and the note below.
 
         Parameters
         ----------
@@ -233,8 +252,7 @@ class ResultsTable:
         return tabular.as_html(_grid(self), self.note)
 
     def __repr__(self) -> str:
-        note = self.note.replace(f"; {_BOLD}", f"; {tabular.BOLD_IN_TEXT}:", 1)
-        return tabular.as_text(_grid(self), note)
+        return tabular.as_text(_grid(self), _lines_below(self, *tabular.IN_TEXT.values()))
 
 
 # ------------------------------------------------------------------ numbers
@@ -261,7 +279,9 @@ def _marked(
     result = with_best(result, keys, directions, digits, leaders)
     if tested is None:
         nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
-        return result.with_columns(better=False, worse=False, **nothing).select(*keys, *_SCHEMA)
+        return result.with_columns(better=False, worse=False, **nothing).select(
+            *keys, *_SCHEMA, _LOOK
+        )
     shown = [(pl.col(decision.OUTCOME) == what).alias(what) for what in _MARKS]
     texts = notes.in_words(unsaid(tested, intervals=False))
     verdicts = tested.select(*keys, "metric", "p_adjusted", *shown, texts)
@@ -269,7 +289,18 @@ def _marked(
         verdicts, on=[*keys, "metric"], how="left", nulls_equal=True, maintain_order="left"
     )
     unmarked = pl.col("better", "worse").fill_null(value=False)
-    return joined.with_columns(unmarked).select(*keys, *_SCHEMA)
+    return joined.with_columns(unmarked).select(*keys, *_SCHEMA, _LOOK)
+
+
+def _read_headers(headers: Mapping[str, str] | None, values: Values) -> dict[str, str]:
+    """Check that headers are text, and of metrics or of columns of ``by``."""
+    named = dict(headers or {})
+    comparison.check_names("headers", named, [m.name for m in values.all_requested], values.by)
+    for name, header in named.items():
+        if not isinstance(cast("object", header), str):
+            msg = f"headers[{name!r}] must be text, not {header!r}"
+            raise TypeError(msg)
+    return named
 
 
 def means_of(values: Values, trial: Trial, verb: str) -> pl.LazyFrame:
@@ -308,14 +339,30 @@ def unsaid(tested: pl.DataFrame, *, intervals: bool = True) -> pl.Series:
 
 
 def lines_of_notes(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    """Write each note once, after the metrics and ``names`` of the first rows that have it."""
-    rows: dict[str, list[str]] = {}
+    """Write the notes of each metric, each of them before the ``names`` of the rows that have it.
+
+    Metrics with the same notes have one line, and a note that differs in its numbers has no words.
+    """
+    rows: dict[str, dict[str, list[str]]] = {}
     for row in table.filter(pl.col("note").is_not_null()).iter_rows(named=True):
-        rows.setdefault(row["note"], []).append(
-            " ".join([row["metric"], *(sentences.name_in_note(row[name]) for name in names)])
-        )
-    more = {note: f" and {len(of) - 3} more" if len(of) > 3 else "" for note, of in rows.items()}
-    return [f"{', '.join(of[:3])}{more[note]}: {note}" for note, of in rows.items()]
+        name = " ".join(sentences.name_in_note(row[name]) for name in names)
+        rows.setdefault(row["metric"], {}).setdefault(row["note"], []).append(name)
+    metrics: dict[str, list[str]] = {}
+    for metric, said in rows.items():
+        parts, before = list[str](), ""
+        for note, of in said.items():
+            numbers = re.match("[0-9,]+ of [0-9,]+ ", note)
+            rest = note[numbers.end() :] if numbers else ""
+            text = numbers[0].strip() if numbers and rest == before else note
+            parts.append(f"{text} ({_listed(of)})" if any(of) else text)
+            before = rest
+        metrics.setdefault("; ".join(parts), []).append(metric)
+    return [f"{_listed(of)}: {text}" for text, of in metrics.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def with_best(
@@ -325,7 +372,7 @@ def with_best(
     digits: int,
     leaders: pl.DataFrame | None,
 ) -> pl.DataFrame:
-    """Add which systems may be the best of their metric, and the letters of ``leaders``.
+    """Add which systems may be the best of their metric, how they look, and their letters.
 
     Where nothing is tested, the best are those with the best displayed mean. A metric without a
     direction, or of one system, has no best.
@@ -341,11 +388,12 @@ def with_best(
     is_best = (pl.int_range(pl.len()) == rating.arg_max()).over(family)
     is_alike = (shown_rating == shown_rating.max()).over(family)
     may_be_best = is_best | pl.coalesce("may_be_best", is_alike)
-    several = pl.len().over(family) > 1
+    best = (may_be_best & (pl.len().over(family) > 1)).fill_null(value=False)
+    look = pl.when(is_alike).then(pl.lit("best")).otherwise(pl.lit("tied"))
     return (
         means.with_columns(pl.Series(_SHOWN, shown, pl.Float64))
         .join(leaders, on=keys, how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(best=(may_be_best & several).fill_null(value=False))
+        .with_columns(pl.when(best).then(look).otherwise(pl.lit("")).alias(_LOOK), best=best)
         .drop("may_be_best", _SHOWN)
     )
 
@@ -379,29 +427,37 @@ def _of_dependent(values: Values, *, tested: bool) -> str:
 def _line_below(
     result: pl.DataFrame, tested: pl.DataFrame | None, dependent: str, trial: Trial
 ) -> str:
-    """Name the test, the correction and the number of users."""
+    """Name the test, the correction and the number of users, without the last period."""
     users = sentences.users(result["users"]) + dependent
     why = "" if tested is None else sentences.untested(tested)
-    of_pairs = result["letters"].count() > 0
-    is_tested = (tested is not None and not why) or of_pairs
-    best = f"; {_NOT_WORSE if is_tested else _BEST_MEAN}" if result["best"].any() else ""
-    best += f"; {_LETTERS}" if of_pairs else ""
+    more = ""
     if result["ci_low"].count():
-        best = f"; {trial.confidence * 100:.10g}% intervals as in summarize{best}"
+        more = f"; {trial.confidence * 100:.10g}% intervals as in summarize"
+    if result["letters"].count():
+        more += f"; {notes.USERS.write(notes.templates('tables')['letters'])}"
     if tested is None:
-        return f"Means over {users}{best}."
+        return f"Means over {users}{more}"
     baseline = sentences.name_in_note(trial.baseline)
     corrected = sentences.correction_in_words(trial, tested)
     paired = sentences.users(tested["users"]) + dependent
     who = users if paired == users else f"{paired} in pairs, means over {users}"
     if why:
-        return f"Not tested against {baseline}: {why}; {who}{best}."
+        return f"Not tested against {baseline}: {why}; {who}{more}"
     marks = [f"{mark} {what}" for what, mark in _MARKS.items() if result[what].any()]
     system = ", ".join(marks) or "No system is shown to be better or worse"
     how = (
         f"{sentences.test_in_words(trial, tested, notes.USERS)}, p < {trial.alpha:.10g} {corrected}"
     )
-    return f"{system} than {baseline}: {how}; {who}{best}."
+    return f"{system} than {baseline}: {how}; {who}{more}"
+
+
+def _lines_below(table: ResultsTable, bold: str, underlined: str) -> list[str]:
+    """Write the lines below a table, with its words or marks for bold and underlined."""
+    below = table.below
+    kind = "best" if below.is_tested else "best_untested"
+    marks = {"bold": bold, "underlined": underlined if "tied" in table.looks else None}
+    best = f"; {notes.USERS.write(notes.templates('tables')[kind], **marks)}"
+    return [f"{below.line}{best * ('best' in table.looks)}.{below.missed}", *below.notes]
 
 
 # ------------------------------------------------------------------ cells
@@ -414,11 +470,11 @@ def _grid(results_table: ResultsTable) -> Grid:
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     letters = ["letters"] * (frame["letters"].count() > 0)
     rows: dict[tuple[object, ...], dict[str, list[Cell]]] = {}
-    for row in frame.iter_rows(named=True):
+    for row, look in zip(frame.iter_rows(named=True), results_table.looks, strict=True):
         mean = Cell(
             numerals.fixed(row["mean"], results_table.digits, numerals.DASH),
             small=_interval(row, results_table.digits),
-            kind="best" if row["best"] else "",
+            kind=look,
             mark="".join(mark for what, mark in _MARKS.items() if row[what]),
             note=f" {tabular.NOTE}" if row["note"] else "",
         )
@@ -433,10 +489,11 @@ def _grid(results_table: ResultsTable) -> Grid:
         for key, cells_of in rows.items()
     ]
     directions = dict(frame.select("metric", "higher_is_better").iter_rows())
-    heads = [
-        head for metric in metrics for head in (f"{metric}{_ARROWS[directions[metric]]}", *letters)
-    ]
-    return Grid("", [*keys, *heads], arranged, keys=len(keys))
+    names = {name: results_table.headers.get(name, name) for name in (*keys, *metrics)}
+    heads = [names[key] for key in keys]
+    for metric in metrics:
+        heads += [f"{names[metric]}{_ARROWS[directions[metric]]}", *letters]
+    return Grid("", heads, arranged, keys=len(keys))
 
 
 _ARROWS = {True: " ↑", False: " ↓", None: ""}

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import html
 import re
+import textwrap
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from rankframe._comparison import numerals
 
 NOTE = "*"  # at a cell with a note
-BOLD_IN_TEXT = "•"
+#: What stands in plain text for bold and for underlined.
+IN_TEXT = {"best": "•", "tied": "◦"}
+_WIDTH = 79  # of the lines below a table of plain text
 _RULE = "2px solid"  # in the color of the text, on any background
 _LEFT = "padding:0.3em 0.8em;text-align:left"
+_KEY = f"{_LEFT};white-space:nowrap"
 _RIGHT = "padding:0.3em 0.8em;text-align:right;font-variant-numeric:tabular-nums"
 
 
@@ -25,15 +30,6 @@ class Cell(NamedTuple):
     mark: str = ""
     note: str = ""
     more: str = ""  # the interval of the mark, on cards
-
-    @property
-    def is_best(self) -> bool:
-        return self.kind == "best"
-
-    @property
-    def marks(self) -> str:
-        """What stands after the text."""
-        return self.mark + self.note
 
 
 class Grid(NamedTuple):
@@ -49,18 +45,29 @@ class Grid(NamedTuple):
     keys: int = 1  # headers of each row
 
 
-def as_text(grid: Grid, note: str) -> str:
-    return "\n".join([*aligned(grid), "", note])
+def as_text(grid: Grid, lines: Sequence[str]) -> str:
+    below = [wrapped(x, _WIDTH, after="  " * x.startswith(NOTE)) for x in lines]
+    return "\n".join([*aligned(grid), "", *below])
+
+
+def wrapped(line: str, length: int, *, after: str = "") -> str:
+    """Break a line between words; ``after`` begins the lines after the first."""
+    return textwrap.fill(
+        line, length, subsequent_indent=after, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def breadth(text: str) -> int:
+    """Return how many places a text takes in a font of one width: two per CJK letter."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
 def aligned(grid: Grid) -> list[str]:
     """Write the lines of a table, its columns aligned for a font of one width."""
-    # every cell of a table has as many places for marks, so that digits align
-    marks = [_marks_in_text(cell) for row in grid.rows for cell in row]
-    places = [max(map(len, of_kind)) for of_kind in zip(*marks, strict=True)]
-    rows = _texts(grid, lambda cell: _in_text(cell, places), _in_one_line)
+    rows = _texts(grid, _in_text, _in_one_line)
     rows[0] = list(grid.head)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(breadth, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(_padded(row, widths, grid)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return lines
@@ -68,21 +75,24 @@ def aligned(grid: Grid) -> list[str]:
 
 def as_markdown(grid: Grid, note: str) -> str:
     rows = _texts(grid, _in_markdown, _escaped_in_markdown)
-    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(3, *map(breadth, column)) for column in zip(*rows, strict=True)]
     lines = [f"| {' | '.join(_padded(row, widths, grid))} |" for row in rows]
     rule = [
         ":" + "-" * (width + 1) if place < grid.keys else "-" * (width + 1) + ":"
         for place, width in enumerate(widths)
     ]
     lines.insert(1, f"|{'|'.join(rule)}|")
-    return "\n".join([*lines, "", _escaped_in_markdown(note)])
+    return "\n".join([*lines, *(f"\n{_escaped_in_markdown(line)}" for line in note.splitlines())])
 
 
 def as_latex(grid: Grid, note: str, caption: str | None = None, label: str | None = None) -> str:
+    """Write LaTeX in small type, with its caption above and its notes below."""
     head, *rows = (" & ".join(row) + r" \\" for row in _texts(grid, _in_latex, _escaped_in_latex))
     columns = "l" * grid.keys + "r" * (len(grid.head) - grid.keys)
+    notes = r" \\ ".join(map(_escaped_in_latex, note.splitlines()))
     table = [
-        rf"\begin{{tabular}}{{{columns}}}",
+        r"\small\setlength{\tabcolsep}{4pt}",
+        rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
         r"\toprule",
         head,
         r"\midrule",
@@ -90,24 +100,26 @@ def as_latex(grid: Grid, note: str, caption: str | None = None, label: str | Non
         r"\bottomrule",
         r"\end{tabular}",
         "",
-        rf"\smallskip{{\footnotesize {_escaped_in_latex(note)}}}",
+        rf"\smallskip\parbox{{\linewidth}}{{\raggedright\footnotesize {notes}}}",
     ]
-    if caption is not None:
-        named = [] if label is None else [rf"\label{{{label}}}"]
-        above = [r"\begin{table}", r"\centering", rf"\caption{{{_escaped_in_latex(caption)}}}"]
-        table = [*above, *named, *table, r"\end{table}"]
-    return "\n".join(table)
+    if caption is None:
+        return "\n".join([r"\begingroup", *table, r"\endgroup"])
+    named = [] if label is None else [rf"\label{{{label}}}"]
+    skips = r"\setlength{\abovecaptionskip}{0pt}\setlength{\belowcaptionskip}{6pt}"
+    above = [r"\begin{table}", r"\centering", skips, rf"\caption{{{_escaped_in_latex(caption)}}}"]
+    return "\n".join([*above, *named, *table, r"\end{table}"])
 
 
 def as_html(grid: Grid, note: str) -> str:
     """Write HTML with its style in it, since mail and notebooks drop a style sheet."""
     head = "".join(
-        f'<th scope="col" style="{_LEFT if place < grid.keys else _RIGHT}">{html.escape(name)}</th>'
+        f'<th scope="col" style="{_KEY if place < grid.keys else _RIGHT}">{html.escape(name)}</th>'
         for place, name in enumerate(grid.head)
     )
     rows = "".join(f"<tr>{''.join(row)}</tr>" for row in _texts(grid, _in_html, _key_in_html)[1:])
     foot = f'<tfoot><tr><td colspan="{len(grid.head)}" style="{_LEFT};border-top:{_RULE}">'
-    foot += f"<small>{html.escape(note)}</small></td></tr></tfoot>"
+    lines = "<br>".join(map(html.escape, note.splitlines()))
+    foot += f"<small>{lines}</small></td></tr></tfoot>"
     return (
         f'<table style="border-collapse:collapse;color:inherit;border-top:{_RULE}">'
         f'<thead style="border-bottom:1px solid"><tr>{head}</tr></thead><tbody>{rows}</tbody>'
@@ -116,21 +128,32 @@ def as_html(grid: Grid, note: str) -> str:
 
 
 def _texts(
-    grid: Grid, write: Callable[[Cell], str], write_key: Callable[[str], str]
+    grid: Grid, write: Callable[[Cell, Cell], str], write_key: Callable[[str], str]
 ) -> list[list[str]]:
-    """Write the head, the keys and the cells of each row."""
+    """Write the head, the keys and the cells of each row, whose marks take as much room."""
+    rooms = [_room(column) for column in zip(*(row[grid.keys :] for row in grid.rows), strict=True)]
     rows = [
-        [*(write_key(cell.text) for cell in row[: grid.keys]), *map(write, row[grid.keys :])]
+        [
+            *(write_key(cell.text) for cell in row[: grid.keys]),
+            *map(write, row[grid.keys :], rooms),
+        ]
         for row in grid.rows
     ]
     return [[write_key(name) for name in grid.head], *rows]
+
+
+def _room(column: Sequence[Cell]) -> Cell:
+    """Return the longest marks of a column, so that digits align."""
+    kind = max((IN_TEXT.keys() & {cell.kind for cell in column}), default="")
+    mark, note = (max((getattr(c, name) for c in column), key=len) for name in ("mark", "note"))
+    return Cell("", kind=kind, mark=mark, note=note)
 
 
 def _padded(row: Sequence[str], widths: Sequence[int], grid: Grid) -> list[str]:
     """Align keys and words to the left, and numbers to the right."""
     left = [place < grid.keys or name in grid.words for place, name in enumerate(grid.head)]
     return [
-        text.ljust(width) if is_left else text.rjust(width)
+        text + " " * (width - breadth(text)) if is_left else " " * (width - breadth(text)) + text
         for text, width, is_left in zip(row, widths, left, strict=True)
     ]
 
@@ -139,39 +162,50 @@ def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _in_text(cell: Cell, places: Sequence[int]) -> str:
-    marks = map(str.ljust, _marks_in_text(cell), places)
-    return f"{cell.text}{''.join(marks)}{' ' * bool(cell.small)}{cell.small}"
+def _in_text(cell: Cell, room: Cell) -> str:
+    marks = IN_TEXT.get(cell.kind, "").ljust(len(IN_TEXT.get(room.kind, "")))
+    marks += cell.mark.ljust(len(room.mark)) + cell.note.ljust(len(room.note))
+    return f"{cell.text}{marks}{' ' * bool(cell.small)}{cell.small}"
 
 
-def _marks_in_text(cell: Cell) -> tuple[str, str, str]:
-    return BOLD_IN_TEXT * cell.is_best, cell.mark, cell.note
-
-
-def _in_markdown(cell: Cell) -> str:
-    bold = f"**{cell.text}**" if cell.is_best else cell.text
+def _in_markdown(cell: Cell, _: Cell) -> str:
+    looks = {"best": f"**{cell.text}**", "tied": f"<u>{cell.text}</u>"}
     interval = f" {cell.small}" if cell.small else ""
-    return bold + cell.marks.replace(NOTE, rf"\{NOTE}") + interval
+    marks = (cell.mark + cell.note).replace(NOTE, rf"\{NOTE}")
+    return looks.get(cell.kind, cell.text) + marks + interval
 
 
-def _in_latex(cell: Cell) -> str:
+def _in_latex(cell: Cell, room: Cell) -> str:
     number = cell.text.replace("-", "$-$").replace(numerals.DASH, "--")
-    bold = rf"\textbf{{{number}}}" if cell.is_best else number
-    note = r"\textsuperscript{*}" if cell.note else ""
+    looks = {"best": rf"\textbf{{{number}}}", "tied": rf"\underline{{{number}}}"}
+    marks = _with_room(cell, room, _marks_in_latex, r"\phantom{%s}")
     interval = cell.small.replace("-", "$-$")
     interval = rf" {{\footnotesize {interval}}}" if interval else ""
-    return bold + _escaped_in_latex(cell.mark) + note + interval
+    return looks.get(cell.kind, number) + marks + interval
 
 
-def _in_html(cell: Cell) -> str:
+def _marks_in_latex(marks: str) -> str:
+    return _escaped_in_latex(marks).replace("{*}", r"\textsuperscript{*}")
+
+
+def _in_html(cell: Cell, room: Cell) -> str:
     text = html.escape(cell.text)
-    bold = f"<strong>{text}</strong>" if cell.is_best else text
+    looks = {"best": f"<strong>{text}</strong>", "tied": f"<u>{text}</u>"}
     interval = f" <small>{cell.small}</small>" if cell.small else ""
-    return f'<td style="{_RIGHT}">{bold}{cell.marks}{interval}</td>'
+    marks = _with_room(cell, room, str, '<span style="visibility:hidden">%s</span>')
+    return f'<td style="{_RIGHT}">{looks.get(cell.kind, text)}{marks}{interval}</td>'
+
+
+def _with_room(cell: Cell, room: Cell, write: Callable[[str], str], hidden: str) -> str:
+    """Write the marks of a cell, and hide those that another cell of its column has."""
+    pairs = (cell.mark, room.mark), (cell.note, room.note)
+    return "".join(
+        write(own) if own else hidden % write(most) if most else "" for own, most in pairs
+    )
 
 
 def _key_in_html(text: str) -> str:
-    return f'<th scope="row" style="{_LEFT};font-weight:normal">{html.escape(text)}</th>'
+    return f'<th scope="row" style="{_KEY};font-weight:normal">{html.escape(text)}</th>'
 
 
 # a [ or * at the start of a row would be read as an option of the \\ before it

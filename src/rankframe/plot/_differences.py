@@ -120,7 +120,7 @@ def compare(
     _refuse_compared(frame)
     call = _call.read_call(frame, truth, by, options, "compare")
     values = call.values(metrics, cluster=cluster)
-    compared = comparison.comparison_of(values, trial).collect()
+    compared = comparison.comparison_of(values, trial, details=True).collect()
     directions = pair_tests.directions_of(call.requested(metrics))
     confidence = trial.confidence
     sizes = comparison.per_metric("margin", trial.margin, [*directions])

@@ -581,6 +581,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     paired: bool = True,
+    details: bool = False,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -627,6 +628,8 @@ def compare(
     paired
         False: compare groups of different users, such as weeks or cohorts with ``model="week"``,
         by Welch's t of all users of each; users in both count with their covariance.
+    details
+        True: return all columns, such as both means.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.
@@ -648,12 +651,12 @@ def compare(
     >>> run = spark.createDataFrame(rows, "model string, user int, item int, rank int")
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
     >>> change = rankframe.spark.compare(run, "rr", truth=truth, baseline="old")
-    >>> change.select("metric", "model", "difference", "higher", "equal", "lower").show()
-    +------+-----+----------+------+-----+-----+
-    |metric|model|difference|higher|equal|lower|
-    +------+-----+----------+------+-----+-----+
-    |    rr|  new|     0.125|     1|    1|    0|
-    +------+-----+----------+------+-----+-----+
+    >>> change.select("model", "metric", "difference", "verdict").show()
+    +-----+------+----------+---------+
+    |model|metric|difference|  verdict|
+    +-----+------+----------+---------+
+    |  new|    rr|     0.125|undecided|
+    +-----+------+----------+---------+
     """
     trial = Trial(
         *(baseline, test, correction, confidence, margin, primary, resamples, seed),
@@ -664,7 +667,7 @@ def compare(
     _check_lists(frame, truth, by, options)
     run_dicts.check_model("compare", _empty(frame), by, options)
     question = ask(_NO_TABLE, metrics, None, by, _read_options(options, count_missed=True))
-    describe = functools.partial(comparison.comparison_of, trial=trial)
+    describe = functools.partial(comparison.comparison_of, trial=trial, details=details)
     return _described(frame, truth, question, partitions, describe=describe)
 
 
