@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import polars as pl
 
@@ -196,22 +197,16 @@ def table(
     )
     dependent = _of_dependent(values, tested=tested is not None)
     line = _line_below(result, tested, dependent, trial)
-    is_tested = (tested is not None and tested["p_value"].count() > 0) or letters
     keys = [*values.by[1:], *values.by[:1]]
     renamed = result.with_columns(pl.col("metric").replace(named))
     more = [f"{tabular.NOTE} {line}." for line in lines_of_notes(renamed, keys)]
-    below = Below(line, is_tested, f" {'; '.join(missed)}." if missed else "", more)
+    after = [f" {'; '.join(missed)}." if missed else "", *more]
+    is_tested = tested is not None and tested["p_value"].count() > 0
+    is_tested |= result["letters"].count() > 0
+    looks = result[_LOOK].to_list()
+    below = partial(_lines_below, line, looks, after, is_tested=is_tested)
     shown = adapters.with_names_as_text(result.drop(_LOOK), frame)
-    return ResultsTable(shown, below, result[_LOOK].to_list(), digits, named)
-
-
-class Below(NamedTuple):
-    """What stands below a table: how it is tested, who is missed, and a line per metric."""
-
-    line: str
-    is_tested: bool
-    missed: str
-    notes: Sequence[str]
+    return ResultsTable(shown, below, looks, digits, named)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,7 +214,7 @@ class ResultsTable:
     """A table of systems × metrics, which ``table`` makes."""
 
     frame: pl.DataFrame
-    below: Below
+    below: Callable[[str, str], list[str]]  # its lines, with words or marks for bold and underlined
     looks: Sequence[str]  # "best", or "tied" with it
     digits: int
     headers: Mapping[str, str]
@@ -227,7 +222,7 @@ class ResultsTable:
     @property
     def note(self) -> str:
         """What stands below it, a line each."""
-        return "\n".join(_lines_below(self, "bold", "underlined"))
+        return "\n".join(self.below("bold", "underlined"))
 
     def as_markdown(self) -> str:
         """Return it as Markdown: bold, underlined, and the note below."""
@@ -252,7 +247,9 @@ class ResultsTable:
         return tabular.as_html(_grid(self), self.note)
 
     def __repr__(self) -> str:
-        return tabular.as_text(_grid(self), _lines_below(self, *tabular.IN_TEXT.values()))
+        return tabular.as_text(
+            _grid(self), self.below(tabular.IN_TEXT["best"], tabular.IN_TEXT["tied"])
+        )
 
 
 # ------------------------------------------------------------------ numbers
@@ -293,13 +290,9 @@ def _marked(
 
 
 def _read_headers(headers: Mapping[str, str] | None, values: Values) -> dict[str, str]:
-    """Check that headers are text, and of metrics or of columns of ``by``."""
-    named = dict(headers or {})
+    """Check that headers are of metrics or of columns of ``by``."""
+    named = {name: str(header) for name, header in (headers or {}).items()}
     comparison.check_names("headers", named, [m.name for m in values.all_requested], values.by)
-    for name, header in named.items():
-        if not isinstance(cast("object", header), str):
-            msg = f"headers[{name!r}] must be text, not {header!r}"
-            raise TypeError(msg)
     return named
 
 
@@ -451,13 +444,20 @@ def _line_below(
     return f"{system} than {baseline}: {how}; {who}{more}"
 
 
-def _lines_below(table: ResultsTable, bold: str, underlined: str) -> list[str]:
-    """Write the lines below a table, with its words or marks for bold and underlined."""
-    below = table.below
-    kind = "best" if below.is_tested else "best_untested"
-    marks = {"bold": bold, "underlined": underlined if "tied" in table.looks else None}
-    best = f"; {notes.USERS.write(notes.templates('tables')[kind], **marks)}"
-    return [f"{below.line}{best * ('best' in table.looks)}.{below.missed}", *below.notes]
+def _lines_below(
+    line: str,
+    looks: Sequence[str],
+    after: Sequence[str],
+    bold: str,
+    underlined: str,
+    *,
+    is_tested: bool,
+) -> list[str]:
+    """Write the lines below a table, with words or marks for bold and underlined."""
+    template = notes.templates("tables")["best" if is_tested else "best_untested"]
+    marks = {"bold": bold, "underlined": underlined if "tied" in looks else None}
+    best = f"; {notes.USERS.write(template, **marks)}" if "best" in looks else ""
+    return [f"{line}{best}.{after[0]}", *after[1:]]
 
 
 # ------------------------------------------------------------------ cells
