@@ -159,14 +159,19 @@ def kinds(lines: str | None) -> set[str]:
 
 
 def without(column: pl.Series, said: Collection[str]) -> pl.Series:
-    """Leave out the notes of some kinds, and those of few users that are left out."""
-
-    def kept(note: Note) -> bool:
-        few = note.values.get("number", 0) < WORTH_A_NOTE * note.values.get("of", 0)
-        return note.kind not in said and not few
-
-    rows = [packed(filter(kept, unpacked(lines))) for lines in column]
+    """Leave out what ``rest_of`` does in each row."""
+    rows = [packed(rest_of(lines, said)) for lines in column]
     return pl.Series(column.name, rows, pl.String)
+
+
+def rest_of(lines: str | None, said: Collection[str]) -> list[Note]:
+    """Return notes, without those of some kinds, and those of few users that are left out."""
+    return [
+        note
+        for note in unpacked(lines)
+        if note.kind not in said
+        and note.values.get("number", 0) >= WORTH_A_NOTE * note.values.get("of", 0)
+    ]
 
 
 def in_words(column: pl.Series, nouns: Nouns = USERS) -> pl.Series:

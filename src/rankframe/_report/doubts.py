@@ -204,8 +204,8 @@ def _noted(numbers: Numbers, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Write the notes of the comparisons that decide, such as left-out users."""
     systems: dict[str, list[str]] = {}
     for row in rows:
-        for note in notes.unpacked(row["note"]):
-            if note.kind not in _SAID and note != verdict.why_of(row):
+        for note in notes.rest_of(row["note"], _SAID):
+            if note != verdict.why_of(row):
                 text = notes.text([note], numbers.nouns) or ""
                 systems.setdefault(text, []).append(text_of(row[numbers.call.by]))
     if len(rows) < 2:
