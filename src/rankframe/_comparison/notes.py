@@ -170,7 +170,7 @@ def rest_of(lines: str | None, said: Collection[str]) -> list[Note]:
         note
         for note in unpacked(lines)
         if note.kind not in said
-        and note.values.get("number", 0) >= WORTH_A_NOTE * note.values.get("of", 0)
+        and (note.values.get("number") or 0) >= WORTH_A_NOTE * note.values.get("of", 0)
     ]
 
 
