@@ -21,7 +21,7 @@ _OWN = ("run", "truth", "metrics", "gates", "report")
 _GATE = ("metrics", "margin", "at_least", "at_most")
 _OF_ALL_GATES = ("baseline", "interval", "undecided", "most_missed", "systems")
 #: Options of a command that keys replace, or that are for a person who looks at a terminal.
-_NO_KEYS = ("help", "metrics", "json", "details", "form", "queries", "at_least", "at_most")
+_NO_KEYS = ("help", "metrics", "json", "details", "form", "per_query", "at_least", "at_most")
 #: The keys that add each command.
 _ADDED_BY = {
     "evaluate": "no baseline and no gates",

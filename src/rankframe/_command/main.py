@@ -223,13 +223,13 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         digits = _provenance(arguments, run, metric_labels, conventions)
     missed = _missed_of(results[-1], by)
     extra_columns = [] if _MISSED in metric_labels else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
-    extra_columns += ["users"] if arguments.queries else []
+    extra_columns += ["users"] if arguments.per_query else []
     results = [rows.drop(extra_columns, strict=False) for rows in results]
     users = arguments.user or [keywords.user_of(columns)]
     if arguments.form == "trec":
         _print_trec(results, users[0], tables.tag if trec.RUN_ID in metric_labels else None)
         return
-    result = _with_all(results, by, users) if arguments.queries else results[0]
+    result = _with_all(results, by, users) if arguments.per_query else results[0]
     if not _delivered(result, arguments, digits):
         text_tables.show_values(
             result,
@@ -290,7 +290,7 @@ def _evaluated(
     of_all = evaluation.evaluate(
         run, *names, **conventions, total=arguments.total, count_users=arguments.count_users
     )
-    if not arguments.queries:
+    if not arguments.per_query:
         return [of_all.collect()]
     requested = labels.parse_metrics(names, per_user=False)
     single = [
@@ -311,7 +311,7 @@ def _metric_labels(arguments: argparse.Namespace) -> list[str]:
 
 def _check_rows(arguments: argparse.Namespace) -> None:
     """Check that the options for rows and for their format are compatible."""
-    of_users = "--per-user" if arguments.per_user else "-q" if arguments.queries else None
+    of_users = "--per-user" if arguments.per_user else "-q" if arguments.per_query else None
     for option, meaning in {
         "--total": "adds a row of overall means",
         "--count-users": "counts the users of each mean",
@@ -320,7 +320,7 @@ def _check_rows(arguments: argparse.Namespace) -> None:
         if of_users and getattr(arguments, option[2:].replace("-", "_")):
             msg = f"{option} {meaning} and cannot be combined with {of_users}"
             raise ValueError(msg)
-    if arguments.per_user and arguments.queries:
+    if arguments.per_user and arguments.per_query:
         msg = "-q includes the rows of --per-user: pass one of the two"
         raise ValueError(msg)
     if arguments.form == "trec" and (len(arguments.runs) > 1 or arguments.by):

@@ -190,7 +190,7 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     rows = ask.add_argument_group("rows")
     _add(rows, {"--per-user": (None, "one row per user instead of means")})
     queries = "one row per user, and then one for 'all', as trec_eval -q"
-    _add(rows, {"-q": (None, queries)}, dest="queries")
+    _add(rows, {"-q": (None, queries)}, dest="per_query")
     _add_by(rows)
     counted = "add the number of users with a value of each metric"
     _add(rows, {"--total": (None, "add a row of overall means"), "--count-users": (None, counted)})
