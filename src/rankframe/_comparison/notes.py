@@ -170,7 +170,8 @@ def rest_of(lines: str | None, said: Collection[str]) -> list[Note]:
         note
         for note in unpacked(lines)
         if note.kind not in said
-        and (note.values.get("number") or 0) >= WORTH_A_NOTE * note.values.get("of", 0)
+        if not {"number", "of"} <= {*note.values}
+        or note.values["number"] >= WORTH_A_NOTE * note.values["of"]
     ]
 
 
