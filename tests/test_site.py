@@ -2,13 +2,33 @@
 
 import json
 import re
+import struct
 import tomllib
 
 import live_report
 import metric_pages
 import pages
+import pytest
+from requirements import lacking
 
 SITE = pages.TOP / "notebooks" / "site"
+
+
+def test_the_picture_says_the_verdict_of_its_report():
+    try:
+        picture = live_report.picture()
+    except FileNotFoundError as error:
+        lacking(str(error))
+    assert picture in pages.PAGES[0].read_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_picture_is_small(scheme):
+    content = (pages.TOP / "notebooks" / f"report-{scheme}.png").read_bytes()
+    width, height, _, kind = struct.unpack(">IIBB", content[16:26])
+    assert (width, kind) == (2 * 760, 3)  # a palette
+    assert height < width
+    assert len(content) < 60_000
 
 
 def test_every_picture_has_words():

@@ -133,15 +133,19 @@ def save_pictures() -> None:
     with tempfile.TemporaryDirectory() as folder:
         page, shot = Path(folder) / "report.html", Path(folder) / "report.png"
         page.write_text(live_report().html(static=True).replace("</head>", _CARD, 1))
-        for number, scheme in enumerate(("dark", "light")):
+        for number, (scheme, ground) in enumerate({"dark": "#0d1117", "light": "white"}.items()):
             command = ["chromium", "--headless", "--no-sandbox", "--hide-scrollbars"]
             command += [f"--window-size={_WIDTH},900", "--force-device-scale-factor=2"]
             command += [f"--blink-settings=preferredColorScheme={number}"]
             command += ["--default-background-color=00000000", f"--screenshot={shot}"]
             subprocess.run([*command, page.as_uri()], check=True)
             card = Image.open(shot)
-            card = card.crop(card.getbbox()).quantize(256, Image.Quantize.FASTOCTREE)
-            card.save(NOTEBOOKS / f"report-{scheme}.png", optimize=True)
+            card = card.crop(card.getbbox())
+            flat = Image.new("RGBA", card.size, ground)
+            flat.alpha_composite(card)
+            flat = flat.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
+            out = NOTEBOOKS / f"report-{scheme}.png"
+            flat.save(out, optimize=True, transparency=flat.getpixel((0, 0)))
     README.write_text(_PICTURE.sub(lambda _: picture(), README.read_text(), count=1))
 
 
