@@ -24,10 +24,25 @@ def conventions(numbers: Numbers) -> Section:
     ]
     of_rows = "Input: SHA-256 of the sorted rows as CSV without a header"
     grids = [
-        Grid("How the numbers are made", ["what", "how"], rows, folded=True, words=["how"]),
-        Grid(of_rows, ["table", "rows", "SHA-256"], sources, folded=True, words=["SHA-256"]),
+        Grid("Rules", ["what", "how"], rows, words=["how"]),
+        Grid(of_rows, ["table", "rows", "SHA-256"], sources, words=["SHA-256"]),
     ]
-    return Section("conventions", "How to reproduce this", grids=grids, code=_call(numbers))
+    return Section("made", "How the numbers are made", grids=grids, code=_call(numbers))
+
+
+def provenance(numbers: Numbers) -> str:
+    """Write in one line which input the numbers are of."""
+    tables = [
+        f"{row['table']}: {numerals.counted(row['rows'], 'row')}, SHA-256 {row['sha256']}"
+        for row in numbers.sources.to_dicts()
+    ]
+    return " · ".join([_versions("rankframe"), *tables])
+
+
+def _versions(*packages: str) -> str:
+    from importlib.metadata import version
+
+    return ", ".join(f"{name} {version(name)}" for name in packages)
 
 
 def _rules(numbers: Numbers) -> list[tuple[str, str]]:
@@ -60,11 +75,9 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
     columns = ("clusters", trial.cluster), ("weights", settings.weights)
     rules += [(name, column) for name, column in columns if column is not None]
     import platform
-    from importlib.metadata import version
 
-    packages = ("rankframe", "polars", "numpy", "scipy", "altair")
-    versions = [f"{name} {version(name)}" for name in packages]
-    rules.append(("versions", ", ".join([*versions, f"Python {platform.python_version()}"])))
+    versions = _versions("rankframe", "polars", "numpy", "scipy", "altair")
+    rules.append(("versions", f"{versions}, Python {platform.python_version()}"))
     return rules
 
 

@@ -12,7 +12,6 @@ from rankframe._comparison import (
     comparison,
     cutoff_curves,
     harm,
-    many_systems,
     pair_tests,
     sentences,
     summaries,
@@ -34,7 +33,6 @@ from rankframe._tables.table import Tables
 from rankframe.errors import RankingDataError
 from rankframe.metrics import trec
 
-_DIGITS = 4  # of the means on the page
 #: The least share of users without a list of a system that matters.
 MATTERS = 0.05
 OWN = "report: "  # prefix of columns that are computed in addition to the metrics
@@ -58,13 +56,6 @@ class Unjudged(NamedTuple):
     users: Sequence[object] = ()  # with the most unjudged items
 
 
-class Changes(NamedTuple):
-    """The share of users who gain much, with its interval, and of those with 0 from both."""
-
-    gained: tuple[float, float, float]
-    zero: float
-
-
 class Numbers(NamedTuple):
     """All numbers of a report; None for a missing part."""
 
@@ -77,14 +68,13 @@ class Numbers(NamedTuple):
     users: int
     missed: Mapping[object, int]
     means: pl.DataFrame
-    bold: frozenset[tuple[object, str]]  # systems and metrics
     compared: pl.DataFrame | None
     served: pl.DataFrame | None
-    cut_means: pl.DataFrame | None  # of labels, as ``means_of`` has them
+    over_k: pl.DataFrame | None  # what is drawn of labels: changes from the baseline, or means
     cuts: pl.DataFrame | None
     harm: pl.DataFrame | None  # in the metric that decides
-    changes: Mapping[object, Changes]  # of systems
     spread: pl.DataFrame | None
+    moves: pl.DataFrame | None  # as the spread, of the changes from the baseline
     segments: Mapping[str, pl.DataFrame]
     of_relevant: pl.DataFrame | None  # as of segments, by the number of relevant items
     people: People | None
@@ -152,8 +142,7 @@ def numbers_of(call: ReportCall) -> Numbers:
     user_metric = with_values[0] if with_values else None
     means = results.means_of(values.only(names), call.trial, "report").collect()
     systems = _ordered(means, values)
-    compared = served = listed = harmed = of_relevant = None
-    changes: dict[object, Changes] = {}
+    compared = served = listed = harmed = of_relevant = moves = None
     users = pl.col(values.values.user).count().alias("users")
     has_weights = call.settings.weights is not None
     of_weight = rows.filter(pl.col(user_columns.WEIGHT) > 0) if has_weights else rows
@@ -174,13 +163,16 @@ def numbers_of(call: ReportCall) -> Numbers:
         if call.settings.weights is None:
             of_relevant = _by_relevant(values)
         harmed = _harm(values, shown)
-        changes = {} if harmed is None else _changes(values, harmed)
         if user_metric is not None:
             first = max(unjudged.get(name, Unjudged(0)) for name in (systems[0], shown[0]))
+            moves = _moves(values, user_metric, systems)
             listed = people.people_of(
                 values, user_metric, shown[0], users_in, first.users, has_misses=has_misses
             )
-    cut_means = _cut_means(values)
+    cut_means = over_k = _cut_means(values)
+    if cut_means is not None and others and call.trial.paired:
+        names_at_k = cut_means["metric"].unique(maintain_order=True).to_list()
+        over_k = _cut_changes(values, names_at_k, [call.trial.baseline, *shown])
     return Numbers(
         values=values,
         call=call,
@@ -191,14 +183,13 @@ def numbers_of(call: ReportCall) -> Numbers:
         users=max(counts["users"], default=0),
         missed=dict(counts.select(by, "num_missed").iter_rows()),
         means=means,
-        bold=_bold(means, compared, values),
         compared=compared,
         served=served,
-        cut_means=cut_means,
+        over_k=over_k,
         cuts=_over_cuts(values, cut_means),
         harm=harmed,
-        changes=changes,
-        spread=None if user_metric is None else _spread(rows, by, user_metric),
+        spread=None if user_metric is None else _spread(_value_of(rows, user_metric), by),
+        moves=moves,
         segments=segments,
         of_relevant=of_relevant,
         people=listed,
@@ -296,18 +287,6 @@ def _compared(values: Values, trial: Trial) -> pl.DataFrame:
     return comparison.rows_of(values, trial, "report").collect()
 
 
-def _bold(
-    means: pl.DataFrame, compared: pl.DataFrame | None, values: Measurement
-) -> frozenset[tuple[object, str]]:
-    """Find the systems that are not significantly worse than the best, per metric."""
-    call, leaders = values.call, None
-    if compared is not None:
-        only = values.only([metric.name for metric in values.requested])
-        leaders = many_systems.leaders_of(only, call.trial.confidence, compared)
-    best = results.with_best(means, [call.by], values.directions, _DIGITS, leaders).filter("best")
-    return frozenset(best.select(call.by, "metric").iter_rows())
-
-
 def _margins_of(margin: Margin | None, names: set[str]) -> Margin | None:
     """Remove the margins of metrics that are not compared here."""
     if not isinstance(margin, Mapping):
@@ -342,6 +321,15 @@ def _cut_means(values: Measurement) -> pl.DataFrame | None:
     return cutoff_curves.means_of(only, interval=True, confidence=call.trial.confidence).collect()
 
 
+def _cut_changes(
+    values: Measurement, names: Sequence[str], systems: Sequence[object]
+) -> pl.DataFrame:
+    """Compute the paired changes of some systems at several cut-offs."""
+    trial = values.call.trial
+    only = values.only(names, values.rows.filter(pl.col(values.call.by).is_in(systems)))
+    return cutoff_curves.changes_of(only, trial.baseline, trial.confidence).collect()
+
+
 def _over_cuts(values: Measurement, means: pl.DataFrame | None) -> pl.DataFrame | None:
     """Split each label into its metric and its cut-off."""
     if means is None:
@@ -366,37 +354,36 @@ def _harm(values: Measurement, shown: Sequence[object]) -> pl.DataFrame | None:
     ).collect()
 
 
-def _changes(values: Measurement, harmed: pl.DataFrame) -> dict[object, Changes]:
-    """Compute which share of users gain as much as ``_harm`` counts, and which have 0 from both."""
-    call, decides, user = values.call, values.decides, values.values.user
-    sign = 1 if values.directions[decides] else -1
-    value = pl.col(decides).cast(pl.Float64).alias("value")
-    rows = values.rows.select(call.by, user, value).drop_nulls(["value", user])
-    before = rows.filter(pl.col(call.by) == pl.lit(call.trial.baseline, rows.schema[call.by]))
-    both = rows.join(before.select(user, before="value"), on=user)
-    counts = both.group_by(call.by).agg(
-        ((pl.col("value") - pl.col("before")) * sign).round(12).gt(harmed["more_than"].max()).sum(),
-        pl.all_horizontal(pl.col("value", "before") == 0).sum().alias("zero"),
-        pl.len().alias("users"),
-    )
-    return {
-        name: Changes(
-            (won / users, *harm.interval_of_share(won, users, call.trial.confidence)), zero / users
-        )
-        for name, won, zero, users in counts.rows()
-    }
+def _changed(values: Measurement, name: str) -> pl.DataFrame:
+    """Return each user's change from the baseline, as the value."""
+    by, user = values.call.by, values.values.user
+    rows = values.rows.select(by, user, value=pl.col(name).cast(pl.Float64)).drop_nulls()
+    is_baseline = pl.col(by) == pl.lit(values.call.trial.baseline, rows.schema[by])
+    before = rows.filter(is_baseline).select(user, before="value")
+    both = rows.remove(is_baseline).join(before, on=user)
+    return both.with_columns(value=(pl.col("value") - pl.col("before")).round(12))
 
 
-def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
+def _value_of(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    return rows.with_columns(value=pl.col(name).cast(pl.Float64)).drop_nulls("value")
+
+
+def _spread(rows: pl.DataFrame, by: str) -> pl.DataFrame:
     """Describe the distribution of the users' values."""
-    value = pl.col(name).cast(pl.Float64)
+    value = pl.col("value")
     shares = {f"p{share}": value.quantile(share / 100, "linear") for share in (10, 25, 50, 75, 90)}
-    return (
-        rows.filter(pl.col(name).is_not_null())
-        .group_by(by)
-        .agg(users=pl.len(), mean=value.mean(), zero=(value == 0).mean(), **shares)
-        .sort(by)
-    )
+    counts = {"users": pl.len(), "mean": value.mean(), "zero": (value == 0).mean()}
+    return rows.group_by(by).agg(**counts, **shares).sort(by)
+
+
+def _moves(values: Measurement, name: str, systems: Sequence[object]) -> pl.DataFrame:
+    """Describe how the users' values change with each system."""
+    by, value = values.call.by, pl.col("value")
+    rows = _changed(values, name)
+    signs = {"lower": value < 0, "equal": value == 0, "higher": value > 0}
+    counts = rows.group_by(by).agg(**{what: sign.sum() for what, sign in signs.items()})
+    table = _spread(rows, by).join(counts, on=by)
+    return table.sort(pl.Series([systems.index(system) for system in table[by]]))
 
 
 def _in_segments(values: Measurement, segments: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankframe._comparison.notes import Nouns
-from rankframe._report import nouns
+from rankframe._report import nouns, strips
+from rankframe._report.strips import Axis, Change
 from rankframe._report.tabular import Grid
 from rankframe.plot import _colors
 
@@ -33,14 +34,15 @@ _CONFIG: dict[str, Any] = {
     "legend": {**_SIZES, "columnPadding": 20},
 }
 _PLACES = re.compile(r' (?:d|transform|x1?|x2|y1?|y2|width|height)="[^"]*"')
+_IDS = re.compile(r'(?<=id=")(?:clip|gradient)\d+|(?<=url\(#)(?:clip|gradient)\d+')
 _TAG = re.compile(r"<[^<>]*>")
 #: Where no element can isolate a name: in tags, and in the text of these.
 _NO_ELEMENTS = re.compile(r"<(?:title|option)\b[^>]*>[^<]*|<[^>]*>")
 _ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription|aria-label)="[^"]*"')
 _DIGITS = re.compile(r"\d+\.\d{2,}")
-_SIGNS = re.compile("[★▲▼·○→] ?")
+_SIGNS = re.compile("[★▲▼●◆■○→] ?")
 _HEARD = {"★": "grade ", "▲": "up ", "▼": "down ", "→ ": "to "}  # without a space: of a number
-_WIDTH = 240  # pixels of a panel, beside its axis and legend
+_WIDTH = 200  # pixels of a panel, beside its axis and legend
 
 
 class UserBar(NamedTuple):
@@ -142,6 +144,51 @@ class Users(NamedTuple):
     k: int  # the length of the lists
 
 
+class Row(NamedTuple):
+    """A row of the page's table."""
+
+    name: str
+    small: str = ""  # what a metric asks
+    tag: str = ""
+    values: Sequence[str] = ()  # before the change
+    change: Change | None = None
+    kind: str = ""  # first word of what the change shows
+    said: str = ""
+    why: str = ""
+    blocks: Sequence[Block] = ()  # that the row opens
+    full: str = ""  # of a name that is cut
+
+
+class Block(NamedTuple):
+    """Rows below one head, whose intervals have one axis."""
+
+    head: Sequence[str]
+    rows: Sequence[Row]
+    axis: Axis | None = None
+    small: str = ""  # below the first head
+    more: str = ""  # which rows are left out
+
+    @property
+    def verdicts(self) -> bool:
+        """Return whether the rows say what their changes show."""
+        return any(row.said for row in self.rows)
+
+    def draws(self, change: Change) -> bool:
+        """Return whether the axis has the unit of a change: percent, if any is in percent."""
+        return self.axis is not None and change.in_percent == any(
+            row.change and row.change.in_percent for row in self.rows
+        )
+
+
+class Table(NamedTuple):
+    """The table of a page."""
+
+    title: str
+    text: str
+    blocks: Sequence[Block]
+    notes: Sequence[str]
+
+
 class Section(NamedTuple):
     """A part of the report; its fields are in reading order."""
 
@@ -152,6 +199,8 @@ class Section(NamedTuple):
     grids: Sequence[Grid] = ()
     code: str = ""
     users: Users | None = None
+    blocks: Sequence[Block] = ()
+    folded: bool = False
 
 
 class Page(NamedTuple):
@@ -162,7 +211,9 @@ class Page(NamedTuple):
     note: str  # of the caller
     nouns: Nouns
     card: Card
+    table: Table
     sections: Sequence[Section]
+    footer: str  # of a printed page
 
 
 # ------------------------------------------------------------------ the page
@@ -192,13 +243,14 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
         lstrip_blocks=True,
     )
     environment.filters |= {"heard": heard, "in_script": _in_script}
+    environment.globals["strips"] = strips
     template = environment.get_template("report.html.j2")
     text = template.render(
         page=page,
         script=script,
         words=page.nouns.words,
         policy=f"'sha256-{digest}'" if script else "'none'",
-        style=_part("report.css") + _dark(),
+        style=_part("report.css") + _dark() + _running(page.title),
         pictures={
             figure.name: pictures(charts[figure.name], figure)
             for figure in figures
@@ -212,7 +264,7 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
 
 
 def pictures(chart: ChartType, figure: Figure) -> list[str]:
-    """Draw a chart as SVG, one picture per column of panels, so that a phone can stack them."""
+    """Draw a chart as SVG, one picture per panel, so that a phone can stack them."""
     import altair as alt
 
     with alt.data_transformers.enable("default", max_rows=None), alt.theme.enable("none"):
@@ -223,25 +275,22 @@ def pictures(chart: ChartType, figure: Figure) -> list[str]:
     # rounded to visible digits: the last ones of sums differ from run to run
     spec = json.loads(json.dumps(spec), parse_float=lambda text: float(f"{float(text):.6g}"))
     spec.get("spec", spec)["width"] = _WIDTH  # so narrow that it fits on a phone
-    columns = _columns(spec)
     return [
-        _picture(column, f"chart-{figure.name}-{place}", f"{panel}{figure.alt}")
-        for place, (panel, column) in enumerate(columns.items())
+        _picture(one, f"chart-{figure.name}-{place}", f"{panel}{figure.alt}")
+        for place, (panel, one) in enumerate(_panels(spec).items())
     ]
 
 
-def _columns(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Take the columns of panels apart."""
+def _panels(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Take panels apart."""
     facet = spec.get("facet", {})
-    names = facet.get("column", {}).get("sort", [])
+    names = facet.get("sort", [])
     if len(names) < 2:
         return {"": spec}
     kept = spec.get("transform", [])
-    field = facet["column"]["field"]
-    return {
-        f"{name}: ": {**spec, "transform": [*kept, {"filter": {"field": field, "equal": name}}]}
-        for name in names
-    }
+    filters = ({"filter": {"field": facet["field"], "equal": name}} for name in names)
+    parts = zip(names, filters, strict=True)
+    return {f"{name}: ": {**spec, "transform": [*kept, part]} for name, part in parts}
 
 
 def _picture(spec: Mapping[str, Any], name: str, alt: str) -> str:
@@ -249,7 +298,8 @@ def _picture(spec: Mapping[str, Any], name: str, alt: str) -> str:
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(dict(spec), _version())
-    svg = re.sub(r'\b(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
+    ids = [*dict.fromkeys(_IDS.findall(svg))]  # whose numbers go on from chart to chart
+    svg = _IDS.sub(lambda match: f"{name}-{ids.index(match[0])}", svg)
     # a chart is one picture to a screen reader: hide its parts
     svg = _TAG.sub(lambda tag: _ROLES.sub("", tag[0]), svg)
     svg = _PLACES.sub(lambda match: _DIGITS.sub(_short, match[0]), svg)
@@ -288,6 +338,12 @@ def _dark() -> str:
         for place in ("fill", "stroke")
     ]
     return f"@media screen and (prefers-color-scheme: dark) {{\n{chr(10).join(rules)}\n}}\n"
+
+
+def _running(title: str) -> str:
+    """Write the title above each printed page, as a style: each of its characters by its number."""
+    text = "".join(f"\\{ord(letter):x} " for letter in nouns.plain(title))
+    return f'@page {{ @top-left {{ content: "{text}"; font: 8pt sans-serif; }} }}\n'
 
 
 def _version() -> str:

@@ -176,7 +176,7 @@ def report(
         The system that the others are compared with; by default the first one of a dict or an
         Enum. A column of text has no order, and needs a name.
     k
-        The length of the displayed lists, and the cut-off for the section "Who gained".
+        The length of the displayed lists, and the cut-off of the default metrics.
     test
         ``"t"`` (paired), ``"randomization"``, ``"max_t"`` (all systems at once) or
         ``"sequential"`` (valid at every look). The notes of ``rf.compare`` describe them.

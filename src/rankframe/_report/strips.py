@@ -17,13 +17,15 @@ _EDGE = 7  # percent of the width where a text does not fit on both sides of its
 
 
 class Change(NamedTuple):
-    """A difference and its interval, in percent of the baseline's mean or as they are."""
+    """A difference, or another number, and its interval, in percent or as they are."""
 
     value: float
     low: float | None
     high: float | None
     in_percent: bool
     decimals: int | None  # that show two digits of the interval's half-width
+    what: str = "difference"
+    has_sign: bool = True
 
     def write(self, value: float, *, sign: bool = True) -> str:
         """Write a number of this unit."""
@@ -33,7 +35,7 @@ class Change(NamedTuple):
 
     @property
     def text(self) -> str:
-        return self.write(self.value)
+        return self.write(self.value, sign=self.has_sign)
 
     @property
     def size(self) -> str:
@@ -51,7 +53,7 @@ class Change(NamedTuple):
     def heard(self) -> str:
         """The description of a strip."""
         ends = "" if self.ends is None else f", interval {' to '.join(self.ends)}"
-        return f"difference {self.text}{ends}"
+        return f"{self.what} {self.text}{ends}"
 
     @property
     def _digits(self) -> int:
@@ -89,6 +91,16 @@ def change_of(row: Mapping[str, Any], *, in_percent: bool = True) -> Change | No
     return Change(row["difference"], low, high, in_percent=False, decimals=decimals)
 
 
+def number_of(
+    value: float, low: float | None, high: float | None, what: str, *, has_sign: bool = False
+) -> Change:
+    """Return another number with its interval, such as a mean."""
+    decimals = _decimals(low, high, 1)
+    return Change(
+        value, low, high, in_percent=False, decimals=decimals, what=what, has_sign=has_sign
+    )
+
+
 def _decimals(low: float | None, high: float | None, unit: int) -> int | None:
     half = 0.0 if low is None or high is None else unit * (high - low) / 2
     return min(_MOST_DECIMALS, max(0, 1 - floor(log10(half)))) if half > 0 else None
@@ -110,7 +122,8 @@ def axis_of(changes: Iterable[Change], *, most: float | None = None, pad: float 
     decimals = max(0, -floor(log10(step * unit) + 1e-9))
     ticks: list[tuple[float, str]] = []
     for place in range(ceil(low / step), floor(high / step) + 1):
-        text = f"{place * step * unit:+,.{decimals}f}" + "%" * (unit > 1)
+        sign = "+" * any(change.has_sign for change in changes)
+        text = f"{place * step * unit:{sign},.{decimals}f}" + "%" * (unit > 1)
         ticks.append((place * step, numerals.with_minus(text) if place else "0"))
     return Axis(low, high, ticks)
 

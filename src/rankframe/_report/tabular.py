@@ -29,7 +29,6 @@ class Cell(NamedTuple):
     kind: str = ""
     mark: str = ""
     note: str = ""
-    more: str = ""  # the interval of the mark, on cards
 
 
 class Grid(NamedTuple):
@@ -38,7 +37,6 @@ class Grid(NamedTuple):
     caption: str
     head: Sequence[str]
     rows: Sequence[Sequence[Cell]]
-    folded: bool = False
     kind: str = ""
     words: Sequence[str] = ()  # the heads of columns of text
     notes: Sequence[str] = ()  # lines below it

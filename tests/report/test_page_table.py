@@ -1,0 +1,236 @@
+"""The table of a report: metrics, systems and groups, each with its interval drawn in its row."""
+
+import random
+import re
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe._report import table
+
+pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
+
+
+def made(users=90, seed=2, **shifts):
+    """One relevant item per user, which each system lists at a drawn rank, on the whole so far."""
+    draw = random.Random(seed)
+    ranks = {user: draw.randint(1, 6) for user in range(users)}
+    rows = [
+        (name, user, "it", max(1, rank + draw.choice([shift - 1, shift, shift + 1])))
+        for name, shift in shifts.items()
+        for user, rank in ranks.items()
+    ]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    truth = pl.DataFrame({"user": range(users), "item": "it"})
+    return run, truth.with_columns(
+        country=pl.col("user").mod(3).replace_strict({0: "SE", 1: "NO", 2: "DK"})
+    )
+
+
+class Blocks(HTMLParser):
+    """The tables with strips of a page, and those that its rows open: heads, and rows of cells."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self._open, self._cell = [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "table":
+            self._open.append({"rows": [], "inside": len(self._open)})
+            if attrs.get("class") == "rows":
+                self.found.append(self._open[-1])
+        if not self._open:
+            return
+        if tag == "tr":
+            self._open[-1]["rows"].append([])
+        if tag in ("th", "td"):
+            self._cell = {"class": attrs.get("class", ""), "text": "", "label": ""}
+            self._open[-1]["rows"][-1].append(self._cell)
+        if tag == "svg" and self._cell is not None:
+            self._cell["label"] = attrs.get("aria-label", "")
+
+    def handle_endtag(self, tag):
+        if tag == "table":
+            self._open.pop()
+        if tag in ("th", "td", "table"):
+            self._cell = None
+
+    def handle_data(self, data):
+        if self._cell is not None:
+            self._cell["text"] += data
+
+
+def blocks_of(report):
+    """The blocks of the page's table: of each row the text of its cells, and what is heard."""
+    text = report.html().partition('id="table"')[2].partition("</section>")[0]
+    blocks = Blocks(text).found
+    for block in blocks:
+        head, *rows = block["rows"]
+        block["head"] = [" ".join(cell["text"].split()) for cell in head]
+        block["rows"] = [
+            {
+                "cells": [" ".join(cell["text"].split()) for cell in row],
+                "heard": "".join(cell["label"] for cell in row),
+                "class": row[-1]["class"],
+            }
+            for row in rows
+        ]
+    return blocks
+
+
+ASKED = {"baseline": "old", "by": "country"}
+
+
+@pytest.fixture(scope="module")
+def pair():
+    run, truth = made(old=1, new=0)
+    return rf.report(run, "rr", "hit@2", "mean_hit_rank", truth=truth, **ASKED)
+
+
+def test_a_pair_has_a_row_per_metric_and_group(pair):
+    metrics, countries = blocks_of(pair)
+    assert metrics["head"][:4] == ["metric p adjusted for 3 tests", "old", "new", "change"]
+    want = pair.tables["comparison"].to_dicts()
+    for row, number in zip(metrics["rows"], want, strict=True):
+        name, *means, change, _, said = row["cells"]
+        assert name == number["metric"] + " decides" * (number["metric"] == "rr")
+        assert means == [f"{number[of]:.3f}" for of in ("baseline_mean", "mean")]
+        assert change == f"{100 * number['relative']:+.0f}%".replace("-", "−")
+        assert row["heard"].startswith(f"difference {change}, interval ")
+        assert said.endswith(f" {number['verdict']}")
+        assert row["class"] == f"said {number['verdict']}"
+    marks = [row["cells"][-1][0] for row in metrics["rows"]]
+    assert marks == ["▲", "●", "▲"]  # a lower rank is better
+    assert countries["head"][:3] == ["rr, by country p adjusted for 3 tests", "users", "change"]
+    of_groups = pair.tables["segments: country"]
+    assert [row["cells"][0] for row in countries["rows"]] == of_groups["country"].to_list()
+    assert [row["cells"][1] for row in countries["rows"]] == ["30"] * 3
+
+
+def test_many_systems_are_rows_best_first_that_open():
+    run, truth = made(old=1, a=2, b=0, c=1)
+    report = rf.report(run, "rr", "hit@2", truth=truth, **ASKED)
+    systems, *opened = blocks_of(report)
+    means = report.tables["means"].filter(metric="rr").sort("mean", descending=True)
+    own = [row["cells"] for row in systems["rows"] if len(row["cells"]) > 1]
+    assert [cells[0].split()[0] for cells in own] == means["model"].to_list() != ["old", "a", "b"]
+    assert [cells[0] for cells in own if "baseline" in cells[0]] == ["old baseline"]
+    assert [cells[1] for cells in own] == [f"{mean:.3f}" for mean in means["mean"]]
+    assert systems["head"][0] == "system p adjusted for 6 tests"
+    assert len(opened) == 3 * 2  # metrics and countries of each
+    assert {block["inside"] for block in opened} == {1}
+    assert opened[1]["head"][0] == ("rr, by country p adjusted for 9 tests: 3 systems × 3 groups")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "p adjusted for 3 tests"),
+        ({"primary": "rr"}, "p of rr alone; of other metrics adjusted for 2 tests"),
+        ({"correction": None}, "p of 3 tests, not adjusted"),
+        ({"test": "max_t", "resamples": 200}, "p adjusted for 3 tests"),
+    ],
+)
+def test_a_head_says_for_how_many_tests_p_is_adjusted(options, words):
+    run, truth = made(old=1, new=0)
+    report = rf.report(run, "rr", "hit@2", "hit@4", truth=truth, baseline="old", **options)
+    assert blocks_of(report)[0]["head"][0] == f"metric {words}"
+
+
+def test_a_group_without_a_test_is_not_counted():
+    run, truth = made(old=0, new=1)
+    same = pl.col("user") % 3 == 0
+    old = run.filter(model="old")
+    copied = pl.concat([old, old.filter(same).with_columns(model=pl.lit("new"))])
+    run = pl.concat([copied, run.filter(~same, model="new")])
+    report = rf.report(run, "rr", truth=truth, **ASKED)
+    (countries,) = blocks_of(report)[1:]
+    assert countries["head"][0] == "rr, by country p adjusted for 2 tests"
+    assert [row["cells"][-1] for row in countries["rows"]].count("● no test") == 1
+
+
+def test_an_undecided_interval_without_0_has_its_p():
+    run, truth = made(users=40, seed=8, old=1, new=0)
+    labels = ["rr", *(f"hit@{k}" for k in range(1, 7))]
+    found = rf.compare(run, *labels, truth=truth, baseline="old")
+    report = rf.report(run, *labels, truth=truth, baseline="old")
+    (metrics,) = blocks_of(report)
+    clear = {
+        row["metric"]: f"p {row['p_adjusted']:.3f}"
+        for row in found.to_dicts()
+        if row["verdict"] == "undecided" and row["ci_low"] > 0
+    }
+    assert 0 < len(clear) < len(labels)
+    for row in metrics["rows"]:
+        p = re.search(r" p [\d.]+$|$", row["cells"][-1])[0].strip()
+        assert p == clear.get(row["cells"][0].split()[0], "")
+
+
+def test_one_system_has_means():
+    run, truth = made(old=1)
+    report = rf.report(run, "rr", "mean_hit_rank", truth=truth, by="country")
+    shares, ranks, countries = blocks_of(report)
+    mean = report.tables["means"].row(0, named=True)
+    ((name, text, *_),) = (row["cells"] for row in shares["rows"])
+    assert (name, text) == ("rr", f"{mean['mean']:.3f}")
+    assert shares["rows"][0]["heard"].startswith(f"mean {text}, interval ")
+    assert " to " in ranks["rows"][0]["cells"][2]  # a scale of its own: no strip
+    assert countries["head"][:3] == ["rr, by country", "users", "mean"]
+
+
+def test_a_far_longer_interval_does_not_shrink_the_others():
+    row = {"difference": 0.01, "relative": None, "relative_low": None, "relative_high": None}
+    ends = [(0.0, 0.02), (-0.01, 0.03), (-0.9, 0.92)]
+    rows = [
+        table.Row("", change=table.strips.change_of({**row, "ci_low": low, "ci_high": high}))
+        for low, high in ends
+    ]
+    (block,) = table._drawn(table.Block([], rows))
+    assert block.axis.high < 0.2
+
+
+def test_notes_of_rows_are_below_the_table():
+    run, truth = made(old=1, new=0)
+    copy = run.filter(model="old").with_columns(model=pl.lit("copy"))
+    report = rf.report(
+        pl.concat([run, copy]), "rr", "hit@1", truth=truth, baseline="old", primary="rr"
+    )
+    text = re.sub("</?bdi>", "", report.html())
+    assert "<p>rr copy, hit@1 copy: no user differs.</p>" in text
+
+
+def test_users_are_described_by_their_changes():
+    run, truth = made(old=1, new=0)
+    report = rf.report(run, "rr", truth=truth, baseline="old")
+    text = report.html().partition('id="users"')[2].partition("</details>")[0]
+    head, row = Blocks(text).found[0]["rows"]
+    assert [cell["text"].strip() for cell in head[:5]] == [
+        "rr",
+        "lower",
+        "equal",
+        "higher",
+        "median",
+    ]
+    number = report.tables["comparison"].row(0, named=True)
+    assert [int(cell["text"]) for cell in row[1:4]] == [
+        number[of] for of in ("lower", "equal", "higher")
+    ]
+
+
+def test_only_checks_with_problems_are_rows():
+    run, truth = made(old=1, new=0)
+    run = run.with_columns(rank=1)
+    clean = rf.report(run, "rr", truth=truth, baseline="old", k=1).html()
+    assert re.search(r"All \d+ checks passed\.", clean)
+    assert "Counts that may do harm" not in clean
+    lost = run.filter((pl.col("model") == "old") | (pl.col("user") > 30))
+    text = rf.report(lost, "rr", truth=truth, baseline="old", k=1).html()
+    assert re.search(r"1 of \d+ checks found what may do harm\.", text)
+    rows = text.partition("Counts that may do harm")[2].partition("</table>")[0]
+    assert rows.count("<tr>") == 2
+    assert "missed users" in rows
