@@ -91,7 +91,7 @@ def _count(numbers: Numbers, kind: str, systems: Sequence[object]) -> str:
 
 def _best_of(numbers: Numbers, won: Sequence[object]) -> list[str]:
     """Say which of the systems better than the baseline no other one beats."""
-    leaders = [system for system in won if (system, numbers.decides) in numbers.bold]
+    leaders = [system for system in won if system in numbers.leaders]
     if len(won) < 2 or not leaders:  # no direction is better, or one of another outcome is
         return []
     if len(leaders) == len(won):

@@ -12,6 +12,7 @@ from rankframe._comparison import (
     comparison,
     cutoff_curves,
     harm,
+    many_systems,
     pair_tests,
     sentences,
     summaries,
@@ -68,6 +69,7 @@ class Numbers(NamedTuple):
     users: int
     missed: Mapping[object, int]
     means: pl.DataFrame
+    leaders: frozenset[object]  # systems that no other one beats, in the metric that decides
     compared: pl.DataFrame | None
     served: pl.DataFrame | None
     over_k: pl.DataFrame | None  # what is drawn of labels: changes from the baseline, or means
@@ -183,6 +185,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         users=max(counts["users"], default=0),
         missed=dict(counts.select(by, "num_missed").iter_rows()),
         means=means,
+        leaders=_leaders(compared, values),
         compared=compared,
         served=served,
         over_k=over_k,
@@ -285,6 +288,18 @@ def _compared(values: Values, trial: Trial) -> pl.DataFrame:
     primary = trial.primary if trial.primary in names else None
     trial = trial._replace(margin=_margins_of(trial.margin, names), primary=primary)
     return comparison.rows_of(values, trial, "report").collect()
+
+
+def _leaders(compared: pl.DataFrame | None, values: Measurement) -> frozenset[object]:
+    """Find the systems that are not significantly worse than the best."""
+    if compared is None:
+        return frozenset()
+    of_metric = compared.filter(metric=values.decides)
+    confidence = values.call.trial.confidence
+    table = many_systems.leaders_of(values.only([values.decides]), confidence, of_metric)
+    if table is None:
+        return frozenset()
+    return frozenset(table.filter("may_be_best")[values.call.by])
 
 
 def _margins_of(margin: Margin | None, names: set[str]) -> Margin | None:
