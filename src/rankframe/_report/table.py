@@ -79,7 +79,7 @@ def _systems(numbers: Numbers) -> list[Block]:
         row = row._replace(blocks=[*more, *_groups(numbers, name)])
         rows.append(_tested(numbers, numbers.row(numbers.compared, name), row, raw=True))
     tests = say(numbers, "tests", number=numbers.family)
-    tests = " ".join(filter(None, (f"{tests}.", short.key)))
+    tests = "; ".join(filter(None, (tests, short.key)))
     return _drawn(Block(["system", numbers.decides, "change"], rows, None, tests))
 
 
