@@ -202,7 +202,7 @@ def test_notes_of_rows_are_below_the_table():
         pl.concat([run, copy]), "rr", "hit@1", truth=truth, baseline="old", primary="rr"
     )
     text = re.sub("</?bdi>", "", report.html())
-    assert "<p>rr copy, hit@1 copy: no user differs.</p>" in text
+    assert "<p>rr, hit@1: no user differs (copy).</p>" in text
 
 
 def test_users_are_described_by_their_changes():
