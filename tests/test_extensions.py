@@ -122,7 +122,7 @@ def test_the_command_imports_it(tmp_path, capsys, monkeypatch):
 
 def test_the_reference_lists_it():
     page = "".join(metric_pages.pages().values())
-    assert "### first_half_at" in page
+    assert "## first_half_at" in page
     assert "- **Range:** [0, 2]; higher is better" in page
     assert "| `gap_above` | Rank minus the rank of the relevant item above, or minus 0 |" in page
 
