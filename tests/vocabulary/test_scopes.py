@@ -8,6 +8,7 @@ from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
+from rankframe._request import registry
 from rankframe._request.registry import COLUMNS, reading_of
 
 LISTED, RANK, POP = pl.col("listed"), pl.col("rank"), pl.col("popularity")
@@ -310,8 +311,12 @@ def test_subtopics_and_other_scopes_are_two_metrics():
 
 
 def test_every_column_says_its_scope():
-    for name, column in COLUMNS.items():
-        given = {"items", "history", "shares"}
+    for word, column in COLUMNS.items():
+        given = {"items", "history"}
+        examples = {"of": "genre", "over": "all", "what": "truth", "distance": "cosine"}
+        needs = [key for key, (_, *default) in column.parameters.items() if not default]
+        needed = {key: examples.get(key, "none") for key in needs}
+        name = registry.name(word, **needed)
         reading = reading_of([name], inputs=given)
         scope = "relevant" if column.scope == "subtopic" else column.scope
         assert reading.scope == scope
@@ -508,3 +513,28 @@ def test_groups_without_a_list_stay(users):
     by = ["model", "country"]
     got = rf.evaluate(run, "rr", truth=truth, by=by, users=users).drop(by).rows()
     assert got == [(1, 1.0), (1, 1.0), (1, 0.0), (0, None)]
+
+
+def test_a_column_with_parameters_is_a_call():
+    weights = (3.0, 2.0)
+    for name, values in {
+        "within": {},
+        "within(10)": {"k": 10},
+        "retrieved(10)": {"k": 10},
+        "gains(exponential)": {"gain": "exponential"},
+        "gains(1:1;2:3)": {"gain": {1.0: 1.0, 2.0: 3.0}},
+        "discounts(;2)": {"base": 2.0},
+        "discounts(10;;3;2)": {"k": 10, "discount": weights},
+        "discounts(;;3)": {"discount": (3.0,)},
+        "eagerness(;4)": {"max_grade": 4.0},
+        "exposure(genre;all;log2;10)": {"of": "genre", "over": "all", "weight": "log2", "k": 10},
+        "lists()": {},
+    }.items():
+        word = name.partition("(")[0]
+        assert registry.name(word, **values) == name
+        read = dict(zip(COLUMNS[word].parameters, registry.read_parameters(name), strict=True))
+        assert registry.name(word, **read) == name
+        assert values.items() <= read.items()
+    for name in ["within(0)", "gains(x)", "rank(3)", "tail(2)", "share(a;all)", "discounts(3;0.5)"]:
+        with pytest.raises(ValueError, match="is not a parameter of"):
+            registry.read_parameters(name)

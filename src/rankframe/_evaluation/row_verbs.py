@@ -249,10 +249,10 @@ def exposure(
     settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
     keywords.check_choice("over", over, get_args(Over))
     keywords.check_choice("target", target, (*get_args(Target), None))
-    text = parameters.as_text(parameters.check_place_discount("discount", discount))
+    weight = parameters.check_place_discount("discount", discount)
     cut = None if k is None else keywords.whole_number("k", k)
     kind = Kind(of or "", over)
-    share_columns = share_names.share_columns(kind, text, cut, target)
+    share_columns = share_names.share_columns(kind, weight, cut, target)
     if truth is None and share_names.needs_truth(share_columns):
         msg = "exposure reads what is relevant: pass truth= (user, item)"
         raise RankingDataError(msg)

@@ -1,10 +1,10 @@
 """Gains of grades and discounts of positions."""
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import polars as pl
 
-from rankframe._request import parameters
 from rankframe._request.parameters import Gain
 
 _relevance = pl.col("relevance")
@@ -29,23 +29,13 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
     return mapped
 
 
-def gain_named(text: str) -> pl.Expr:
-    """The gain that the text of a column's parameter names."""
-    return gain_of(parameters.gain_from(text))
-
-
 def divided(part: pl.Expr, whole: pl.Expr | float) -> pl.Expr:
     """Part / whole, exact to the last bit even if the whole is a literal."""
     # Polars multiplies by the reciprocal of a literal: 3 hits of 10 would be 0.30000000000000004
     return part / (part * 0 + whole)
 
 
-def of_gain(column: str, gain: Gain) -> str:
-    """Return the name of the column for this gain: ``gains``, or ``gains(exponential)``."""
-    return column if gain == "linear" else f"{column}({parameters.as_text(gain)})"
-
-
-def stop_chance(max_grade: str) -> pl.Expr:
+def stop_chance(max_grade: float | None) -> pl.Expr:
     """Chance that a reader stops at a row, (2^g − 1) / 2^max; NaN for a grade above the maximum."""
     top = top_of(max_grade)
     grade = _relevance.cast(pl.Float64).clip(lower_bound=0)
@@ -53,18 +43,18 @@ def stop_chance(max_grade: str) -> pl.Expr:
     return pl.when(grade <= top).then(chance).otherwise(float("nan"))
 
 
-def usefulness(max_grade: str) -> pl.Expr:
+def usefulness(max_grade: float | None) -> pl.Expr:
     """The grade of a row as a share of the highest; NaN for a grade above the maximum."""
     grade, top = gain_of("linear"), top_of(max_grade)
     return pl.when(grade <= top).then(divided(grade, top)).otherwise(float("nan"))
 
 
-def top_of(max_grade: str) -> pl.Expr:
-    """The highest grade of the scale: a number, or the highest of the truth for ``"top"``."""
-    return pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
+def top_of(max_grade: float | None) -> pl.Expr:
+    """The highest grade of the scale: a number, or the highest of the truth."""
+    return pl.col("top_grade") if max_grade is None else pl.lit(float(max_grade))
 
 
-def need(goals: float, max_grade: str, gains: pl.Expr) -> pl.Expr:
+def need(goals: float, max_grade: float | None, gains: pl.Expr) -> pl.Expr:
     """The remaining need of INST's reader at a rank: rank − 1 + 2·goals − usefulness above."""
     return pl.col("rank") - 1 + 2 * goals - divided(gains - gain_of("linear"), top_of(max_grade))
 
@@ -92,13 +82,8 @@ def discount(position: pl.Expr, by: Discounting = None) -> pl.Expr:
     return 1 / ((place + 1).log(2) if by is None else place.log(by).clip(lower_bound=1))
 
 
-def discounting_as_text(by: Discounting) -> str:
-    """Write a discount for the name of a column."""
-    return ",".join(map(str, by)) + "," if isinstance(by, tuple) else str(by or "")
-
-
-def discounting_named(text: str) -> Discounting:
-    """Read a discount from the name of a column."""
-    if "," in text:
-        return tuple(map(float, text.removesuffix(",").split(",")))
-    return text if text == "rank" else float(text) if text else None
+def discounting(base: float | None, discount: str | Sequence[float]) -> Discounting:
+    """Take the base of a logarithm and a discount, of which one may be given, as one."""
+    if discount == "log2":
+        return base
+    return discount if isinstance(discount, str) else tuple(discount)

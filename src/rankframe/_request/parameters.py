@@ -14,9 +14,29 @@ Signed: TypeAlias = Annotated[float, "of any sign"]
 #: The name of one of the caller's columns.
 ColumnName: TypeAlias = Annotated[str, "the name of a column"]
 OptionalColumn: TypeAlias = Annotated[str | None, "the name of a column"]
+#: The weight of a rank in an exposure; a number p is p^(rank − 1).
+Weight: TypeAlias = Annotated[
+    Literal["none", "log2", "clipped", "hit", "norm", "inverse"] | float,
+    "of the list's length, too",
+]
 PlaceDiscount: TypeAlias = Annotated[
     Literal["none", "log2", "clipped", "hit"] | float, "or a number p between 0 and 1"
 ]
+
+
+_PLACE_DISCOUNTS = ("none", "log2", "clipped", "hit")
+_WEIGHTS = (*_PLACE_DISCOUNTS, "norm", "inverse")
+
+
+class Interval(NamedTuple):
+    """The numbers that a parameter may have, as its annotation declares them."""
+
+    least: float
+    greatest: float = math.inf
+    is_open: bool = False  # whether both ends are outside
+
+
+Fraction: TypeAlias = Annotated[float, Interval(0, 1, is_open=True)]
 
 
 class ParameterType(NamedTuple):
@@ -28,7 +48,11 @@ class ParameterType(NamedTuple):
 
 def type_of(annotation: Any) -> ParameterType:
     """Look up an annotation; raise LookupError if labels cannot read it."""
+    if isinstance(annotation, ParameterType):
+        return annotation
     inner = get_args(annotation)
+    if inner and isinstance(inner[-1], Interval):
+        return ParameterType(partial(_check_inside, interval=inner[-1]), float)
     if get_origin(annotation) is Literal and all(isinstance(choice, str) for choice in inner):
         return ParameterType(partial(keywords.check_choice, choices=inner))
     if type(None) in inner and get_origin(inner[0]) is Literal:
@@ -85,13 +109,12 @@ def check_gain(name: str, value: Any) -> Any:
     return by_grade
 
 
-def check_place_discount(name: str, value: object) -> str | float:
+def check_place_discount(
+    name: str, value: object, choices: Sequence[str] = _PLACE_DISCOUNTS
+) -> str | float:
     if keywords.is_number(value) and 0 < value < 1:
         return float(value)
-    return keywords.check_choice(name, value, _PLACE_DISCOUNTS, " or a number between 0 and 1")
-
-
-_PLACE_DISCOUNTS = ("none", "log2", "clipped", "hit")
+    return keywords.check_choice(name, value, choices, " or a number between 0 and 1")
 
 
 def _read_flag(text: str) -> bool:
@@ -101,6 +124,16 @@ def _read_flag(text: str) -> bool:
 def _check_number(name: str, value: Any, *, least: float = 0) -> float:
     if not keywords.is_number(value) or not math.isfinite(value) or value < least:
         msg = f"{name} must be a {'finite number' if least < 0 else 'number ≥ 0'}, not {value!r}"
+        raise ValueError(msg)
+    return float(value)
+
+
+def _check_inside(name: str, value: Any, *, interval: Interval) -> float:
+    least, greatest, is_open = interval
+    fits = keywords.is_number(value) and least <= value <= greatest
+    if not fits or (is_open and value in (least, greatest)):
+        msg = f"{name} must be a number {'between' if is_open else 'from'} {least:g} "
+        msg += f"{'and' if is_open else 'to'} {greatest:g}, not {value!r}"
         raise ValueError(msg)
     return float(value)
 
@@ -158,7 +191,7 @@ def _read_levels(text: str) -> tuple[float, ...]:
 
 
 def _read_place_discount(text: str) -> str | float:
-    return text if text in _PLACE_DISCOUNTS else float(text)
+    return text if text[:1].isalpha() else float(text)
 
 
 def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
@@ -177,5 +210,6 @@ _TYPES: Mapping[Any, ParameterType] = {
     Levels: ParameterType(_check_levels, _read_levels),
     ColumnName: ParameterType(_check_column),
     OptionalColumn: ParameterType(_or_none(_check_column)),
+    Weight: ParameterType(partial(check_place_discount, choices=_WEIGHTS), _read_place_discount),
     PlaceDiscount: ParameterType(check_place_discount, _read_place_discount),
 }

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-from rankframe._request import keywords, wrong_keywords
+from rankframe._request import keywords, parameters, wrong_keywords
+from rankframe._request.parameters import ParameterType
 
 #: The rows that a metric reduces. Each of the first three contains the one before; shares are those
 #: of an attribute's values in the lists.
@@ -20,16 +23,16 @@ Scope: TypeAlias = Literal["relevant", "judged", "listed", "subtopic", "shares"]
 #: them.
 InTies: TypeAlias = Literal["both", "ranks", "blocks"]
 
+#: The source of columns of shares; callers may have columns called ``share`` or ``target``.
+SHARES = "shares"
+
 _WIDTHS: Mapping[Scope, int] = {"relevant": 0, "subtopic": 0, "judged": 1, "listed": 2, "shares": 3}
 
-#: The prefixes of the names of the columns of shares.
-_WORDS_OF_SHARES = ("exposure(", "share(", "target(", "values(", "lists(")
-
-
-#: Derives a column: of the rows and, where it takes one, the text of its parameter.
+#: Derives a column: of the rows and its parameters.
 Derive: TypeAlias = Callable[..., pl.Expr]
-#: Adds columns of one kind by a join, or in several steps: of the frame, the rows, and the text of
-#: the parameter by name.
+#: The columns that one join adds: the parameters of each by its name.
+Names: TypeAlias = Mapping[str, tuple[Any, ...]]
+#: Adds columns of one kind by a join, or in several steps: of the frame, the rows and the names.
 Join: TypeAlias = Callable[..., pl.LazyFrame]
 
 
@@ -45,7 +48,7 @@ class SumOfTruth(NamedTuple):
 
 
 #: A joined column without its join: such a sum, or an expression, in which windows may stand in
-#: windows. One ``derived_over`` the list reduces it. Of the keys and of the parameter's text.
+#: windows. One ``derived_over`` the list reduces it. Of the keys and the parameters.
 Form: TypeAlias = Callable[..., "pl.Expr | SumOfTruth"]
 
 
@@ -56,15 +59,16 @@ class Column(NamedTuple):
     meaning: str
     scope: Scope = "relevant"  # of a metric that reads it
     derived_over: Scope = "relevant"  # the rows that it is derived from, if wider
-    reads: tuple[str, ...] = ()  # what it is derived from; ``*`` stands for the same parameter
+    reads: tuple[str, ...] = ()  # what it is derived from; ``*`` stands for the same parameters
     in_ties: InTies = "ranks"
     down_to_rank: bool = False  # of run and truth: a value does not depend on items below it
     in_order: bool = False  # its derivation needs the rows in rank order
     beside_subtopics: bool = False  # it is defined for a row of a subtopic
     of_lists: bool = False  # it is known without a truth
     of_all_rows: bool = False  # it is derived on all rows, not on relevant ones
-    parameter: Callable[[str], object] | None = None  # checks the text of the parameter
-    default: str = ""
+    # in parentheses, by name: the type, as labels have it, and the default if it may be left out;
+    # only the last may be a list
+    parameters: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
     derive: Derive | None = None
     join: Join | None = None
     form: Form | None = None  # what a join adds, for SQL; held to the join by tests
@@ -81,7 +85,7 @@ COLUMNS: dict[str, Column] = {}
 
 
 def given_column(name: str, meaning: str, **fields: Any) -> None:
-    """Declare a column that exists before any is derived."""
+    """Declare a column that the rows have already."""
     COLUMNS[name] = Column(name, meaning, **fields)
 
 
@@ -186,19 +190,18 @@ def reading_of(
 
 @functools.lru_cache(maxsize=1024)  # until a column is registered
 def _reading(read: frozenset[str], has_subtopics: bool, inputs: frozenset[str]) -> Reading:  # noqa: FBT001
-    if any(name.startswith(_WORDS_OF_SHARES) for name in read):
-        inputs = inputs | {"shares"}
     columns: dict[str, Column] = {}
     outside: set[str] = set()
     pending = sorted(read)
     while pending:
         name = pending.pop()
         column = COLUMNS.get(name.partition("(")[0])
-        if column is None or not is_given(column, inputs):
+        if column is None or not _is_given(name, column, inputs):
             outside.add(name)
         elif name not in columns:
+            read_parameters(name)  # raises for one that cannot be read
             columns[name] = column
-            pending += reads(name, column)
+            pending += sources_of(name)
     scopes: list[Scope] = ["relevant", *(column.scope for column in columns.values())]
     widest = max(scopes, key=lambda scope: _WIDTHS[scope])
     split = has_subtopics and "subtopic" in scopes
@@ -206,8 +209,10 @@ def _reading(read: frozenset[str], has_subtopics: bool, inputs: frozenset[str]) 
     return Reading(read | outside, columns, scope)
 
 
-def is_given(column: Column, inputs: Collection[str]) -> bool:
-    """Whether the call passes the table that a column comes from."""
+def _is_given(name: str, column: Column, inputs: Collection[str]) -> bool:
+    """Whether the call passes the table that a column comes from; shares are in parentheses."""
+    if column.source == SHARES:
+        return "(" in name
     return not column.source or any(name in inputs for name in column.source.split(" or "))
 
 
@@ -300,8 +305,7 @@ def register_column(
             in_ties="both" if in_ties else "ranks",
             of_lists=scope == "listed",
             of_all_rows=scope == "listed",
-            parameter=parameter,
-            default=default,
+            parameters={} if parameter is None else {"text": (_type_of_text(parameter), default)},
             derive=derive,
             registered=True,
         )
@@ -313,7 +317,7 @@ def register_column(
 
 @functools.cache
 def registrations() -> object:
-    """Return an object that stands for all registrations so far: another one makes a new object."""
+    """Return a token that changes with each registration."""
     return object()
 
 
@@ -321,6 +325,7 @@ def restore_columns(columns: Iterable[Column]) -> None:
     """Register columns, here or as they were registered in another process."""
     COLUMNS.update({column.name: column for column in columns})
     _reading.cache_clear()
+    read_parameters.cache_clear()
     registrations.cache_clear()
 
 
@@ -346,13 +351,61 @@ BASIC = (
 )
 
 
-def reads(name: str, column: Column) -> list[str]:
+# ------------------------------------------------------------------ names with parameters
+
+
+def name(word: str, **values: object) -> str:
+    """Write the name of a column with its parameters: ``gains``, or ``gains(exponential)``."""
+    parameters_of = COLUMNS[word].parameters.items()
+    return _written(word, [values.get(key, *default) for key, (_, *default) in parameters_of])
+
+
+def _written(word: str, values: Sequence[object]) -> str:
+    column = COLUMNS[word]
+    texts = [
+        "" if value is None or [value] == default else parameters.as_text(value)
+        for value, (_, *default) in zip(values, column.parameters.values(), strict=True)
+    ]
+    text = ";".join(texts).rstrip(";")
+    return f"{word}({text})" if text or column.source == SHARES else word
+
+
+@functools.lru_cache(maxsize=4096)  # until a column is registered
+def read_parameters(name: str) -> tuple[Any, ...]:
+    """Read the parameters of a column from its name, defaults included."""
+    word, opened, rest = name.partition("(")
+    column, text = COLUMNS[word], rest.removesuffix(")")
+    types, values = column.parameters, list[Any]()
+    texts = text.split(";", len(types) - 1) if len(types) > 1 else [text]
+    msg = f"column {name!r}: {text!r} is not a parameter of {word!r}, {column.meaning}"
+    if opened and not (types and rest.endswith(")")):
+        raise ValueError(msg)
+    try:
+        for key, part in zip_longest(types, texts[: len(types)], fillvalue=""):
+            annotation, *default = types[key]
+            if not part and default:
+                values.append(*default)
+            else:
+                kind = parameters.type_of(annotation)
+                values.append(kind.check(key, kind.read(part)))
+    except (KeyError, ValueError):
+        raise ValueError(msg) from None
+    return tuple(values)
+
+
+def sources_of(name: str) -> list[str]:
     """Name what a column is derived from."""
-    text = parameter_text(name, column)
-    top = ["top_grade"] if text.endswith("top") and not column.registered else []
-    return [*(read.replace("*", text) for read in column.reads), *top]
+    column, values = COLUMNS[name.partition("(")[0]], read_parameters(name)
+    top = ["top_grade"] if "max_grade" in column.parameters and values[-1] is None else []
+    starred = {read: read.removesuffix("(*)") for read in column.reads}
+    return [*(r if r == word else _written(word, values) for r, word in starred.items()), *top]
 
 
-def parameter_text(name: str, column: Column) -> str:
-    """Read the parameter of ``gains(exponential)``, or of plain ``gains`` the default."""
-    return name.removesuffix(")").partition("(")[2] or column.default
+def _type_of_text(check: Callable[[str], object]) -> ParameterType:
+    """Return the type of a registered column's parameter, which stays text."""
+
+    def checked(_name: str, text: str) -> str:
+        check(text)
+        return text
+
+    return ParameterType(checked)

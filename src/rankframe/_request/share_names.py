@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Literal, NamedTuple, TypeAlias, cast
 
+from rankframe._request import registry
 from rankframe._request.labels import RequestedMetric
 
 Over: TypeAlias = Literal["all", "user"]
 Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
-#: the weight of a rank, in addition to numbers p: p^(rank − 1)
-WEIGHTS = ("none", "log2", "clipped", "hit", "norm", "inverse")
 
 
 class Kind(NamedTuple):
@@ -28,26 +27,15 @@ class ShareName(NamedTuple):
     word: str
     of: str
     over: str
-    weight: str = "none"
+    weight: str | float = "none"  # of a target, what it is
     k: int | None = None
 
-
-def exposure(text: str) -> None:
-    _, over, weight, k = text.split(";")
-    is_weight = weight in WEIGHTS or 0 < float(weight) < 1
-    if not is_weight or over not in get_args(Over) or (k and int(k) < 1):
-        raise ValueError
-
-
-def target(text: str) -> None:
-    _, over, what = text.split(";")
-    if over not in get_args(Over) or what not in (*get_args(Target), "judged"):
-        raise ValueError
-
-
-def values(text: str) -> None:
-    if ";" in text:
-        raise ValueError
+    @property
+    def exposure(self) -> str:
+        """The column from which a share is made."""
+        if self.word == "exposure" and self.name:
+            return self.name
+        return registry.name("exposure", of=self.of, over=self.over, weight=self.weight, k=self.k)
 
 
 def kind_of(metric: RequestedMetric) -> Kind | None:
@@ -77,11 +65,13 @@ def check_shares_in_ties(whose: str, names: Iterable[str]) -> None:
             raise ValueError(msg)
 
 
-def share_columns(kind: Kind, weight: str, k: int | None, target: Target | None) -> list[str]:
+def share_columns(
+    kind: Kind, weight: str | float, k: int | None, target: Target | None
+) -> list[str]:
     """Return the names of the columns of exposure, share and, if there is one, target."""
-    parameters = f"{kind.of};{kind.over};{weight};{k or ''}"
-    names = [f"exposure({parameters})", f"share({parameters})"]
-    return names if target is None else [*names, f"target({kind.of};{kind.over};{target})"]
+    of = kind._asdict()
+    names = [registry.name(word, **of, weight=weight, k=k) for word in ("exposure", "share")]
+    return names if target is None else [*names, registry.name("target", **of, what=target)]
 
 
 # ------------------------------------------------------------------ reading names
@@ -89,22 +79,15 @@ def share_columns(kind: Kind, weight: str, k: int | None, target: Target | None)
 
 def parsed(names: Iterable[str]) -> Iterable[ShareName]:
     for name in sorted(names):
-        word, _, text = name.removesuffix(")").partition("(")
-        if word in ("exposure", "share") and text.count(";") == 3:
-            of, over, weight, k = text.split(";")
-            yield ShareName(name, word, of, over, weight, int(k) if k else None)
-        if word == "target" and text.count(";") == 2:
-            of, over, what = text.split(";")
-            yield ShareName(name, word, of, over, what)
+        word = name.partition("(")[0]
+        if word != name and word in ("exposure", "share", "target"):
+            of, *rest = registry.read_parameters(name)
+            yield ShareName(name, word, of or "", *rest)
 
 
 def is_even(share: ShareName) -> bool:
     """Whether a target is the same for all rows, in the catalogue or not."""
     return share.of == "shown" and share.weight == "uniform"
-
-
-def exposure_name(share: ShareName) -> str:
-    return f"exposure({share.of};{share.over};{share.weight};{share.k or ''})"
 
 
 def needs_truth(names: Iterable[str]) -> bool:

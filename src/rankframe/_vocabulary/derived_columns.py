@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import ceil, log
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
-from rankframe._request import gain_functions, parameters, registry
-from rankframe._request.registry import OWN_RANK, SumOfTruth
+from rankframe._request import gain_functions, registry
+from rankframe._request.parameters import Discount, Fraction, Gain, Interval
+from rankframe._request.registry import OWN_RANK, Names, SumOfTruth
 from rankframe._vocabulary import steps, terms
 from rankframe._vocabulary.scope_rows import Rows
 
@@ -119,53 +120,52 @@ def graded(rows: Rows) -> pl.Expr:
     return terms.count(terms.is_graded.sum().over(rows.keys))
 
 
-def check_cut(text: str) -> None:
-    """Check the text of a cut-off; empty for the whole list."""
-    if text and int(text) < 1:
-        raise ValueError
+CUT: Mapping[str, tuple[Any, ...]] = {"k": (int | None, None)}
+_GAIN: Mapping[str, tuple[Any, ...]] = {"gain": (Gain, "linear")}
+_TOP: Mapping[str, tuple[Any, ...]] = {"max_grade": (float | None, None)}
 
 
 @registry.column(
-    beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True, parameter=check_cut
+    beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True, parameters=CUT
 )
-def within(_rows: Rows, k: str) -> pl.Expr:
+def within(_rows: Rows, k: int | None) -> pl.Expr:
     """Whether the item is among the first k, never null: within(10); without k, whether it is in
     the list.
     """
-    return terms.rank.is_not_null() if not k else (terms.rank <= int(k)).fill_null(value=False)
+    return terms.rank.is_not_null() if k is None else (terms.rank <= k).fill_null(value=False)
 
 
-def _length_of_list(_keys: Sequence[str], k: str) -> pl.Expr:
+def _length_of_list(_keys: Sequence[str], k: int | None) -> pl.Expr:
     return _length(k, tied=False)
 
 
 @registry.joined_column(
     form=_length_of_list,
-    parameter=check_cut,
+    parameters=CUT,
     derived_over="listed",
     beside_subtopics=True,
     of_lists=True,
     of_all_rows=True,
     in_ties="both",
 )
-def retrieved(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def retrieved(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """n, the length of the user's list; 0 where there is none; its items at rank ≤ 10:
     retrieved(10).
     """
     tied = rows.judged.tied
-    lengths = [_length(k, tied=tied).alias(name) for name, k in names.items()]
+    lengths = [_length(k, tied=tied).alias(name) for name, (k,) in names.items()]
     ranked = rows.lists.filter(terms.is_listed).group_by(rows.keys).agg(lengths)
     frame = frame.join(ranked, on=rows.keys, how="left")
     return frame.with_columns(pl.col(list(names)).fill_null(0))
 
 
-def _length(k: str, *, tied: bool) -> pl.Expr:
+def _length(k: int | None, *, tied: bool) -> pl.Expr:
     """Number of items at rank ≤ k; a block of ties gives as many as it has places there."""
-    if not k:
+    if k is None:
         return terms.count(pl.len())
     if not tied:
-        return terms.count((terms.rank <= int(k)).sum())
-    places = (int(k) - terms.rank + 1).clip(0, pl.col("tied"))
+        return terms.count((terms.rank <= k).sum())
+    places = (k - terms.rank + 1).clip(0, pl.col("tied"))
     return terms.count((places / pl.col("tied")).sum().round())
 
 
@@ -213,20 +213,16 @@ def lower_graded(rows: Rows) -> pl.Expr:
 
 
 @registry.joined_column(scope="judged", in_ties="both")
-def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
+def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Names) -> pl.LazyFrame:
     """Judged items of lower grade below this one; with ties, one in its block counts one half."""
     counted = steps.lower_below(rows.unjoined, rows.keys, rows.judged.item, tied=rows.judged.tied)
     return frame.join(counted, on=[*rows.keys, rows.judged.item], how="left")
 
 
-def _gain(text: str) -> None:
-    parameters.check_gain("gain", parameters.gain_from(text))
-
-
-@registry.column(reads=("relevant",), parameter=_gain, default="linear", down_to_rank=True)
-def gains(rows: Rows, gain: str) -> pl.Expr:
+@registry.column(reads=("relevant",), parameters=_GAIN, down_to_rank=True)
+def gains(rows: Rows, gain: Gain) -> pl.Expr:
     """Cumulated gain at this rank; null without a rank; of another gain: gains(exponential)."""
-    return terms.running(gain_functions.gain_named(gain), rows.keys)
+    return terms.running(gain_functions.gain_of(gain), rows.keys)
 
 
 @registry.column(down_to_rank=True)
@@ -236,8 +232,8 @@ def discounted_gains(rows: Rows) -> pl.Expr:
     return terms.running(gain * gain_functions.discount(terms.rank), rows.keys)
 
 
-def _gains_to_rank(_keys: Sequence[str], gain: str) -> SumOfTruth:
-    return SumOfTruth(gain_functions.gain_named(gain), pl.col("ideal_rank") <= OWN_RANK)
+def _gains_to_rank(_keys: Sequence[str], gain: Gain) -> SumOfTruth:
+    return SumOfTruth(gain_functions.gain_of(gain), pl.col("ideal_rank") <= OWN_RANK)
 
 
 def _discounted_to_rank(_keys: Sequence[str]) -> SumOfTruth:
@@ -270,10 +266,9 @@ _of_ideal_list = partial(
     "ideal_gains",
     "The same of the ideal list, down to this rank: ideal_gains(exponential)",
     form=_gains_to_rank,
-    parameter=_gain,
-    default="linear",
+    parameters=_GAIN,
 )
-def _ideal_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def _ideal_columns(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Look up the sums of the ideal list at each rank; past its end, the final ones."""
     depth = pl.when(terms.is_listed).then(pl.min_horizontal("rank", "graded"))
     joined = frame.with_columns(depth.alias("__rankframe_depth")).join(
@@ -299,65 +294,46 @@ def _first_of_the_best(keys: Sequence[str]) -> pl.Expr:
 
 
 @registry.joined_column(form=_first_of_the_best)
-def best_rank(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
+def best_rank(frame: pl.LazyFrame, rows: Rows, _names: Names) -> pl.LazyFrame:
     """The first rank of the highest grade in the user's list."""
     best = terms.relevance.filter(terms.is_listed).max().over(rows.keys).alias("__rankframe_best")
     first = terms.rank.filter(terms.relevance == pl.col("__rankframe_best")).min().over(rows.keys)
     return frame.with_columns(best).with_columns(best_rank=first).drop("__rankframe_best")
 
 
-def _top(text: str) -> None:
-    if text != "top" and not float(text) > 0:
-        raise ValueError
-
-
-@registry.column(parameter=_top, default="top", down_to_rank=True)
-def survival(rows: Rows, top: str) -> pl.Expr:
+@registry.column(parameters=_TOP, down_to_rank=True)
+def survival(rows: Rows, top: float | None) -> pl.Expr:
     """ERR's probability of reaching this rank; for a highest grade of 4: survival(4)."""
     return terms.product_above(1 - gain_functions.stop_chance(top), rows.keys, "rank")
 
 
-@registry.column(
-    reads=("ideal_rank",), parameter=_top, default="top", down_to_rank=True, in_ties="both"
-)
-def ideal_survival(rows: Rows, top: str) -> pl.Expr:
+@registry.column(reads=("ideal_rank",), parameters=_TOP, down_to_rank=True, in_ties="both")
+def ideal_survival(rows: Rows, top: float | None) -> pl.Expr:
     """The same in the ideal list: ideal_survival(4)."""
     return terms.product_above(1 - gain_functions.stop_chance(top), rows.keys, "ideal_rank")
 
 
-@registry.joined_column(reads=("relevant",), parameter=_gain, default="linear", down_to_rank=True)
-def shared(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+@registry.joined_column(reads=("relevant",), parameters=_GAIN, down_to_rank=True)
+def shared(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Σ of the smaller gain of each pair of this item and one at or above: shared(exponential)."""
     down = terms.count(terms.rank.rank("max").over([*rows.keys, "relevance"]))
     return steps.with_shared(frame, rows, names, down)
 
 
-def _goals_and_top(text: str) -> None:
-    goals, _, top = text.partition(";")
-    if not float(goals) >= 0.5:
-        raise ValueError
-    _top(top)
-
-
-@registry.joined_column(parameter=_goals_and_top, default="1;top", down_to_rank=True)
-def eagerness(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+@registry.joined_column(
+    parameters={"goals": (Annotated[float, Interval(0.5)], 1.0), **_TOP}, down_to_rank=True
+)
+def eagerness(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """INST's Π (1 − gain / need) over the items above; of 2 goals and a highest grade of 4:
     eagerness(2;4).
     """
     gains = terms.running(gain_functions.gain_of("linear"), rows.keys).alias("__rankframe_gains")
     columns: list[pl.Expr] = []
-    for name, text in names.items():
-        goals, _, top = text.partition(";")
-        need = gain_functions.need(float(goals), top, pl.col("__rankframe_gains"))
+    for name, (goals, top) in names.items():
+        need = gain_functions.need(goals, top, pl.col("__rankframe_gains"))
         kept = 1 - gain_functions.usefulness(top) / need
         columns.append(terms.product_above(kept, rows.keys, "rank").alias(name))
     return frame.with_columns(gains).with_columns(columns).drop("__rankframe_gains")
-
-
-def check_fraction(text: str) -> None:
-    """Check that a text is a number between 0 and 1."""
-    if not 0 < float(text) < 1:
-        raise ValueError
 
 
 def overlap_tails(p: float) -> pl.LazyFrame:
@@ -381,18 +357,16 @@ def with_tail(rows: pl.LazyFrame, tails: pl.LazyFrame, place: str, name: str) ->
     "ideal_weight",
     "The same of the ideal list alone: ideal_weight(0.9)",
     reads=("retrieved", "graded"),
-    parameter=check_fraction,
-    default="0.95",
+    parameters={"p": (Fraction, 0.95)},
 )
 @registry.joined_column(
     "common_weight",
     "Σ p^(d − 1)/d over the depths d at which this list and the ideal list both hold the item, "
     "equal grades in the order of this list; for p = 0.9: common_weight(0.9)",
     reads=("retrieved", "graded"),
-    parameter=check_fraction,
-    default="0.95",
+    parameters={"p": (Fraction, 0.95)},
 )
-def _overlap_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def _overlap_columns(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Compare with the ideal list nearest to this one: equal grades in the order of this list."""
     # Polars 1 ignores nulls_last where order_by has several columns: no null is left in them
     order = [-terms.relevance.cast(pl.Float64).fill_null(0), terms.rank.fill_null((1 << 63) - 1)]
@@ -404,8 +378,8 @@ def _overlap_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) 
     )
     listed = pl.when(terms.is_listed, terms.is_graded)  # max_horizontal passes over nulls
     frame = frame.with_columns(listed.then(pl.max_horizontal("rank", ideal)).alias(both))
-    for name, p in names.items():
-        tails = overlap_tails(float(p))
+    for name, (p,) in names.items():
+        tails = overlap_tails(p)
         frame = with_tail(frame, tails, both if name.startswith("common") else ideal, name)
         frame = with_tail(frame, tails, end, "__rankframe_tail")
         within = (pl.col(name) - pl.col("__rankframe_tail")).clip(lower_bound=0)
@@ -442,16 +416,14 @@ def subtopic_total(rows: Rows) -> pl.Expr:
     return terms.count(terms.relevant.sum().over(rows.aspect))
 
 
-def _alpha_and_depth(text: str) -> None:
-    alpha, _, depth = text.partition(";")
-    if not (0 <= float(alpha) <= 1 and (not depth or int(depth) > 0)):
-        raise ValueError
+_GREEDY: Mapping[str, tuple[Any, ...]] = {
+    "alpha": (Annotated[float, Interval(0, 1)], 0.5),
+    **CUT,
+}
 
 
-@registry.joined_column(
-    scope="subtopic", reads=("relevant", "ideal_rank"), parameter=_alpha_and_depth, default="0.5"
-)
-def diverse_rank(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+@registry.joined_column(scope="subtopic", reads=("relevant", "ideal_rank"), parameters=_GREEDY)
+def diverse_rank(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Position in alpha-nDCG's greedy ideal list; for another alpha, down to rank 20:
     diverse_rank(0.7;20).
     """
@@ -466,12 +438,12 @@ def diverse_rank(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> p
 @registry.column(
     scope="subtopic",
     reads=("relevant", "diverse_rank(*)"),
-    parameter=_alpha_and_depth,
-    default="0.5",
+    parameters=_GREEDY,
 )
-def diverse_hits(rows: Rows, text: str) -> pl.Expr:
+def diverse_hits(rows: Rows, alpha: float, k: int | None) -> pl.Expr:
     """Items of the subtopic at or above this one in that list: diverse_hits(0.7;20)."""
-    return terms.running(terms.relevant.cast(pl.Int64), rows.aspect, f"diverse_rank({text})")
+    place = registry.name("diverse_rank", alpha=alpha, k=k)
+    return terms.running(terms.relevant.cast(pl.Int64), rows.aspect, place)
 
 
 @registry.column(of_all_rows=True, in_ties="blocks", of_lists=True)
@@ -496,7 +468,7 @@ def tied_hits(rows: Rows) -> pl.Expr:
 
 
 @registry.joined_column(reads=("relevant",), in_ties="blocks")
-def hits_above(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
+def hits_above(frame: pl.LazyFrame, rows: Rows, _names: Names) -> pl.LazyFrame:
     """With ties: relevant items above the block."""
     return steps.with_above(frame, terms.relevant.cast(pl.Int64), rows, "hits_above")
 
@@ -508,7 +480,7 @@ def tied_nonrelevant(rows: Rows) -> pl.Expr:
 
 
 @registry.joined_column(derived_over="judged", reads=("relevant",), in_ties="blocks")
-def nonrelevant_above(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
+def nonrelevant_above(frame: pl.LazyFrame, rows: Rows, _names: Names) -> pl.LazyFrame:
     """With ties: judged items above the block that are not relevant."""
     nonrelevant = (terms.is_judged & ~terms.relevant).cast(pl.Int64)
     return steps.with_above(frame, nonrelevant, rows, "nonrelevant_above")
@@ -517,34 +489,33 @@ def nonrelevant_above(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]
 _OF_A_BLOCK: Mapping[str, Any] = {
     "reads": ("relevant",),
     "in_ties": "blocks",
-    "parameter": _gain,
-    "default": "linear",
+    "parameters": _GAIN,
 }
 
 
 @registry.column(**_OF_A_BLOCK)
-def tied_gains(rows: Rows, gain: str) -> pl.Expr:
+def tied_gains(rows: Rows, gain: Gain) -> pl.Expr:
     """With ties: gain of the items in the block: tied_gains(exponential)."""
-    return gain_functions.gain_named(gain).sum().over(rows.block)
+    return gain_functions.gain_of(gain).sum().over(rows.block)
 
 
 @registry.joined_column(**_OF_A_BLOCK)
-def gains_above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def gains_above(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """With ties: gain of the items above the block: gains_above(exponential)."""
-    for name, gain in names.items():
-        frame = steps.with_above(frame, gain_functions.gain_named(gain), rows, name)
+    for name, (gain,) in names.items():
+        frame = steps.with_above(frame, gain_functions.gain_of(gain), rows, name)
     return frame
 
 
 @registry.joined_column(**_OF_A_BLOCK)
-def tied_shared(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def tied_shared(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """With ties: Σ of the smaller gain of each pair of the item and one in its block."""
     inside = terms.count(pl.len().over([*rows.keys, "relevance", "rank"]))
     return steps.with_shared(frame, rows, names, inside)
 
 
 @registry.joined_column(**_OF_A_BLOCK)
-def shared_above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def shared_above(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """With ties: the same with the items above the block: shared_above(exponential)."""
     above = terms.count(terms.rank.rank("min").over([*rows.keys, "relevance"])) - 1
     return steps.with_shared(frame, rows, names, above)
@@ -560,31 +531,32 @@ def shared_above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> p
     "ideal_gains_along",
     "With ties: ideal_gains at each position of the block, as a list",
     reads=("relevant", "tied", "ideal_rank", "graded"),
-    parameter=_gain,
-    default="linear",
+    parameters=_GAIN,
     in_ties="blocks",
 )
-def _columns_along(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def _columns_along(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     blocks = steps.blocks(rows)
-    for name, text in names.items():
-        frame = frame.join(steps.along(blocks, rows, name, text), on=rows.block, how="left")
+    for name, values in names.items():
+        frame = frame.join(steps.along(blocks, rows, name, values), on=rows.block, how="left")
     return frame
 
 
-def _cut_and_discount(text: str) -> None:
-    cut, _, discount = text.partition(";")
-    by = gain_functions.discounting_named(discount)
-    if (cut and int(cut) < 1) or (isinstance(by, float) and not by > 1):
-        raise ValueError
-
-
-@registry.joined_column(reads=("tied", "graded"), parameter=_cut_and_discount, in_ties="blocks")
-def discounts(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+@registry.joined_column(
+    reads=("tied", "graded"),
+    parameters={
+        **CUT,
+        "base": (Annotated[float, Interval(1, is_open=True)], None),
+        "discount": (Discount, "log2"),
+    },
+    in_ties="blocks",
+)
+def discounts(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """With ties: Σ 1/log2(i + 1) over the block's positions; down to rank 10: discounts(10), with
-    base 2: discounts(;2), of 1/i: discounts(;rank).
+    base 2: discounts(;2), of 1/i: discounts(;;rank).
     """
     blocks = steps.blocks(rows)
-    for name, text in names.items():
-        sums = blocks.select(*rows.block, steps.discounts(text).alias(name))
+    for name, (k, base, discount) in names.items():
+        by = gain_functions.discounting(base, discount)
+        sums = blocks.select(*rows.block, steps.discounts(k, by).alias(name))
         frame = frame.join(sums, on=rows.block, how="left")
     return frame

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
-from rankframe._request import keywords, registry, share_names
+from rankframe._request import keywords, registry
+from rankframe._request.parameters import Fraction, OptionalColumn
+from rankframe._request.registry import Names
 from rankframe._tables import rank_order, readers
 from rankframe._tables.table import Table
-from rankframe._vocabulary import derived_columns
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe.errors import RankingDataError
 
@@ -34,8 +35,7 @@ _popularity = pl.col("popularity")
     "tail",
     "The item is not among the most popular ones that hold 80 % of the rows of the history, nor "
     "as popular as these; another share of the rows: tail(0.9)",
-    parameter=derived_columns.check_fraction,
-    default="0.8",
+    parameters={"head": (Fraction, 0.8)},
 )
 @_column(
     "popularity_quantile",
@@ -49,13 +49,13 @@ _popularity = pl.col("popularity")
 )
 @_column("interactions", "Rows of the history that have the item; 0 where nobody had it")
 @_column("popularity", "Users of the history who had the item; 0 where nobody had it")
-def _of_items(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def _of_items(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Count the history by item."""
     history, item = rows.judged.inputs["history"], rows.judged.item
     counts = popularities(history, item)
-    for name, text in names.items():
+    for name, values in names.items():
         if name.startswith("tail"):
-            counts = _with_tail(counts, history.by, name, float(text))
+            counts = _with_tail(counts, history.by, name, *values)
     if "popularity_rank" in names:
         place = _popularity.rank("dense", descending=True).cast(pl.Int64)
         counts = counts.with_columns(popularity_rank=_within(place, history.by))
@@ -81,7 +81,7 @@ def popularities(history: Table, item: str) -> pl.LazyFrame:
 
 @_column("history_rows", "Rows of the history")
 @_column("history_users", "Users of the history")
-def _of_history(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def _of_history(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Count the whole history."""
     history, user = rows.judged.inputs["history"], rows.keys[-1]
     count = {"history_rows": pl.len(), "history_users": pl.col(user).n_unique()}
@@ -94,7 +94,7 @@ def _of_history(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
     "Number of items of the catalogue: those of items=, else of the history",
     source="items or history",
 )
-def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Count the items."""
     items, item = catalogue(rows.judged.inputs), rows.judged.item
     counts = [pl.col(item).n_unique().cast(pl.Int64).alias(name) for name in names]
@@ -110,7 +110,7 @@ def catalogue(inputs: Mapping[str, Table]) -> Table:
     "profile_popularity",
     "Mean popularity of the items that the user had; null for one without a history",
 )
-def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Look up the popularity of each row of the history."""
     history, item, user = rows.judged.inputs["history"], rows.judged.item, rows.keys[-1]
     counts = popularities(history, item)
@@ -123,7 +123,7 @@ def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
 
 
 @_column("seen", "The user had the item before")
-def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Look for the pairs of user and item in the history."""
     history = rows.judged.inputs["history"]
     pair, of_lists, of_history = _pairs(rows, history)
@@ -134,12 +134,6 @@ def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     had = had.with_columns(pl.lit(value=True).alias(name) for name in names)
     joined = frame.with_columns(of_lists).join(had, on=pair, how="left").drop(_PAIR, strict=False)
     return joined.with_columns(pl.col(name).fill_null(value=False) for name in names)
-
-
-def _of_pair_and_distance(text: str) -> None:
-    _, _, distance = text.partition(";")
-    if distance not in ("cosine", "hamming", "euclidean2"):
-        raise ValueError
 
 
 _OF_PAIRS: dict[str, Any] = {
@@ -153,23 +147,25 @@ _OF_PAIRS: dict[str, Any] = {
 @registry.joined_column(
     "distance_above",
     "Σ of the distance to each item above whose values are known: distance_above(genre;cosine)",
-    parameter=_of_pair_and_distance,
+    parameters={
+        "of": (OptionalColumn, None),
+        "distance": (Literal["cosine", "hamming", "euclidean2"],),
+    },
     **_OF_PAIRS,
 )
 @registry.joined_column(
     "pairs_above",
     "Number of items above whose values are known: pairs_above(genre); null where the item's own "
     "values are not",
-    parameter=share_names.values,
+    parameters={"of": (OptionalColumn, None)},
     **_OF_PAIRS,
 )
-def _above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+def _above(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Add up, down each list, what the values of the items above have in common with its own."""
     items, item, keys = rows.judged.inputs["items"], rows.judged.item, rows.keys
     by_column: dict[str, dict[str, str]] = {}
-    for name, text in names.items():
-        of, _, distance = text.partition(";")
-        by_column.setdefault(column_of_values(items, item, of), {})[name] = distance
+    for name, (of, *distance) in names.items():
+        by_column.setdefault(column_of_values(items, item, of), {})[name] = "".join(distance)
     schema, on = dict(frame.collect_schema()), [*items.by, item]
     for of, distances in by_column.items():
         for distance in distances.values():
@@ -268,7 +264,7 @@ def with_numbers(
     return frame.join(table.group_by(by).agg(numbers), on=by, how="left")
 
 
-def column_of_values(items: Table, item: str, of: str) -> str:
+def column_of_values(items: Table, item: str, of: str | None) -> str:
     """Find the column of the catalogue that ``of=`` names, or its only one of lists."""
     if of:
         has = [name for name in items.schema if name not in (item, *items.by)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -51,8 +51,6 @@ def rows_of_scope(
 
     Unread rows and joins are left out here: the optimizer cannot know that they are unread.
     """
-    for name, column in reading.columns.items():
-        _check_parameter(name, column)
     settings = judged.settings
     items, ranked_truth, ranked = (
         _cut(_with_columns_of_items(frame, judged, reading), settings.depth)
@@ -185,7 +183,7 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
     """Derive the columns level by level, each after those that it reads."""
     pending = {n: c for n, c in columns.items() if c.derive is not None or c.join is not None}
     while pending:
-        ready = [n for n, c in pending.items() if pending.keys().isdisjoint(registry.reads(n, c))]
+        ready = [n for n in pending if pending.keys().isdisjoint(registry.sources_of(n))]
         ready.sort()  # the same order in every call
         if not ready:
             msg = f"the columns {', '.join(map(repr, sorted(pending)))} are derived from each other"
@@ -193,10 +191,10 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
         if derived := [name for name in ready if pending[name].derive]:
             frame = frame.with_columns(_expression(name, rows).alias(name) for name in derived)
             ready = derived  # joins come after the columns that need none
-        joins: dict[Join, dict[str, str]] = {}
+        joins: dict[Join, dict[str, tuple[Any, ...]]] = {}
         for name in ready:
             if (join := pending.pop(name).join) is not None:
-                joins.setdefault(join, {})[name] = registry.parameter_text(name, columns[name])
+                joins.setdefault(join, {})[name] = registry.read_parameters(name)
         rows = rows._replace(unjoined=frame)
         for join, names in joins.items():
             frame = join(frame, rows, names)
@@ -206,26 +204,7 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
 def _expression(name: str, rows: Rows) -> pl.Expr:
     column = registry.COLUMNS[name.partition("(")[0]]
     assert column.derive is not None
-    if column.parameter is None:
-        return column.derive(rows)
-    return column.derive(rows, registry.parameter_text(name, column))
-
-
-def _check_parameter(name: str, column: Column) -> None:
-    """Check what a column of the vocabulary carries in its name."""
-    _, parameter, _ = name.partition("(")
-    if not parameter:
-        return
-    text = registry.parameter_text(name, column)
-    good = name.endswith(")") and column.parameter is not None
-    if good and column.parameter is not None:
-        try:
-            column.parameter(text)
-        except ValueError:
-            good = False
-    if not good:
-        msg = f"column {name!r}: {text!r} is not a parameter of {column.name!r}, {column.meaning}"
-        raise ValueError(msg)
+    return column.derive(rows, *registry.read_parameters(name))
 
 
 def _split(judged: Judged, items: pl.LazyFrame) -> pl.LazyFrame:

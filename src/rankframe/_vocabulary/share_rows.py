@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
 from rankframe._request import registry, share_names
-from rankframe._request.share_names import Kind, ShareName
+from rankframe._request.parameters import OptionalColumn, Weight
+from rankframe._request.share_names import Kind, Over, ShareName, Target
 from rankframe._tables import side_tables
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Table
@@ -28,25 +29,28 @@ _rank = pl.col("rank")
 
 
 _column = partial(
-    registry.given_column, scope="shares", source="shares", of_lists=True, in_ties="both"
+    registry.given_column, scope="shares", source=registry.SHARES, of_lists=True, in_ties="both"
 )
+_OF: Mapping[str, tuple[Any, ...]] = {"of": (OptionalColumn, None)}
+_DISTRIBUTION: Mapping[str, tuple[Any, ...]] = {**_OF, "over": (Over,)}
+_EXPOSURE = {**_DISTRIBUTION, "weight": (Weight,), **derived_columns.CUT}
 _column(
     "exposure",
     "Σ of the weights of the ranks at which the value is listed, 0 if it is not listed: "
     "exposure(genre;all;log2;10)",
-    parameter=share_names.exposure,
+    parameters=_EXPOSURE,
 )
-_column("share", "Exposure / Σ exposure: share(genre;all;log2;10)", parameter=share_names.exposure)
+_column("share", "Exposure / Σ exposure: share(genre;all;log2;10)", parameters=_EXPOSURE)
 _column(
     "target",
     "The share that the value should have: target(genre;all;catalogue)",
-    parameter=share_names.target,
+    parameters={**_DISTRIBUTION, "what": (Literal[Target, "judged"],)},
 )
-_column("values", "Number of values in the catalogue: values(genre)", parameter=share_names.values)
+_column("values", "Number of values in the catalogue: values(genre)", parameters=_OF)
 _column(
     "lists",
     "Number of lists; of those that have an item down to rank 10: lists(10)",
-    parameter=derived_columns.check_cut,
+    parameters=derived_columns.CUT,
 )
 
 
@@ -99,9 +103,8 @@ def exposures(shares: Shares, names: Iterable[str], *, per_list: bool = False) -
     """
     keys, kind = shares.judged.keys if per_list else shares.keys, shares.kind
     columns = [share for share in share_names.parsed(names) if share.word in ("exposure", "share")]
-    weights = {share_names.exposure_name(share): share for share in columns} or {
-        f"exposure({kind.of};{kind.over};none;)": ShareName("", "exposure", kind.of, kind.over)
-    }
+    columns = columns or [ShareName("", "exposure", kind.of, kind.over)]
+    weights = {share.exposure: share for share in columns}
     rows = _with_values(_listed(shares, list(weights.values())), shares)
     part = pl.lit(1.0) if shares.single else pl.col(_PART)
     sums = [_sum_of(share, part, single=shares.single).alias(n) for n, share in weights.items()]
@@ -165,15 +168,16 @@ def with_counts(rows: pl.LazyFrame, shares: Shares, names: Iterable[str]) -> pl.
     """Add the number of values and of lists."""
     by, number = shares.by, pl.len().cast(pl.Int64)
     for name in names:
-        word, _, text = name.removesuffix(")").partition("(")
-        if word == "values":
-            values = values_of(shares.judged, text or shares.kind.of, by)
+        if name.startswith("values("):
+            (of,) = registry.read_parameters(name)
+            values = values_of(shares.judged, of or shares.kind.of, by)
             groups = [n for n in by if n in values.collect_schema()]
             rows = list_columns.with_numbers(rows, values, groups, [number.alias(name)])
-        if word == "lists":
+        if name.startswith("lists("):
+            (k,) = registry.read_parameters(name)
             lists = shares.lists()
-            if text:
-                lists = _lists(shares).filter(_down_to(int(text)))
+            if k is not None:
+                lists = _lists(shares).filter(_down_to(k))
                 lists = lists.select(shares.judged.keys).unique()
             rows = list_columns.with_numbers(rows, lists, by, [number.alias(name)])
     return rows
@@ -185,7 +189,7 @@ def columns_of_sums(names: Iterable[str]) -> list[str]:
 
 
 def _name_of_sum(share: ShareName) -> str:
-    return share.name if share.word == "target" else share_names.exposure_name(share)
+    return share.name if share.word == "target" else share.exposure
 
 
 def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from rankframe._request import gain_functions, labels
+from rankframe._request.gain_functions import Discounting
+from rankframe._request.registry import Names
 from rankframe._tables import adapters, rank_order
 from rankframe._vocabulary import terms
 from rankframe._vocabulary.scope_rows import Rows
@@ -23,11 +26,11 @@ def blocks(rows: Rows) -> pl.LazyFrame:
     return rows.unjoined.filter(terms.is_listed).select(*rows.block, "tied", "graded").unique()
 
 
-def along(blocks: pl.LazyFrame, rows: Rows, name: str, text: str) -> pl.LazyFrame:
+def along(blocks: pl.LazyFrame, rows: Rows, name: str, values: tuple[Any, ...]) -> pl.LazyFrame:
     """List the values of a column of the ideal list at each position of a block."""
     keys, position = rows.keys, "__rankframe_position"
     column = name.replace("_along", "")
-    ideal = ideal_list(rows.unjoined, keys, {column: text}).select(*keys, "ideal_rank", column)
+    ideal = ideal_list(rows.unjoined, keys, {column: values}).select(*keys, "ideal_rank", column)
     ranges = pl.int_ranges(terms.rank, terms.rank + pl.col("tied"))
     places = blocks.with_columns(ranges.alias(position)).explode(position, empty_as_null=False)
     deep = pl.min_horizontal(position, "graded").alias("ideal_rank")
@@ -38,26 +41,21 @@ def along(blocks: pl.LazyFrame, rows: Rows, name: str, text: str) -> pl.LazyFram
     return values.group_by(*keys, "rank").agg(pl.col(column).sort_by(position).alias(name))
 
 
-def discounts(parameter: str) -> pl.Expr:
+def discounts(k: int | None, by: Discounting) -> pl.Expr:
     """Sum the discount over the positions of a block, down to the cut."""
-    cut, _, text = parameter.partition(";")
     end = terms.rank + pl.col("tied")
-    end = end.clip(upper_bound=int(cut) + 1) if cut else end
+    end = end if k is None else end.clip(upper_bound=k + 1)
     places = pl.int_ranges(terms.rank, pl.max_horizontal(end, "rank"))
-    return places.list.eval(
-        gain_functions.discount(pl.element(), gain_functions.discounting_named(text))
-    ).list.sum()
+    return places.list.eval(gain_functions.discount(pl.element(), by)).list.sum()
 
 
-def with_shared(
-    frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str], number: pl.Expr
-) -> pl.LazyFrame:
+def with_shared(frame: pl.LazyFrame, rows: Rows, names: Names, number: pl.Expr) -> pl.LazyFrame:
     """Two items share the gain of the lower grade: the sum of the steps that both reach.
 
     ``number`` counts the other items that reach a level, over the items that reach it.
     """
     grade, counts = "__rankframe_grade", "__rankframe_others"
-    gains = {name: gain_functions.gain_named(gain) for name, gain in names.items()}
+    gains = {name: gain_functions.gain_of(gain) for name, (gain,) in names.items()}
     keys = rows.keys
     listed = rows.unjoined.filter(terms.is_listed, terms.is_graded)
     levels = (
@@ -81,7 +79,7 @@ def with_shared(
     return frame.join(shared, left_on=left, right_on=right, how="left")
 
 
-def ideal_list(frame: pl.LazyFrame, keys: Sequence[str], names: Mapping[str, str]) -> pl.LazyFrame:
+def ideal_list(frame: pl.LazyFrame, keys: Sequence[str], names: Names) -> pl.LazyFrame:
     """Return the ideal list, one row for each position, with what is cumulated down to it."""
 
     def down(value: pl.Expr, *, reverse: bool = False) -> pl.Expr:
@@ -90,8 +88,8 @@ def ideal_list(frame: pl.LazyFrame, keys: Sequence[str], names: Mapping[str, str
     last = (terms.relevance != terms.relevance.shift(-1)).over(keys, order_by="ideal_rank")
     level = pl.when("__rankframe_last").then(1 / pl.col("ideal_discounted_gains")).otherwise(0.0)
     gains = (
-        down(gain_functions.gain_named(gain)).alias(name)
-        for name, gain in names.items()
+        down(gain_functions.gain_of(values[0])).alias(name)
+        for name, values in names.items()
         if name.startswith("ideal_gains")
     )
     return (
@@ -107,9 +105,7 @@ def ideal_list(frame: pl.LazyFrame, keys: Sequence[str], names: Mapping[str, str
     )
 
 
-def greedy_ideals(
-    relevant: pl.LazyFrame, keys: list[str], item: str, names: Mapping[str, str]
-) -> pl.LazyFrame:
+def greedy_ideals(relevant: pl.LazyFrame, keys: list[str], item: str, names: Names) -> pl.LazyFrame:
     """Order the items of each user by what they add to those above, for each alpha and depth.
 
     This is the only column that is not an expression: what an item adds depends on all items taken
@@ -121,10 +117,9 @@ def greedy_ideals(
 
     def order(rows: pl.DataFrame) -> pl.DataFrame:
         ideals = rows.select(*ordered).unique()
-        for name, parameter in names.items():
-            alpha, _, depth = parameter.partition(";")
-            deepest = int(depth) if depth else rows.height
-            ideal = _greedy_ideal(rows, keys, item, float(alpha), deepest)
+        for name, (alpha, k) in names.items():
+            deepest = rows.height if k is None else k
+            ideal = _greedy_ideal(rows, keys, item, alpha, deepest)
             ideals = ideals.join(ideal.rename({"place": name}), on=[*ordered], how="left")
         return ideals
 

@@ -177,12 +177,12 @@ class _Scope:
         """Look up how a column is derived."""
         if name not in self.forms:
             column = self.reading.columns[name]
-            text = [] if column.parameter is None else [registry.parameter_text(name, column)]
+            values = registry.read_parameters(name)
             if column.form is not None:
-                form = column.form(self.rows.keys, *text)
+                form = column.form(self.rows.keys, *values)
             else:
                 assert column.derive is not None
-                form = column.derive(self.rows, *text)
+                form = column.derive(self.rows, *values)
             self.forms[name] = form if isinstance(form, SumOfTruth) else trees.read(form)
         return self.forms[name]
 

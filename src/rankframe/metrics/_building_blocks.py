@@ -10,13 +10,12 @@ from typing import ParamSpec
 
 import polars as pl
 
+from rankframe._request import registry
 from rankframe._request.gain_functions import (
     Discounting,
     discount,
-    discounting_as_text,
     divided,
     gain_of,
-    of_gain,
 )
 from rankframe._request.labels import Aggregate, in_tie_mode
 from rankframe._request.parameters import Gain
@@ -178,9 +177,8 @@ def hit_ranks(k: int | None) -> pl.Expr:
 
 def _expected_discount_within(k: int | None, by: Discounting = None) -> pl.Expr:
     """Expected discount of the item, 0 below k."""
-    texts = [str(k or ""), *([] if by is None else [discounting_as_text(by)])]
-    column = "discounts" if k is by is None else f"discounts({';'.join(texts)})"
-    return (pl.col(column) / tied).fill_null(0.0)
+    named = {"discount": by} if isinstance(by, str | tuple) else {"base": by}
+    return (pl.col(registry.name("discounts", k=k, **named)) / tied).fill_null(0.0)
 
 
 @expected_as(_expected_discount_within)
@@ -205,10 +203,12 @@ def persistence(p: float, k: int | None = None) -> pl.Expr:
 
 def _expected_blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
     """Σ over the relevant items of the expected blended ratio at the item, if that is among k."""
-    gains = pl.col(of_gain("tied_gains", gain)) - gain_of(gain)
+    gains = pl.col(registry.name("tied_gains", gain=gain)) - gain_of(gain)
     slope = _at_each_other_place(tied_hits - 1 + beta * gains)
-    start = hits_above + 1 + beta * (pl.col(of_gain("gains_above", gain)) + gain_of(gain))
-    ideal = pl.col(of_gain("ideal_gains_along", gain)).list.head(_places(k))
+    start = (
+        hits_above + 1 + beta * (pl.col(registry.name("gains_above", gain=gain)) + gain_of(gain))
+    )
+    ideal = pl.col(registry.name("ideal_gains_along", gain=gain)).list.head(_places(k))
     below = pl.int_ranges(0, _places(k))
     ratios = (start + slope * below) / (block + below + beta * ideal)
     return pl.when(relevant).then(ratios.list.sum() / tied).sum()
@@ -222,15 +222,15 @@ def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
 
 def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
     """(hits + β·gains) / (rank + β·ideal gains), at a rank."""
-    gains, ideal = (pl.col(of_gain(column, gain)) for column in ("gains", "ideal_gains"))
+    gains, ideal = (pl.col(registry.name(column, gain=gain)) for column in ("gains", "ideal_gains"))
     return (hits + beta * gains) / (rank + beta * ideal)
 
 
 def _expected_shared_gains(gain: Gain, k: int | None) -> pl.Expr:
     """Expected shared gain / position of the item, 0 below k."""
-    own, inside = gain_of(gain), pl.col(of_gain("tied_shared", gain))
+    own, inside = gain_of(gain), pl.col(registry.name("tied_shared", gain=gain))
     slope = _at_each_other_place(inside - own)
-    start = pl.col(of_gain("shared_above", gain)) + own - block * slope
+    start = pl.col(registry.name("shared_above", gain=gain)) + own - block * slope
     sum_over_block = slope * _places(k) + start * _harmonic(block, _places(k))
     return (sum_over_block / tied).fill_null(0.0)
 
@@ -238,7 +238,7 @@ def _expected_shared_gains(gain: Gain, k: int | None) -> pl.Expr:
 @expected_as(_expected_shared_gains)
 def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
     """Shared gain / rank, at a rank; 0 below k."""
-    shared = pl.col(of_gain("shared", gain))
+    shared = pl.col(registry.name("shared", gain=gain))
     return pl.when(inside(rank, k)).then(shared / rank).otherwise(0.0)
 
 
@@ -302,7 +302,7 @@ def kept_of_bpref() -> pl.Expr:
 
 def returned(k: int | None) -> pl.Expr:
     """Number of items at rank ≤ k, in each row; min(k, n) where ranks have no gaps."""
-    return pl.col("retrieved" if k is None else f"retrieved({k})")
+    return pl.col(registry.name("retrieved", k=k))
 
 
 def list_length(k: int | None) -> pl.Expr:

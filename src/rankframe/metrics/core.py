@@ -9,6 +9,7 @@ import polars as pl
 from rankframe._request.gain_functions import (
     Discounting,
     discount,
+    discounting,
     divided,
     gain_of,
 )
@@ -846,11 +847,9 @@ def _discounting(k: int | None, base: float | None, discount: str | Sequence[flo
     if base is not None and discount != "log2":
         msg = f"base={base} and discount={discount!r} are two discounts: leave out one"
         raise ValueError(msg)
-    if isinstance(discount, str):
-        return base if discount == "log2" else discount
-    if k is None or len(discount) < k:
+    if not isinstance(discount, str) and (k is None or len(discount) < k):
         cut = "there is no cut-off k" if k is None else f"k is {k}"
         weights = f"{len(discount)} weight{'s' * (len(discount) != 1)}"
         msg = f"discount has {weights}, and {cut}: give at least k weights, of ranks 1 to k"
         raise ValueError(msg)
-    return tuple(discount)
+    return discounting(base, discount)

@@ -10,10 +10,9 @@ from math import log2
 
 import polars as pl
 
-from rankframe._request import keywords
+from rankframe._request import keywords, registry
 from rankframe._request.gain_functions import discount
 from rankframe._request.labels import labelled
-from rankframe._request.parameters import as_text
 from rankframe.metrics._building_blocks import (
     inside,
     rank,
@@ -401,8 +400,10 @@ def _share_of_bound(share: pl.Expr) -> pl.Expr:
 
 def _of_ideal(alpha: float, weight: Callable[[pl.Expr], pl.Expr], k: int | None) -> pl.Expr:
     """The sum over the list / the sum over the greedy ideal list."""
-    which = as_text(alpha) + ("" if k is None else f";{k}")
-    place, seen = pl.col(f"diverse_rank({which})"), pl.col(f"diverse_hits({which})")
+    place, seen = (
+        pl.col(registry.name(column, alpha=alpha, k=k))
+        for column in ("diverse_rank", "diverse_hits")
+    )
     ratio = _novelty(alpha, weight(rank), k) / _novelty(alpha, weight(place), k, place, seen)
     # summation order may change the last bits; a list may really be better than the greedy one
     return where_relevant(pl.when((ratio - 1).abs() < 1e-12).then(1.0).otherwise(ratio))

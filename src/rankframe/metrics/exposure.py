@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
-from rankframe._request import keywords
+from rankframe._request import keywords, registry
 from rankframe._request.gain_functions import divided
 from rankframe._request.labels import labelled
-from rankframe._request.parameters import ColumnName, OptionalColumn, PlaceDiscount, as_text
+from rankframe._request.parameters import ColumnName, OptionalColumn, PlaceDiscount
 from rankframe._request.share_names import Over, Target
 
 __all__ = [
@@ -179,7 +179,11 @@ def entropy_at(
     share = _share(k, of, over, discount)
     value = pl.when(share > 0).then(share * (1 / share).log(base)).sum()
     if normalize:
-        shown = _is_shown(k, of, over).sum() if of == "shown" else pl.col(f"values({of})").first()
+        shown = (
+            _is_shown(k, of, over).sum()
+            if of == "shown"
+            else pl.col(registry.name("values", of=of)).first()
+        )
         most = shown.cast(pl.Float64).log(base)
         value = pl.when(most > 0).then(value / most)
     return pl.when(share.sum() > 0).then(value)
@@ -437,7 +441,11 @@ def category_count_at(
     [1.0, 0.5]
     """
     shown = (_exposure(k, of, "user", "none") > 0).sum().cast(pl.Float64)
-    return divided(shown, k) if divide_by == "k" else shown / pl.col(f"values({of or ''})").first()
+    return (
+        divided(shown, k)
+        if divide_by == "k"
+        else shown / pl.col(registry.name("values", of=of)).first()
+    )
 
 
 @labelled(
@@ -555,11 +563,11 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
 
 
 def _exposure(k: int | None, of: str | None, over: str, discount: str | float) -> pl.Expr:
-    return pl.col(f"exposure({of or ''};{over};{as_text(discount)};{k or ''})")
+    return pl.col(registry.name("exposure", of=of, over=over, weight=discount, k=k))
 
 
 def _share(k: int | None, of: str | None, over: str, discount: str | float) -> pl.Expr:
-    return pl.col(f"share({of or ''};{over};{as_text(discount)};{k or ''})")
+    return pl.col(registry.name("share", of=of, over=over, weight=discount, k=k))
 
 
 def _is_shown(k: int | None, of: str | None, over: str) -> pl.Expr:
@@ -568,7 +576,7 @@ def _is_shown(k: int | None, of: str | None, over: str) -> pl.Expr:
 
 
 def _target(k: int | None, of: str | None, over: str, what: str) -> pl.Expr:
-    target = pl.col(f"target({of or ''};{over};{what})")
+    target = pl.col(registry.name("target", of=of, over=over, what=what))
     if of != "shown":
         return target
     target = pl.when(_is_shown(k, of, over)).then(target)

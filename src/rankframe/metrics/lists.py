@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
-from rankframe._request import keywords
+from rankframe._request import keywords, registry
 from rankframe._request.gain_functions import divided
 from rankframe._request.labels import labelled
 from rankframe._request.parameters import OptionalColumn, PlaceDiscount
@@ -253,7 +253,7 @@ def tail_at(
     """
     keywords.check_fraction("tail_at: head", head)
     # as numbers, since a sum of booleans is unsigned
-    in_tail = pl.col("tail" if head == 0.8 else f"tail({head!r})").cast(pl.Float64)
+    in_tail = pl.col(registry.name("tail", head=head)).cast(pl.Float64)
     if count:
         return sum_of_list(in_tail, k)
     return mean_of_list(in_tail, k, divide_by)
@@ -524,9 +524,12 @@ def ild_at(
     >>> run.rank.evaluate("ild(distance=hamming)@3", items=items).item(0, 1)
     2.0
     """
-    name = of or ""
-    pairs = pl.when(in_list(k)).then(pl.col(f"pairs_above({name})")).sum()
-    apart = pl.when(in_list(k)).then(pl.col(f"distance_above({name};{distance})")).sum()
+    pairs = pl.when(in_list(k)).then(pl.col(registry.name("pairs_above", of=of))).sum()
+    apart = (
+        pl.when(in_list(k))
+        .then(pl.col(registry.name("distance_above", of=of, distance=distance)))
+        .sum()
+    )
     return pl.when(pairs > 0).then(apart / pairs)
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe._request import keywords
+from rankframe._request import keywords, registry
 from rankframe._request.gain_functions import (
     divided,
     gain_of,
@@ -15,7 +15,7 @@ from rankframe._request.gain_functions import (
     usefulness,
 )
 from rankframe._request.labels import labelled
-from rankframe._request.parameters import Gain, as_text
+from rankframe._request.parameters import Gain
 from rankframe.metrics._building_blocks import (
     R,
     blended_ratio,
@@ -370,7 +370,7 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     0.6923
     """
     _check_goals(goals)
-    useful = usefulness(_scale(max_grade))
+    useful = usefulness(max_grade)
     weight = 1 / (rank - 1 + 2 * goals).pow(2)
     whole = _inverse_squares(pl.lit(2.0 * goals))
     if k is not None:
@@ -417,11 +417,12 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     0.8
     """
     _check_goals(goals)
-    scale = _scale(max_grade)
-    gains, useful = pl.col("gains"), usefulness(scale)
-    needed = need(goals, scale, gains)
+    gains, useful = pl.col("gains"), usefulness(max_grade)
+    needed = need(goals, max_grade, gains)
     # at distance w from a hit, with no other hit between, a rank is reached with chance force / w²
-    force = (2 * goals * pl.col(f"eagerness({as_text(goals)};{scale})")).pow(2)
+    force = (2 * goals * pl.col(registry.name("eagerness", goals=goals, max_grade=max_grade))).pow(
+        2
+    )
     force_after = force * (1 - useful / needed).pow(2)
     reached = force / needed.pow(2)
     # the sum over all ranks, one stretch between two hits at a time
@@ -433,7 +434,7 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     if k is not None:
         graded = (relevance > 0) & (rank <= k)
         last = pl.when(graded).then(force_after).min().fill_null((2.0 * goals) ** 2)
-        satisfied = pl.when(graded).then(divided(gains, top_of(scale))).max().fill_null(0.0)
+        satisfied = pl.when(graded).then(divided(gains, top_of(max_grade))).max().fill_null(0.0)
         whole -= last * _inverse_squares(k + 2.0 * goals - satisfied)
     return _at_most_1(_over_list(useful * reached, k, useful) / whole)
 
@@ -747,7 +748,9 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
     0.2
     """
     keywords.check_fraction("p", p)
-    common, ideal = (pl.col(f"{of}_weight({as_text(p)})").sum() for of in ("common", "ideal"))
+    common, ideal = (
+        pl.col(registry.name(column, p=p)).sum() for column in ("common_weight", "ideal_weight")
+    )
     depth = pl.max_horizontal(n, pl.col("graded").max())
     weights = divided(1 - pl.lit(p).pow(depth), 1 - p)
     overlap, best = common / weights, ideal / weights
@@ -761,15 +764,10 @@ def _misses_below(k: int, items: pl.Expr) -> pl.Expr:
 
 
 def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | None) -> pl.Expr:
-    stop = stop_chance(_scale(max_grade))
-    column = survival if max_grade is None else f"{survival}({as_text(max_grade)})"
-    reached = stop * pl.col(column) / position
+    stop = stop_chance(max_grade)
+    reached = stop * pl.col(registry.name(survival, max_grade=max_grade)) / position
     total = pl.when(inside(position, k)).then(reached).otherwise(0.0 * stop).sum()
     return where_graded(total)
-
-
-def _scale(max_grade: float | None) -> str:
-    return "top" if max_grade is None else as_text(max_grade)
 
 
 def _at_most_1(ratio: pl.Expr) -> pl.Expr:

@@ -382,7 +382,9 @@ def _numbers_of_lists(
         entry.str.starts_with(f"exposure({head}") | entry.str.starts_with(f"target({head}")
     )
     names = sorted({*pairs["entry"], *share_rows.columns_of_sums(reads)})
-    exposed = _wide(pairs, [*by, "of"], names or [f"exposure({head}none;)"])
+    exposed = _wide(
+        pairs, [*by, "of"], names or share_names.share_columns(kind, "none", None, None)[:1]
+    )
     wanted = sorted({name for name in reads if _is_count(name)} | {system_metrics.LISTS})
     counted = _wide(rows, [*by, "group"], [f"{counts}{name}" for name in wanted])
     counted = counted.drop("group").rename(lambda name: name.removeprefix(counts))
