@@ -164,8 +164,8 @@ def _above(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Add up, down each list, what the values of the items above have in common with its own."""
     items, item, keys = rows.judged.inputs["items"], rows.judged.item, rows.keys
     by_column: dict[str, dict[str, str]] = {}
-    for name, (of, *distance) in names.items():
-        by_column.setdefault(column_of_values(items, item, of), {})[name] = "".join(distance)
+    for name, (of, *kind) in names.items():
+        by_column.setdefault(column_of_values(items, item, of), {})[name] = "".join(kind)
     schema, on = dict(frame.collect_schema()), [*items.by, item]
     for of, distances in by_column.items():
         for distance in distances.values():

@@ -26,11 +26,11 @@ def blocks(rows: Rows) -> pl.LazyFrame:
     return rows.unjoined.filter(terms.is_listed).select(*rows.block, "tied", "graded").unique()
 
 
-def along(blocks: pl.LazyFrame, rows: Rows, name: str, values: tuple[Any, ...]) -> pl.LazyFrame:
+def along(blocks: pl.LazyFrame, rows: Rows, name: str, gain: tuple[Any, ...]) -> pl.LazyFrame:
     """List the values of a column of the ideal list at each position of a block."""
     keys, position = rows.keys, "__rankframe_position"
     column = name.replace("_along", "")
-    ideal = ideal_list(rows.unjoined, keys, {column: values}).select(*keys, "ideal_rank", column)
+    ideal = ideal_list(rows.unjoined, keys, {column: gain}).select(*keys, "ideal_rank", column)
     ranges = pl.int_ranges(terms.rank, terms.rank + pl.col("tied"))
     places = blocks.with_columns(ranges.alias(position)).explode(position, empty_as_null=False)
     deep = pl.min_horizontal(position, "graded").alias("ideal_rank")
