@@ -12,7 +12,6 @@ from reference import drawn
 from two_models import assert_equal
 
 import rankframe as rf
-from rankframe._tables import rank_order
 from rankframe._tables.rank_order import SHARES_RANK, USER_CODE, in_rank_order
 from rankframe.errors import RankingDataError
 
@@ -315,14 +314,11 @@ def test_a_tie_is_seen_in_lists_that_are_in_order_of_their_scores(tied, make):
 # ------------------------------------------------------------------ text
 
 
-@pytest.mark.parametrize("collide", [False, True], ids=["hashed", "all collide"])
 @pytest.mark.parametrize("texts", [("user",), ("item",), ("user", "item")], ids=str)
 @pytest.mark.parametrize("by", [(), ("group",)], ids=str)
 @pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
 @pytest.mark.parametrize("more", [(), ("judged@5",)], ids=str)  # this also reads grade 0
-def test_text_ids_have_the_values_of_integers(monkeypatch, more, lazy, by, texts, collide):
-    if collide:
-        monkeypatch.setattr(rank_order, "text_code", lambda *_: pl.lit(0, pl.UInt64))
+def test_text_ids_have_the_values_of_integers(more, lazy, by, texts):
     draw = random.Random(f"{by}{texts}")
     pairs = [(u, i) for u in range(10, 30) for i in draw.sample(range(100, 200), 12)]
     run = pl.DataFrame(pairs, schema=["user", "item"], orient="row")

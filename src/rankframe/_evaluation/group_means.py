@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from typing import TypeAlias
 
 import polars as pl
 
@@ -18,6 +19,8 @@ from rankframe.errors import RankingDataError
 
 _MOST_NAMES = 3  # of metrics, in a warning
 _METRIC = f"{labels.INNER}metric"
+#: The columns of means: how each is made, and its type.
+Means: TypeAlias = dict[str, tuple[pl.Expr, pl.DataType]]
 
 
 def with_counts(values: Values, question: Question) -> Values:
@@ -41,10 +44,14 @@ def _asked_for(values: Values, question: Question) -> list[RequestedMetric]:
 
 
 def means_of_groups(
-    values: Values, by: Sequence[str], names: Sequence[str] | None = None
+    values: Values,
+    by: Sequence[str],
+    names: Sequence[str] | None = None,
+    means: Means | None = None,
 ) -> pl.LazyFrame:
     """Return users and metrics of each group of ``by``: means, and metrics of all lists."""
-    result = over_users(values, [mean for mean, _ in _means(values).values()], by)
+    means = _means(values) if means is None else means
+    result = over_users(values, [mean for mean, _ in means.values()], by)
     if values.counted:
         result = result.with_columns(pl.col([*map(users_of, values.counted)]).fill_null(0))
     if values.of_lists is None:
@@ -60,16 +67,22 @@ def means_of_groups(
 
 def checked_means(values: Values, *, total: bool) -> pl.LazyFrame:
     """Return the means of all groups, checked when the plan runs."""
-    types = types_of_means(values)
-    result = means_of_groups(values, values.by)
-    if total:
-        result = pl.concat([result, means_of_groups(values, total_by(values.by))], how="diagonal")
-    checks = values.checks.with_more((), partial(raise_infinite_mean, result, values.by))
+    means = _means(values)
+    types = types_of_means(values, means)
+
+    def result() -> pl.LazyFrame:
+        of_groups = means_of_groups(values, values.by, means=means)
+        if not total:
+            return of_groups
+        of_all = means_of_groups(values, total_by(values.by), means=means)
+        return pl.concat([of_groups, of_all], how="diagonal")
+
+    checks = values.checks.with_more((), lambda: raise_infinite_mean(result(), values.by))
     if len(values.checks.of_users) == 1 and types is not None and not values.by:
-        means = [mean for mean, _ in _means(values).values()]
-        checked = _in_one_pass(values, means, types, checks.raise_violation)
+        exprs = [mean for mean, _ in means.values()]
+        checked = _in_one_pass(values, exprs, types, checks.raise_violation)
     else:
-        checked = checks.guarded(result, types)
+        checked = checks.guarded(result(), types)
     checked = checked.sort(values.by, nulls_last=True) if values.by else checked
     if not values.watched:
         return checked
@@ -83,19 +96,19 @@ def _without_seen(means: pl.DataFrame, *, by: Sequence[str]) -> pl.DataFrame:
 
     A mean over no user is null, which needs no warning.
     """
-    numbers = means.select(*by, "users", pl.col(SEEN).struct.unnest())
-    names = numbers.columns[len(by) + 1 :]
-    numbers = numbers.unpivot(names, index=[*by, "users"], variable_name=_METRIC, value_name=SEEN)
-    fewer = numbers.filter(pl.col(SEEN) > 0, pl.col(SEEN) < pl.col("users"))
-    if not fewer.is_empty():
-        fewer = fewer.sort(pl.col(SEEN) / pl.col("users"), maintain_order=True)
-        fewer = fewer.unique(_METRIC, keep="first", maintain_order=True)
-        errors.warn(_of_fewer(fewer, by))
+    users, seen = means["users"], means[SEEN].struct.unnest()
+    if any(((number > 0) & (number < users)).any() for number in seen.get_columns()):
+        errors.warn(_of_fewer(means.select(*by, "users").hstack(seen), by))
     return means.drop(SEEN)
 
 
-def _of_fewer(fewer: pl.DataFrame, by: Sequence[str]) -> str:
+def _of_fewer(numbers: pl.DataFrame, by: Sequence[str]) -> str:
     """Write which means are over fewer users than count: per metric the group with the fewest."""
+    names = numbers.columns[len(by) + 1 :]
+    numbers = numbers.unpivot(names, index=[*by, "users"], variable_name=_METRIC, value_name=SEEN)
+    fewer = numbers.filter(pl.col(SEEN) > 0, pl.col(SEEN) < pl.col("users"))
+    fewer = fewer.sort(pl.col(SEEN) / pl.col("users"), maintain_order=True)
+    fewer = fewer.unique(_METRIC, keep="first", maintain_order=True)
     texts: list[str] = []
     for place in range(min(len(fewer), _MOST_NAMES)):
         row = fewer[place]
@@ -142,18 +155,18 @@ def _in_one_pass(
     )
 
 
-def types_of_means(values: Values) -> dict[str, pl.DataType] | None:
+def types_of_means(values: Values, means: Means | None = None) -> dict[str, pl.DataType] | None:
     """Return the types of ``means_of_groups``; None if they must be looked up."""
     if values.of_lists is not None:
         return None
     types: dict[str, pl.DataType] = {name: values.types[name] for name in values.by}
     types["users"] = pl.Int64()
-    return types | {name: dtype for name, (_, dtype) in _means(values).items()}
+    return types | {name: dtype for name, (_, dtype) in (means or _means(values)).items()}
 
 
-def _means(values: Values) -> dict[str, tuple[pl.Expr, pl.DataType]]:
+def _means(values: Values) -> Means:
     """Return each column of means: how it is made, and its type."""
-    columns: dict[str, tuple[pl.Expr, pl.DataType]] = {}
+    columns: Means = {}
     for metric in values.requested:
         columns[metric.name] = _mean(
             metric.name,

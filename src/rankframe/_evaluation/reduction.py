@@ -197,7 +197,7 @@ def _reduced(
     scope, relevant_at = which
     if relevant_at != judged.settings.relevant_at:
         settings = replace(judged.settings, relevant_at=relevant_at)
-        judged = judged._replace(settings=settings)
+        judged = judged.replace(settings=settings)
     reading = _reading(judged, names_read(metrics))
     if scope == "relevant":
         return _of_relevant_rows(judged, reading, metrics, first=first)
@@ -226,7 +226,7 @@ def _of_relevant_rows(
     in_order = reading.in_order and not judged.tied
     counts = judged.counts_show_duplicates and judged.settings.unjudged != "drop"
     count = first and in_order and counts
-    rows = scope_rows.rows_of_scope(judged, reading, alone=count)
+    rows = scope_rows.rows_of_scope(judged, reading)
     position = pl.col("block" if judged.tied else "rank")
     shared = guards.shares_rank(tied=judged.tied)
     if in_order:  # for 1 M users × 10, counting distinct ranks would take a tenth longer
@@ -382,7 +382,7 @@ def _cure(metric: str, judged: Judged) -> str:
     parsed = labels.look_up(metric)
     if parsed is None or parsed.entry.registered:
         return f". {of_expressions}, and a renamed metric with gain= needs a gain of each grade"
-    positive = judged.judged.filter(pl.col("relevance") > 0)
+    positive = judged.rows("judged").filter(pl.col("relevance") > 0)
     grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
     return (
         f". The grades present are {', '.join(map(str, grades.head(10)))}: give each a "

@@ -150,7 +150,11 @@ def rows(
     kept = kept.drop(*rank_order.INNER, *unread, strict=False)
     flags = _lists_flags(prepared) if reading.counts_judged or reading.counts_listed else []
     if tables.has_truth:
-        flags.append(judgment.rows_flag(prepared, scope_rows.truth_of(prepared, reading)))
+        flags.append(
+            judgment.rows_flag(
+                prepared, prepared.rows("relevant", graded=not reading.counts_judged)
+            )
+        )
     checked = _guarded(kept, prepared, flags)
     beside = (truth, items, history, exclude)
     return adapters.to_caller_type(

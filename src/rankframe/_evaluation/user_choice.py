@@ -139,7 +139,7 @@ def by_rows(judged: Judged) -> pl.LazyFrame:
     """
     rows = judged.rows_as_passed
     if judged.tables.truth is not None:  # a lazy judge: a full join would hold the run
-        both = judged.ranked_truth, judged.placed
+        both = judged.rows("judged"), judged.placed
         rows = pl.concat(
             [
                 part.select(*judged.keys, "rank", *name)
@@ -182,7 +182,7 @@ def groups_of(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
 def _of_all_rows(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
     """Return what the rows of both tables have in these columns, or those of a judged table."""
     if judged.tables.truth is None:  # a row may have its user alone
-        return judged.judged.select(names).unique()
+        return judged.rows("subtopic").select(names).unique()
     return pl.concat([judged.run.select(names), judged.truth.select(names)]).unique()
 
 

@@ -560,8 +560,8 @@ def _if_relevant(
     """
     call, decides = values.call, values.decides
     judged, (by, user) = values.values.source, values.values.keys
-    rows = judged.items.filter(pl.col(by).is_in(systems))
-    judged = judged._replace(judged=rows, items=rows)
+    of_systems = pl.col(by).is_in(systems)
+    rows = judged.rows("listed").filter(of_systems)
     grade = pl.col("relevance")
     relevant = user_choice.is_relevant(call.settings.relevant_at)
     counts = (pl.col("rank") <= call.k) & grade.is_null() & relevant.any().over(by, user)
@@ -571,7 +571,7 @@ def _if_relevant(
     if decides not in values.rows.columns:
         return {}, users
     changed = judgment.with_grades(
-        judged, pl.when(counts).then(grade.filter(relevant).min()).otherwise(grade)
+        judged, pl.when(counts).then(grade.filter(relevant).min()).otherwise(grade), of_systems
     )
     only = values.only([decides])
     raised = reduction.reduced(changed, only.requested).rows.select(by, user, decides).collect()

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
-from typing import Literal, NamedTuple
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Literal
 
 import polars as pl
 
 from rankframe._request import registry
 from rankframe._request.keywords import Settings
+from rankframe._request.registry import Scope
 from rankframe._request.types import Types
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
 from rankframe._tables.rank_order import Bounds
@@ -28,11 +30,11 @@ _FEW_ROWS = 5_000  # in memory; with 3,400 rows, both roads take the same time
 _BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 
 
-class Judged(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Judged:
     """All tables with normalized columns: keys, item, rank, relevance; ids have common types.
 
-    ``items`` is the judged table itself. If that has one row per subtopic, ``items`` has one row
-    per item. ``ranked_truth`` has those of its rows that are in the truth.
+    ``rows`` joins run and truth as a scope needs them; each plan is made when it is first asked.
     """
 
     tables: Tables
@@ -40,31 +42,86 @@ class Judged(NamedTuple):
     run: pl.LazyFrame
     whole: pl.LazyFrame  # the run before ``exclude=`` removed rows
     truth: pl.LazyFrame
-    judged: pl.LazyFrame
-    items: pl.LazyFrame
-    ranked_truth: pl.LazyFrame
     inputs: Mapping[str, Table]  # the tables beside run and truth
-    bounds: Bounds = MappingProxyType({})  # of the rows of the truth, if known
-    # keys and ranks of the run, if reading them separately is better than holding the run
-    lists: pl.LazyFrame | None = None
+    bounds: Bounds = field(default_factory=dict[str, tuple[int, int]])  # of the truth, if known
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
     in_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
-    changed: bool = False  # whether judgments differ from those of the truth
-    # the rows of ``ranked_truth`` of grade > 0, if each group has all rows of the truth: then both
-    # have a column that numbers the groups
-    graded_truth: pl.LazyFrame | None = None
+    changed: bool = False  # whether ``bounds=`` has replaced grades
     # the rows of a judged table before ``exclude=`` removed ranks, if it did
     as_passed: pl.LazyFrame | None = None
+
+    def replace(self, **values: Any) -> Judged:
+        """Return the same tables with other options or plans; plans that were made stay."""
+        other = copy(self)
+        vars(other).update(values)
+        return other
+
+    def rows(self, scope: Scope, *, graded: bool = True) -> pl.LazyFrame:
+        """Return run and truth as a scope reduces them, with ranks and grades.
+
+        Lists have all rows of both, one per item; subtopics, one per subtopic. Other scopes have
+        those of the truth, of which ``graded`` may leave out those of grade 0.
+        """
+        if scope == "listed":
+            return self._items
+        if scope == "subtopic":
+            return self._table
+        if scope == "relevant" and graded and self.numbered:
+            return self._graded_truth
+        return self._ranked_truth
+
+    @cached_property
+    def _table(self) -> pl.LazyFrame:
+        """Run and truth, joined; or the judged table."""
+        return _joined(self.run, self.truth, self.tables.run)
+
+    @cached_property
+    def _items(self) -> pl.LazyFrame:
+        of_run, of_truth = self.tables.run, self.tables.both[-1]
+        if of_truth.subtopic is None:
+            return self._table
+        truth = _one_row_per_item(self.truth, of_truth._replace(by=of_run.by))
+        return _joined(self.run, truth, of_run)
+
+    @cached_property
+    def _ranked_truth(self) -> pl.LazyFrame:
+        of_run, of_truth = self.tables.run, self.tables.both[-1]
+        if self.numbered:
+            return self._in_each_group(_one_row_per_item(_rows(of_truth, self.tables), of_truth))
+        truth = _one_row_per_item(self.truth, of_truth._replace(by=of_run.by))
+        return _ranked_truth(self.run, truth, self.tables, self.bounds)
+
+    @cached_property
+    def _graded_truth(self) -> pl.LazyFrame:
+        of_truth = self.tables.both[-1]
+        truth = _one_row_per_item(_rows(of_truth, self.tables), of_truth)
+        return self._in_each_group(truth.filter(pl.col("relevance") > 0))
+
+    def _in_each_group(self, truth: pl.LazyFrame) -> pl.LazyFrame:
+        return _ranked_truth(self.run, truth, self.tables, self.bounds, self.groups)
+
+    @cached_property
+    def placed(self) -> pl.LazyFrame:
+        """The rows of the lists with only keys and rank, or with all columns."""
+        run, tables = self.tables.run, self.tables
+        if tables.truth is None or run.truth_groups or run.rank is None or run.tied:
+            return self.run
+        if tables.exclusions:
+            return self.run
+        # read separately: otherwise the whole run waits in memory until the join begins
+        narrow = run._replace(frame=run.frame.select(*run.keys, run.rank))
+        return _listed(_with_types(normalize_columns(narrow), run, run.keys, tables.types))
 
     @property
     def types(self) -> Types:
         """The types of the keys, the item and the relevance."""
         return self.tables.types
 
-    @property
+    @cached_property
     def numbered(self) -> Sequence[str]:
-        """The groups that a column of ``ranked_truth`` numbers."""
-        return () if self.graded_truth is None else self.tables.lacking
+        """The groups that a column of the truth's rows numbers: each has all rows of the truth."""
+        few = self.groups is None or self.changed or _are_few(self.tables)
+        return () if few or _counts_lists_alone(self.tables) else self.tables.lacking
 
     @property
     def has_subtopics(self) -> bool:
@@ -84,7 +141,7 @@ class Judged(NamedTuple):
     @property
     def rows_as_passed(self) -> pl.LazyFrame:
         """The rows of a judged table with the ranks that it came with."""
-        return self.judged if self.as_passed is None else self.as_passed
+        return self._table if self.as_passed is None else self.as_passed
 
     @property
     def counts_show_duplicates(self) -> bool:
@@ -100,11 +157,6 @@ class Judged(NamedTuple):
     def item(self) -> str:
         """The column that identifies the item."""
         return self.tables.run.item
-
-    @property
-    def placed(self) -> pl.LazyFrame:
-        """The rows of the lists with only keys and rank, or with all columns."""
-        return self.run if self.lists is None else self.lists
 
     @property
     def top_grade(self) -> pl.Expr:
@@ -136,88 +188,64 @@ def judge(tables: Tables) -> Judged:
     in_order = _ranked_alone(tables)
     run = _listed(_rows(of_run, tables)) if in_order is None else in_order
     truth, bounds = _rows(of_truth, tables), readers.bounds_of(of_run, of_truth)
-    lists = groups = graded = None
-    once = _one_row_per_item(truth, of_truth)
-    lists_alone = _counts_lists_alone(tables)
+    groups = None
     if tables.lacking:
         groups = run.select(tables.lacking).unique().cache()
         if of_run.totals is not None and of_run.totals.groups is not None:
             groups = of_run.totals.groups.lazy()
         bounds.pop("rows", None)
-        if lists_alone:  # the product would be groups × truth
+        if _counts_lists_alone(tables):  # the product would be groups × truth
             truth = truth.join(run.select(of_run.user, *tables.lacking).unique(), on=of_run.user)
         else:  # each group has all rows of the truth
             truth = truth.join(groups, how="cross")
     if of_run.truth_groups:
         run = run.drop_nulls(of_run.truth_groups)
-    elif of_run.rank is not None and not of_run.tied and not tables.exclusions:
-        # read separately: otherwise the whole run waits in memory until the join begins
-        narrow = of_run._replace(frame=of_run.frame.select(*of_run.keys, of_run.rank))
-        lists = _listed(_with_types(normalize_columns(narrow), of_run, of_run.keys, tables.types))
     whole, run = run, _moved_up(run, tables, inputs)
-    judged = _joined(run, truth, of_run)
-    items = _one_row_per_item(truth, of_truth._replace(by=of_run.by))
-    if groups is None or lists_alone or _are_few(tables):
-        ranked_truth = _ranked_truth(run, items, tables, bounds)
-    else:
-        ranked_truth, graded = (
-            _ranked_truth(run, rows, tables, bounds, groups)
-            for rows in (once, once.filter(pl.col("relevance") > 0))
-        )
     return Judged(
-        tables,
-        tables.settings,
-        run,
-        whole,
-        truth,
-        judged,
-        _joined(run, items, of_run) if tables.has_subtopics else judged,
-        ranked_truth,
-        inputs,
+        *(tables, tables.settings, run, whole, truth, inputs),
         bounds=bounds,
-        lists=lists,
         groups=groups,
         in_order=in_order,
-        graded_truth=graded,
     )
 
 
 def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Judged:
     """Take apart a judged table, or take a run alone."""
-    table, settings = tables.run, tables.settings
+    table = tables.run
     judged = _rows(table, tables)
     items = _one_row_per_item(judged, table)
     whole = _listed(items)
     run = _moved_up(whole, tables, inputs)
     if not tables.has_truth:
-        return Judged(tables, settings, run, whole, whole.clear(), run, run, run, inputs)
+        return _alone(tables, run, whole, inputs)
     as_passed = items if tables.exclusions else None
     if tables.exclusions:
         judged = _with_ranks_of(run, judged, table)
         items = _with_ranks_of(run, items, table) if tables.has_subtopics else judged
     truth, bounds = items.filter(pl.col("relevance").is_not_null()), readers.bounds_of(table, table)
-    return Judged(
-        tables,
-        settings,
-        run,
-        whole,
-        truth,
-        judged,
-        items,
-        truth,
-        inputs,
-        bounds,
-        as_passed=as_passed,
+    joined = Judged(
+        *(tables, tables.settings, run, whole, truth, inputs), bounds=bounds, as_passed=as_passed
     )
+    return joined.replace(_table=judged, _items=items, _ranked_truth=truth)
 
 
-def with_grades(judged: Judged, grade: pl.Expr) -> Judged:
-    """Replace the grades of all rows: every row of the judged table is in the truth then."""
-    rows = judged.judged.with_columns(relevance=grade)
-    items = judged.items.with_columns(relevance=grade) if judged.has_subtopics else rows
-    return judged._replace(
-        judged=rows, items=items, ranked_truth=items, bounds={}, changed=True, graded_truth=None
+def _alone(
+    tables: Tables, run: pl.LazyFrame, whole: pl.LazyFrame, inputs: Mapping[str, Table]
+) -> Judged:
+    """Return a run without a truth."""
+    lists = Judged(tables, tables.settings, run, whole, run.clear(), inputs)
+    return lists.replace(_table=run, _items=run, _ranked_truth=run)
+
+
+def with_grades(judged: Judged, grade: pl.Expr, kept: pl.Expr | None = None) -> Judged:
+    """Replace the grades of all rows that are kept, which makes each of them one of the truth."""
+    by_scope = (judged.rows("subtopic"), judged.rows("listed"))
+    table, items = (
+        (rows if kept is None else rows.filter(kept)).with_columns(relevance=grade)
+        for rows in by_scope
     )
+    plans = {"_table": table, "_items": items, "_ranked_truth": items, "numbered": ()}
+    return judged.replace(bounds={}, changed=True, **plans)
 
 
 def unranked(tables: Tables) -> Judged:
@@ -225,7 +253,7 @@ def unranked(tables: Tables) -> Judged:
     inputs = {name: _input_rows(table, tables.types) for name, table in tables.beside.items()}
     rows = tables.run.frame.with_row_index(rank_order.INDEX)
     kept = _without_excluded(rows, tables, inputs)
-    return Judged(tables, tables.settings, kept, rows, kept.clear(), kept, kept, kept, inputs)
+    return _alone(tables, kept, rows, inputs)
 
 
 def _counts_lists_alone(tables: Tables) -> bool:
@@ -370,9 +398,6 @@ def _ranked_truth(
     held: Literal["force_left", "force_right"] = "force_right"
     if pairs is None:
         on, drop = keys, list[str]()
-        possible = _possible_hits(run, tables)
-        if possible is not None:
-            run, held = possible, "force_left"
     else:
         on, drop = [*table.by, _PAIR], [_PAIR]
         of_run, of_truth = (pair.alias(_PAIR) for pair in pairs)
@@ -388,27 +413,6 @@ def _ranked_truth(
         on, held = [rank_order.GROUP, *on], "force_left"
     joined = run.join(judgments, on=on, how="right", build_side=held)
     return joined.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance", *drop))
-
-
-def _possible_hits(run: pl.LazyFrame, tables: Tables) -> pl.LazyFrame | None:
-    """Keep the rows of the lists whose ids may be a pair of grade > 0, if no other row is read.
-
-    Numbers are compared, which a few other pairs share: joining text then takes 0.7 of the time,
-    and holds no more rows than the truth has. Return None without text.
-    """
-    truth, reads = tables.truth, tables.reads
-    code = rank_order.text_code(tables.run.user, tables.run.item, tables.types)
-    # with groups, sums of users came out different in the last bit
-    if code is None or truth is None or reads is None or tables.run.by:
-        return None
-    if registry.reading_of(reads, inputs=tables.beside).counts_judged:
-        return None
-    # from the table itself: the optimizer would hold what both joins read
-    frame = _with_types(truth.frame, truth, truth.ids, tables.types)
-    if truth.relevance is not None:
-        frame = frame.filter(pl.col(truth.relevance).cast(tables.types["relevance"]) > 0)
-    pairs = frame.select(code.alias(_PAIR))
-    return run.with_columns(code.alias(_PAIR)).join(pairs, on=_PAIR, how="semi").drop(_PAIR)
 
 
 def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, table: Table) -> pl.LazyFrame:
@@ -429,10 +433,10 @@ def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
 
 def guarded_judged(judged: Judged) -> pl.LazyFrame:
     """Return the judged table, checked when the plan runs."""
-    flags = [*table_flags(judged), rows_flag(judged, judged.items), *input_flags(judged)]
+    flags = [*table_flags(judged), rows_flag(judged, judged.rows("listed")), *input_flags(judged)]
     raise_global = partial(rules.raise_first_global, judged.tables.both)
     return guards.guarded(
-        judged.judged, flags, partial(raise_broken, judged), raise_global=raise_global
+        judged.rows("subtopic"), flags, partial(raise_broken, judged), raise_global=raise_global
     )
 
 

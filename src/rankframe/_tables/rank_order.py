@@ -52,7 +52,6 @@ SHARES_RANK = "__rankframe_shares_rank"
 USER_CODE = "__rankframe_user_code"
 INNER = SHARES_RANK, USER_CODE
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
-_SPREAD = 0x9E3779B97F4A7C15  # odd: equal ids of user and item do not make equal numbers
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _FACTOR = 0x1E3779B97F4A7C15  # odd: numbers of different pairs are rarely equal
 #: From so many rows on, and for lists of at most so many items, ``are_distinct`` is faster than
@@ -225,14 +224,12 @@ def in_rank_order(
     types: Types,
     bounds: Bounds = MappingProxyType({}),
     *,
-    alone: bool = False,
     numbered: Sequence[str] = (),
 ) -> pl.LazyFrame:
     """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``.
 
     Items that were not retrieved follow by a number of their id, in any order of the input, so that
-    duplicates are neighbors. With ``alone``, only keys, rank and relevance are kept if that is
-    faster. ``numbered`` names the groups that the column ``GROUP`` numbers.
+    duplicates are neighbors. ``numbered`` names the groups that the column ``GROUP`` numbers.
     """
     user = keys[-1]
     if types[user] == pl.String:  # to sort and group text takes twice the time
@@ -248,7 +245,7 @@ def in_rank_order(
         place = (pl.col("rank") - 1).clip(upper_bound=PLACES - 1).fill_null(miss)
         ordered = _ordered(rows, keys, types, pl.col(GROUP) + place, numbered=numbered)
     else:
-        by_bounds = _by_bounds(rows, keys, item, types, bounds, alone=alone)
+        by_bounds = _by_bounds(rows, keys, item, types, bounds)
         place = (pl.col("rank") - 1 + _FIRST).fill_null(number)
         ordered = _ordered(rows, keys, types, place) if by_bounds is None else by_bounds
     above = pl.col(_KEY) == pl.col(_KEY).shift(1)
@@ -272,10 +269,10 @@ def grouped_by_list(
 
 
 def _by_bounds(
-    rows: pl.LazyFrame, keys: Sequence[str], item: str, types: Types, bounds: Bounds, *, alone: bool
+    rows: pl.LazyFrame, keys: Sequence[str], item: str, types: Types, bounds: Bounds
 ) -> pl.LazyFrame | None:
     """Sort by list and place in 64 bits, or return None if they may not fit."""
-    *groups, user = keys
+    user = keys[-1]
     if not {user, item, "rank"} <= bounds.keys() or bounds[item][0] < 0:
         return None
     first, last = bounds[user]
@@ -284,22 +281,7 @@ def _by_bounds(
         return None
     place = (pl.col("rank") - 1).fill_null(pl.col(item).cast(pl.Int64) + half)
     code = (pl.col(user).cast(pl.Int64) - first) * (2 * half)
-    least, most = bounds.get("relevance", (0, _LAST))  # unknown bounds do not fit
-    grades = 1 << (most - least + 1).bit_length()
-    if groups or not alone or (last - first + 1) * 2 * half * grades > _LAST:
-        return _ordered(rows, keys, types, place, code)
-    # sorting only numbers takes half the time of rows, and they hold everything
-    grade = pl.col("relevance").cast(pl.Int64) - least
-    packed = rows.select(((code + place) * grades + grade).alias(_PACKED)).sort(_PACKED)
-    number = pl.col(_PACKED) // grades
-    place = number & (2 * half - 1)
-    ordered = packed.select(
-        (pl.col(_PACKED) // (2 * half * grades) + first).cast(types[user]).alias(user),
-        pl.when(place < half).then(place + 1).alias("rank"),
-        ((pl.col(_PACKED) & (grades - 1)) + least).cast(types["relevance"]).alias("relevance"),
-        number.alias(_KEY),
-    )
-    return _with_starts(ordered, keys)
+    return _ordered(rows, keys, types, place, code)
 
 
 def _ideal(bounds: Bounds) -> pl.Expr:
@@ -381,14 +363,6 @@ def pair_codes(
             return pl.when(inside).then(code).otherwise(-1), code
     wide = upper.cast(pl.Int128) * _HALF + lower.cast(pl.Int128)  # wraps, and stays exact
     return wide, wide
-
-
-def text_code(user: str, item: str, types: Types) -> pl.Expr | None:
-    """Return a number for each pair of ids, rarely the same for others; None without text."""
-    dtypes = types[user], types[item]
-    if pl.String not in dtypes or any(dtype.is_float() for dtype in dtypes):
-        return None
-    return pl.col(user).hash() * pl.lit(_SPREAD, pl.UInt64) + pl.col(item).hash()
 
 
 def _ordered(

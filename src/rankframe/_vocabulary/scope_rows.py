@@ -18,12 +18,17 @@ class Rows(NamedTuple):
     """The rows on which columns are derived, and what their derivation may need."""
 
     judged: Judged
-    ranked: pl.LazyFrame  # the lists, cut and condensed
-    lists: pl.LazyFrame  # the same with only keys and rank
     scope: Scope
-    unjoined: pl.LazyFrame  # the rows before the joins of a step: a plan joined with itself doubles
-    alone: bool = False  # whether only keys, rank and relevance are read
+    unjoined: pl.LazyFrame  # before the joins of a step: joining a plan with itself plans it twice
+    condensed: pl.LazyFrame | None = None  # the lists without unjudged items, if these go
     numbered: Sequence[str] = ()  # the groups that a column of the rows numbers
+
+    @property
+    def lists(self) -> pl.LazyFrame:
+        """The keys and ranks of the lists, cut and condensed."""
+        if self.condensed is not None:
+            return self.condensed
+        return _cut(self.judged.placed, self.judged.settings.depth)
 
     @property
     def keys(self) -> list[str]:
@@ -41,42 +46,32 @@ class Rows(NamedTuple):
         return [*self.keys, "subtopic"] if self.scope == "subtopic" else self.keys
 
 
-def rows_of_scope(
-    judged: Judged, reading: Reading, *, alone: bool = False, missed: bool = False
-) -> pl.LazyFrame:
+def rows_of_scope(judged: Judged, reading: Reading, *, missed: bool = False) -> pl.LazyFrame:
     """Return the rows that metrics reduce, with the columns that they read.
 
-    With ``alone``, the caller reads no other column. With ``missed``, lists keep the rows of the
+    With ``missed``, lists keep the rows of the
     truth that were not retrieved.
 
     Unread rows and joins are left out here: the optimizer cannot know that they are unread.
     """
-    settings = judged.settings
-    items, ranked_truth, ranked = (
-        _cut(_with_columns_of_items(frame, judged, reading), settings.depth)
-        for frame in (judged.items, truth_of(judged, reading), judged.run)
-    )
-    if settings.unjudged == "drop":
-        items = ranked_truth = ranked = _condensed(items, judged.keys, tied=judged.tied)
-    alone = alone and not (reading.outside or reading.counts_judged or judged.inputs)
-    lists = ranked if settings.unjudged == "drop" else _cut(judged.placed, settings.depth)
-    rows = Rows(judged, ranked, lists, reading.scope, ranked_truth, alone=alone)
-    if settings.unjudged != "drop" and reading.scope in ("relevant", "judged"):
+    scope, condensed = reading.scope, None
+    of_truth = scope in ("relevant", "judged")
+    if judged.settings.unjudged == "drop":
+        items = _with_depth(judged.rows("listed"), judged, reading)
+        frame = condensed = _condensed(items, judged.keys, tied=judged.tied)
+    else:
+        frame = judged.rows(scope if of_truth else "listed", graded=not reading.counts_judged)
+        frame = _with_depth(frame, judged, reading)
+    rows = Rows(judged, scope, frame, condensed)
+    if of_truth and condensed is None:
         rows = rows._replace(numbered=judged.numbered)
     absent = "ranks" if judged.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
-        frame = _list_rows(items, rows, reading, columns, missed=missed)
+        frame = _list_rows(frame, rows, reading, columns, missed=missed)
     else:
-        frame = _truth_rows(items if reading.scope == "subtopic" else ranked_truth, rows, columns)
+        frame = _truth_rows(frame, rows, columns)
     return frame.rename({"rank": "block"}) if judged.tied else frame
-
-
-def truth_of(judged: Judged, reading: Reading) -> pl.LazyFrame:
-    """Return the rows of the truth with their ranks, of which columns may leave out those of 0."""
-    if judged.graded_truth is None or reading.counts_judged:
-        return judged.ranked_truth
-    return judged.graded_truth
 
 
 def users_of_run(judged: Judged) -> pl.LazyFrame:
@@ -96,7 +91,7 @@ def users_with_lists(judged: Judged) -> pl.LazyFrame:
     settings = judged.settings
     listed = terms.is_listed if settings.depth is None else terms.rank <= settings.depth
     if settings.unjudged == "drop":
-        return judged.items.filter(listed & terms.is_judged).select(judged.keys).unique()
+        return judged.rows("listed").filter(listed & terms.is_judged).select(judged.keys).unique()
     return judged.placed.filter(listed).select(judged.keys).unique()
 
 
@@ -115,9 +110,8 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
         frame = _with_columns(frame.with_columns(relevant), rows, over_judged)
         if rows.scope != "judged":
             frame = frame.filter(terms.is_graded)
-    item, types, alone = judged.item, judged.types, rows.alone
     frame = rank_order.in_rank_order(
-        frame, rows.keys, item, types, judged.bounds, alone=alone, numbered=rows.numbered
+        frame, rows.keys, judged.item, judged.types, judged.bounds, numbered=rows.numbered
     )
     if not over_judged:
         frame = frame.with_columns(relevant)
@@ -145,7 +139,8 @@ def _list_rows(
     everywhere["listed"] = registry.COLUMNS["listed"]
     inner = {name: c for name, c in columns.items() if not c.of_all_rows}
     if judged.settings.unjudged != "drop" and of_lists.issuperset([*columns, *reading.outside]):
-        return _with_columns(rows.ranked.filter(terms.is_listed), rows, everywhere)
+        ranked = _with_depth(judged.run, judged, reading)
+        return _with_columns(ranked.filter(terms.is_listed), rows, everywhere)
     frame = items.filter(terms.is_listed | terms.relevance.is_not_null())
     if inner:
         truth_columns = {name: c for name, c in columns.items() if c.scope != "listed"}
@@ -210,8 +205,13 @@ def _expression(name: str, rows: Rows) -> pl.Expr:
 def _split(judged: Judged, items: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row per subtopic of an item, at the item's rank."""
     item = [*judged.keys, judged.item]
-    subtopics = judged.judged.filter(terms.relevance.is_not_null()).drop("rank")
+    subtopics = judged.rows("subtopic").filter(terms.relevance.is_not_null()).drop("rank")
     return subtopics.join(items.select(*item, "rank"), on=item, how="left")
+
+
+def _with_depth(frame: pl.LazyFrame, judged: Judged, reading: Reading) -> pl.LazyFrame:
+    """Add the columns of the catalogue that are read, and cut the lists."""
+    return _cut(_with_columns_of_items(frame, judged, reading), judged.settings.depth)
 
 
 def _cut(frame: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:

@@ -262,7 +262,7 @@ class _Query:
             by_rows.setdefault((scope, level), []).append(metric)
         every: list[Values] = []
         for (_, level), metrics in by_rows.items():
-            judged = self.judged._replace(settings=replace(self.settings, relevant_at=level))
+            judged = self.judged.replace(settings=replace(self.settings, relevant_at=level))
             frame = judged.truth
             # in "judged", hits are counted, not taken from the order of the rows
             rows = Rows(judged, frame, frame, "judged", frame)
