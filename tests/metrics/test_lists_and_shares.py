@@ -915,7 +915,7 @@ def test_what_is_missing_is_named():
     with pytest.raises(rf.RankingDataError, match="exposure reads what is relevant: pass truth="):
         rf.stats.exposure(RUN, of="genre", target="truth", items=CATALOGUE)
     with pytest.raises(
-        rf.RankingDataError, match="column 'share': exposure makes a column with this"
+        rf.RankingDataError, match="column 'share': exposure makes a column of this"
     ):
         rf.stats.exposure(RUN, of="share", items=CATALOGUE.rename({"genre": "share"}))
     typo = pl.col("prize").filter("listed").mean().alias("prize")

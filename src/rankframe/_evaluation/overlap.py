@@ -14,7 +14,6 @@ from rankframe._request.types import Frame, FrameT, Runs
 from rankframe._tables import adapters, guards, judgment, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe._vocabulary import derived_columns
-from rankframe.errors import RankingDataError
 from rankframe.metrics import _building_blocks
 
 _ITEMS, _COMMON = "__rankframe_items", "__rankframe_common"
@@ -184,16 +183,8 @@ def _opened(
     """Read both runs, and check that ``verb`` can compare them."""
     tables = readers.read_runs(run, other, by, columns)
     for table in tables:
-        if table.tied:
-            msg = (
-                f"{table.name}, column 'tied': a run with blocks of ties, whose items have no "
-                f"single rank for {verb} to compare: call with_rank(ties='item')"
-            )
-            raise RankingDataError(msg)
-    for name in names:
-        if name in tables[0].keys:
-            msg = f"column {name!r}: {verb} makes a column of this name: rename it"
-            raise RankingDataError(msg)
+        rules.raise_if_tied(table, f" for {verb} to compare")
+    rules.raise_if_taken(verb, names, tables[0].keys)
     return tables
 
 

@@ -25,7 +25,6 @@ from rankframe._tables import (
     side_tables,
 )
 from rankframe._tables.judgment import Judged
-from rankframe._tables.table import Tables
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError
@@ -127,7 +126,8 @@ def rows(
     reads = {*registry.BASIC, *own}
     alone = of_lists.lists_alone
     tables = readers.read_all(frame, truth, by, settings, reads=reads, run_alone=alone)
-    _raise_if_tied(tables)
+    cure = "use per_user or evaluate, which take expectations"
+    rules.raise_if_tied(tables.run, " to compose metrics on", cure)
     split = tables.has_subtopics
     scopes = {registry.reading_of(metric.reads, has_subtopics=split).scope for metric in requested}
     if "subtopic" in scopes and len(scopes) > 1:
@@ -270,9 +270,7 @@ def exposure(
     value = share_rows.public_name(kind.of, prepared.inputs, table.item)
     names = dict(zip(share_columns, ("exposure", "share", "target"), strict=False))
     taken = {value, *names.values()} & {*keys} or {value} & {*names.values()}
-    if taken:
-        msg = f"column {min(taken)!r}: exposure makes a column with this name: rename it"
-        raise RankingDataError(msg)
+    rules.raise_if_taken("exposure", sorted(taken), taken)
     # a list without a known value has a row without a value
     shares = shares.filter(pl.col(share_rows.VALUE).is_not_null())
     kept = shares.select(*keys, pl.col(share_rows.VALUE).alias(value), *share_columns).rename(names)
@@ -388,15 +386,6 @@ ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
         return adapters.to_caller_type(guards.guarded(frame, [always], raise_broken), like=frame)
     raise_broken()
     return adapters.with_names_as_text(frame, frame)
-
-
-def _raise_if_tied(tables: Tables) -> None:
-    if tables.tied:
-        msg = (
-            f"{tables.run.name}, column 'tied': rows in a block of ties have no single "
-            "rank to compose metrics on: use per_user or evaluate, which take expectations"
-        )
-        raise RankingDataError(msg)
 
 
 def _lists_flags(prepared: Judged) -> list[pl.LazyFrame]:

@@ -180,7 +180,7 @@ class Settings:
 
     @property
     def of_users(self) -> list[str]:
-        """The columns that describe users, in addition to the metrics."""
+        """Columns with one value per user: weight and cluster."""
         return [name for name in (self.weights, self.cluster) if name is not None]
 
     @property

@@ -66,7 +66,7 @@ class Question:
 
     @property
     def beside(self) -> list[Frame | None]:
-        """The tables beside the first."""
+        """All tables of the call except the run."""
         truth = cast("Frame | None", self.truth)  # other kinds were opened before
         return [truth, *(getattr(self.settings, name) for name in keywords.INPUTS)]
 
@@ -94,7 +94,7 @@ def ask(
     for option in ("higher_is_better", "value_range"):
         if getattr(settings, option) is not None:
             msg = (
-                f"{option}= is of a table of values, without items and without truth=: a metric "
+                f"{option}= applies only to a table of values (one row per user): a metric "
                 "declares its direction and range in rf.register_metric"
             )
             raise ValueError(msg)

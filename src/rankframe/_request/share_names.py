@@ -86,7 +86,7 @@ def parsed(names: Iterable[str]) -> Iterable[ShareName]:
 
 
 def is_even(share: ShareName) -> bool:
-    """Whether a target is the same for all rows, in the catalogue or not."""
+    """Whether the target is uniform over what is shown."""
     return share.of == "shown" and share.weight == "uniform"
 
 

@@ -301,7 +301,7 @@ def _ideal(bounds: Bounds) -> pl.Expr:
 
 
 def numbered_groups(groups: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
-    """Add ``GROUP``, with which one number holds user, group and place; too many groups raise."""
+    """Add ``GROUP``, with which one number holds user, group and place; raise above 16 million."""
     start = pl.col(GROUP).cast(pl.Int128) * (2 * PLACES) + _FIRST
     return groups.sort(names).with_row_index(GROUP).with_columns(start.cast(pl.Int64))
 

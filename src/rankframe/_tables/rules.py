@@ -273,12 +273,14 @@ def raise_if_any(rows: pl.DataFrame | pl.LazyFrame, table: str, column: str, tex
         raise broken_row(table, column, text, row)
 
 
-def raise_if_tied(table: Table, purpose: str = "") -> None:
+def raise_if_tied(
+    table: Table, purpose: str = "", cure: str = "call with_rank(ties='item')"
+) -> None:
     """Raise if the lists have blocks of ties, where ranks are needed."""
     if table.tied:
         msg = (
-            f"run, column 'tied': blocks of ties, whose items have no single rank{purpose}: "
-            "call with_rank(ties='item')"
+            f"{table.name}, column 'tied': blocks of ties, whose items have no single rank"
+            f"{purpose}: {cure}"
         )
         raise RankingDataError(msg)
 

@@ -27,7 +27,7 @@ class Table(NamedTuple):
     truth_groups: Sequence[str] = ()
     subtopic: str | None = None
     rows: pl.DataFrame | None = None  # of a table in memory, as passed
-    totals: Totals | None = None  # set for a part, which may break rules on whole tables
+    totals: Totals | None = None  # set if this is a part; rules on whole tables are then off
     # of a truth without a relevance: the columns that may be grades under another name
     ungraded: pl.LazyFrame | None = None
     model: str | None = None  # the column of ``by`` that names the systems
@@ -77,12 +77,12 @@ class Tables(NamedTuple):
 
     @property
     def lacking(self) -> list[str]:
-        """The columns of ``by`` that the truth lacks: it judges each of their groups."""
+        """Columns of ``by`` that only the run has; the whole truth judges each of their groups."""
         return [name for name in self.run.by if name not in self.both[-1].by]
 
     @property
     def exclusions(self) -> list[str]:
-        """The tables beside whose rows are removed from the lists; a lazy ``judge`` has its own."""
+        """Tables whose rows are removed from the lists; a lazy ``judge`` has its own."""
         return [name for name, table in self.beside.items() if table.name == "exclude="]
 
     @property

@@ -69,7 +69,7 @@ class Shares(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether a value is an item, which is not split."""
+        """Whether exposure goes to items, not to values of a column."""
         return self.kind.of in ("item", "shown")
 
     @property

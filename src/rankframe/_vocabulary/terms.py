@@ -33,5 +33,5 @@ def product_above(factor: pl.Expr, keys: Sequence[str], order: str) -> pl.Expr:
 
 
 def count(number: pl.Expr) -> pl.Expr:
-    """Counts are unsigned in polars, and wrap."""
+    """Cast a count to Int64: below 0, unsigned counts of Polars wrap around."""
     return number.cast(pl.Int64)
