@@ -265,7 +265,7 @@ def test_directions_and_limits_that_cannot_be_read_are_reported():
         with pytest.raises((TypeError, ValueError), match=text):
             rf.compare(GOOD, "rmse", **options)
     for option in ({"value_range": {"rr": (0, 1)}}, {"higher_is_better": {"rr": True}}):
-        with pytest.raises(ValueError, match="applies only to a table of values.*rf.register_metric"):
+        with pytest.raises(ValueError, match="only to a table of values.*rf.register"):
             rf.compare(RUN, "rr", truth=TRUTH, **option)
 
 

@@ -153,7 +153,8 @@ def _judged(values: Measurement, users: pl.Series, chosen: object) -> pl.DataFra
     few = tables._replace(run=run, truth=truth[0] if truth else None, reads=None)
     return (
         judgment.judge(few)
-        .items.filter(sides)
+        .rows("listed")
+        .filter(sides)
         .select(
             user=values.values.user,
             item=run.item,

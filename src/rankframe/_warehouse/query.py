@@ -265,7 +265,7 @@ class _Query:
             judged = self.judged.replace(settings=replace(self.settings, relevant_at=level))
             frame = judged.truth
             # in "judged", hits are counted, not taken from the order of the rows
-            rows = Rows(judged, frame, frame, "judged", frame)
+            rows = Rows(judged, "judged", frame)
             suffix = f"_{len(every) + 1}" if every else ""
             every.append(scopes.values_of(self.sources, rows, metrics, suffix))
         return every

@@ -548,7 +548,7 @@ def _kept(plan: Values, settings: Settings, users: int) -> _Rows:
     if truths:
         frames = _kept_of_both(source, needs, placed, graded)
     else:
-        judged = source.judged
+        judged = source.rows("subtopic")
         if needs.relevant:
             is_first = _is_first(run.keys) if needs.lists else False
             judged = judged.filter((pl.col("relevance") > 0).fill_null(value=False) | is_first)
