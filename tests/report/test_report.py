@@ -661,6 +661,13 @@ def test_a_page_can_be_heard_and_walked_by_keyboard(report, tmp_path, static):
     assert {link.removeprefix("#") for link in links} <= {*ids}
 
 
+def test_a_chart_is_described_with_its_numbers(report):
+    titles = [one["text"] for one in Elements(report.html()).all("title")]
+    described = [text for text in titles if text.startswith(("ndcg@k: ", "recall@k: "))]
+    assert len(described) == 2
+    assert all(re.search(r"pairs\. new −\d+% to −\d+%\.$", text) for text in described)
+
+
 def test_sections_stand_in_their_order(report, tmp_path):
     titles = [one["text"] for one in Elements(page(report, tmp_path)).all("h2")]
     assert titles == [

@@ -80,6 +80,7 @@ class Figure(NamedTuple):
     name: str
     title: str
     alt: str
+    ends: Mapping[str, str]  # what each panel shows, a part of its description
 
 
 class Lists(NamedTuple):
@@ -276,7 +277,9 @@ def pictures(chart: ChartType, figure: Figure) -> list[str]:
     spec = json.loads(json.dumps(spec), parse_float=lambda text: float(f"{float(text):.6g}"))
     spec.get("spec", spec)["width"] = _WIDTH  # so narrow that it fits on a phone
     return [
-        _picture(one, f"chart-{figure.name}-{place}", f"{panel}{figure.alt}")
+        _picture(
+            one, f"chart-{figure.name}-{place}", f"{panel}{figure.alt}{figure.ends.get(panel, '')}"
+        )
         for place, (panel, one) in enumerate(_panels(spec).items())
     ]
 

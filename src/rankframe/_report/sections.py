@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from rankframe._comparison import numerals
 from rankframe._report import card, checks, conventions, explorer, nouns, verdict
 from rankframe._report import table as page_table
@@ -40,7 +42,25 @@ def _over_k(numbers: Numbers) -> Section | None:
     ks = numbers.cuts["k"]
     kind = "over_k" if numbers.pairs and numbers.trial.paired else "over_k_means"
     text = page_table.say(numbers, kind, first=ks.min(), last=ks.max())
-    return Section("over-k", "Over k", [text], [Figure("over-k", "", text)], folded=True)
+    figure = Figure("over-k", "", text, _ends_over_k(numbers))
+    return Section("over-k", "Over k", [text], [figure], folded=True)
+
+
+def _ends_over_k(numbers: Numbers) -> dict[str, str]:
+    """Write what each panel of a chart over k shows at the first and at the last k."""
+    by, changes = numbers.call.by, numbers.pairs and numbers.trial.paired
+    write = numerals.signed_percent if changes else numerals.number
+    rows = numbers.over_k.rename({"metric": "label"}).join(numbers.values.cuts, on="label")
+    if changes:
+        rows = rows.filter(pl.col(by).is_in(numbers.shown))
+    rows = rows.drop_nulls("mean").sort("metric", by, "k")
+    ends = pl.col("mean").first().alias("first"), pl.col("mean").last()
+    parts: dict[str, list[str]] = {}
+    for name, system, *values in rows.group_by("metric", by, maintain_order=True).agg(ends).rows():
+        of_system = f"{verdict.text_of(system)} {' to '.join(map(write, values))}"
+        parts.setdefault(f"{name}@k: ", []).append(of_system)
+    texts = {name: f" {numerals.listed(of)}." for name, of in parts.items()}
+    return texts if len(texts) > 1 else {"": "".join(texts.values())}
 
 
 def _users(numbers: Numbers) -> Section | None:
