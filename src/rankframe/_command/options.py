@@ -54,7 +54,11 @@ def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rankframe {version('rankframe')}")
     modules = "import a module that registers metrics, from the working directory or installed; "
     _add_repeated(parser, "--import", "MODULE", modules + "repeat for more", dest="modules")
-    parser.set_defaults(run_command=lambda _: parser.print_help())
+
+    def print_help(_: argparse.Namespace) -> None:
+        parser.print_help()
+
+    parser.set_defaults(run_command=print_help)
     added = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, run in commands.items():
         of_one, typed = _COMMANDS[name], f"rankframe {name}"
@@ -154,6 +158,10 @@ def _wrong_option(command: str, typed: str) -> str:
             taken["truth"] = "TRUTH, the last file"
     word = typed.strip("-").replace("-", "_")
     return wrong_keywords.answer(command, word, taken, taken.__getitem__, typed)
+
+
+def _add_no_options(_: argparse.ArgumentParser) -> None:
+    return
 
 
 def _add_run(job: argparse.ArgumentParser) -> None:
@@ -403,7 +411,7 @@ class _Command(NamedTuple):
 
 
 _COMMANDS: dict[str, _Command] = {
-    "demo": _Command("show a small example", lambda _: None, "", ""),
+    "demo": _Command("show a small example", _add_no_options, "", ""),
     "metrics": _Command("list the metrics, or explain one", _add_metrics, "[NAME]", "ndcg@10"),
     "evaluate": _Command(
         "evaluate runs against their truth",
