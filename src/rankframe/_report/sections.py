@@ -37,20 +37,20 @@ def _title(numbers: Numbers) -> str:
 
 def _over_k(numbers: Numbers) -> Section | None:
     """Show the changes at each cut-off of the systems that are described, or the means of one."""
-    if numbers.cuts is None:
+    if numbers.cuts is None or numbers.over_k is None:
         return None
     ks = numbers.cuts["k"]
     kind = "over_k" if numbers.pairs and numbers.trial.paired else "over_k_means"
     text = page_table.say(numbers, kind, first=ks.min(), last=ks.max())
-    figure = Figure("over-k", "", text, _ends_over_k(numbers))
+    figure = Figure("over-k", "", text, _ends_over_k(numbers, numbers.over_k))
     return Section("over-k", "Over k", [text], [figure], folded=True)
 
 
-def _ends_over_k(numbers: Numbers) -> dict[str, str]:
+def _ends_over_k(numbers: Numbers, drawn: pl.DataFrame) -> dict[str, str]:
     """Write what each panel of a chart over k shows at the first and at the last k."""
     by, changes = numbers.call.by, numbers.pairs and numbers.trial.paired
     write = numerals.signed_percent if changes else numerals.number
-    rows = numbers.over_k.rename({"metric": "label"}).join(numbers.values.cuts, on="label")
+    rows = drawn.rename({"metric": "label"}).join(numbers.values.cuts, on="label")
     if changes:
         rows = rows.filter(pl.col(by).is_in(numbers.shown))
     rows = rows.drop_nulls("mean").sort("metric", by, "k")
