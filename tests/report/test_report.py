@@ -222,7 +222,7 @@ def test_users_are_counted_and_the_data_are_summed(report):
 def test_the_verdict_says_where_missing_lists_turn_the_answer(report):
     title, sentence, *rest = report.verdict.splitlines()
     assert title == "new is worse than old."
-    whole = RUN.rank.compare("ndcg@5", **KEPT).row(0, named=True)
+    whole = RUN.rank.compare("ndcg@5", **KEPT, details=True).row(0, named=True)
     before, after = (f"{whole[name]:.3f}" for name in ("baseline_mean", "mean"))
     change = f"falls from {before} to {after}, by {abs(100 * whole['relative']):.0f}%; "
     assert sentence.startswith(f"ndcg@5 {change}95% interval −")

@@ -28,10 +28,10 @@ def card_of(numbers: Numbers) -> Card:
         card = _of_several(numbers, outcomes)
     else:
         card = _of_pair(numbers, outcomes[numbers.chosen])
-    found = doubts.doubts_of(numbers, {system: outcomes[system] for system in numbers.shown})
+    lines = doubts.doubts_of(numbers, {system: outcomes[system] for system in numbers.shown})
     number, problems = checks.number_of(numbers)
-    passed = "" if found or problems else say(numbers, "bar", "passed", number=number)
-    return card._replace(doubts=found, passed=passed)
+    passed = "" if lines or problems else say(numbers, "bar", "passed", number=number)
+    return card._replace(doubts=lines, passed=passed)
 
 
 def text_of_card(card: Card) -> str:
@@ -71,12 +71,12 @@ def _of_several(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> Card:
     won, number = systems.get(best, []), len(outcomes)
     kind = ("several_higher" if best == "higher" else "several") + ("" if won else "_none")
     title = say(numbers, "titles", kind, better=len(won), number=number)
-    told = [
+    texts = [
         _count(numbers, kind, systems[kind])
         for kind in notes.templates("outcomes")
         if kind in systems and (kind != best or len(won) <= _MOST_NAMES)
     ]
-    lines = [say(numbers, "sentences", "several", outcomes="; ".join(told))] if told else []
+    lines = [say(numbers, "sentences", "several", outcomes="; ".join(texts))] if texts else []
     lines += _best_of(numbers, won)
     chosen = numbers.chosen
     step = _step_of(numbers, outcomes[chosen], numbers.row(numbers.compared, chosen))
@@ -149,8 +149,8 @@ def _step_of(numbers: Numbers, outcome: Outcome, row: Mapping[str, Any]) -> Step
 
 
 def _step(numbers: Numbers, kind: str, **values: Any) -> Step:
-    one = text_of(numbers.chosen) if len(numbers.systems) > 2 else None
-    lead, *rest = say(numbers, "steps", kind, one=one, **values).split("|")
+    chosen = text_of(numbers.chosen) if len(numbers.systems) > 2 else None
+    lead, *rest = say(numbers, "steps", kind, one=chosen, **values).split("|")
     text, after = rest or ("", "")
     link = _LINKS.get(kind, "")
     people = numbers.people

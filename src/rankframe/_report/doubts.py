@@ -139,8 +139,8 @@ def _secondary(numbers: Numbers, row: Mapping[str, Any]) -> list[str]:
     lost = [of for of in rows if of and of["metric"] != row["metric"] and _is_loss(numbers, of)]
     texts = [verdict.change_in_words(numbers, of) for of in lost]
     return [
-        say(numbers, "doubts", "secondary", changes=numerals.listed(some))
-        for some in _parts(texts, _MOST_SHARES)
+        say(numbers, "doubts", "secondary", changes=numerals.listed(part))
+        for part in _parts(texts, _MOST_SHARES)
     ]
 
 
@@ -223,13 +223,13 @@ def _undefined(numbers: Numbers) -> list[str]:
 
 def _checks(numbers: Numbers, said: tuple[str, ...]) -> list[str]:
     """Name the checks of the data that found what may do harm, unless another doubt says it."""
-    found = [
+    names = [
         name + ("" if share is None else f" ({numerals.percent(share)})")
         for name, share in checks.found(numbers, said)
     ]
     return [
-        say(numbers, "doubts", "checks", found=numerals.listed(some))
-        for some in _parts(found, _MOST_NAMES)
+        say(numbers, "doubts", "checks", found=numerals.listed(part))
+        for part in _parts(names, _MOST_NAMES)
     ]
 
 

@@ -218,22 +218,22 @@ def _data(lists: Sequence[Lists], orders: Sequence[Sequence[int]]) -> str:
     def place(title: str) -> int:
         return titles.setdefault(nouns.plain(title), len(titles))
 
-    def cell(one: Cell) -> list[int | str]:
-        if one.text == numerals.DASH:
+    def cell(entry: Cell) -> list[int | str]:
+        if entry.text == numerals.DASH:
             return []
-        parts = (place(one.text), one.mark, one.kind)
-        return [*parts[: 3 if one.kind else 2 if one.mark else 1]]
+        parts = (place(entry.text), entry.mark, entry.kind)
+        return [*parts[: 3 if entry.kind else 2 if entry.mark else 1]]
 
     people = [
         {
-            **{name: getattr(one, name) for name in ("name", "key", "values", "change", "kind")},
-            **{name: getattr(one, name) for name in ("note", "unjudged", "place", "segments")},
-            "history": [*map(place, one.history)],
-            "rows": [[*map(cell, row[1:])] for row in one.grid.rows],
-            "missed": [*map(place, one.missed)],
-            "more": one.more,
+            **{name: getattr(entry, name) for name in ("name", "key", "values", "change", "kind")},
+            **{name: getattr(entry, name) for name in ("note", "unjudged", "place", "segments")},
+            "history": [*map(place, entry.history)],
+            "rows": [[*map(cell, row[1:])] for row in entry.grid.rows],
+            "missed": [*map(place, entry.missed)],
+            "more": entry.more,
         }
-        for one in lists
+        for entry in lists
     ]
     data = {"people": people, "titles": [*titles], "orders": orders}
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
