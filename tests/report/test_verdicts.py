@@ -442,8 +442,8 @@ def test_a_judged_table_warns_of_unjudged_items_as_its_run_and_truth_do():
 def test_tables_leave_open_what_unjudged_items_could_turn():
     data = turned()
     page = rf.report(data["run"], "rr", truth=data["truth"], baseline="old", k=3).html()
-    assert "· </span>open: too few judgments</span>" in page
-    assert "▼ </span>worse</span>" not in page
+    assert re.search("● ?</span>open: too few judgments", page)
+    assert not re.search("▼ ?</span>worse", page)
     assert not re.search(r'<td class="[^"]*worse', page)
 
 
@@ -454,7 +454,6 @@ def test_an_open_verdict_counts_its_checks_as_the_section_of_the_data_does():
     counts = re.findall(r"\d+ of \d+ checks", html.unescape(made.html()))
     assert counts == ["2 of 26 checks"]  # short lists, and the unjudged items of the sentence
     assert "Data checks found short lists (100%).\n" in made.verdict
-    assert "· </span>undecided or open." in made.html()
 
 
 def test_a_loss_below_the_margin_has_the_mark_of_a_loss():
@@ -468,8 +467,7 @@ def test_a_loss_below_the_margin_has_the_mark_of_a_loss():
     assert made.verdict.startswith("new is worse than old, by less than the margin.\n")
     assert "; the margin is 0.3." in made.verdict
     page = made.html()
-    assert f"▼ </span>{verdict}</span>" in page
-    assert re.search(r'<td class="[^"]*worse', page)
+    assert re.search(rf'<td class="said worse">.*▼ ?</span>.*{verdict}', page)
 
 
 def test_a_summary_of_systems_says_what_a_margin_earned():
@@ -509,14 +507,6 @@ def test_a_tiny_effect_is_said_once():
     said = r"So many users prove even a small change: decide whether \+1\.?\d*% matters, or set "
     assert len(re.findall(said, page)) == 1
     assert "no margin was given" not in page
-
-
-def test_bold_is_not_explained_where_every_mean_would_be():
-    systems = of_ranks(old=drawn(1, 40, range(1, 9)), new=drawn(2, 40, range(1, 9)))
-    page = rf.report(systems.pop("run"), "rr", "hit@2", baseline="old", **systems).html()
-    assert "No system is significantly worse than the best in any metric." in page
-    assert "Bold:" not in page
-    assert 'class="best' not in page
 
 
 @pytest.mark.parametrize("name", ["best overall", "new; relative boost", "rr, for each"])

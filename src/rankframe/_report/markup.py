@@ -278,9 +278,9 @@ def pictures(chart: ChartType, figure: Figure) -> list[str]:
     spec.get("spec", spec)["width"] = _WIDTH  # so narrow that it fits on a phone
     return [
         _picture(
-            one, f"chart-{figure.name}-{place}", f"{panel}{figure.alt}{figure.ends.get(panel, '')}"
+            part, f"chart-{figure.name}-{place}", f"{panel}{figure.alt}{figure.ends.get(panel, '')}"
         )
-        for place, (panel, one) in enumerate(_panels(spec).items())
+        for place, (panel, part) in enumerate(_panels(spec).items())
     ]
 
 
