@@ -533,3 +533,13 @@ def test_a_dict_of_runs_keeps_its_order():
     meters[0].reset()
     meters[0].update(dict.fromkeys("yz", run), truth=truth)
     assert meters[0].compute()["model"].to_list() == ["y", "z"]
+
+
+@pytest.mark.thorough
+def test_sums_do_not_grow_with_users():
+    run, truth = made(users=230)
+    small = met(run, "rr", "ndcg", truth=truth, by="model", places=[range(20)])
+    places = [[user] for user in range(230)]
+    large = met(run, "rr", "ndcg", truth=truth, by="model", places=places)
+    heights = [sum(map(len, meter._state.numbers)) for meter in (small, large)]
+    assert heights[0] < heights[1] <= 65 * heights[0]  # up to 64 batches wait
