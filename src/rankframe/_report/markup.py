@@ -244,10 +244,10 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
         lstrip_blocks=True,
     )
     environment.filters |= {"heard": heard, "in_script": _in_script}
-    environment.globals["strips"] = strips
     template = environment.get_template("report.html.j2")
     text = template.render(
         page=page,
+        strips=strips,
         script=script,
         words=page.nouns.words,
         policy=f"'sha256-{digest}'" if script else "'none'",

@@ -158,10 +158,8 @@ def _tested(numbers: Numbers, record: Mapping[str, Any], row: Row, *, raw: bool 
 
 def _mean(record: Mapping[str, Any], row: Row) -> Row:
     """Add a mean with its interval."""
-    numbers = (record[of] for of in ("mean", "ci_low", "ci_high"))
-    return (
-        row if record["mean"] is None else row._replace(change=strips.number_of(*numbers, "mean"))
-    )
+    mean, low, high = (record[of] for of in ("mean", "ci_low", "ci_high"))
+    return row if mean is None else row._replace(change=strips.number_of(mean, low, high, "mean"))
 
 
 def _drawn(*blocks: Block) -> list[Block]:
