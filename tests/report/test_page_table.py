@@ -113,6 +113,39 @@ def test_a_pair_has_a_row_per_metric_and_group(pair):
     assert [row["cells"][1] for row in countries["rows"]] == ["30"] * 3
 
 
+def test_a_table_says_what_it_is_and_which_metric_is_better_lower(pair):
+    text = re.sub("</?bdi>", "", pair.html())
+    assert ">Change of each metric from old to new</caption>" in text
+    assert ">Change of rr from old to new, by country</caption>" in text
+    metrics, _ = blocks_of(pair)
+    lower = [row["cells"][0].endswith("lower is better") for row in metrics["rows"]]
+    assert lower == [False, False, True]
+
+
+def test_changes_of_one_metric_have_one_unit():
+    run, truth = made(old=1, new=0)
+    changes = [
+        row["cells"][2] for row in blocks_of(rf.report(run, "rr", truth=truth, **ASKED))[1]["rows"]
+    ]
+    assert all(change.endswith("%") for change in changes)
+    nobody = (pl.col("user") % 3 == 0) & (pl.col("model") == "old") & (pl.col("item") == "it")
+    lost = run.with_columns(item=pl.when(nobody).then(pl.lit("other")).otherwise("item"))
+    countries = blocks_of(rf.report(lost, "rr", truth=truth, **ASKED))[1]
+    assert countries["head"][2] == "change (points)"
+    assert not any(row["cells"][2].endswith("%") for row in countries["rows"])
+
+
+def test_many_groups_are_in_the_order_of_numbers_and_folded():
+    run, truth = made(old=1, new=0)
+    truth = truth.with_columns(age=(pl.col("user") % 12).cast(pl.String))
+    report = rf.report(run, "rr", truth=truth, baseline="old", by="age")
+    first, rest, *_ = blocks_of(report)[1:]
+    names = [row["cells"][0] for block in (first, rest) for row in block["rows"]]
+    assert names == [str(age) for age in range(12)]
+    assert len(first["rows"]) == 8
+    assert "<summary>4 more</summary>" in report.html()
+
+
 def test_many_systems_are_rows_best_first_that_open():
     run, truth = made(old=1, a=2, b=0, c=1)
     report = rf.report(run, "rr", "hit@2", truth=truth, **ASKED)
@@ -162,7 +195,7 @@ def test_an_undecided_interval_without_0_has_its_p():
     report = rf.report(run, *labels, truth=truth, baseline="old")
     (metrics,) = blocks_of(report)
     clear = {
-        row["metric"]: f"p {row['p_adjusted']:.3f}"
+        row["metric"]: f"p {row['p_adjusted']:.4f}"
         for row in found.to_dicts()
         if row["verdict"] == "undecided" and row["ci_low"] > 0
     }

@@ -8,6 +8,7 @@ from math import floor, isfinite, log10
 
 DASH = "–"  # where a number is undefined
 _MINUS = "\u2212"
+_LEVELS = (0.1, 0.05, 0.01)
 _HALF_UP = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
@@ -81,12 +82,19 @@ def p_value(p: float | None, absent: str = DASH) -> str:
     """Write a p-value, which is never 0."""
     if p is None:
         return absent
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+    return "<0.0001" if p < 0.0001 else _beside_levels(p)
 
 
 def p_in_words(p: float) -> str:
     """Write a p-value with its letter."""
-    return "p < 0.0001" if p < 0.0001 else f"p {p:.4f}"
+    return "p < 0.0001" if p < 0.0001 else f"p {_beside_levels(p)}"
+
+
+def _beside_levels(p: float) -> str:
+    """Write a p-value with four decimals, or more if it would read as a level that it is not."""
+    digits = range(4, 9 if p not in _LEVELS else 5)
+    texts = (f"{p:.{count}f}" for count in digits)
+    return next((text for text in texts if float(text) not in _LEVELS), f"{p:.4f}")
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:

@@ -29,7 +29,7 @@ _CONFIG: dict[str, Any] = {
     "aria": False,  # a chart is one picture, with a text and a table beside it
     "font": _FONT,
     "view": {"stroke": None},
-    "axis": {**_SIZES, "titleFontWeight": "normal", "titlePadding": 12},
+    "axis": {**_SIZES, "titleFontWeight": "normal", "titlePadding": 12, "labelSeparation": 6},
     "header": {**_SIZES, "labelFontWeight": "bold"},
     "legend": {**_SIZES, "columnPadding": 20},
 }
@@ -168,6 +168,9 @@ class Block(NamedTuple):
     axis: Axis | None = None
     small: str = ""  # below the first head
     more: str = ""  # which rows are left out
+    caption: str = ""
+    first: int | None = None  # so many rows are not folded
+    folded: str = ""  # how many are
 
     @property
     def verdicts(self) -> bool:

@@ -12,7 +12,7 @@ from rankframe._comparison import numerals
 _MOST = 10  # a relative change beyond it says nothing: the raw one is written
 _MOST_DECIMALS = 6
 _PAD = 0.1  # of an axis, beyond what it shows
-_LEAST_STEP = 0.18  # of an axis between two ticks, so that their texts do not touch on a phone
+_LEAST_STEP = 0.24  # of an axis between two ticks, so that their texts do not touch on a phone
 _EDGE = 7  # percent of the width where a text does not fit on both sides of its place
 
 

@@ -18,6 +18,7 @@ from rankframe.plot import _colors, _names
 
 _PAIR = 2
 _MOST_ROWS = 40  # of the groups of a segment
+_FIRST = 8  # of these, beside those that are folded
 _ROOM = 34  # letters of a system's name
 _MARKS = {"not worse": "◆", "equivalent": "■"}
 _BEYOND = 3  # times the usual reach of an interval: an axis ends there
@@ -44,16 +45,16 @@ def table_of(numbers: Numbers) -> Table:
 def _means(numbers: Numbers) -> list[Block]:
     """Describe one system by each metric."""
     rows = [
-        _mean(row, Row(row["metric"], verdict.question(numbers, row["metric"])))
+        _mean(row, Row(row["metric"], _asks(numbers, row["metric"])))
         for row in numbers.means.to_dicts()
     ]
     widths = [numbers.values.metric(row.name).traits.width for row in rows]
     shares = [row for row, width in zip(rows, widths, strict=True) if width <= 1]
     others = [row for row in rows if row not in shares]  # each has a scale of its own
-    head = ["metric", "mean"]
+    head, caption = ["metric", "mean"], say(numbers, "means")
     return [
-        *(_drawn(Block(head, shares)) if shares else []),
-        *([Block(head, others)] if others else []),
+        *(_drawn(Block(head, shares, caption=caption)) if shares else []),
+        *([Block(head, others, caption=caption)] if others else []),
     ]
 
 
@@ -68,6 +69,8 @@ def _systems(numbers: Numbers) -> list[Block]:
         systems = sorted(systems, key=value.__getitem__, reverse=direction)
     texts = {name: nouns.plain(verdict.text_of(name)) for name in systems}
     short = _names.short([*texts.values()], _ROOM)
+    tested = {name: numbers.row(numbers.compared, name) for name in systems}
+    in_percent = _in_percent([*tested.values()])
     rows: list[Row] = []
     for name in systems:
         row = Row(nouns.named(short.of(texts[name])), values=[numerals.number(means[name], 3)])
@@ -77,10 +80,12 @@ def _systems(numbers: Numbers) -> list[Block]:
             continue
         more = _metrics(numbers, name) if len(numbers.names) > 1 else []
         row = row._replace(blocks=[*more, *_groups(numbers, name)])
-        rows.append(_tested(numbers, numbers.row(numbers.compared, name), row, raw=True))
+        rows.append(_tested(numbers, tested[name], row, in_percent=in_percent))
     tests = say(numbers, "tests", number=numbers.family)
     tests = "; ".join(filter(None, (tests, short.key)))
-    return _drawn(Block(["system", numbers.decides, "change"], rows, None, tests))
+    tests = "; ".join(filter(None, (_lower(numbers, numbers.decides), tests)))
+    head = ["system", numbers.decides, _change(numbers, in_percent=in_percent)]
+    return _drawn(Block(head, rows, None, tests, caption=say(numbers, "of_systems")))
 
 
 def _metrics(numbers: Numbers, system: object) -> list[Block]:
@@ -90,33 +95,58 @@ def _metrics(numbers: Numbers, system: object) -> list[Block]:
         tested = numbers.row(numbers.compared, system, name)
         means = [numerals.number(tested.get(of), 3) for of in ("baseline_mean", "mean")]
         tag = "decides" if name == numbers.decides and len(numbers.names) > 1 else ""
-        rows.append(
-            _tested(numbers, tested, Row(name, verdict.question(numbers, name), tag, means))
-        )
+        rows.append(_tested(numbers, tested, Row(name, _asks(numbers, name), tag, means)))
     head = ["metric", verdict.baseline_of(numbers), verdict.text_of(system), "change"]
-    return _drawn(Block(head, rows, None, _tests(numbers, numbers.compared)))
+    caption = say(numbers, "of_metrics", system=verdict.text_of(system))
+    return _drawn(Block(head, rows, None, _tests(numbers, numbers.compared), caption=caption))
 
 
 def _groups(numbers: Numbers, system: object) -> list[Block]:
     """Compare a system with the baseline in the groups of each segment, or average it there."""
     blocks: list[Block] = []
-    for name, table in {**numbers.segments, facts.RELEVANT: numbers.of_relevant}.items():
-        if table is None or table.is_empty():
-            continue
-        of_system = pl.col(numbers.call.by) == pl.lit(system, table.schema[numbers.call.by])
+    tables = {**numbers.segments, facts.RELEVANT: numbers.of_relevant}
+    groups = {
+        name: _in_order(table.filter(pl.col(by) == pl.lit(system, table.schema[by])), name)
+        for by in [numbers.call.by]
+        for name, table in tables.items()
+        if table is not None and not table.is_empty()
+    }
+    records = [record for table in groups.values() for record in table.to_dicts()]
+    in_percent = numbers.pairs and _in_percent(records)
+    for name, table in groups.items():
         rows: list[Row] = []
-        for record in table.filter(of_system).head(_MOST_ROWS).to_dicts():
+        for record in table.head(_MOST_ROWS).to_dicts():
             row = Row(verdict.text_of(record[name]), values=[numerals.number(record["users"])])
             is_tested = "difference" in record
             rows.append(
-                _tested(numbers, record, row, raw=True) if is_tested else _mean(record, row)
+                _tested(numbers, record, row, in_percent=in_percent)
+                if is_tested
+                else _mean(record, row)
             )
-        head = [f"{numbers.decides}, by {verdict.name_of(numbers, name)}"]
-        head += [numbers.nouns.words["users"], "change" if numbers.pairs else "mean"]
-        left = table.filter(of_system).height - _MOST_ROWS
+        segment = verdict.name_of(numbers, name)
+        head = [f"{numbers.decides}, by {segment}", numbers.nouns.words["users"]]
+        head += [_change(numbers, in_percent=in_percent) if numbers.pairs else "mean"]
+        left = table.height - _MOST_ROWS
         more = say(numbers, "more", number=left) if left > 0 else ""
-        blocks.append(Block(head, rows, None, _tests(numbers, table, name), more))
+        kind = "of_groups" if numbers.pairs else "means_of_groups"
+        caption = say(numbers, kind, system=verdict.text_of(system), segment=segment)
+        # of all systems, as the p-values are adjusted
+        tests = _tests(numbers, tables[name], name)
+        block = Block(head, rows, None, tests, more, caption)
+        if len(rows) > _FIRST:
+            folded = say(numbers, "folded", number=len(rows) - _FIRST)
+            block = block._replace(first=_FIRST, folded=folded)
+        blocks.append(block)
     return _drawn(*blocks)
+
+
+def _in_order(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Sort numbers that are text as numbers."""
+    if table.schema[name] != pl.String:
+        return table
+    number = pl.col(name).cast(pl.Float64, strict=False)
+    whole = table.filter(pl.col(name).is_not_null()).select(number.is_not_null().all()).item()
+    return table.sort(number, maintain_order=True, nulls_last=True) if whole else table
 
 
 def users_of(numbers: Numbers) -> Block | None:
@@ -134,13 +164,21 @@ def users_of(numbers: Numbers) -> Block | None:
         has_sign = numbers.moves is not None
         change = strips.number_of(middle, low, high, "median", has_sign=has_sign)
         rows.append(Row(verdict.text_of(record[by]), values=values, change=change))
-    return _drawn(Block([name, *head, "median"], rows))[0]
+    return _drawn(Block([name, *head, "median"], rows, caption=name))[0]
 
 
 # ------------------------------------------------------------------ rows
 
 
-def _tested(numbers: Numbers, record: Mapping[str, Any], row: Row, *, raw: bool = False) -> Row:
+def _in_percent(records: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the changes of one metric are in percent: then all of them can be."""
+    changes = (strips.change_of(record) for record in records if record)
+    return all(change.in_percent for change in changes if change is not None)
+
+
+def _tested(
+    numbers: Numbers, record: Mapping[str, Any], row: Row, *, in_percent: bool = True
+) -> Row:
     """Add a difference, what it shows, and why an interval without 0 may show nothing."""
     if not record:
         return row
@@ -149,7 +187,7 @@ def _tested(numbers: Numbers, record: Mapping[str, Any], row: Row, *, raw: bool 
     if said == "undecided" and low is not None and not low <= 0 <= high:
         why = say(numbers, "p", p=p)
     return row._replace(
-        change=strips.change_of(record, in_percent=not raw),
+        change=strips.change_of(record, in_percent=in_percent),
         kind=re.split(r"\W", said)[0],
         said=f"{_colors.mark_of(said) or _MARKS.get(said, '●')} {said}",
         why=why,
@@ -190,6 +228,20 @@ def _with_decimals(row: Row, drawn: Sequence[Change], decimals: int) -> Row:
 
 
 # ------------------------------------------------------------------ words
+
+
+def _asks(numbers: Numbers, metric: str) -> str:
+    """Write what a metric asks, and whether less of it is better."""
+    return "; ".join(filter(None, (verdict.question(numbers, metric), _lower(numbers, metric))))
+
+
+def _lower(numbers: Numbers, metric: str) -> str:
+    return say(numbers, "lower") if numbers.values.directions.get(metric) is False else ""
+
+
+def _change(numbers: Numbers, *, in_percent: bool) -> str:
+    """Write the head of changes, with their unit unless each has a sign of percent."""
+    return say(numbers, "change" if in_percent else "points")
 
 
 def say(numbers: Numbers, kind: str, **values: Any) -> str:
