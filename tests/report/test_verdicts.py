@@ -492,7 +492,7 @@ def test_several_systems_are_told_apart_only_where_a_direction_is_better():
     assert second.endswith(" Of these 3, top may be the best.")
     near = of_ranks(**{name: ranks[name] for name in ("old", "new", "like new")})
     told = rf.report(near["run"], "rr", truth=near["truth"], baseline="old").verdict
-    assert "Neither of these two is proved better than the other." in told
+    assert "Neither of these two is proved worse than the best." in told
     told = rf.report(near["run"], NO_DIRECTION, truth=near["truth"], baseline="old").verdict
     assert "proved" not in told
     assert told.startswith("None of 2 systems has a higher mean rank than old.")

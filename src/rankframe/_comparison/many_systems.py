@@ -14,16 +14,18 @@ from rankframe._comparison.system_pairs import Place
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
 
+_VERDICTS = ("better", "worse", "worse within the margin")
+
 
 def leaders_of(
     values: Values, confidence: float, rows: pl.DataFrame | None, *, letters: bool = False
 ) -> pl.DataFrame | None:
-    """Return per metric which systems may be the best: those that no other one beats.
+    """Return per metric which systems may be the best: those not shown to be worse than the best.
 
-    Each pair has half the p-value of ``compare``, with Bonferroni's correction for the other
-    systems; with ``letters``, for both sides of all pairs. No system that is worse in the ``rows``
-    of a comparison may be the best. Pairs without a test are left out, unless they are identical,
-    metrics without a direction, and systems of which no pair is tested.
+    Pairs in the ``rows`` of a comparison have its outcomes, and all others have the p-values of
+    ``compare`` with Holm's correction for all pairs of all metrics and segments. No system that is
+    worse in the rows may be the best. Pairs without a test are left out, unless they are identical,
+    metrics without a direction, and systems of which the pair with the best is not tested.
     """
     directions = pair_tests.directions_of(values.requested)
     rated = [m for m in values.requested if m.per_user and directions[m.name] is not None]
@@ -34,42 +36,72 @@ def leaders_of(
     paired = system_pairs.paired_users(values.rows.collect(), values, Trial())
     trial = Trial(confidence=confidence)
     tested = pair_tests.test_pairs(paired.pairs, trial, lambda _: None)
-    rivals = len(paired.systems) - 1
-    sides = rivals * (rivals + 1) if letters else rivals
-    level = 2 * trial.alpha / max(1, sides)
-    leads: dict[Place, bool] = {}
-    gains: dict[Place, float] = {}
-    apart: list[Place] = []
-    for pair, of_test in zip(paired.pairs, tested.outcome.p.tolist(), strict=True):
-        p = 1.0 if pair.undefined == trials.NOBODY_DIFFERS else of_test
-        if isnan(p):
-            continue
-        gain = float(statistics.weighted_mean(*pair.sample))
-        gain = gain if directions[pair.metric] else -gain
-        differ = decision.shows(p, level)
-        for system, won in ((pair.system, gain), (pair.baseline, -gain)):
-            place = Place(pair.segment, pair.metric, system, system)
-            leads[place] = leads.get(place, True) and not (differ and won < 0)
-            gains[place] = gains.get(place, 0.0) + won
-        if differ:
-            apart.append(pair.place)
-    names = paired.systems.gather([place.system for place in leads]).alias(values.by[0])
-    may_be_best = pl.Series("may_be_best", [*leads.values()], pl.Boolean)
-    texts = _letters(gains, apart) if letters else {}
-    shown = pl.Series("letters", [*map(texts.get, leads)], pl.String)
-    leaders = pl.DataFrame([names, *paired.keys([*leads]), may_be_best, shown])
+    differ = decision.shows(statistics.corrected(tested.outcome.p, "holm"), trial.alpha)
+    keys = pl.DataFrame(paired.pair_keys(values.by[0], paired.pairs))
+    found = _outcomes(keys, rows, values), _outcomes(keys, rows, values, swapped=True)
+    lost: dict[tuple[Place, Place], bool] = {}  # whether the first one is worse than the second
+    worst: set[Place] = set()
+    for place, pair in enumerate(paired.pairs):
+        system, other = (
+            Place(pair.segment, pair.metric, side, side) for side in (pair.system, pair.baseline)
+        )
+        of_rows, swapped = (outcomes[place] for outcomes in found)
+        if of_rows is None and swapped is not None:
+            system, other, of_rows = other, system, swapped
+        if of_rows is not None:
+            if of_rows == "worse":
+                worst.add(system)
+            if of_rows != "untested":
+                lost[system, other] = of_rows in _VERDICTS[1:]
+                lost[other, system] = of_rows == "better"
+        elif pair.undefined == trials.NOBODY_DIFFERS or not isnan(tested.outcome.p[place]):
+            gain = float(statistics.weighted_mean(*pair.sample))
+            gain = gain if directions[pair.metric] else -gain
+            lost[system, other] = bool(differ[place]) and gain < 0
+            lost[other, system] = bool(differ[place]) and gain > 0
+    places = [*dict.fromkeys(first for first, _ in lost)]
+    names = paired.systems.gather([place.system for place in places]).alias(values.by[0])
+    leaders = pl.DataFrame([names, *paired.keys(places)])
+    means = summaries.description_of(values).select(*leaders.columns, "mean").collect()
+    joined = leaders.join(means, leaders.columns, "left", nulls_equal=True, maintain_order="left")
+    ratings = {
+        place: mean if directions[place.metric] else -mean
+        for place, mean in zip(places, joined["mean"], strict=True)
+    }
+    greatest: dict[tuple[int, str], float] = {}
+    for place, rating in ratings.items():
+        family = place[:2]
+        greatest[family] = max(greatest.get(family, rating), rating)
+    best = {place for place in places if ratings[place] == greatest[place[:2]]}
+    leads = dict.fromkeys(best, True)
+    for (system, other), is_worse in lost.items():
+        if other in best and system not in best:
+            leads[system] = leads.get(system, False) or not is_worse
+    kept = [leads.get(place) and place not in worst for place in places]
+    apart = [first._replace(baseline=second.system) for (first, second), x in lost.items() if x]
+    texts = _letters(ratings, apart) if letters else {}
+    shown = pl.Series("letters", [*map(texts.get, places)], pl.String)
+    return leaders.with_columns(pl.Series("may_be_best", kept, pl.Boolean), shown)
+
+
+def _outcomes(
+    keys: pl.DataFrame, rows: pl.DataFrame | None, values: Values, *, swapped: bool = False
+) -> list[str | None]:
+    """Return the outcome of each pair in a comparison, or of each with its sides swapped."""
     if rows is None:
-        return leaders
-    keys = [*values.by, "metric"]
-    outcomes = leaders.join(rows, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    not_worse = outcomes[decision.OUTCOME].ne_missing("worse")
-    return leaders.with_columns(pl.col("may_be_best") & not_worse)
+        return [None] * keys.height
+    model = values.by[0]
+    rows = rows.select(*keys.columns, decision.OUTCOME)
+    if swapped:
+        rows = rows.rename({model: "baseline", "baseline": model})
+    joined = keys.join(rows, keys.columns, "left", nulls_equal=True, maintain_order="left")
+    return joined[decision.OUTCOME].to_list()
 
 
-def _letters(gains: Mapping[Place, float], apart: Sequence[Place]) -> dict[Place, str]:
+def _letters(ratings: Mapping[Place, float], apart: Sequence[Place]) -> dict[Place, str]:
     """Return the letters of each system: the first ones are those of the best."""
     families: dict[tuple[int, str], list[Place]] = {}
-    for place in sorted(gains, key=gains.__getitem__, reverse=True):
+    for place in sorted(ratings, key=ratings.__getitem__, reverse=True):
         families.setdefault((place.segment, place.metric), []).append(place)
     ranks = {place: rank for of in families.values() for rank, place in enumerate(of)}
     separated: dict[tuple[int, str], list[tuple[int, int]]] = {}

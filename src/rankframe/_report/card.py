@@ -90,7 +90,7 @@ def _count(numbers: Numbers, kind: str, systems: Sequence[object]) -> str:
 
 
 def _best_of(numbers: Numbers, won: Sequence[object]) -> list[str]:
-    """Say which of the systems better than the baseline no other one beats."""
+    """Say which of the systems better than the baseline may be the best."""
     leaders = [system for system in won if system in numbers.leaders]
     if len(won) < 2 or not leaders:  # no direction is better, or one of another outcome is
         return []

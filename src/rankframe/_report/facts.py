@@ -69,7 +69,7 @@ class Numbers(NamedTuple):
     users: int
     missed: Mapping[object, int]
     means: pl.DataFrame
-    leaders: frozenset[object]  # systems that no other one beats, in the metric that decides
+    leaders: frozenset[object]  # not shown to be worse than the best, in what decides
     compared: pl.DataFrame | None
     served: pl.DataFrame | None
     over_k: pl.DataFrame | None  # what is drawn of labels: changes from the baseline, or means

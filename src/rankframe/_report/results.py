@@ -96,8 +96,8 @@ def table(
         Add to each mean its interval, as chosen by ``summarize``.
     letters
         Add a column of letters to each metric: systems that share one do not differ, by t (exact
-        where few users differ) of all pairs with Bonferroni's correction. "a" has the best, and
-        what is underlined is of these tests.
+        where few users differ) of all pairs with Holm's correction. "a" has the best. Pairs with
+        the ``baseline`` differ where one is † or ‡.
     headers
         What metrics, and the columns of ``by``, are called in the table, such as
         ``{"ndcg@10": "nDCG@10"}``.
@@ -141,11 +141,12 @@ def table(
         ``letters`` (null without the option) and ``note``.
 
         Bold is, in each segment and metric, the best displayed mean. Underlined are the others in
-        ``best``: those that no other system beats by its one-sided t (exact where few users differ,
-        as in ``compare``), with Bonferroni's correction for the other systems, whatever ``test``
-        and ``correction`` are, and that have no ‡. Without a ``baseline`` and ``letters``, or where
-        no pair has a test, nothing is underlined. A metric without a better direction has neither,
-        and no letters. † and ‡ mean that the verdict of ``compare`` is "better" or "worse":
+        ``best``: those that are not shown to be worse than the best mean, and that have no ‡. The
+        verdict of ``compare`` decides pairs with the baseline; all others have its t (exact where
+        few users differ), with Holm's correction for all pairs of the call. Without a ``baseline``
+        and ``letters``, or where no pair has a test, nothing is underlined. A metric without a
+        better direction has neither, and no letters. † and ‡ mean that the verdict of ``compare``
+        is "better" or "worse":
         ``p_adjusted`` < 1 − ``confidence``. Counts such as ``num_hits`` are averaged.
 
     Examples
@@ -204,7 +205,8 @@ def table(
     is_tested = tested is not None and tested["p_value"].count() > 0
     is_tested |= result["letters"].count() > 0
     looks = result[_LOOK].to_list()
-    below = partial(_lines_below, line, looks, after, is_tested=is_tested)
+    others = _others_of(result, values.by, baseline) if tested is not None else None
+    below = partial(_lines_below, line, looks, after, is_tested=is_tested, baseline=others)
     shown = adapters.with_names_as_text(result.drop(_LOOK), frame)
     return ResultsTable(shown, below, looks, digits, named)
 
@@ -444,6 +446,16 @@ def _line_below(
     return f"{system} than {baseline}: {how}; {who}{more}"
 
 
+def _others_of(result: pl.DataFrame, by: Sequence[str], baseline: object) -> str | None:
+    """Name the baseline if pairs without it decide what is underlined."""
+    systems = result[by[0]].to_list()
+    is_other = (
+        look == "best" and system != baseline
+        for look, system in zip(result[_LOOK], systems, strict=True)
+    )
+    return sentences.name_in_note(baseline) if len({*systems}) > 2 and any(is_other) else None
+
+
 def _lines_below(
     line: str,
     looks: Sequence[str],
@@ -452,10 +464,13 @@ def _lines_below(
     underlined: str,
     *,
     is_tested: bool,
+    baseline: str | None,
 ) -> list[str]:
     """Write the lines below a table, with words or marks for bold and underlined."""
     template = notes.templates("tables")["best" if is_tested else "best_untested"]
-    marks = {"bold": bold, "underlined": underlined if "tied" in looks else None}
+    marks = {"bold": bold, "underlined": None, "baseline": None}
+    if "tied" in looks:
+        marks |= {"underlined": underlined, "baseline": baseline}
     best = f"; {notes.USERS.write(template, **marks)}" if "best" in looks else ""
     return [f"{line}{best}.{after[0]}", *after[1:]]
 
