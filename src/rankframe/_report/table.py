@@ -75,6 +75,8 @@ def _systems(numbers: Numbers) -> list[Block]:
     for name in systems:
         row = Row(nouns.named(short.of(texts[name])), values=[numerals.number(means[name], 3)])
         row = row._replace(full=texts[name] * (texts[name] in short.short))
+        if name in numbers.leaders and len(numbers.leaders) > 1:
+            row = row._replace(tag=say(numbers, "may_lead"))
         if name == numbers.trial.baseline:
             rows.append(row._replace(tag="baseline"))
             continue
@@ -111,10 +113,11 @@ def _groups(numbers: Numbers, system: object) -> list[Block]:
         for name, table in tables.items()
         if table is not None and not table.is_empty()
     }
-    records = [record for table in groups.values() for record in table.to_dicts()]
-    in_percent = numbers.pairs and _in_percent(records)
+    units: set[bool] = set()
     for name, table in groups.items():
         rows: list[Row] = []
+        in_percent = numbers.pairs and _in_percent(table.to_dicts())
+        units.add(in_percent)
         for record in table.head(_MOST_ROWS).to_dicts():
             row = Row(verdict.text_of(record[name]), values=[numerals.number(record["users"])])
             is_tested = "difference" in record
@@ -137,6 +140,8 @@ def _groups(numbers: Numbers, system: object) -> list[Block]:
             folded = say(numbers, "folded", number=len(rows) - _FIRST)
             block = block._replace(first=_FIRST, folded=folded)
         blocks.append(block)
+    if len(units) > 1:
+        return [drawn for block in blocks for drawn in _drawn(block)]
     return _drawn(*blocks)
 
 
