@@ -333,7 +333,7 @@ def test_defaults_are_mappings(defaults):
     "column",
     [
         *("common_weight(1)", "ideal_weight(0)", "gains(foo)", "gains(1:2;2:1)", "survival(x)"),
-        *("survival(0)", "eagerness(1)", "eagerness(0;3)", "diverse_rank(a;b)", "diverse_rank(2)"),
+        *("survival(0)", "eagerness(0;3)", "diverse_rank(a;b)", "diverse_rank(2)"),
         *("diverse_hits(0.5;2.5)", "diverse_hits(0.5;0)", "gains(linear"),
         *("discounts(x)", "discounts(0)", "discounts(;1)"),
     ],

@@ -90,7 +90,7 @@ def test_at_k_draws_the_changes_of_compare():
     metrics, ks = ["ndcg", "recall"], [1, 5, 20]
     data = RUN.rank.plot.at_k(*metrics, k=ks, truth=TRUTH, baseline="a").data
     expected = RUN.rank.compare(
-        *(f"{m}@{k}" for m in metrics for k in ks), truth=TRUTH, baseline="a"
+        *(f"{m}@{k}" for m in metrics for k in ks), truth=TRUTH, baseline="a", details=True
     )
     made = expected.select(
         pl.col("metric").str.replace("@.*", "@k").alias("panel"),

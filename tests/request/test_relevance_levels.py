@@ -2,6 +2,7 @@
 
 import random
 import re
+from functools import partial
 
 import polars as pl
 import pytest
@@ -93,7 +94,7 @@ def test_the_averaged_users_do_not_change(users, undefined):
 
 
 def test_every_verb_takes_a_level():
-    for verb in (rf.summarize, rf.compare):
+    for verb in (rf.summarize, partial(rf.compare, details=True)):
         got = verb(RUN, "map", "ap(rel=2)", "gmap@5-l2", **OPTIONS)
         alone = verb(RUN, "ap", "gmap@5", **OPTIONS, relevant_at=2)
         names = pl.col("metric").replace({"ap": "ap(rel=2)", "gmap@5": "gmap@5-l2"})

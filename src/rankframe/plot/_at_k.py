@@ -154,11 +154,11 @@ def picture(
         _beyond(table, domain, drawn),
         *_panels.missed(means, groups, "selected"),
     )
-    one = len(panels) == 1 and not together
+    is_single = len(panels) == 1 and not together
     table = table.drop("line") if together else table.drop("line", "metric")
-    up: dict[str, Any] = {"title": f"mean {panels[0]}" if one else "mean", "axis": _marks.axis_of()}
+    up: dict[str, Any] = {"title": f"mean {panels[0]}" if is_single else "mean", "axis": _marks.axis_of()}
     if baseline is not None:
-        up = {"title": f"change in {panels[0]}" if one else "change"}
+        up = {"title": f"change in {panels[0]}" if is_single else "change"}
         up["axis"] = _marks.change_axis(format="+.2~%", tickCount=6)
     up["scale"] = alt.Scale() if domain is None else alt.Scale(domain=[*domain], nice=False)
     layers = _curves(table, systems, cutoffs, up, confidence, is_change=baseline is not None)
