@@ -156,7 +156,8 @@ def picture(
     )
     is_single = len(panels) == 1 and not together
     table = table.drop("line") if together else table.drop("line", "metric")
-    up: dict[str, Any] = {"title": f"mean {panels[0]}" if is_single else "mean", "axis": _marks.axis_of()}
+    y_title = f"mean {panels[0]}" if is_single else "mean"
+    up: dict[str, Any] = {"title": y_title, "axis": _marks.axis_of()}
     if baseline is not None:
         up = {"title": f"change in {panels[0]}" if is_single else "change"}
         up["axis"] = _marks.change_axis(format="+.2~%", tickCount=6)
