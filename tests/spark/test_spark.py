@@ -183,6 +183,7 @@ def test_options_and_metrics_of_ones_own(rs, run, truth, metrics, options):
     local = {name: value for name, value in options.items() if name != "partitions"}
     got = take(rs.evaluate(run, *metrics, truth=truth, by="model", **options))
     assert_same(got, rf.evaluate(RUN, *metrics, truth=TRUTH, by="model", **local))
+    assert truth.storageLevel.useMemory  # what the caller keeps in memory stays there
 
 
 def test_a_judged_table_equals_run_and_truth(rs, run, truth):

@@ -275,6 +275,7 @@ class _BroadcastableTruth(NamedTuple):
 
     judgments: DataFrame
     number: int
+    is_kept: bool  # in memory, by this call
 
 
 def broadcastable_truth(
@@ -282,20 +283,24 @@ def broadcastable_truth(
 ) -> _BroadcastableTruth | None:
     """Return the judgments that are needed, if Spark may broadcast their keys.
 
-    With ``keep``, Spark keeps them in memory as it counts them.
+    With ``keep``, Spark keeps them in memory as it counts them, unless the caller has it keep them.
     """
     limit = min(_broadcast_limit(sides[0].frame.sparkSession) // 8, 2**31 - 2)
     if not (needs.judged and len(sides) == 2 and all(map(_hash, sides)) and limit):
         return None
     truth = sides[1]
     judgments = _rows_needed(truth, needs).select(*map(truth.column, _columns_needed(truth, needs)))
-    if keep:
+    level = judgments.storageLevel
+    is_kept = keep and not (level.useMemory or level.useDisk)
+    if is_kept:
         judgments.persist()
-    number = judgments.count()
-    if number <= limit:
-        return _BroadcastableTruth(judgments, number)
-    judgments.unpersist()
-    return None
+    number = limit + 1
+    try:
+        number = judgments.count()
+    finally:
+        if is_kept and number > limit:
+            judgments.unpersist()
+    return _BroadcastableTruth(judgments, number, is_kept) if number <= limit else None
 
 
 @contextlib.contextmanager
@@ -316,7 +321,8 @@ def read_once(
     try:
         yield semi_joined(sides, broadcast.judgments), partitions
     finally:
-        broadcast.judgments.unpersist()
+        if broadcast.is_kept:
+            broadcast.judgments.unpersist()
 
 
 def semi_joined(sides: list[Side], judgments: DataFrame) -> list[Side]:
