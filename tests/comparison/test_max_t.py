@@ -315,3 +315,20 @@ def test_max_t_finds_more_than_holm_among_near_copies():
         for test in ("t", "max_t")
     }
     assert 0 < found["t"] < found["max_t"]
+
+
+def test_relative_intervals_are_as_wide_as_the_intervals_of_the_test():
+    """A baseline of one value: each relative end is the end of the difference over it."""
+    values = np.full((1, 30), 4.0), 4 + np.random.default_rng(3).normal(0, 1, (4, 30))
+    got = compared(*np.concatenate(values), test="max_t", baseline="m0", resamples=500)
+    plain = compared(*np.concatenate(values), baseline="m0")
+    for side in ("low", "high"):
+        ends = got[f"ci_{side}"] / 4
+        assert got[f"relative_{side}"].to_list() == pytest.approx(ends.to_list())
+    widths = [table["relative_high"] - table["relative_low"] for table in (got, plain)]
+    assert (widths[0] > widths[1]).all()
+    looks = rf.compare(
+        judged(*np.concatenate(values)).select("model", "user", (pl.col("value") / 9).alias("rr")),
+        *("rr",), baseline="m0", test="sequential", details=True,
+    )  # fmt: skip
+    assert looks["relative_low"].null_count() == looks["relative_high"].null_count() == 4

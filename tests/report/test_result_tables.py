@@ -355,6 +355,23 @@ def test_bad_parameters_raise(options, message):
         rf.table(lists(), "rr", truth=TRUTH, **options)
 
 
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        (["rr"], "headers=['rr'] is no dict: pass what each metric is called, as in headers={"),
+        ("MRR", "headers='MRR' is no dict"),
+        ({"rr": "hit@1"}, "headers call two columns 'hit@1', 'rr' and 'hit@1': give each"),
+        ({"rr": "x", "hit@1": "x"}, "headers call two columns 'x', 'rr' and 'hit@1'"),
+        ({"rr": "model"}, "headers call two columns 'model', 'model' and 'rr'"),
+        ({"rr": 3}, "headers: 3 of 'rr' is no text: write it as '3'"),
+        ({"rr": None}, "headers: None of 'rr' is no text"),
+    ],
+)
+def test_headers_are_a_text_per_column(headers, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}"):
+        rf.table(lists(), "rr", "hit@1", truth=TRUTH, headers=headers)
+
+
 def test_a_column_of_its_own_name_raises():
     truth = TRUTH.with_columns(best=pl.lit("x"))
     with pytest.raises(rf.RankingDataError, match="column 'best': table makes a column"):

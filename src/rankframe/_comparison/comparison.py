@@ -594,7 +594,7 @@ def _numbers_of(
         numbers, of_mean = pair_tests.numbers(pair), statistics.estimate(pair.sample)
         has_power = trial.test in trials.WITH_T
         ends = float(tested.outcome.low[place]), float(tested.outcome.high[place])
-        shares, doubt = pair_tests.relative(pair, trial, ends)
+        shares, doubt = pair_tests.relative(pair, trial, ends, tested.reach)
         if metrics[pair.metric].over_users.epsilon is not None:
             doubt = None  # a ratio has no relative difference
         names = systems[pair.system], systems[pair.baseline]

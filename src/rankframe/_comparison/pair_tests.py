@@ -132,6 +132,7 @@ def test_jointly(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Teste
     reach, why = system_statistics.max_t_reach(
         np.column_stack(centered), trial.confidence, trial.resampling, advance
     )
+    tested = tested._replace(reach=reach)
     tested.outcome.p[varied], tested.adjusted[varied] = flips
     for place in varied:
         mean = statistics.weighted_mean(*samples[place])
@@ -175,7 +176,7 @@ def numbers(pair: Pair) -> dict[str, float | None]:
 
 
 def relative(
-    pair: Pair, trial: Trial, ends: tuple[float, float]
+    pair: Pair, trial: Trial, ends: tuple[float, float], reach: float | None = None
 ) -> tuple[dict[str, float], Note | None]:
     """Divide the difference by the mean of the baseline; note why there is no number.
 
@@ -191,7 +192,7 @@ def relative(
     if pair.undefined is None and trial.test != "sequential":
         baseline = system_pairs.sample_of(pair.of_baseline, pair.weights, pair.clusters)
         low, high = relative_differences.paired_interval(
-            pair.sample, baseline.values, trial.confidence
+            pair.sample, baseline.values, trial.confidence, reach
         )
         if mean > 0 and not isnan(sum(ends)):
             least, greatest = (end / mean for end in ends)

@@ -28,10 +28,13 @@ class Moments(NamedTuple):
     of_baseline: float
 
 
-def paired_interval(difference: Sample, baseline: Array, confidence: float) -> tuple[float, float]:
+def paired_interval(
+    difference: Sample, baseline: Array, confidence: float, reach: float | None = None
+) -> tuple[float, float]:
     """Fieller's interval of Σd/Σy: all e for which the t test finds no mean in d − e·y.
 
-    NaN if the mean of the baseline may be 0, by the t test at the same confidence.
+    NaN if the mean of the baseline may be 0, by the t test at the same confidence. ``reach`` is how
+    many standard errors the intervals of another test have.
     """
     values, weights = difference
     users = len(values)
@@ -49,7 +52,7 @@ def paired_interval(difference: Sample, baseline: Array, confidence: float) -> t
         float(factor * (first * second).sum()),
         float(factor * (second * second).sum()),
     )
-    return fieller(moments, float(quantile(confidence, freedom)))
+    return fieller(moments, float(quantile(confidence, freedom)) if reach is None else reach)
 
 
 def fieller(moments: Moments, quantile: float) -> tuple[float, float]:

@@ -130,6 +130,7 @@ class Tested(NamedTuple):
     outcome: Outcome
     adjusted: Array
     notes: list[list[Note]]
+    reach: float | None = None  # standard errors of all intervals of a joint test
 
 
 def schema_of(verb: str, values: Values, columns: Mapping[str, Any]) -> dict[str, Any]:

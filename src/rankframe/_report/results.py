@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import polars as pl
 
@@ -293,9 +293,24 @@ def _marked(
 
 def _read_headers(headers: Mapping[str, str] | None, values: Values) -> dict[str, str]:
     """Check that headers are of metrics or of columns of ``by``."""
-    named = {name: str(header) for name, header in (headers or {}).items()}
-    comparison.check_names("headers", named, [m.name for m in values.all_requested], values.by)
-    return named
+    given = cast("object", {} if headers is None else headers)
+    if not isinstance(given, Mapping):
+        msg = f"headers={given!r} is no dict: pass what each metric is called, as in "
+        raise TypeError(msg + "headers={'ndcg@10': 'nDCG@10'}")
+    named = dict(cast("Mapping[str, object]", given))
+    metrics = [metric.name for metric in values.all_requested]
+    comparison.check_names("headers", named, metrics, values.by)
+    columns: dict[str, str] = {}
+    for name in (*values.by, *metrics):
+        header = named.get(name, name)
+        if not isinstance(header, str):
+            msg = f"headers: {header!r} of {name!r} is no text: write it as {str(header)!r}"
+            raise TypeError(msg)
+        if header in columns:
+            msg = f"headers call two columns {header!r}, {columns[header]!r} and {name!r}: "
+            raise ValueError(msg + "give each a name of its own")
+        columns[header] = name
+    return {name: header for header, name in columns.items() if name in named}
 
 
 def means_of(values: Values, trial: Trial, verb: str) -> pl.LazyFrame:
