@@ -385,8 +385,7 @@ def test_what_is_too_rare_to_be_seen_is_said():
         assert got["passed"].item() is passed
         if not passed:
             assert got["why"].item() == (
-                "undecided: too few users: 0 of 300 lose far more than the others, and up to 1.22% "
-                "of all might"
+                "undecided: 0 of 300 users lose far more than the others, but up to 1% of all may"
             )
 
 

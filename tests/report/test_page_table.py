@@ -261,10 +261,10 @@ def test_only_checks_with_problems_are_rows():
     run = run.with_columns(rank=1)
     clean = rf.report(run, "rr", truth=truth, baseline="old", k=1).html()
     assert re.search(r"All \d+ checks passed\.", clean)
-    assert "Counts that may do harm" not in clean
+    assert "Counts that are worth a look" not in clean
     lost = run.filter((pl.col("model") == "old") | (pl.col("user") > 30))
     text = rf.report(lost, "rr", truth=truth, baseline="old", k=1).html()
-    assert re.search(r"1 of \d+ checks found what may do harm\.", text)
-    rows = text.partition("Counts that may do harm")[2].partition("</table>")[0]
+    assert re.search(r"1 of \d+ checks found what is worth a look\.", text)
+    rows = text.partition("Counts that are worth a look")[2].partition("</table>")[0]
     assert rows.count("<tr>") == 2
-    assert "missed users" in rows
+    assert "users without a list" in rows

@@ -452,7 +452,7 @@ def test_an_open_verdict_counts_its_checks_as_the_section_of_the_data_does():
     ask = {"truth": data["truth"], "baseline": "old", "k": 3}
     made = rf.report(data["run"], "rr", "ndcg@3", **ask)
     counts = re.findall(r"\d+ of \d+ checks", html.unescape(made.html()))
-    assert counts == ["2 of 26 checks"]  # short lists, and the unjudged items of the sentence
+    assert counts == ["4 of 26 checks"]  # one of them is of the unjudged items of the sentence
     assert "Data checks found short lists (100%).\n" in made.verdict
 
 
@@ -570,6 +570,42 @@ def test_the_golden_file_has_no_other_verdict():
 if __name__ == "__main__":
     text = "# Verdicts of constructed data\n\n" + "\n".join(map(written, DATA))
     GOLDEN.write_text(text, encoding="utf-8")
+
+
+def plain(new):
+    """Return a run whose scores are distinct, and one that has them elsewhere, with its truth."""
+    score = pl.Series([5.0, 4.0, 3.0] * 40)
+    old = pl.DataFrame({"user": sorted([*range(40)] * 3), "item": [0, 1, 2] * 40, "score": score})
+    truth = old.select("user", "item", relevance=(pl.col("item") + pl.col("user")) % 2)
+    return {"old": old, "new": old.with_columns(score=new)}, truth
+
+
+def test_every_problem_of_health_is_on_the_card():
+    item, nan = pl.col("item"), float("nan")
+    runs, truth = plain(pl.when(item == 2).then(nan).otherwise(-item.cast(pl.Float64)))
+    text = rf.report(runs, "rr", truth=truth, baseline="old", k=2).verdict
+    problems = rf.health(runs, truth=truth, k=2).filter("problem")["what"].to_list()
+    assert problems == ["nan_scores", "items_unknown_to_run"]
+    found = "scores that are NaN (33% of new) and items of the truth in no list (33% of new)"
+    assert f"⚠ Data checks found {found}.\n" in text
+    assert "Ties" not in text
+    assert "checks passed" not in text
+    runs, truth = plain(-item.cast(pl.Float64))
+    assert not rf.health(runs, truth=truth, k=2)["problem"].any()
+    made = rf.report(runs, "rr", truth=truth, baseline="old", k=2)
+    assert re.search(r"✓ \d+ data checks passed\.", made.verdict)
+
+
+def test_facts_are_no_doubts():
+    runs, truth = plain(pl.col("item").cast(pl.Float64))
+    truth = truth.with_columns(shop=pl.col("user") // 4)
+    text = rf.report(runs, "rr", truth=truth, baseline="old", k=2, cluster="shop").verdict
+    assert "⚠" not in text
+    only = {name: run.filter(pl.col("user") < 20) for name, run in runs.items()}
+    only["new"], few = only["old"], truth.filter(pl.col("user") < 20)
+    text = rf.report(only, "rr", truth=few, baseline="old", k=2).verdict
+    assert text.startswith("new and old are identical")
+    assert "rough" not in text
 
 
 def test_the_box_has_the_loss_that_a_primary_metric_leaves_out():

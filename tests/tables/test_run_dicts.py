@@ -530,7 +530,7 @@ def test_a_page_and_a_chart_take_the_first_system_and_say_so():
     runs = {"old": OLD, "new": NEW}
     made = rf.report(runs, "rr", truth=LIKED)
     assert made.verdict.startswith("new is better than old")
-    assert "baseline: <bdi>old</bdi>, the first system · 10 users" in made.html()
+    assert "10 users · baseline: <bdi>old</bdi>, the first system" in made.html()
     assert "the first system" not in rf.report(runs, "rr", truth=LIKED, baseline="old").html()
     title = rf.plot.who_gained(runs, 3, truth=LIKED).to_dict()["title"]
     assert "baseline: 'old', the first system" in " ".join(title["subtitle"])

@@ -1,45 +1,46 @@
-"""Counts the checks of the data, and finds those that may do harm."""
+"""Counts the checks of the data, and names those that found a problem."""
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
-from rankframe._report import facts
+from rankframe._comparison import notes, numerals
+from rankframe._report import verdict
 from rankframe._report.facts import Numbers
 
-#: Counts that are wrong if above 0, and counts that may do harm if they are large.
-_WRONG = r"^(null_|invalid_|nonfinite_|duplicates|shared_ranks|user_ids|item_ids)"
-_MAY_HARM = (
-    r"^(missed_users|groups_without|short_lists|gaps|ties_at_the_cut|users_unknown|truth_in_history"
-)
+#: Problems that many sound tables have: the last ones that are named.
+_USUAL = r"(_unknown_to_|never_listed|unjudged_at|seen_at)"
 
 
 def number_of(numbers: Numbers) -> tuple[int, int]:
-    """Count the checks of the data, and those that found what may do harm."""
+    """Count the checks of the data, and those that found a problem."""
     checks = numbers.health.filter(pl.col("problem").is_not_null())
-    of_both = (checks, checks.filter(harms(numbers)))
+    of_both = (checks, checks.filter("problem"))
     number, problems = (table.select("table", "what").n_unique() for table in of_both)
     return number, problems
 
 
-def found(numbers: Numbers, said: tuple[str, ...]) -> list[tuple[str, float | None]]:
-    """Name the checks that found what may do harm, and their greatest share, except those said."""
-    harmful = numbers.health.filter(harms(numbers))
-    shares = harmful.group_by("what", maintain_order=True).agg(pl.col("share").max())
-    return [
-        (words(numbers, what), share) for what, share in shares.rows() if not what.startswith(said)
-    ]
+def found(numbers: Numbers, said: tuple[str, ...]) -> list[str]:
+    """Name the problems, their greatest share, and the system if one alone has it."""
+    by = numbers.call.by
+    usual = pl.col("what").str.contains(_USUAL)
+    problems = numbers.health.filter("problem").sort(usual, maintain_order=True)
+    groups = problems.group_by("table", "what", maintain_order=True)
+    names: list[str] = []
+    for table, what, share, systems in groups.agg(pl.col("share").max(), by).rows():
+        if what.startswith(said):
+            continue
+        shown = [] if share is None else [numerals.percent(share)]
+        if len(systems) == 1 and len(numbers.systems) > 1 and systems[0] is not None:
+            shown.append(verdict.text_of(systems[0]))
+        names.append(words(numbers, table, what) + (f" ({' of '.join(shown)})" if shown else ""))
+    return names
 
 
-def harms(numbers: Numbers) -> pl.Expr:
-    """Return whether a problem is wrong in any number, or so large that it may do harm."""
-    # without judged misses, an unjudged item was judged
-    may_harm = f"{_MAY_HARM}{'|unjudged_at' * bool(numbers.unjudged)})"
-    is_large = pl.col("what").str.contains(may_harm) & (pl.col("share") >= facts.MATTERS)
-    is_wrong = pl.col("what").str.contains(_WRONG)
-    return (pl.col("problem") & (is_large | is_wrong)).fill_null(value=False)
-
-
-def words(numbers: Numbers, name: str) -> str:
-    nouns = numbers.nouns.words
-    return " ".join(nouns.get(word, word) for word in name.split("_"))
+def words(numbers: Numbers, table: str, what: str) -> str:
+    """Name what a check counts."""
+    kind = re.sub(r"_at_\d+$", "", what)
+    template = notes.templates("checks").get(kind, what.replace("_", " "))
+    return numbers.nouns.write(template, table=table)

@@ -18,6 +18,8 @@ from rankframe._report.verdict import Outcome, say, text_of
 _SAID = (
     *(*verdict.REASONS, "no_list", "few_users", "primary", "secondary", "looks", "small_effect"),
     *("negative_baseline", "one_share", *trials.EXACT, "cut", "cut_difference", "groups"),
+    *("clusters", "effective_users", "several_groups", "ratio", "jackknife", "moving"),
+    *("no_test_of_lists", "permuted", "design_effect", "first_system", "by_name", "resamples"),
 )
 _MOST_NAMES = 4  # in a sentence
 _MOST_SHARES = 3  # in a sentence
@@ -37,6 +39,7 @@ def doubts_of(numbers: Numbers, outcomes: Mapping[object, Outcome]) -> list[str]
     }
     is_few = numbers.users <= verdict.FEW_USERS
     is_few = is_few and [outcome.few for outcome in outcomes.values()] != [True]
+    is_few = is_few and any(outcome.kind != "identical" for outcome in outcomes.values())
     return [
         *_served(numbers, outcomes),
         *without,
@@ -172,7 +175,8 @@ def _rare_losses(numbers: Numbers, row: Mapping[str, Any]) -> list[str]:
     """Write that losses too rare for these users to show one would turn a proved gain."""
     width = numbers.values.metric(numbers.decides).traits.width
     harm = numbers.row(numbers.harm, row[numbers.call.by])
-    if not harm or harm["share"] != 0 or verdict.direction_of(row) != "better":
+    noted = "rare_losses" in notes.kinds(row["note"])  # the note says it
+    if noted or not harm or harm["share"] != 0 or verdict.direction_of(row) != "better":
         return []
     loss = abs(row["difference"]) / harm["share_high"]
     if not isfinite(width) or loss > width:
@@ -222,15 +226,10 @@ def _undefined(numbers: Numbers) -> list[str]:
 
 
 def _checks(numbers: Numbers, said: tuple[str, ...]) -> list[str]:
-    """Name the checks of the data that found what may do harm, unless another doubt says it."""
-    names = [
-        name + ("" if share is None else f" ({numerals.percent(share)})")
-        for name, share in checks.found(numbers, said)
-    ]
-    return [
-        say(numbers, "doubts", "checks", found=numerals.listed(part))
-        for part in _parts(names, _MOST_NAMES)
-    ]
+    """Name the checks of the data that found a problem, unless another doubt says it."""
+    names = checks.found(numbers, said)
+    texts = [_named(names, numbers, _MOST_SHARES)] if names else []
+    return [say(numbers, "doubts", "checks", found=text) for text in texts]
 
 
 def _parts(texts: Sequence[str], most: int) -> list[Sequence[str]]:

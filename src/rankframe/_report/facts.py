@@ -587,7 +587,8 @@ def _tied(values: Measurement) -> dict[object, float]:
     call, run = values.call, values.tables.run
     if run.score is None or run.rank is not None:
         return {}
-    first = pl.col(run.score).drop_nulls().sort(descending=True).head(call.k + 1)
+    score = pl.col(run.score).drop_nulls()
+    first = score.filter(~score.is_nan()).sort(descending=True).head(call.k + 1)
     lists = run.frame.group_by(run.keys).agg((first.n_unique() < first.len()).alias("tied"))
     shares = lists.group_by(call.by).agg(pl.col("tied").mean()).sort(call.by).collect()
     return {name: share for name, share in shares.rows() if share >= MATTERS}

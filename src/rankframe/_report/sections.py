@@ -16,7 +16,7 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
     sections = [make(numbers) for make in (explorer.section, _over_k, _users, _made)]
     return Page(
         title=nouns.named(title) if title else _title(numbers),
-        users=numbers.nouns.counted(numbers.users),
+        users=_header(numbers),
         note=numbers.call.note or "",
         nouns=numbers.nouns,
         card=card.card_of(numbers),
@@ -24,6 +24,12 @@ def page_of(numbers: Numbers, title: str | None) -> Page:
         sections=[section for section in sections if section is not None],
         footer=conventions.provenance(numbers),
     )
+
+
+def _header(numbers: Numbers) -> str:
+    """Count the users, and name the baseline that nobody named."""
+    first = verdict.baseline_of(numbers) if numbers.pairs and numbers.trial.needed_by else None
+    return page_table.say(numbers, "header", number=numbers.users, first=first)
 
 
 def _title(numbers: Numbers) -> str:
@@ -71,7 +77,7 @@ def _users(numbers: Numbers) -> Section | None:
 
 
 def _made(numbers: Numbers) -> Section:
-    """Show the checks that found what may do harm, and how the numbers are made."""
+    """Show the checks that found a problem, and how the numbers are made."""
     section = conventions.conventions(numbers)
     number, problems = checks.number_of(numbers)
     passed = None if problems else ""
@@ -85,7 +91,7 @@ def _made(numbers: Numbers) -> Section:
 def _health_grid(numbers: Numbers) -> Grid:
     rows = [
         [
-            Cell(": ".join(checks.words(numbers, row[name]) for name in ("table", "what"))),
+            Cell(checks.words(numbers, row["table"], row["what"])),
             Cell("" if row[numbers.call.by] is None else verdict.text_of(row[numbers.call.by])),
             Cell(
                 numerals.number(row["count"]),
@@ -93,7 +99,7 @@ def _health_grid(numbers: Numbers) -> Grid:
             ),
             Cell(nouns.named(row["example"]) if row["example"] else numerals.DASH, "", "text data"),
         ]
-        for row in numbers.health.filter(checks.harms(numbers)).to_dicts()
+        for row in numbers.health.filter("problem").to_dicts()
     ]
     head = ["what", "system", "count", "example"]
-    return Grid("Counts that may do harm", head, rows, words=["system", "example"])
+    return Grid("Counts that are worth a look", head, rows, words=["system", "example"])
