@@ -453,7 +453,7 @@ def test_an_open_verdict_counts_its_checks_as_the_section_of_the_data_does():
     made = rf.report(data["run"], "rr", "ndcg@3", **ask)
     counts = re.findall(r"\d+ of \d+ checks", html.unescape(made.html()))
     assert counts == ["4 of 26 checks"]  # one of them is of the unjudged items of the sentence
-    assert "Data checks found short lists (100%).\n" in made.verdict
+    assert "Data checks found short lists (100% of old), items unknown to the truth" in made.verdict
 
 
 def test_a_loss_below_the_margin_has_the_mark_of_a_loss():
