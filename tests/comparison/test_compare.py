@@ -540,6 +540,37 @@ def test_counts_are_averaged_and_geometric_means_kept():
 # ------------------------------------------------------------------ same seed, same numbers
 
 
+SCRIPT = """
+import numpy as np, polars as pl, rankframe as rf
+values = (np.arange(1200) * 7919 % 1009 / 1009).reshape(3, 400)
+values[1] += 0.04
+table = pl.DataFrame({
+    "model": np.repeat(["a", "b", "c"], 400), "user": np.tile(np.arange(400), 3), "item": 0,
+    "rank": 1, "relevance": 1, "value": values.ravel()})
+metric = pl.col("value").filter("relevant").first()
+for test in ("randomization", "max_t"):
+    print(rf.compare(table, metric, test=test, resamples=999, seed=4, details=True).rows())
+print(rf.summarize(table, metric, by="model", resamples=999, seed=4).rows())
+"""
+
+
+@pytest.mark.thorough
+def test_a_seed_gives_the_same_numbers_in_every_process():
+    printed = []
+    for threads in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+        env = {**os.environ, **dict.fromkeys(names, threads)}
+        command = [sys.executable, "-W", "error", "-c", SCRIPT]
+        done = subprocess.run(command, env=env, capture_output=True, check=True, timeout=60)
+        printed.append(done.stdout)
+    assert printed[0] == printed[1]
+    # written down: the numbers are the same on every machine
+    assert b"'b', 'value', 'a', 0.0" in printed[0]
+    first, second = (line.split(b", ") for line in printed[0].splitlines()[:2])
+    place = COMPARISON.index("p_value")
+    assert (first[place], second[place]) == (b"0.109", b"0.118")
+
+
 def test_another_seed_gives_other_numbers():
     old, new = sample(5, 50)
     for test in ("randomization", "max_t"):
