@@ -675,8 +675,8 @@ def cases() -> dict[str, list[Case]]:
                 "by= has a null",
                 RUN.with_columns(model=pl.Series(["a", "a", "a", None, None])),
                 TRUTH,
-                "run, column 'model': null group: drop the row, or fill in the group. Offending "
-                "row: model=null, user=2, item=10, rank=1",
+                "run, column 'model': null group: drop the row, or fill in the group: "
+                ".with_columns(pl.col('model').fill_null('unknown')). Offending row: model=null, user=2, item=10, rank=1",
                 options={"by": "model"},
             ),
             Case(

@@ -899,6 +899,66 @@ def test_the_queries_to_judge_first_have_the_most_unjudged_items():
     assert 'id="judge"' not in plain
 
 
+def test_both_systems_have_one_list_to_judge():
+    rows = [(query, place) for query in range(20) for place in range(5)]
+    old = [f"u{q}_{i}" if i in (1, 3) else f"d{i}" for q, i in rows]
+    new = [f"n{q}_{i}" if q == 15 else f"d{4 - i}" for q, i in rows]
+    run = pl.DataFrame(rows, schema=["query", "rank"], orient="row") + 0
+    run = run.with_columns(pl.col("rank") + 1)
+    runs = {
+        name: run.with_columns(doc=pl.Series(docs)) for name, docs in (("old", old), ("new", new))
+    }
+    truth = pl.DataFrame({
+        "query": [q for q, _ in rows],
+        "doc": [f"d{i}" for _, i in rows],
+        "relevance": [int((i + q) % 3 == 0) for q, i in rows],
+    })  # fmt: skip
+    made = rf.report(runs, "ndcg@5", truth=truth, baseline="old", user="query", item="doc", k=5)
+    text = made.html()
+    first = text.partition('id="judge"')[2].partition("</ol>")[0]
+    listed = re.findall(r"user=(\d+)", first)
+    assert listed == [str(query) for query in (15, *range(9))]
+    step = made.verdict.splitlines()[-1]
+    assert "judge" in step
+    if ":" in step.removeprefix("Next: "):
+        assert re.findall(r"\d+", step) == listed
+    words = re.search(r"(\d+) of these 20 queries: (.*)\.", unmarked(text))
+    assert words is not None
+    parts = words[2].replace("the greatest", "1").replace("(seed 0)", "")
+    assert sum(map(int, re.findall(r"\d+", parts))) == int(words[1])
+
+
+def test_lists_without_a_value_are_no_missing_lists():
+    rows = [(user, rank) for user in range(20) for rank in (1, 2, 3)]
+    run = pl.DataFrame(rows, schema=["user", "rank"], orient="row")
+    old = run.with_columns(item=pl.col("rank"))
+    new = run.with_columns(item=(pl.col("rank") + pl.col("user")) % 3 + 1).filter(
+        pl.col("user") != 3
+    )
+    user = pl.Series(range(20))
+    truth = pl.DataFrame({"user": user, "item": user % 2 + 1})
+    truth = truth.with_columns(item=pl.when(pl.col("user") == 5).then(9).otherwise("item"))
+    runs = {"old": old, "new": new}
+    made = rf.report(runs, "mean_hit_rank", truth=truth, baseline="old").html()
+    text = "of 18 users with a list and a value from both; 1 user has no list of one or both; "
+    assert f"{text}1 user has no value from one or both" in unmarked(made)
+
+
+def test_a_user_of_several_columns_is_shown_by_its_values():
+    site = pl.lit("a").alias("site")
+    queries = QUERIES.with_columns(site)
+    made = rf.report(
+        *(RUN.with_columns(site), *METRICS),
+        **{**ASKED, "truth": TRUTH.with_columns(site)},
+        user=["site", "user"],
+        queries=queries.filter(pl.col("user") % 2 == 0),
+    )
+    for person in people_of(made.html()):
+        user = int(person["user"].removeprefix("a, "))
+        named = f"user a, {user}" if user % 2 else f"shoes {user}"
+        assert wording.plain(person["name"]) == named
+
+
 def test_queries_are_judged_first_though_no_value_differs():
     lists = {"old": ["a", "b"], "new": ["a", "x"]}
     runs = {name: rf.from_lists(dict.fromkeys("pqr", items)) for name, items in lists.items()}

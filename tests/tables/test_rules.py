@@ -99,7 +99,8 @@ CASES = {
         {**RUN, "model": ["a", "a", None, "a", "a"]},
         TRUTH,
         {"by": "model"},
-        "run, column 'model': null group: drop the row, or fill in the group. Offending row: "
+        "run, column 'model': null group: drop the row, or fill in the group: "
+        ".with_columns(pl.col('model').fill_null('unknown')). Offending row: "
         "model=null, user=1, item=3, rank=3",
         "always",
     ),

@@ -224,7 +224,7 @@ def test_the_text_of_the_query_comes_first():
         ),
         (
             pl.DataFrame({"user": [1], "hits": [2]}),
-            "queries=: no column of text beside 'user'; it has 'user', 'hits': add one as 'text'",
+            r"queries=: no column of text beside 'user'; it has 'hits' \(Int64\): cast one to",
         ),
         (
             pl.DataFrame({"user": [1, 1], "text": ["shoes", "boots"]}),
@@ -251,3 +251,29 @@ def test_queries_that_cannot_be_read_raise(queries, text):
     if "moved" not in queries:
         with pytest.raises(rf.RankingDataError, match=text):
             rf.report(RUNS, "rr", truth=TRUTH, baseline="old", queries=queries)
+
+
+def test_a_dict_of_texts_names_the_frame_to_pass():
+    queries = {1: "red shoes"}
+    with pytest.raises(TypeError, match="queries= is a dict, not a frame") as caught:
+        rf.runs.side_by_side(RUNS, 1, queries=queries)
+    cure = str(caught.value).partition("pass ")[2]
+    got = rf.runs.side_by_side(RUNS, 1, queries=eval(cure, {"pl": pl, "queries": queries}))
+    assert got["text"].to_list()[0] == "red shoes"
+    with pytest.raises(TypeError, match=r"dict of columns, not a frame: pass pl.DataFrame\(quer"):
+        rf.runs.side_by_side(RUNS, 1, queries={"user": [1], "text": ["a"]})
+
+
+def test_a_user_of_several_columns_is_a_tuple_or_a_dict():
+    site = pl.lit("a").alias("site")
+    runs = {name: run.with_columns(site) for name, run in RUNS.items()}
+    truth = TRUTH.with_columns(site)
+    queries = pl.DataFrame({"site": ["a"], "user": [1], "text": ["red shoes"]})
+    asked = {"truth": truth, "baseline": "old", "queries": queries, "user": ["site", "user"]}
+    got = rf.runs.side_by_side(runs, ("a", 1), **asked)
+    assert got["text"].to_list()[0] == "red shoes"
+    plain = rf.runs.side_by_side(RUNS, 1, truth=TRUTH, baseline="old")
+    assert_frame_equal(got.drop("text"), plain)
+    assert_frame_equal(rf.runs.side_by_side(runs, {"user": 1, "site": "a"}, **asked), got)
+    with pytest.raises(ValueError, match="user 1: name a value of each column of user="):
+        rf.runs.side_by_side(runs, 1, **asked)

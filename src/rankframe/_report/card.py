@@ -12,6 +12,7 @@ from rankframe._report import checks, doubts, nouns, strips, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Card, Step, UserBar
 from rankframe._report.verdict import Outcome, outcome_of, say, text_of
+from rankframe._tables import several_users
 
 _MOST_NEEDED = 10_000_000
 _MOST_NAMES = 3  # of systems of one outcome
@@ -127,8 +128,9 @@ def _step_of(numbers: Numbers, outcome: Outcome, row: Mapping[str, Any]) -> Step
     kind, bar = outcome.kind, _bar(numbers, row)
     number = _differing_groups(row, numbers)
     if outcome.step:
-        unjudged = numbers.unjudged.get(row[numbers.call.by])
-        users = [*map(text_of, unjudged.users)] if unjudged else []
+        user = numbers.values.values.user
+        users = [several_users.text_of(name, user) for name in numbers.to_judge]
+        users = [*map(text_of, users)]
         names = numerals.listed(users) if users else None
         return _step(numbers, outcome.step, number=len(users), names=names)
     if doubts.mixes_of(numbers, row):

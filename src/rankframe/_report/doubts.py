@@ -80,9 +80,9 @@ def _unjudged(numbers: Numbers) -> list[str]:
     if not numbers.unjudged:
         return []
     least = min(numbers.unjudged, key=lambda name: numbers.unjudged[name].share)
-    low, raised, _ = numbers.unjudged[least]
+    low, raised = numbers.unjudged[least]
     lines: list[str] = []
-    for name, (share, value, _) in numbers.unjudged.items():
+    for name, (share, value) in numbers.unjudged.items():
         if share == low or value is None or raised is None:
             continue
         if verdict.may_turn(numbers, name, least):

@@ -15,6 +15,7 @@ from rankframe._report.markup import Bar, Group, Histogram, Lists, Section, User
 from rankframe._report.people import Item, People, Person
 from rankframe._report.strips import Axis, Change
 from rankframe._report.tabular import Cell, Grid
+from rankframe._tables import several_users
 
 _HEIGHT = 110  # pixels of the histogram
 _BINS = 10  # between two ticks
@@ -105,7 +106,12 @@ def _histogram(numbers: Numbers, people: People, axis: Axis) -> Histogram:
         bars.append(Bar(_kind(numbers, place), round(low, 2), round(high - low, 2), height, text))
     spread = {"low": changes.min(), "median": changes.median(), "high": changes.max()}
     return Histogram(
-        title=say(numbers, "histogram", missed=people.missed or None),
+        title=say(
+            *(numbers, "histogram"),
+            missed=people.missed or None,
+            undefined=people.undefined or None,
+            value="" if people.undefined else None,
+        ),
         alt=say(numbers, "alt", **spread, counts=numerals.listed(texts)),
         bars=bars,
         height=_HEIGHT,
@@ -124,7 +130,8 @@ def _chosen(numbers: Numbers, people: People) -> str:
     """Write whose lists the page has; a part without users is left out."""
     if len(people.persons) == len(people.changes):
         return say(numbers, "all")
-    counts, seed = (*people.chosen, len(people.to_judge)), numbers.trial.seed
+    more = len(people.persons) - sum(people.chosen)  # who are in no other part
+    counts, seed = (*people.chosen, more), numbers.trial.seed
     parts = zip(("losses", "gains", "drawn", "judge"), counts, strict=True)
     words = [say(numbers, kind, number=number, seed=seed) for kind, number in parts if number]
     return say(numbers, "chosen", number=len(people.persons), parts=numerals.listed(words))
@@ -147,9 +154,9 @@ def _orders(numbers: Numbers, people: People) -> dict[str, list[int]]:
     return {say(numbers, way): order for way, order in zip(ways, orders, strict=True)}
 
 
-def key_of(user: object) -> str:
-    """Write the fragment of a user's lists."""
-    return f"user={quote(nouns.plain(verdict.text_of(user)), safe='')}"
+def _name(numbers: Numbers, user: object) -> str:
+    """Write the id of a user, of several columns their values."""
+    return verdict.text_of(several_users.text_of(user, numbers.values.values.user))
 
 
 def change_of(person: Person) -> str:
@@ -175,7 +182,8 @@ def _lists_of(
     numbers: Numbers, people: People, person: Person, axis: Axis, segments: Sequence[str]
 ) -> Lists:
     """Write the lists of a user; ``segments`` are those among which the page finds users."""
-    named = f"{numbers.nouns.user} {verdict.text_of(person.user)}"
+    name = _name(numbers, person.user)
+    named = f"{numbers.nouns.user} {name}"
     neither, whose = len(person.missed), named if person.text else None
     note = say(numbers, "note", number=person.relevant, missed=neither or None, whose=whose)
     rows = [
@@ -186,7 +194,7 @@ def _lists_of(
     caption = numbers.nouns.write("First {items} of ") + named
     return Lists(
         name=nouns.named(person.text) if person.text else named,
-        key=key_of(person.user),
+        key=f"user={quote(nouns.plain(name), safe='')}",  # the fragment of the page
         values=" → ".join(numerals.number(value, 3) for value in (person.before, person.after)),
         change=change_of(person),
         kind=_kind(numbers, round(person.after - person.before, 12)),

@@ -45,7 +45,6 @@ _BINS = 4  # of users, by their number of relevant items
 _STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 _MOST_STEPS = 10
 _MOST_JUDGED = 10  # users whose items are to be judged first
-_UNJUDGED = f"{OWN}unjudged"
 _SHOWN_ALL = 4  # at most so many other systems are all described in words
 
 
@@ -54,7 +53,6 @@ class Unjudged(NamedTuple):
 
     share: float
     value: float | None = None  # with the smallest relevant grade
-    users: Sequence[object] = ()  # with the most unjudged items
 
 
 class Numbers(NamedTuple):
@@ -81,6 +79,7 @@ class Numbers(NamedTuple):
     of_relevant: pl.DataFrame | None  # as of segments, by the number of relevant items
     people: People | None
     unjudged: Mapping[object, Unjudged]
+    to_judge: Sequence[object]  # the users with the most unjudged items in both lists
     tied: Mapping[object, float]  # the share of lists with equal scores, where it matters
     health: pl.DataFrame
     sources: pl.DataFrame
@@ -148,6 +147,7 @@ def numbers_of(call: ReportCall) -> Numbers:
     users = pl.col(values.values.user).count().alias("users")
     has_weights = call.settings.weights is not None
     of_weight = rows.filter(pl.col(user_columns.WEIGHT) > 0) if has_weights else rows
+    of_all = of_weight[values.values.user].drop_nulls().n_unique()
     counts = of_weight.group_by(by).agg(users, user_columns.number_missed()).sort(by)
     counted, has_misses = _health(call), _has_misses(values)
     users_in = {name: _users_in(values, name) for name in call.segments}
@@ -156,7 +156,8 @@ def numbers_of(call: ReportCall) -> Numbers:
         segments[SEEN] = _in_segments(split, _users_in(split, SEEN))
     others = [] if call.trial.baseline is None else systems[1:]
     shown = others if len(others) <= _SHOWN_ALL else others[:1]
-    unjudged = _unjudged(values, counted, [*systems[:1], *shown]) if has_misses else {}
+    described = [*systems[:1], *shown]
+    unjudged, to_judge = _unjudged(values, counted, described, has_misses=has_misses)
     if others:
         compared = _compared(values.only(names), call.trial)
     if others and call.trial.paired:
@@ -166,11 +167,12 @@ def numbers_of(call: ReportCall) -> Numbers:
             of_relevant = _by_relevant(values)
         harmed = _harm(values, shown)
         if user_metric is not None:
-            first = max(unjudged.get(name, Unjudged(0)) for name in (systems[0], shown[0]))
             moves = _moves(values, user_metric, systems)
             listed = people.people_of(
-                values, user_metric, shown[0], users_in, first.users, has_misses=has_misses
+                values, user_metric, shown[0], users_in, to_judge, has_misses=has_misses
             )
+    if listed is not None and listed.to_judge:  # those with lists on the page
+        to_judge = [person.user for person in listed.to_judge]
     cut_means = over_k = _cut_means(values)
     if cut_means is not None and others and call.trial.paired:
         names_at_k = cut_means["metric"].unique(maintain_order=True).to_list()
@@ -182,7 +184,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         user_metric=user_metric,
         systems=systems,
         shown=shown,
-        users=max(counts["users"], default=0),
+        users=of_all if call.trial.paired else max(counts["users"], default=0),
         missed=dict(counts.select(by, "num_missed").iter_rows()),
         means=means,
         leaders=_leaders(compared, values),
@@ -197,6 +199,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         of_relevant=of_relevant,
         people=listed,
         unjudged=unjudged,
+        to_judge=to_judge,
         tied=_tied(values),
         health=counted,
         sources=_sources(values),
@@ -531,10 +534,15 @@ def _health(call: ReportCall) -> pl.DataFrame:
 
 
 def _unjudged(
-    values: Measurement, counted: pl.DataFrame, systems: Sequence[object]
-) -> dict[object, Unjudged]:
-    """Compare how many of the first items were judged; empty if that hardly differs."""
+    values: Measurement, counted: pl.DataFrame, systems: Sequence[object], *, has_misses: bool
+) -> tuple[dict[object, Unjudged], Sequence[object]]:
+    """Compare how many of the first items were judged; empty if that hardly differs.
+
+    The users with the most unjudged items in the lists of the first two systems come with it.
+    """
     call = values.call
+    if not has_misses:
+        return {}, []
     rows = counted.filter(pl.col("what") == f"unjudged_at_{call.k}").select(call.by, "share")
     if values.tables.from_judged:
         first = values.values.source.run.filter(pl.col("rank") <= call.k).group_by(call.by)
@@ -542,21 +550,18 @@ def _unjudged(
     shares = {name: share for name, share in rows.rows() if name in systems and share is not None}
     least, most = (end(shares.values(), default=0) for end in (min, max))
     if most - least < MATTERS or call.settings.unjudged == "drop":
-        return {}
+        return {}, []
     raised, users = _if_relevant(values, systems)
-    return {
-        name: Unjudged(shares[name], raised.get(name), users.get(name, ()))
-        for name in systems
-        if name in shares
-    }
+    named = {name: Unjudged(shares[name], raised.get(name)) for name in systems if name in shares}
+    return named, users
 
 
 def _if_relevant(
     values: Measurement, systems: Sequence[object]
-) -> tuple[dict[object, float | None], dict[object, list[object]]]:
+) -> tuple[dict[object, float | None], list[object]]:
     """Average a metric with the smallest relevant grade for each unjudged item of the first k.
 
-    The users with the most such items come with it.
+    The users with the most such items in the lists of the first two systems come with it.
     """
     call, decides = values.call, values.decides
     judged, (by, user) = values.values.source, values.values.keys
@@ -565,9 +570,9 @@ def _if_relevant(
     grade = pl.col("relevance")
     relevant = user_choice.is_relevant(call.settings.relevant_at)
     counts = (pl.col("rank") <= call.k) & grade.is_null() & relevant.any().over(by, user)
-    most = rows.select(by, user, counts.alias(_UNJUDGED)).filter(_UNJUDGED).group_by(by, user).len()
-    first = most.sort("len", user, descending=[True, False]).group_by(by, maintain_order=True)
-    users = dict(first.agg(pl.col(user).head(_MOST_JUDGED)).collect().iter_rows())
+    of_two = rows.filter(counts, pl.col(by).is_in(systems[:2])).group_by(user).len()
+    most = of_two.sort("len", user, descending=[True, False]).head(_MOST_JUDGED)
+    users = most.collect()[user].to_list()
     if decides not in values.rows.columns:
         return {}, users
     changed = judgment.with_grades(

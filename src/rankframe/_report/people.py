@@ -60,7 +60,8 @@ class People(NamedTuple):
     to_judge: list[Person]  # those with the most unjudged items
     chosen: tuple[int, int, int]  # the greatest losses and gains of ``persons``, and others
     changes: pl.Series  # of all, without the last digits
-    missed: int
+    missed: int  # without a list of one or both
+    undefined: int  # with lists, and without a value of one or both
     titles: Mapping[object, str]
     relevant_at: float
     has_misses: bool  # whether the truth has judged items that are not relevant
@@ -86,7 +87,8 @@ def people_of(
         for system in (call.trial.baseline, chosen)
     )
     pairs = before.join(after.drop_nulls(user), on=user, suffix=" after")
-    served = pairs.remove(pl.col("missed") | pl.col("missed after")).drop_nulls()
+    listed = pairs.remove(pl.col("missed") | pl.col("missed after"))
+    served = listed.drop_nulls()
     sign = -1 if values.directions.get(name) is False else 1
     gain = ((pl.col("value after") - pl.col("value")) * sign).round(12)
     served = served.select(user, "value", "value after", gain=gain).sort("gain", user)
@@ -110,7 +112,8 @@ def people_of(
         [persons[name] for name in to_judge if name in persons],
         counts,
         served["gain"] * sign,
-        len(pairs) - len(served),
+        len(pairs) - len(listed),
+        len(listed) - len(served),
         _titles(values.tables.beside.get("items"), items),
         call.settings.relevant_at or 0,
         has_misses,

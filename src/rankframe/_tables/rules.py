@@ -103,6 +103,8 @@ def row_rules(table: Table) -> Iterator[Rule]:
             role = {table.user: "user", table.item: "item"}.get(name, "group")
             judge = role == "group" and table.name == "judged table"
             cure = f"{'judge with the same by=, ' * judge}drop the row, or fill in the {role}"
+            if role == "group" and isinstance(table.schema[name], pl.String):
+                cure += f": .with_columns(pl.col({name!r}).fill_null('unknown'))"
             for rule in missing_rules(table, name, role, cure):
                 yield rule._replace(broken=rule.broken & ~_is_alone(table, name))
     yield from _rank_rules(table)

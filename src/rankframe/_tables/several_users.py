@@ -6,6 +6,7 @@ is. Only a call that names several columns pays for it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -23,7 +24,7 @@ _NAME_COLUMNS = ("by", "weights", "cluster", "time", "of", "model", "item", "ran
 #: Verbs whose rows have the order of the caller's.
 _IN_ORDER_OF_ROWS = ("with_rank", "check", "from_lists")
 #: Tables that have users.
-_TABLES = ("run", "truth", "other", "exclude", "history")
+_TABLES = ("run", "truth", "other", "exclude", "history", "queries")
 
 
 def with_one(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:
@@ -36,6 +37,8 @@ def with_one(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:
             passed[name] = {n: users.as_one(frame, f"run {n!r}") for n, frame in table.items()}
         elif table is not None and not isinstance(table, str):
             passed[name] = users.as_one(table, name)
+    if "user_id" in passed:
+        passed["user_id"] = users.id_of(passed["user_id"])
     passed["user"] = users.name
     return partial(users.as_several, verb)
 
@@ -107,6 +110,22 @@ class Users(list[str]):
             if noted != dtype and noted.is_integer():
                 self.types[name] = pl.Int64()
 
+    def id_of(self, user: object) -> object:
+        """Write the values of one user as the text that the one column has."""
+        if isinstance(user, str) or user is ...:
+            return user
+        values: list[object] = []
+        if dicts.is_dict(user):
+            values = [user[name] for name in self if name in user]
+        elif isinstance(user, list | tuple):
+            values = [*cast("Sequence[object]", user)]
+        if len(values) != len(self):
+            names = ", ".join(map(repr, self))
+            msg = f"user {user!r}: name a value of each column of user=, as a tuple: ({names})"
+            raise ValueError(msg)
+        row = pl.DataFrame({name: [value] for name, value in zip(self, values, strict=True)})
+        return self.as_one(row, "user")[self.name].item()
+
     def as_several(self, verb: str, result: Any) -> Any:
         """Put the columns back in the place of the one, and sort users by them."""
         if not adapters.is_frame(result) or self.name not in adapters.column_names(result, "run"):
@@ -131,6 +150,17 @@ class Users(list[str]):
         if isinstance(result, pl.DataFrame | pl.LazyFrame) or verb not in _IN_ORDER_OF_ROWS:
             return several
         return cast("Any", several).set_axis(cast("Any", result).index, axis="index")
+
+
+def text_of(user: object, column: str) -> object:
+    """Write the values of a user of several columns, such as ``2, 14``; another as it is."""
+    if not isinstance(user, str) or not user.startswith("{"):
+        return user
+    try:
+        values = json.loads(user)
+    except ValueError:
+        return user
+    return ", ".join(map(str, values.values())) if " and ".join(values) == column else user
 
 
 def check_columns(columns: Sequence[str], names: Sequence[str], table: str) -> None:

@@ -59,7 +59,8 @@ def side_by_side(
         A run (user, item, rank or score), or a judged table; or a dict of these by name, as
         ``runs.stack`` takes it.
     user_id
-        The user whose lists are shown, by position.
+        The user whose lists are shown, by position; of several columns, a tuple of their values, or
+        a dict of these by name.
     k
         Cut-off.
     truth

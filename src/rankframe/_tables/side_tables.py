@@ -13,7 +13,7 @@ import polars as pl
 
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame
-from rankframe._tables import guards, readers, rules
+from rankframe._tables import dicts, guards, readers, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
@@ -83,12 +83,24 @@ def flags_of(
 
 def read_queries(frame: Frame, run: Table, columns: Columns) -> Table:
     """Read the texts of queries, or of other users."""
+    if dicts.is_dict(frame):
+        raise TypeError(_cure_of_dict(frame, run.user))
     table = readers.read_beside("queries", frame, run, columns)
     if not texts_of(table):
-        names = ", ".join(map(repr, table.schema))
-        msg = f"queries=: no column of text beside {run.user!r}; it has {names}: add one as 'text'"
+        others = {name: dtype for name, dtype in table.schema.items() if name not in table.ids}
+        has = ", ".join(f"{name!r} ({dtype})" for name, dtype in others.items())
+        cure = f"; it has {has}: cast one to text, or add one as 'text'" if has else ": add 'text'"
+        msg = f"queries=: no column of text beside {run.user!r}{cure}"
         raise RankingDataError(msg)
     return table
+
+
+def _cure_of_dict(texts: Mapping[object, object], user: str) -> str:
+    """Say which frame a dict means: of columns, or of a text per query."""
+    if any(isinstance(value, list | tuple) for value in texts.values()):
+        return "queries= is a dict of columns, not a frame: pass pl.DataFrame(queries)"
+    frame = f"pl.DataFrame({{{user!r}: [*queries], 'text': [*queries.values()]}})"
+    return f"queries= is a dict, not a frame: pass {frame}"
 
 
 def texts_of(table: Table) -> list[str]:
