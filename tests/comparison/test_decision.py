@@ -105,8 +105,8 @@ def test_compare_gate_table_and_report_have_one_answer(name):
     assert (marked["better"], marked["worse"]) == (verdict == "better", verdict == "worse")
     text = str(rf.report(runs, "rr", **options))
     for word in ("better", "worse"):
-        assert (f"new is {word} than old in rr" in text) is (verdict == word), text
-    assert ("are identical in rr" in text) is (verdict is None)
+        assert (f"new is {word} than old." in text) is (verdict == word), text
+    assert ("new and old are identical." in text) is (verdict is None)
 
 
 @pytest.mark.parametrize("correction", ["holm", None])

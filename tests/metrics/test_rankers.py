@@ -156,7 +156,7 @@ def test_charts_tables_and_the_report_take_it():
     drawn = rf.plot.compare(runs, "ndcg@3", baseline="a", **truth).to_dict()
     assert drawn
     told = rf.report(runs, "ndcg@3", baseline="a", **truth).verdict
-    assert f"{mean[1] - mean[0]:+.4f}" in told
+    assert f"from {mean[0]:.3f} to {mean[1]:.3f}" in told
 
 
 def test_two_models_are_not_one_list():

@@ -20,7 +20,7 @@ const look = (frame) => {
   const view = frame.contentWindow, page = view.document;
   const all = (what) => [...page.querySelectorAll(what)];
   const card = page.querySelector(".card"), strip = card.querySelector("svg");
-  const words = [...card.querySelectorAll("h2, p, li, .bar span, svg text")]
+  const words = [...card.querySelectorAll("h2, p, li, svg text")]
     .filter((one) => !one.closest("svg") || one.tagName === "text").map((one) => one.textContent);
   const leaves = all("body *").filter((one) => seen(one) && [...one.childNodes].some(
     (node) => node.nodeType === 3 && node.textContent.trim()) && !one.closest(".hidden, .skip, script, style, option"));

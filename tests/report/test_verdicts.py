@@ -465,7 +465,7 @@ def test_a_loss_below_the_margin_has_the_mark_of_a_loss():
     verdict = "worse, by less than the margin"
     assert made.tables["comparison"]["verdict"].to_list() == [verdict]
     assert made.verdict.startswith("new is worse than old, by less than the margin.\n")
-    assert "; the margin is 0.3." in made.verdict
+    assert "; the margin is 30.0% (0.3)." in made.verdict
     page = made.html()
     assert re.search(rf'<td class="said worse">.*▼ ?</span>.*{verdict}', page)
 
@@ -489,7 +489,7 @@ def test_several_systems_are_told_apart_only_where_a_direction_is_better():
         data["run"], "rr", truth=data["truth"], baseline="old"
     ).verdict.split("\n")
     assert first == "3 of 3 systems are better than old."
-    assert second.endswith(" Of these 3, top may be the best.")
+    assert " Of these 3, top is the best: 1.000, +106% (" in second
     near = of_ranks(**{name: ranks[name] for name in ("old", "new", "like new")})
     told = rf.report(near["run"], "rr", truth=near["truth"], baseline="old").verdict
     assert "Neither of these two is proved worse than the best." in told
@@ -616,3 +616,59 @@ def test_the_box_has_the_loss_that_a_primary_metric_leaves_out():
 def test_equal_scores_are_a_doubt():
     text = said("equal scores in lists that end before the cut")
     assert "Ties among the first 4 items, in 100% of the lists of new: their order" in text
+
+
+def reported(data, *metrics, **options):
+    return rf.report(data["run"], *metrics, truth=data["truth"], **options)
+
+
+@pytest.mark.parametrize(("margin", "passes"), [(0.01, False), (0.05, True)])
+def test_a_card_says_what_a_gate_does_of_the_margin_in_the_unit_of_the_interval(margin, passes):
+    data = of_ranks(old=[1, 2, 3, 4, 2] * 20, new=[*[1, 1, 3, 4, 2] * 4, *[1, 2, 3, 4, 2] * 16])
+    options = {"baseline": "old", "margin": margin}
+    report = reported(data, "rr", **options)
+    gated = rf.gate(data["run"], "rr", truth=data["truth"], **options)
+    assert gated["passed"].to_list() == [passes]
+    share = f"{100 * margin / (31 / 60):.1f}%"
+    said = f"a loss beyond the margin of {share} ({margin}) is {'' if passes else 'not '}excluded"
+    assert said in report.verdict
+    assert f", margin {share}" in report.html()
+    assert "margin" not in reported(data, "rr", baseline="old").verdict
+
+
+def test_the_same_mean_in_another_order_stays():
+    old = drawn(1, 97, range(1, 8))
+    data = of_ranks(old=old, new=random.Random(2).sample(old, 97))
+    lines = reported(data, "rr", baseline="old").verdict.splitlines()
+    assert re.match(r"rr stays at 0\.\d{3};", lines[1])
+    assert lines[-1] == "Next: compare on more users."
+
+
+def test_the_areas_of_the_bar_of_users_are_shares():
+    html = reported(of_ranks(old=[2] * 50, new=[1] + [2] * 49), "rr", baseline="old").html()
+    parts = re.findall(r'<span class="(\w+)" style="flex-grow: (\d+)"></span>', html)
+    assert parts == [("same", "49"), ("better", "1")]
+    assert "min-width" not in re.search(r"\.bar span \{.*", html)[0]
+    assert "0 worse" in html
+
+
+def test_a_metric_decides_in_the_table_only_if_the_caller_names_it():
+    data = of_ranks(old=[1, 1, 9, 9] * 25, new=[1, 2, 3, 3] * 25)
+    tag = '<span class="tag">decides</span>'
+    assert tag not in reported(data, "hit@1", "hit@5", baseline="old").html()
+    assert tag in reported(data, "hit@1", "hit@5", baseline="old", primary="hit@1").html()
+
+
+def test_of_several_systems_those_that_may_be_the_best_have_their_names():
+    ranks = {"old": [9] * 60, "a": [2, 3] * 30, "b": [1, 1, 2] * 20, "c": [4, 5] * 30}
+    told = reported(of_ranks(**ranks), "rr", baseline="old").verdict
+    assert "Of these 3, b is the best: 0.833, +650% (95% interval 595% to 705%)." in told
+    alike = {f"s{n}": [*[1, 2] * (30 - n), *[2, 1] * n] for n in range(5)}
+    told = reported(of_ranks(**alike, **ranks), "rr", baseline="old").html()
+    assert "Of these 8, 6 may be the best: the table marks them." in told
+    assert told.count('<span class="tag">may be the best</span>') == 6
+
+
+def test_a_metric_without_values_is_not_tested_on_more_users():
+    told = reported(of_ranks(old=OLD, new=BETTER), "fallout@10", baseline="old").verdict
+    assert told.endswith("by another metric: fallout@10 has no value with these judgments.")

@@ -16,6 +16,7 @@ from rankframe._tables import several_users
 
 _MOST_NEEDED = 10_000_000
 _MOST_NAMES = 3  # of systems of one outcome
+_MOST_BEST = 4  # systems that may be the best
 #: Where the links of steps lead.
 _LINKS = {"better": "lists", "worse": "lists", "judge": "judge", "judge_all": "judge"}
 
@@ -99,8 +100,17 @@ def _best_of(numbers: Numbers, won: Sequence[object]) -> list[str]:
         kind = "neither_best" if len(won) == 2 else "none_best"
         return [say(numbers, "sentences", kind, number=len(won))]
     names = numerals.listed([*map(text_of, leaders)])
-    best = names if len(leaders) <= _MOST_NAMES else f"{len(leaders)}"
-    return [say(numbers, "sentences", "best", number=len(won), best=best)]
+    if len(leaders) > _MOST_BEST:
+        return [say(numbers, "sentences", "many_best", number=len(won), best=len(leaders))]
+    if len(leaders) > 1:
+        return [say(numbers, "sentences", "best", number=len(won), best=names)]
+    row = numbers.row(numbers.compared, leaders[0])
+    change = strips.change_of(row)
+    low, high = (change and change.ends) or (None, None)
+    of = {"mean": numerals.number(row["mean"], 3), "change": change and change.text}
+    return [
+        say(numbers, "sentences", "the_best", number=len(won), best=names, low=low, high=high, **of)
+    ]
 
 
 def _bar(numbers: Numbers, row: Mapping[str, Any]) -> UserBar | None:
@@ -185,7 +195,11 @@ def _needed(numbers: Numbers, row: Mapping[str, Any]) -> int | None:
     trial, settings = numbers.trial, numbers.call.settings
     if not trial.paired or settings.weights is not None or not row["detectable"]:
         return None
-    if row["users"] < verdict.FEW_USERS or not row["difference"] or verdict.few_differ(row):
+    if (
+        row["users"] < verdict.FEW_USERS
+        or not round(row["difference"], verdict.SAME)
+        or verdict.few_differ(row)
+    ):
         return None
     family = 1 if trial.correction is None else max(1, numbers.family)
     by = numbers.call.by

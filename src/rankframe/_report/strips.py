@@ -26,6 +26,7 @@ class Change(NamedTuple):
     decimals: int | None  # that show two digits of the interval's half-width
     what: str = "difference"
     has_sign: bool = True
+    margin: float | None = None  # on both sides of 0
 
     def write(self, value: float, *, sign: bool = True) -> str:
         """Write a number of this unit."""
@@ -53,7 +54,8 @@ class Change(NamedTuple):
     def heard(self) -> str:
         """The description of a strip."""
         ends = "" if self.ends is None else f", interval {' to '.join(self.ends)}"
-        return f"{self.what} {self.text}{ends}"
+        margin = "" if self.margin is None else f", margin {self.write(self.margin, sign=False)}"
+        return f"{self.what} {self.text}{ends}{margin}"
 
     @property
     def _digits(self) -> int:
@@ -111,7 +113,9 @@ def axis_of(changes: Iterable[Change], *, most: float | None = None, pad: float 
     changes = [*changes]
     shown = [0.0]
     for change in changes:
-        shown += [value for value in (change.value, change.low, change.high) if value is not None]
+        margins = () if change.margin is None else (-change.margin, change.margin)
+        values = (change.value, change.low, change.high, *margins)
+        shown += [value for value in values if value is not None]
     if most is not None:
         shown = [min(most, max(-most, value)) for value in shown]
     low, high = min(shown), max(shown)
@@ -148,6 +152,8 @@ def strip(
         left, right = ("bad", "good") if direction > 0 else ("good", "bad")
         parts += [_band(left, 0, zero), _band(right, zero, 100)]
     parts.append(_line("zero", zero, zero, top, 2 * middle - top))
+    for side in () if change.margin is None else (-change.margin, change.margin):
+        parts.append(_line("margin", axis.place(side), axis.place(side), top, 2 * middle - top))
     if change.low is not None and change.high is not None:
         ends = axis.place(change.low), axis.place(change.high)
         parts.append(_line("ends", *ends, middle, middle))

@@ -71,6 +71,7 @@ def _systems(numbers: Numbers) -> list[Block]:
     short = _names.short([*texts.values()], _ROOM)
     tested = {name: numbers.row(numbers.compared, name) for name in systems}
     in_percent = _in_percent([*tested.values()])
+    best = numbers.leaders if 1 < len(numbers.leaders) < len(systems) - 1 else ()
     rows: list[Row] = []
     for name in systems:
         row = Row(nouns.named(short.of(texts[name])), values=[numerals.number(means[name], 3)])
@@ -81,7 +82,8 @@ def _systems(numbers: Numbers) -> list[Block]:
             rows.append(row._replace(tag="baseline"))
             continue
         more = _metrics(numbers, name) if len(numbers.names) > 1 else []
-        row = row._replace(blocks=[*more, *_groups(numbers, name)])
+        tag = "may be the best" if name in best else ""
+        row = row._replace(tag=tag, blocks=[*more, *_groups(numbers, name)])
         rows.append(_tested(numbers, tested[name], row, in_percent=in_percent))
     tests = say(numbers, "tests", number=numbers.family)
     tests = "; ".join(filter(None, (tests, short.key)))
@@ -96,7 +98,7 @@ def _metrics(numbers: Numbers, system: object) -> list[Block]:
     for name in numbers.names:
         tested = numbers.row(numbers.compared, system, name)
         means = [numerals.number(tested.get(of), 3) for of in ("baseline_mean", "mean")]
-        tag = "decides" if name == numbers.decides and len(numbers.names) > 1 else ""
+        tag = "decides" if name == numbers.trial.primary and len(numbers.names) > 1 else ""
         rows.append(_tested(numbers, tested, Row(name, _asks(numbers, name), tag, means)))
     head = ["metric", verdict.baseline_of(numbers), verdict.text_of(system), "change"]
     caption = say(numbers, "of_metrics", system=verdict.text_of(system))

@@ -10,7 +10,6 @@ import polars as pl
 
 from rankframe._comparison import decision, notes, numerals, trials
 from rankframe._comparison.notes import Note
-from rankframe._comparison.trials import Bound
 from rankframe._report import facts, nouns, strips
 from rankframe._report.facts import Numbers
 from rankframe._report.strips import Change
@@ -30,7 +29,8 @@ _QUESTIONS = {
 }
 #: Why nothing is tested, as the outcome says it.
 REASONS = (*trials.UNTESTED, trials.NO_PAIR, trials.NO_VALUE, "no_value_in_one", "all_have")
-_MOST_DIGITS = 8  # decimals of a mean
+_SIGNIFICANT = 4  # digits of a mean
+SAME = 12  # decimals: what is below are the last bits of a sum
 
 
 class Outcome(NamedTuple):
@@ -101,17 +101,32 @@ def _plain(numbers: Numbers, row: Mapping[str, Any], kind: str) -> Outcome:
     differ = few_differ(row)
     if kind == "undecided" and not lost:
         title = "few_differ" if differ else "few"
-    elif kind == "untested" and row["users"] <= 1:
+    elif kind == "untested" and row["users"] == 1:
         title = "few"
-    margin = margin_of(numbers, row["metric"])
     values: dict[str, Any] = {
-        "margin": margin if kind in ("same", "worse within the margin") else None,
-        "excluded": margin if kind == "not worse" else None,
+        **_of_margin(numbers, row, kind),
         "why": _why(numbers, row) if kind == "untested" else None,
         **({"p": row["p_value"], "adjusted": adjusted, "family": numbers.family} if lost else {}),
     }
     claim = say(numbers, "titles", title, row, differ=differ, overall=_overall(row, kind, numbers))
-    return Outcome(kind, claim, moved(numbers, row, **values), few=title.startswith("few"))
+    why = why_of(row)
+    step = why.kind if why is not None and why.kind in (trials.NO_PAIR, trials.NO_VALUE) else ""
+    return Outcome(kind, claim, moved(numbers, row, **values), step, title.startswith("few"))
+
+
+def _of_margin(numbers: Numbers, row: Mapping[str, Any], kind: str) -> dict[str, str]:
+    """Say what is shown of the margin: that a loss of it is excluded, or is not."""
+    margin, p = margin_of(numbers, row), row["p_not_worse"]
+    if margin is None or kind in ("worse", "untested"):
+        return {}
+    if kind in ("same", "worse within the margin") or not _has_direction(numbers, row):
+        return {"margin": margin[1]}
+    excluded = p is not None and decision.shows(p, numbers.trial.alpha / 2)
+    return {"excluded" if excluded else "possible": margin[1]}
+
+
+def _has_direction(numbers: Numbers, row: Mapping[str, Any]) -> bool:
+    return numbers.values.directions.get(row["metric"]) is not None
 
 
 def why_of(row: Mapping[str, Any]) -> Note | None:
@@ -150,15 +165,19 @@ def moved(numbers: Numbers, row: Mapping[str, Any], **values: Any) -> str:
         "alike": row["users"] if alike and low is None else None,
         "around": "" if open_ else None,
     }
-    kind = "moved" if row["difference"] else "stays"
+    if before == after:
+        shown |= {"before": None, "after": after, "about": after}
+    kind = "moved" if round(row["difference"], SAME) else "stays"
     return say(numbers, "sentences", kind, row, **shown, **groups, **values)
 
 
 def _means(row: Mapping[str, Any]) -> list[str]:
-    """Write both means with so many digits that they differ."""
-    digits = max(3, 1 - floor(log10(abs(row["difference"])))) if row["difference"] else 3
-    means = (row["baseline_mean"], row["mean"])
-    return [numerals.number(mean, min(_MOST_DIGITS, digits)) for mean in means]
+    """Write both means with so many digits that they differ, but at most four significant ones."""
+    means, difference = (row["baseline_mean"], row["mean"]), abs(round(row["difference"], SAME))
+    largest = max(map(abs, means))
+    most = max(0, _SIGNIFICANT - 1 - floor(log10(largest))) if largest else _SIGNIFICANT
+    digits = max(3, 1 - floor(log10(difference))) if difference else 3
+    return [numerals.number(mean, min(most, digits)) for mean in means]
 
 
 def _identical(rows: Sequence[Mapping[str, Any]], numbers: Numbers) -> Outcome:
@@ -239,9 +258,17 @@ def few_differ(row: Mapping[str, Any]) -> int:
     return differ if few and row["p_adjusted"] is not None else 0
 
 
-def margin_of(numbers: Numbers, metric: str) -> Bound | None:
-    margin = numbers.trial.margin
-    return trials.bound_of(margin.get(metric) if isinstance(margin, Mapping) else margin)
+def margin_of(numbers: Numbers, row: Mapping[str, Any]) -> tuple[float | None, str] | None:
+    """Return the margin of a row in the unit of its change, and in words; None without one."""
+    margin, metric = numbers.trial.margin, row["metric"]
+    bound = trials.bound_of(margin.get(metric) if isinstance(margin, Mapping) else margin)
+    change, mean = strips.change_of(row), row["baseline_mean"]
+    if bound is None or change is None or bound.relative == change.in_percent:
+        return bound and (bound.size, str(bound))
+    if mean is None or mean <= 0:
+        return None, str(bound)
+    size = bound.size / mean if change.in_percent else bound.size * mean
+    return size, f"{change.write(size, sign=False)} ({bound})"
 
 
 def strip_of(numbers: Numbers, outcome: Outcome, row: Mapping[str, Any]) -> str:
@@ -251,6 +278,8 @@ def strip_of(numbers: Numbers, outcome: Outcome, row: Mapping[str, Any]) -> str:
         return ""
     if outcome.kind == "unjudged":
         change = _bounds(numbers, row)
+    elif margin := margin_of(numbers, row):
+        change = change._replace(margin=margin[0])
     kind = "" if outcome.kind == "unjudged" else direction_of(row)
     rising = numbers.values.directions.get(row["metric"])
     direction = 0 if rising is None else 1 if rising else -1
