@@ -99,7 +99,7 @@ def test_a_pair_has_a_row_per_metric_and_group(pair):
     for row, number in zip(metrics["rows"], want, strict=True):
         name, *means, change, _, said = row["cells"]
         assert name.startswith(number["metric"])
-        assert ("decides" in name) == (number["metric"] == "rr")
+        assert "decides" not in name  # the caller names no primary metric
         assert means == [f"{number[of]:.3f}" for of in ("baseline_mean", "mean")]
         assert change == f"{100 * number['relative']:+.0f}%".replace("-", "−")
         assert row["heard"].startswith(f"difference {change}, interval ")

@@ -173,7 +173,8 @@ def moved(numbers: Numbers, row: Mapping[str, Any], **values: Any) -> str:
 
 def _means(row: Mapping[str, Any]) -> list[str]:
     """Write both means with so many digits that they differ, but at most four significant ones."""
-    means, difference = (row["baseline_mean"], row["mean"]), abs(round(row["difference"], SAME))
+    means: list[float] = [row["baseline_mean"], row["mean"]]
+    difference: float = abs(round(row["difference"], SAME))
     largest = max(map(abs, means))
     most = max(0, _SIGNIFICANT - 1 - floor(log10(largest))) if largest else _SIGNIFICANT
     digits = max(3, 1 - floor(log10(difference))) if difference else 3
