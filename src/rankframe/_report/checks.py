@@ -23,13 +23,14 @@ def number_of(numbers: Numbers) -> tuple[int, int]:
 
 
 def found(numbers: Numbers, said: tuple[str, ...]) -> list[str]:
-    """Name the problems, their greatest share, and the system if one alone has it."""
+    """Name the problems, the greatest first, with their share and the system that alone has it."""
     by = numbers.call.by
+    groups = numbers.health.filter("problem").group_by("table", "what")
+    problems = groups.agg(pl.col("share").max(), by)
     usual = pl.col("what").str.contains(_USUAL)
-    problems = numbers.health.filter("problem").sort(usual, maintain_order=True)
-    groups = problems.group_by("table", "what", maintain_order=True)
+    worst = problems.sort(usual, -pl.col("share"), "table", "what", nulls_last=False)
     names: list[str] = []
-    for table, what, share, systems in groups.agg(pl.col("share").max(), by).rows():
+    for table, what, share, systems in worst.rows():
         if what.startswith(said):
             continue
         shown = [] if share is None else [numerals.percent(share)]
