@@ -73,6 +73,17 @@ def test_tables_fit_80_columns(folder, capsys, command):
     assert max(map(len, lines)) <= 80
 
 
+def test_the_head_line_has_the_margin_and_speaks_of_p_where_it_is_displayed(folder, capsys):
+    text = printed(capsys, "compare old.csv new.csv truth.csv -m map -m mrr --margin 0.1")
+    head, table = text.split("model", 1)
+    assert "margin 0.1, paired t test, p after" in " ".join(head.split())
+    assert " p_not_worse " in table.splitlines()[0]
+    narrow = printed(capsys, f"compare old.csv {LONG} truth.csv -m map -m mrr --margin 0.1")
+    head, table = narrow.split("model", 1)
+    assert ("p after" in " ".join(head.split())) == (" p " in table.splitlines()[0])
+    assert "margin" not in printed(capsys, "compare old.csv new.csv truth.csv -m map")
+
+
 def test_truncated_names_remain_distinct(folder, capsys):
     text = printed(capsys, f"compare old.csv {LONG} truth.csv -m ndcg@10 --by country")
     assert {name[-2:] for name in re.findall(r"\w+…\w+", text)} == {"01", "02"}

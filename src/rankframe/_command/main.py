@@ -440,12 +440,24 @@ def _compare(arguments: argparse.Namespace) -> None:
         packed = planned(runs, metric_labels, trial, **call).collect()
         digits = _provenance(arguments, runs, metric_labels, call, per_metric=True)
     if not _delivered(packed.with_columns(notes.in_words(packed["note"])), arguments, digits):
-        how = f"{arguments.confidence * 100:.10g}% intervals, "
-        how += sentences.tested_in_words(trial, packed, notes.USERS)
+        how = {"interval": f"{arguments.confidence * 100:.10g}% intervals"}
+        how |= _test_in_words(trial, packed)
         by = call["by"]
         others = notes.in_words(notes.without(packed["note"], _SAID_ABOVE))
         result = packed.with_columns(others)
         text_tables.show_comparison(result, by[1:], by[0], how, details=arguments.details)
+
+
+def _test_in_words(trial: Trial, compared: pl.DataFrame) -> dict[str, str]:
+    """Say how the columns of a comparison were made, by the column that each part explains."""
+    margin = trial.margin if isinstance(trial.margin, Mapping) else {"": trial.margin}
+    sizes = [f"{name} {size}".strip() for name, size in margin.items() if size is not None]
+    said = {"difference": f"margin {', '.join(sizes)}"} if sizes else {}
+    if why := sentences.untested(compared):
+        return {**said, "verdict": f"not tested: {why}"}
+    test = sentences.test_in_words(trial, compared, notes.USERS)
+    corrected = sentences.correction_in_words(trial, compared)
+    return {**said, "verdict": test, "p": f"p {corrected}"}
 
 
 def _systems(

@@ -147,9 +147,17 @@ def show_values(result: pl.DataFrame, keys: Sequence[str], *, details: bool = Fa
 
 
 def show_comparison(
-    result: pl.DataFrame, segments: Sequence[str], model: str, how: str, *, details: bool = False
+    result: pl.DataFrame,
+    segments: Sequence[str],
+    model: str,
+    how: Mapping[str, str],
+    *,
+    details: bool = False,
 ) -> None:
-    """Print the columns of a comparison that fit, and above them the values that all rows share."""
+    """Print the columns of a comparison that fit, and above them the values that all rows share.
+
+    ``how`` says for some columns how they were made.
+    """
     if details:
         show(result, details=True)
         return
@@ -162,9 +170,10 @@ def show_comparison(
     if "users" in shared:
         head += f" over {shared['users']} user" + ("" if shared["users"] == 1 else "s")
     breadth = width()
-    print_text(tabular.wrapped(f"{head}; {how} (--details: all columns).", breadth) + "\n")
     systems = [*segments, model]
     chosen = _most_that_fits(_compared(result), systems, shared, breadth)
+    said = ", ".join(text for name, text in how.items() if name in chosen)
+    print_text(tabular.wrapped(f"{head}; {said} (--details: all columns).", breadth) + "\n")
     texts = [name for name in (*systems, "metric", "baseline", "verdict") if name in chosen]
     print_text(_colored(_fitted(chosen, breadth, texts)))
     named = systems if "baseline" in shared else [*systems, "baseline"]
@@ -204,11 +213,11 @@ def _compared(result: pl.DataFrame) -> _Columns:
 #: The columns of a comparison that may be displayed beside the names of its rows, in their order.
 _SHOWN = (
     *("baseline", "users", "mean", "baseline_mean", "difference", "interval", "p"),
-    *("verdict", "higher/equal/lower"),
+    *("p_not_worse", "verdict", "higher/equal/lower"),
 )
 #: Those that names are cut for, and those that come where no name is cut, the most needed first.
 _NEEDED = ("difference", "verdict", "baseline", "interval")
-_WELCOME = ("p", "users", "mean", "higher/equal/lower", "baseline_mean")
+_WELCOME = ("p", "p_not_worse", "users", "mean", "higher/equal/lower", "baseline_mean")
 
 
 def _most_that_fits(
@@ -220,6 +229,8 @@ def _most_that_fits(
     chosen: list[str] = []
     for names, texts in ((_NEEDED, short), (_WELCOME, cells)):
         for name in (name for name in names if name not in shared):
+            if not any(cells.get(name, ())) and name == "p_not_worse":
+                continue
             more = [column for column in _SHOWN if column in (*chosen, name)]
             drawn = _drawn({column: texts[column] for column in (*first, *more)})
             chosen = more if not chosen or _breadth(drawn) <= width else chosen
