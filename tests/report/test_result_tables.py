@@ -285,6 +285,16 @@ model & rr $\uparrow$ & hit@1 $\uparrow$ \\
     )
 
 
+def test_intervals_of_many_metrics_stand_below_their_means_in_latex():
+    metrics = ("rr", "hit@1", "hit@2", "ndcg@5", "map")
+    text = rf.table(lists(), *metrics, truth=TRUTH, interval=True).as_latex()
+    assert r"\small\setlength{\tabcolsep}{3pt}" in text
+    rows = [row for row in text.splitlines() if row.startswith(("old", "mid", "new"))]
+    cell = r"\\shortstack\[r\]\{\S+ \\\\ \{\\footnotesize \[[0-9., $-]+\]\}\}"
+    assert [len(re.findall(cell, row)) for row in rows] == [5, 5, 5]
+    assert "shortstack" not in rf.table(lists(), "rr", truth=TRUTH, interval=True).as_latex()
+
+
 def test_it_is_read_as_text():
     made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", test="randomization")
     assert str(made) == (

@@ -14,6 +14,7 @@ from rankframe._comparison import numerals
 NOTE = "*"  # at a cell with a note
 #: What stands in plain text for bold and for underlined.
 IN_TEXT = {"best": "•", "tied": "◦"}
+_ARTICLE = 79  # letters of a row of LaTeX that fit in its article
 _WIDTH = 79  # of the lines below a table of plain text
 _RULE = "2px solid"  # in the color of the text, on any background
 _LEFT = "padding:0.3em 0.8em;text-align:left"
@@ -85,11 +86,13 @@ def as_markdown(grid: Grid, note: str) -> str:
 
 def as_latex(grid: Grid, note: str, caption: str | None = None, label: str | None = None) -> str:
     """Write LaTeX in small type, with its caption above and its notes below."""
-    head, *rows = (" & ".join(row) + r" \\" for row in _texts(grid, _in_latex, _escaped_in_latex))
+    is_wide = breadth(aligned(grid)[1]) > _ARTICLE
+    write = _stack_in_latex if is_wide else _in_latex
+    head, *rows = (" & ".join(row) + r" \\" for row in _texts(grid, write, _escaped_in_latex))
     columns = "l" * grid.keys + "r" * (len(grid.head) - grid.keys)
     notes = r" \\ ".join(map(_escaped_in_latex, note.splitlines()))
     table = [
-        r"\small\setlength{\tabcolsep}{4pt}",
+        rf"\small\setlength{{\tabcolsep}}{{{3 if is_wide else 4}pt}}",
         rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
         r"\toprule",
         head,
@@ -180,6 +183,14 @@ def _in_latex(cell: Cell, room: Cell) -> str:
     interval = cell.small.replace("-", "$-$")
     interval = rf" {{\footnotesize {interval}}}" if interval else ""
     return looks.get(cell.kind, number) + marks + interval
+
+
+def _stack_in_latex(cell: Cell, room: Cell) -> str:
+    """Write the interval of a mean below it, where a row would be too long."""
+    if not cell.small:
+        return _in_latex(cell, room)
+    mean, interval = _in_latex(cell, room).split(r" {\footnotesize ")
+    return rf"\shortstack[r]{{{mean} \\ {{\footnotesize {interval}}}"
 
 
 def _marks_in_latex(marks: str) -> str:
