@@ -38,14 +38,14 @@ def leaders_of(
     tested = pair_tests.test_pairs(paired.pairs, trial, lambda _: None)
     differ = decision.shows(statistics.corrected(tested.outcome.p, "holm"), trial.alpha)
     keys = pl.DataFrame(paired.pair_keys(values.by[0], paired.pairs))
-    found = _outcomes(keys, rows, values), _outcomes(keys, rows, values, swapped=True)
+    both = _outcomes(keys, rows, values), _outcomes(keys, rows, values, swapped=True)
     lost: dict[tuple[Place, Place], bool] = {}  # whether the first one is worse than the second
     worst: set[Place] = set()
     for place, pair in enumerate(paired.pairs):
         system, other = (
             Place(pair.segment, pair.metric, side, side) for side in (pair.system, pair.baseline)
         )
-        of_rows, swapped = (outcomes[place] for outcomes in found)
+        of_rows, swapped = (outcomes[place] for outcomes in both)
         if of_rows is None and swapped is not None:
             system, other, of_rows = other, system, swapped
         if of_rows is not None:
