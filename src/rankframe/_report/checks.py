@@ -10,9 +10,6 @@ from rankframe._comparison import notes, numerals
 from rankframe._report import verdict
 from rankframe._report.facts import Numbers
 
-#: Problems that many sound tables have: the last ones that are named.
-_USUAL = r"(_unknown_to_|never_listed|unjudged_at|seen_at)"
-
 
 def number_of(numbers: Numbers) -> tuple[int, int]:
     """Count the checks of the data, and those that found a problem."""
@@ -27,8 +24,7 @@ def found(numbers: Numbers, said: tuple[str, ...]) -> list[str]:
     by = numbers.call.by
     groups = numbers.health.filter("problem").group_by("table", "what")
     problems = groups.agg(pl.col("share").max(), by)
-    usual = pl.col("what").str.contains(_USUAL)
-    worst = problems.sort(usual, -pl.col("share"), "table", "what", nulls_last=False)
+    worst = problems.sort(-pl.col("share"), "table", "what", nulls_last=False)
     names: list[str] = []
     for table, what, share, systems in worst.rows():
         if what.startswith(said):

@@ -92,9 +92,10 @@ def health(
     -----
     A row with count 0 means that nothing was found. Sizes (``rows``, ``users``, ``items``,
     ``grades``) and the rows of each grade describe the tables; all other counts are worth a look:
-    ``found.filter("problem")``. A count is left out if its columns are missing
-    or have a type that cannot play their role; the row ``unreadable`` then has the error that other
-    functions raise. Null and NaN ids are only in their own counts. A user has a list if at least
+    ``found.filter("problem")``. What is unknown to another table, never listed or unjudged is a
+    problem only if all of it is, as where ids differ. A count is left out if its columns are
+    missing or have a type that cannot play their role; the row ``unreadable`` then has the error
+    that other functions raise. Null and NaN ids are only in their own counts. A user has a list if at least
     one of the user's rows has a rank, or a score that is not NaN.
 
     *Run.* Sizes: ``rows``, ``users`` with a list, ``items`` in the lists. Of the rows:
@@ -356,6 +357,8 @@ def _unreadable(table: str, text: str) -> pl.DataFrame:
 
 _ORDER = ("unreadable", "rows", "users", "items", "null_groups")
 _SIZES = "^(rows|users|items|grades|grade_.*)$"
+#: How far tables overlap: sound ones seldom do so entirely, and broken ids not at all.
+_OVERLAPS = "(_unknown_to_|_never_listed$|^unjudged_at_)"
 
 
 def _in_order(frames: Sequence[pl.DataFrame], call: Call, schema: Types) -> pl.DataFrame:
@@ -368,8 +371,10 @@ def _in_order(frames: Sequence[pl.DataFrame], call: Call, schema: Types) -> pl.D
     whats = {what: place for place, what in enumerate(_ORDER)}
     order = pl.col("what").replace_strict(whats, default=len(whats), return_dtype=pl.Int64)
     place = pl.col("table").replace_strict(tables, default=len(tables), return_dtype=pl.Int64)
-    is_problem = pl.when(~pl.col("what").str.contains(_SIZES)).then(pl.col("count") > 0)
-    rows = rows.with_columns(problem=is_problem)
+    least = pl.when(pl.col("what").str.contains(_OVERLAPS)).then(1.0).otherwise(0.0)
+    is_problem = (pl.col("count") > 0) & (pl.col("share").fill_null(1.0) >= least)
+    is_size = pl.col("what").str.contains(_SIZES)
+    rows = rows.with_columns(problem=pl.when(~is_size).then(is_problem))
     fine = ~pl.col("problem").fill_null(value=False)
     keys: list[pl.Expr] = []
     for group, name in groups.items():
