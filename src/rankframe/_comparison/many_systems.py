@@ -38,27 +38,27 @@ def leaders_of(
     tested = pair_tests.test_pairs(paired.pairs, trial, lambda _: None)
     differ = decision.shows(statistics.corrected(tested.outcome.p, "holm"), trial.alpha)
     keys = pl.DataFrame(paired.pair_keys(values.by[0], paired.pairs))
-    both = _outcomes(keys, rows, values), _outcomes(keys, rows, values, swapped=True)
+    sides = _outcomes(keys, rows, values), _outcomes(keys, rows, values, swapped=True)
     lost: dict[tuple[Place, Place], bool] = {}  # whether the first one is worse than the second
     worst: set[Place] = set()
-    for place, pair in enumerate(paired.pairs):
+    for row, pair in enumerate(paired.pairs):
         system, other = (
             Place(pair.segment, pair.metric, side, side) for side in (pair.system, pair.baseline)
         )
-        of_rows, swapped = (outcomes[place] for outcomes in both)
-        if of_rows is None and swapped is not None:
-            system, other, of_rows = other, system, swapped
+        of_rows, of_swapped = (outcomes[row] for outcomes in sides)
+        if of_rows is None and of_swapped is not None:
+            system, other, of_rows = other, system, of_swapped
         if of_rows is not None:
             if of_rows == "worse":
                 worst.add(system)
             if of_rows != "untested":
                 lost[system, other] = of_rows in _VERDICTS[1:]
                 lost[other, system] = of_rows == "better"
-        elif pair.undefined == trials.NOBODY_DIFFERS or not isnan(tested.outcome.p[place]):
+        elif pair.undefined == trials.NOBODY_DIFFERS or not isnan(tested.outcome.p[row]):
             gain = float(statistics.weighted_mean(*pair.sample))
             gain = gain if directions[pair.metric] else -gain
-            lost[system, other] = bool(differ[place]) and gain < 0
-            lost[other, system] = bool(differ[place]) and gain > 0
+            lost[system, other] = bool(differ[row]) and gain < 0
+            lost[other, system] = bool(differ[row]) and gain > 0
     places = [*dict.fromkeys(first for first, _ in lost)]
     names = paired.systems.gather([place.system for place in places]).alias(values.by[0])
     leaders = pl.DataFrame([names, *paired.keys(places)])
@@ -70,13 +70,13 @@ def leaders_of(
     }
     greatest: dict[tuple[int, str], float] = {}
     for place, rating in ratings.items():
-        family = place[:2]
+        family = place.segment, place.metric
         greatest[family] = max(greatest.get(family, rating), rating)
     best = {place for place in places if ratings[place] == greatest[place[:2]]}
     leads = dict.fromkeys(best, True)
-    for (system, other), is_worse in lost.items():
-        if other in best and system not in best:
-            leads[system] = leads.get(system, False) or not is_worse
+    for (loser, rival), is_worse in lost.items():
+        if rival in best and loser not in best:
+            leads[loser] = leads.get(loser, False) or not is_worse
     kept = [leads.get(place) and place not in worst for place in places]
     apart = [first._replace(baseline=second.system) for (first, second), x in lost.items() if x]
     texts = _letters(ratings, apart) if letters else {}

@@ -293,11 +293,11 @@ def _marked(
 
 def _read_headers(headers: Mapping[str, str] | None, values: Values) -> dict[str, str]:
     """Check that headers are of metrics or of columns of ``by``."""
-    texts = cast("object", {} if headers is None else headers)
-    if not isinstance(texts, Mapping):
-        msg = f"headers={texts!r} is no dict: pass what each metric is called, as in "
+    names = cast("object", {} if headers is None else headers)
+    if not isinstance(names, Mapping):
+        msg = f"headers={names!r} is no dict: pass what each metric is called, as in "
         raise TypeError(msg + "headers={'ndcg@10': 'nDCG@10'}")
-    named = dict(cast("Mapping[str, object]", texts))
+    named = dict(cast("Mapping[str, object]", names))
     metrics = [metric.name for metric in values.all_requested]
     comparison.check_names("headers", named, metrics, values.by)
     columns: dict[str, str] = {}
