@@ -139,8 +139,7 @@ def _step_of(numbers: Numbers, outcome: Outcome, row: Mapping[str, Any]) -> Step
     number = _differing_groups(row, numbers)
     if outcome.step:
         user = numbers.values.values.user
-        users = [several_users.text_of(name, user) for name in numbers.to_judge]
-        users = [*map(text_of, users)]
+        users = [text_of(several_users.text_of(name, user)) for name in numbers.to_judge]
         names = numerals.listed(users) if users else None
         return _step(numbers, outcome.step, number=len(users), names=names)
     if doubts.mixes_of(numbers, row):

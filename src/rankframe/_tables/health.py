@@ -95,8 +95,8 @@ def health(
     ``found.filter("problem")``. What is unknown to another table, never listed or unjudged is a
     problem only if all of it is, as where ids differ. A count is left out if its columns are
     missing or have a type that cannot play their role; the row ``unreadable`` then has the error
-    that other functions raise. Null and NaN ids are only in their own counts. A user has a list if at least
-    one of the user's rows has a rank, or a score that is not NaN.
+    that other functions raise. Null and NaN ids are only in their own counts. A user has a list if
+    at least one of the user's rows has a rank, or a score that is not NaN.
 
     *Run.* Sizes: ``rows``, ``users`` with a list, ``items`` in the lists. Of the rows:
     ``null_groups``, ``null_users``, ``null_items``, ``null_ranks`` or ``null_scores`` (not
