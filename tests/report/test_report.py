@@ -1293,3 +1293,19 @@ def test_a_metric_of_all_lists_may_decide(metrics):
         got = compared.filter(metric=row["metric"])["difference"].to_list()
         assert got == pytest.approx([row["difference"]])
     assert metrics[0] in report.html()
+
+
+@pytest.mark.parametrize("gain", [0.36, 0.4, 0.07, 1e-6])
+def test_a_histogram_of_any_range_is_drawn(gain):
+    """Its axis may have one tick alone."""
+    users = pl.DataFrame({"user": range(40), "item": 1, "rank": 1, "relevance": 1, "v": 0.5})
+    value = pl.when(pl.col("user") < 9).then(0.5 - gain).otherwise(0.5 + gain)
+    data = pl.concat(
+        [
+            users.with_columns(model=pl.lit("a")),
+            users.with_columns(value.alias("v"), model=pl.lit("b")),
+        ]
+    )
+    made = rf.report(data, pl.col("v").filter("relevant").max(), baseline="a")
+    assert "<svg" in made.html()
+    assert 'id="changes"' in made.html()

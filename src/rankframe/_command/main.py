@@ -140,6 +140,7 @@ _ADVICE = (
     (r"(keep the best): .*? in pandas", r"\1 row of each item"),
     (r"(keep one): .*? in pandas", r"\1"),
     (r"(keep the highest grade): truth\.group_by\(.*?\)\)", r"\1"),
+    (r"(fill in the group): \.with_columns\(.*?\)\)", r"\1"),
     (r"(into a list): items\.group_by\(.*\)", r"\1"),
     (r"(take the linear gain): truth\.with_columns\(.*\)", r"\1"),
     (r"(drop the column): truth\.\w+\(.*?\)(, or keep it .*? in pandas)?", r"\1"),

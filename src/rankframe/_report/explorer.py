@@ -86,7 +86,7 @@ def _kind(numbers: Numbers, change: float) -> str:
 
 def _histogram(numbers: Numbers, people: People, axis: Axis) -> Histogram:
     """Draw the changes of all users: bars to the left and to the right of 0, and one at 0."""
-    changes, step = people.changes, (axis.ticks[1][0] - axis.ticks[0][0]) / _BINS
+    changes, step = people.changes, axis.step / _BINS
     bins = (changes.abs() / step).round(9).ceil() * changes.sign()
     counts: dict[float, int] = dict(bins.value_counts().sort(bins.name).iter_rows())
     tallest, same = max((counts[place] for place in counts if place), default=0), counts.get(0, 0)

@@ -68,6 +68,7 @@ class Axis(NamedTuple):
     low: float
     high: float
     ticks: Sequence[tuple[float, str]]
+    step: float  # between two ticks, of which the range may have one alone
 
     def place(self, value: float) -> float:
         """Return where a value is, in percent of the width; at an end if it is beyond it."""
@@ -129,7 +130,7 @@ def axis_of(changes: Iterable[Change], *, most: float | None = None, pad: float 
         sign = "+" * any(change.has_sign for change in changes)
         text = f"{place * step * unit:{sign},.{decimals}f}" + "%" * (unit > 1)
         ticks.append((place * step, numerals.with_minus(text) if place else "0"))
-    return Axis(low, high, ticks)
+    return Axis(low, high, ticks, step)
 
 
 def _step(least: float) -> float:

@@ -150,19 +150,16 @@ def health(
     >>> truth = pl.DataFrame({"user": [1, 3], "item": ["a", "b"]})
     >>> found = rf.health(run, truth=truth, k=1)
     >>> found.filter("problem").select("what", "count", "share", "example")
-    shape: (6, 4)
-    ┌─────────────────────────┬───────┬──────────┬──────────────────────────┐
-    │ what                    ┆ count ┆ share    ┆ example                  │
-    │ ---                     ┆ ---   ┆ ---      ┆ ---                      │
-    │ str                     ┆ i64   ┆ f64      ┆ str                      │
-    ╞═════════════════════════╪═══════╪══════════╪══════════════════════════╡
-    │ gaps                    ┆ 1     ┆ 0.5      ┆ user=1                   │
-    │ missed_users            ┆ 1     ┆ 0.5      ┆ user=3                   │
-    │ users_unknown_to_truth  ┆ 1     ┆ 0.5      ┆ user=2                   │
-    │ items_unknown_to_truth  ┆ 1     ┆ 0.333333 ┆ item='A'                 │
-    │ item_ids_differ_in_case ┆ 1     ┆ 0.333333 ┆ item='A'                 │
-    │ unjudged_at_1           ┆ 1     ┆ 0.5      ┆ user=2, item='A', rank=1 │
-    └─────────────────────────┴───────┴──────────┴──────────────────────────┘
+    shape: (3, 4)
+    ┌─────────────────────────┬───────┬──────────┬──────────┐
+    │ what                    ┆ count ┆ share    ┆ example  │
+    │ ---                     ┆ ---   ┆ ---      ┆ ---      │
+    │ str                     ┆ i64   ┆ f64      ┆ str      │
+    ╞═════════════════════════╪═══════╪══════════╪══════════╡
+    │ gaps                    ┆ 1     ┆ 0.5      ┆ user=1   │
+    │ missed_users            ┆ 1     ┆ 0.5      ┆ user=3   │
+    │ item_ids_differ_in_case ┆ 1     ┆ 0.333333 ┆ item='A' │
+    └─────────────────────────┴───────┴──────────┴──────────┘
     """
     run = cast("FrameT | Mapping[str, FrameT]", frame)
     truth = cast("Frame | None", truth)
