@@ -3,13 +3,11 @@
 import html
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import polars as pl
 import pytest
-import requirements
 
 from tests.report.looks import OLD, OUTCOMES, drawn, of_places, report_of
 
@@ -64,14 +62,6 @@ def search():
         "queries": pl.DataFrame(texts, schema=["query", "title"], orient="row"),
         "baseline": "old",
     }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "chrome"])), None)
-    if found is None:
-        requirements.lacking("there is no Chromium: apt-get install chromium")
-    return found
 
 
 @pytest.fixture(scope="module")

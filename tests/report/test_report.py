@@ -8,7 +8,6 @@ import math
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -18,7 +17,6 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 import pytest
-import requirements
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
@@ -1018,14 +1016,6 @@ def test_nouns_are_two_words(nouns):
 
 
 # ------------------------------------------------------------------ in a browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "chrome"])), None)
-    if found is None:
-        requirements.lacking("there is no Chromium: apt-get install chromium")
-    return found
 
 
 def shown(browser, url, folder, *more):

@@ -76,18 +76,15 @@ def _systems(numbers: Numbers) -> list[Block]:
     for name in systems:
         row = Row(nouns.named(short.of(texts[name])), values=[numerals.number(means[name], 3)])
         row = row._replace(full=texts[name] * (texts[name] in short.short))
-        if name in numbers.leaders and len(numbers.leaders) > 1:
-            row = row._replace(tag=say(numbers, "may_lead"))
         if name == numbers.trial.baseline:
             rows.append(row._replace(tag="baseline"))
             continue
         more = _metrics(numbers, name) if len(numbers.names) > 1 else []
-        tag = "may be the best" if name in best else ""
+        tag = say(numbers, "may_lead") if name in best else ""
         row = row._replace(tag=tag, blocks=[*more, *_groups(numbers, name)])
         rows.append(_tested(numbers, tested[name], row, in_percent=in_percent))
-    tests = say(numbers, "tests", number=numbers.family)
-    tests = "; ".join(filter(None, (tests, short.key)))
-    tests = "; ".join(filter(None, (_lower(numbers, numbers.decides), tests)))
+    adjusted = say(numbers, "tests", number=numbers.family)
+    tests = "; ".join(filter(None, (_lower(numbers, numbers.decides), adjusted, short.key)))
     head = ["system", numbers.decides, _change(numbers, in_percent=in_percent)]
     return _drawn(Block(head, rows, None, tests, caption=say(numbers, "of_systems")))
 
@@ -252,12 +249,8 @@ def _change(numbers: Numbers, *, in_percent: bool) -> str:
 
 
 def say(numbers: Numbers, kind: str, **values: Any) -> str:
-    fields: dict[str, Any] = {
-        "metric": numbers.decides,
-        "sure": f"{100 * numbers.trial.confidence:.10g}%",
-    }
-    fields["baseline"] = verdict.baseline_of(numbers)
-    return numbers.nouns.write(notes.templates("page")[kind], **{**fields, **values})
+    """Write what stands in the table and in the parts below it."""
+    return verdict.say(numbers, "page", kind, **values)
 
 
 def _tests(numbers: Numbers, table: pl.DataFrame | None, name: str | None = None) -> str:
