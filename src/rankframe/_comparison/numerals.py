@@ -85,11 +85,6 @@ def p_value(p: float | None, absent: str = DASH) -> str:
     return "<0.0001" if p < 0.0001 else _beside_levels(p)
 
 
-def p_in_words(p: float) -> str:
-    """Write a p-value with its letter."""
-    return "p < 0.0001" if p < 0.0001 else f"p {_beside_levels(p)}"
-
-
 def _beside_levels(p: float) -> str:
     """Write a p-value with four decimals, or more if it would read as a level that it is not."""
     digits = range(4, 9 if p not in _LEVELS else 5)
