@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 import rankframe as rf
-from rankframe._tables import judgment_files
+from rankframe._inputs import judgment_files
 
 PAGE = Path(__file__).parents[1] / "notebooks" / "odd_input.md"
 

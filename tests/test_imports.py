@@ -45,13 +45,13 @@ assert not loaded, loaded
 
 
 #: The rooms that ``evaluate`` and ``per_user`` need, and their modules that are loaded later.
-LOADED = {"_evaluation", "_namespace", "_request", "_rooms", "_tables", "_vocabulary"}
+LOADED = {"_evaluation", "_inputs", "_namespace", "_request", "_rooms", "_tables", "_vocabulary"}
 LOADED |= {"errors", "metrics", "presets"}
 LATER = {
-    "_evaluation": {"overlap", "provenance", "ready_values", "row_verbs", "trackers"},
-    "_tables": {"arrays", "fusion", "health", "health_counts", "health_tables", "matrices"}
-    | {"side_by_side", "two_lists", "judgment_files"},
-    "_vocabulary": {"item_distances", "missed_items", "trees"},
+    "_evaluation": {"missed_items", "overlap", "provenance", "ready_values", "row_verbs"}
+    | {"side_by_side", "trackers", "trees"},
+    "_inputs": {"arrays", "fusion", "judgment_files", "matrices", "two_lists"},
+    "_vocabulary": {"item_distances"},
 }
 
 
@@ -140,8 +140,8 @@ FLOORS = [
     {"errors", "_rooms", "presets"},
     {"_request"},
     {"metrics", "_tables"},
-    {"trec", "_vocabulary"},
-    {"_evaluation"},
+    {"_inputs", "_vocabulary"},
+    {"_evaluation", "_health", "trec"},
     {"_comparison", "_warehouse", "parts"},
     {"plot", "spark"},
     {"_report"},

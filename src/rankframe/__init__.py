@@ -12,16 +12,17 @@ import polars as _pl
 
 from rankframe import _namespace, _rooms, metrics
 from rankframe._evaluation.evaluation import evaluate, per_user
+from rankframe._inputs.item_lists import from_lists
 from rankframe._request.registration import register_metric
-from rankframe._tables.verbs import from_lists, judge, with_rank
+from rankframe._tables.verbs import judge, with_rank
 from rankframe.errors import RankingDataError
 
 #: The modules of the names that are imported when they are first used; None is a module itself.
 _LATER = _rooms.VERBS | {
     "Meter": "parts._meter",
     "as_dict": "_evaluation.trackers",
-    "from_grades": "_tables.matrices",
-    "from_scores": "_tables.matrices",
+    "from_grades": "_inputs.matrices",
+    "from_scores": "_inputs.matrices",
     "parts": None,
     "plot": None,
     "presets": None,
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from rankframe._evaluation.provenance import provenance
     from rankframe._evaluation.row_verbs import check
     from rankframe._evaluation.trackers import as_dict
+    from rankframe._health.health import health
+    from rankframe._inputs.matrices import from_grades, from_scores
     from rankframe._report.report import report
     from rankframe._report.results import table
-    from rankframe._tables.health import health
-    from rankframe._tables.matrices import from_grades, from_scores
     from rankframe._warehouse.query import sql
     from rankframe.parts._meter import Meter
 else:

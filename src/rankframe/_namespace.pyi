@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 import rankframe._comparison.summaries
 import rankframe._comparison.trials
+import rankframe._inputs.fusion
 import rankframe._report.report
 import rankframe._report.results
 import rankframe._request.keywords
@@ -18,7 +19,6 @@ import rankframe._request.labels
 import rankframe._request.parameters
 import rankframe._request.share_names
 import rankframe._request.types
-import rankframe._tables.fusion
 import rankframe._tables.rank_order
 import rankframe.metrics.exposure
 import rankframe.metrics.lists
@@ -255,13 +255,13 @@ class Runs(RoomOfFrame, Generic[FrameT]):
     def fuse(
         self,
         /,
-        method: rankframe._tables.fusion.Method = ...,
+        method: rankframe._inputs.fusion.Method = ...,
         *,
         by: str | Sequence[str] = ...,
         smoothing: float = ...,
         phi: float = ...,
         weights: Mapping[object, float] | None = ...,
-        norm: rankframe._tables.fusion.Norm | None = ...,
+        norm: rankframe._inputs.fusion.Norm | None = ...,
         **columns: Unpack[Columns],
     ) -> FrameT: ...
     def overlap(

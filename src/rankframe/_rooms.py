@@ -15,10 +15,10 @@ VERBS = {
     "report": "_report.report",
     "table": "_report.results",
     "check": "_evaluation.row_verbs",
-    "health": "_tables.health",
+    "health": "_health.health",
     "judge": "_tables.verbs",
     "with_rank": "_tables.verbs",
-    "from_lists": "_tables.verbs",
+    "from_lists": "_inputs.item_lists",
     "provenance": "_evaluation.provenance",
 }
 #: The rooms of functions that take a frame: ``rf.stats.power(df, …)``, ``df.rank.stats.power(…)``.
@@ -45,10 +45,10 @@ ROOMS = {
         "metric_agreement": "_comparison.system_agreement",
     },
     "runs": {
-        "fuse": "_tables.fusion",
+        "fuse": "_inputs.fusion",
         "overlap": "_evaluation.overlap",
         "rbo": "_evaluation.overlap",
-        "side_by_side": "_tables.side_by_side",
+        "side_by_side": "_evaluation.side_by_side",
     },
 }
 #: Words of the field that are no functions, and what to take.

@@ -11,7 +11,7 @@ import pytest
 import rankframe as rf
 from rankframe._command import inputs
 from rankframe._command.main import main
-from rankframe._tables import judgment_files
+from rankframe._inputs import judgment_files
 
 TRUTH = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "b", "c"]})
 RUNS = {day: pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "rank": [day, 1]}) for day in (1, 2)}

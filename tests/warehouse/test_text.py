@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sql_labels import PAGE, translations, updated, written
 
 import rankframe as rf
+from rankframe._evaluation import trees
 from rankframe._request import labels
-from rankframe._vocabulary import trees
 from rankframe._warehouse import dialects
 
 DIALECTS = [*dialects._DIALECTS]

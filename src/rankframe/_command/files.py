@@ -19,9 +19,10 @@ import polars as pl
 
 from rankframe._command import inputs
 from rankframe._command.inputs import Input
+from rankframe._inputs import judgment_files
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
-from rankframe._tables import adapters, column_roles, judgment_files, run_dicts, side_tables
+from rankframe._tables import adapters, column_roles, run_dicts, side_tables
 from rankframe.trec import _formats, _lines
 from rankframe.trec._formats import Fit, Kind, Line, Stream
 

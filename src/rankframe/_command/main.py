@@ -41,11 +41,13 @@ from rankframe._comparison import (
 )
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
+from rankframe._health import health
+from rankframe._inputs import item_lists
 from rankframe._report import facts, report
 from rankframe._request import descriptions, keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
-from rankframe._tables import adapters, health, run_dicts, verbs
+from rankframe._tables import adapters, run_dicts, verbs
 from rankframe._warehouse import query
 from rankframe.errors import RankingWarning
 
@@ -798,11 +800,11 @@ def _demo(_: argparse.Namespace) -> None:
         pl.DataFrame({"model": model, "user": users, "item": [list(items) for items in lists]})
         for model, lists in _MODELS.items()
     )
-    truth = verbs.from_lists(
+    truth = item_lists.from_lists(
         pl.DataFrame({"user": users, "item": [list(items) for items in _RELEVANT]})
     )
     truth = truth.drop("rank")
-    run = verbs.from_lists(lists)
+    run = item_lists.from_lists(lists)
     text_tables.show(evaluation.evaluate(run, "map", "gmap", "hit@5", truth=truth, by="model"))
     said = "M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20."
     text_tables.print_lines([said])

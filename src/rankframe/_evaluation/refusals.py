@@ -113,7 +113,7 @@ def _check_scope(metric: RequestedMetric, reading: Reading, tables: Tables) -> N
 
 def _check_missed_items(metric: RequestedMetric, reading: Reading, tables: Tables) -> None:
     """Warn of an own expression that leaves out missed items, though they are among its rows."""
-    from rankframe._vocabulary import missed_items
+    from rankframe._evaluation import missed_items
 
     if reading.scope in ("listed", "shares"):
         return

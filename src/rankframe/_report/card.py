@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 
 from rankframe._comparison import notes, numerals, power, trials
+from rankframe._inputs import several_users
 from rankframe._report import checks, doubts, nouns, strips, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Card, Step, UserBar
 from rankframe._report.verdict import Outcome, outcome_of, say, text_of
-from rankframe._tables import several_users
 
 _MOST_NEEDED = 10_000_000
 _MOST_NAMES = 3  # of systems of one outcome

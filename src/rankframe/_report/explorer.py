@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 from rankframe._comparison import notes, numerals
+from rankframe._inputs import several_users
 from rankframe._report import nouns, strips, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Bar, Group, Histogram, Lists, Section, Users
 from rankframe._report.people import Item, People, Person
 from rankframe._report.strips import Axis, Change
 from rankframe._report.tabular import Cell, Grid
-from rankframe._tables import several_users
 
 _HEIGHT = 110  # pixels of the histogram
 _BINS = 10  # between two ticks

@@ -22,6 +22,7 @@ from rankframe._comparison.notes import Nouns
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, provenance, reduction, user_choice, user_columns
 from rankframe._evaluation.values import Values
+from rankframe._health import health
 from rankframe._report import people, results
 from rankframe._report.call import Measurement, ReportCall
 from rankframe._report.nouns import nouns_of
@@ -29,7 +30,7 @@ from rankframe._report.people import People
 from rankframe._request import labels
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import adapters, health, judgment, readers, side_tables
+from rankframe._tables import adapters, judgment, readers, side_tables
 from rankframe._tables.table import Tables
 from rankframe.errors import RankingDataError
 from rankframe.metrics import trec

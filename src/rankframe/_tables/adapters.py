@@ -346,6 +346,11 @@ def type_words(dtype: pl.DataType, other: pl.DataType) -> str:
     return f"an Enum of {len(levels):,} levels ({level})"
 
 
+def is_dict(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether a value is a dict; SciPy's DOK matrix is one that is no table of users."""
+    return not hasattr(value, "tocsr") and isinstance(value, Mapping)
+
+
 def is_frame(value: object) -> TypeGuard[Frame]:
     """Whether a value is a table of Polars or pandas."""
     return isinstance(value, pl.DataFrame | pl.LazyFrame) or _is_pandas(value)

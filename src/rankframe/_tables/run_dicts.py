@@ -12,7 +12,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT, Runs
-from rankframe._tables import adapters, column_roles, dicts, guards, rank_order, readers, rules
+from rankframe._tables import adapters, column_roles, guards, rank_order, readers, rules
 from rankframe.errors import RankingDataError
 
 PolarsFrame: TypeAlias = pl.DataFrame | pl.LazyFrame
@@ -162,7 +162,7 @@ def as_frame(  # pyright: ignore[reportGeneralTypeIssues]  # only FrameT has a d
     systems needs one. Of a part of the users, not the ``whole``, a run may be empty.
     """
     runs = cast("FrameT | Mapping[str, FrameT]", frame)  # others were opened before
-    if dicts.is_dict(runs):
+    if adapters.is_dict(runs):
         roles = {"preset": preset, **columns}
         groups = keywords.group_names(by)
         table = _stacked(runs, model_of_dict(columns), by=groups, roles=roles, whole=whole)

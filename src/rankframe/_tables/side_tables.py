@@ -13,7 +13,7 @@ import polars as pl
 
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame
-from rankframe._tables import dicts, guards, readers, rules
+from rankframe._tables import adapters, guards, readers, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
@@ -83,7 +83,7 @@ def flags_of(
 
 def read_queries(frame: Frame, run: Table, columns: Columns) -> Table:
     """Read the texts of queries, or of other users."""
-    if dicts.is_dict(frame):
+    if adapters.is_dict(frame):
         raise TypeError(_cure_of_dict(frame, run.user))
     table = readers.read_beside("queries", frame, run, columns)
     if not texts_of(table):

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from rankframe._evaluation import trees
 from rankframe._request import labels, parameters
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import Metric
 from rankframe._tables import readers, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
-from rankframe._vocabulary import trees
 from rankframe._warehouse import dialects, headers, tables
 from rankframe._warehouse.dialects import Dialect, DialectName
 from rankframe._warehouse.printing import ColumnText

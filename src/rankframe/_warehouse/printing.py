@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from rankframe._vocabulary.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
+from rankframe._evaluation.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
 from rankframe._warehouse.dialects import Dialect
 
 

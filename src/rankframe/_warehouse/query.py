@@ -9,15 +9,14 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from rankframe._evaluation import refusals, user_choice
+from rankframe._evaluation import refusals, trees, user_choice
+from rankframe._evaluation.trees import Call, Cast, Column
 from rankframe._request import labels, registry, wrong_keywords
 from rankframe._request.keywords import Columns, Settings, Unjudged
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question, ask
 from rankframe._tables import judgment, readers
-from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
-from rankframe._vocabulary.trees import Call, Cast, Column
 from rankframe._warehouse import checking, dialects, headers, scopes, tables, untranslated
 from rankframe._warehouse.dialects import Dialect, DialectName
 from rankframe._warehouse.printing import ColumnText, Printer

@@ -11,12 +11,12 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from rankframe._evaluation import trees
+from rankframe._evaluation.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
 from rankframe._request import registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, SumOfTruth
-from rankframe._vocabulary import trees
 from rankframe._vocabulary.scope_rows import Rows
-from rankframe._vocabulary.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
 from rankframe._warehouse import untranslated
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText, Printer

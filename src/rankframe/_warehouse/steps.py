@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from rankframe._vocabulary import trees
-from rankframe._vocabulary.trees import (
+from rankframe._evaluation import trees
+from rankframe._evaluation.trees import (
     AGGREGATES,
     WINDOWED,
     Call,

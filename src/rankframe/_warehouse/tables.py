@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
+from rankframe._inputs import arguments, several_users
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, arguments, run_dicts, several_users
+from rankframe._tables import adapters, run_dicts
 from rankframe._tables.table import Table, Tables
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText

@@ -11,20 +11,13 @@ import polars as pl
 
 from rankframe._evaluation import evaluation, kept_plans, system_metrics
 from rankframe._evaluation.values import Values, users_of
+from rankframe._inputs import arguments, several_users
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Totals, ask
 from rankframe._request.types import Frame, Truth
-from rankframe._tables import (
-    adapters,
-    arguments,
-    judgment,
-    readers,
-    rules,
-    run_dicts,
-    several_users,
-)
+from rankframe._tables import adapters, judgment, readers, rules, run_dicts
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError

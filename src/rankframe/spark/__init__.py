@@ -36,6 +36,7 @@ from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
+from rankframe._inputs import item_lists
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Columns, ListColumns, Options, Settings
 from rankframe._request.labels import Metric
@@ -47,7 +48,6 @@ from rankframe._tables import (
     rules,
     run_dicts,
     side_tables,
-    verbs,
 )
 from rankframe._tables.rank_order import Ties
 from rankframe._tables.run_dicts import ColumnsT
@@ -286,7 +286,7 @@ def from_lists(frame: DataFrame, /, **columns: Unpack[ListColumns]) -> DataFrame
     +----+----+----+
     """
     (lists,) = _frames(frame, None)
-    types, schema = _types.schemas(verbs.from_lists(_empty(lists), **columns))
+    types, schema = _types.schemas(item_lists.from_lists(_empty(lists), **columns))
     arrow = _types.arrow_schema(schema)
     explode = functools.partial(
         _exploded, names=lists.columns, columns=columns, types=types, arrow=arrow
@@ -305,7 +305,7 @@ def _exploded(
     """Make rows of lists, inside a worker."""
     for batch in batches:
         rows = _shuffle.with_names(_types.from_arrow(pa.Table.from_batches([batch])), names)
-        long = verbs.from_lists(rows, **columns).select(_types.cast_column(types))
+        long = item_lists.from_lists(rows, **columns).select(_types.cast_column(types))
         yield from _types.to_arrow(long).cast(arrow).to_batches()
 
 

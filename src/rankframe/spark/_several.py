@@ -1,4 +1,4 @@
-"""Several columns as one user, in tables of Spark: as in ``_tables/several_users.py``."""
+"""Several columns as one user, in tables of Spark: as in ``_inputs/several_users.py``."""
 
 # pyarrow has no types
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -16,7 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DateType, StructType
 
-from rankframe._tables import adapters, arguments, several_users
+from rankframe._inputs import arguments, several_users
+from rankframe._tables import adapters
 from rankframe.spark import _shuffle, _types
 
 VerbT = TypeVar("VerbT", bound=Callable[..., DataFrame])

@@ -17,11 +17,11 @@ from typing import Unpack, cast
 
 import polars as pl
 
+from rankframe._inputs.judgment_files import read_judgments
 from rankframe._request import keywords, wrong_keywords
 from rankframe._request.keywords import Columns, RunColumns, TruthColumns
 from rankframe._request.types import Frame, Truth
 from rankframe._tables import adapters, readers, rules, verbs
-from rankframe._tables.judgment_files import read_judgments
 from rankframe._tables.rank_order import Ties
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError

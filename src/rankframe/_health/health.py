@@ -8,20 +8,13 @@ from typing import Unpack, cast
 
 import polars as pl
 
+from rankframe._health import counts, inputs
+from rankframe._health.counts import Measure, Section
+from rankframe._health.inputs import Call, Part
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame, FrameT, Runs, Truth, Types
-from rankframe._tables import (
-    adapters,
-    column_roles,
-    health_counts,
-    health_tables,
-    readers,
-    rules,
-    run_dicts,
-)
-from rankframe._tables.health_counts import Measure, Section
-from rankframe._tables.health_tables import Call, Part
+from rankframe._tables import adapters, column_roles, readers, rules, run_dicts
 
 _MADE: dict[str, pl.DataType] = {
     "what": pl.String(),
@@ -184,13 +177,13 @@ def health(
     if truth is None:
         runs_of_call, columns = _numbered(runs_of_call, like, groups, columns)
     tables = {"run": runs_of_call, "truth": truth, "items": items, "history": history}
-    opened, problems = health_tables.opened(tables, groups, columns)
+    opened, problems = inputs.opened(tables, groups, columns)
     runs = [*run] if isinstance(run, Mapping) else []
-    orders = health_tables.orders_of(groups, runs, like, opened.get("run"))
+    orders = inputs.orders_of(groups, runs, like, opened.get("run"))
     call = Call(opened, problems, runs, groups, columns, k, time, orders)
     schema = {
         "table": pl.String(),
-        **health_tables.types_of_groups(groups, opened),
+        **inputs.types_of_groups(groups, opened),
         **_MADE,
     }
     row = pl.LazyFrame({"row": [0]})
@@ -219,13 +212,11 @@ def _numbered(
 
 def _counted(call: Call, schema: Types, _: pl.DataFrame) -> pl.DataFrame:
     """Run all plans, and return one row per count."""
-    parts, problems = health_tables.parts(call)
+    parts, problems = inputs.parts(call)
     groups = _groups(call, parts)
     rows: list[pl.DataFrame] = [_unreadable(table, text) for table, text in problems]
     whole = None if groups is None else groups.lazy()
-    sections = [
-        section for section in health_counts.sections(parts, call.k, whole) if section.measures
-    ]
+    sections = [section for section in counts.sections(parts, call.k, whole) if section.measures]
     firsts = pl.collect_all(map(_plan, sections), engine="streaming")
     filled = [
         _filled(first, groups) if groups is not None and section.groups == groups.columns else first
@@ -244,7 +235,7 @@ def _groups(call: Call, parts: Mapping[str, Part]) -> pl.DataFrame | None:
     if run is None or not run.groups:
         return None
     groups = run.rows.select(run.groups).unique()
-    if truth is not None and health_counts.common_groups(run, truth) == run.groups:
+    if truth is not None and counts.common_groups(run, truth) == run.groups:
         groups = pl.concat([groups, truth.rows.select(run.groups)]).unique()
     result = groups.collect(engine="streaming")
     if call.runs and len(run.groups) == 1:
@@ -364,7 +355,7 @@ def _in_order(frames: Sequence[pl.DataFrame], call: Call, schema: Types) -> pl.D
     rows = pl.concat(frames, how="diagonal_relaxed")
     absent = [name for name in groups if name not in rows.columns]
     rows = rows.with_columns(pl.lit(None).alias(name) for name in absent)
-    tables = {name: place for place, name in enumerate(health_tables.TABLES)}
+    tables = {name: place for place, name in enumerate(inputs.TABLES)}
     whats = {what: place for place, what in enumerate(_ORDER)}
     order = pl.col("what").replace_strict(whats, default=len(whats), return_dtype=pl.Int64)
     place = pl.col("table").replace_strict(tables, default=len(tables), return_dtype=pl.Int64)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import polars as pl
 
+from rankframe._inputs import dicts
 from rankframe._request import keywords, wrong_keywords
-from rankframe._tables import adapters, dicts, run_dicts
+from rankframe._tables import adapters, run_dicts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -127,7 +128,7 @@ def from_scores(
     >>> rf.from_scores({"q1": {"d1": 0.5, "d2": 0.9}}).rows()
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.9)]
     """
-    if dicts.is_dict(scores):
+    if adapters.is_dict(scores):
         of_matrix = {"k": k, "user_ids": user_ids, "item_ids": item_ids}
         _check_dict("from_scores", {**of_matrix, "descending": None if descending else descending})
         _check_names("from_scores", user=user, item=item, score=score)
@@ -136,8 +137,8 @@ def from_scores(
     _check_names("from_scores", user=user, item=item, score=score, rank="rank")
     depth = None if k is None else keywords.whole_number("k", k)
     keywords.need_numpy("matrices")
-    from rankframe._tables import arrays
-    from rankframe._tables.arrays import Names
+    from rankframe._inputs import arrays
+    from rankframe._inputs.arrays import Names
 
     names = Names(user, item, score)
     return arrays.ranked_cells(scores, depth, user_ids, item_ids, names, descending=descending)
@@ -202,13 +203,13 @@ def from_grades(
     [('q1', 'd1'), ('q1', 'd3')]
     """
     _check_names("from_grades", user=user, item=item, relevance=relevance)
-    if dicts.is_dict(grades):
+    if adapters.is_dict(grades):
         _check_dict("from_grades", {"user_ids": user_ids, "item_ids": item_ids})
         run_dicts.check_columns_of_dict(grades, "grades are {user: {item: grade}}")
         return dicts.truth_of("from_grades", grades, (user, item, relevance))
     keywords.need_numpy("matrices")
-    from rankframe._tables import arrays
-    from rankframe._tables.arrays import Names
+    from rankframe._inputs import arrays
+    from rankframe._inputs.arrays import Names
 
     return arrays.graded_cells(grades, user_ids, item_ids, Names(user, item, relevance))
 

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import polars as pl
 
+from rankframe._inputs import item_lists
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, ListColumns, Settings
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, column_roles, readers, rules, run_dicts, verbs
+from rankframe._tables import adapters, column_roles, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 
@@ -254,7 +255,7 @@ def _read_lists(run: pl.LazyFrame, columns: Columns) -> None:
         own["score"] = columns["score"]
     is_ranked = columns.get("rank", "rank") in run.collect_schema()
     if adapters.has_lists(run, item) and not is_ranked:
-        verbs.from_lists(run, **own).collect()
+        item_lists.from_lists(run, **own).collect()
 
 
 def _read_input(name: str, call: Call, run: pl.LazyFrame) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import polars as pl
 
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, dicts
+from rankframe._tables import adapters
 from rankframe.errors import RankingDataError
 
 FrameT = TypeVar("FrameT", bound=Frame)
@@ -33,7 +33,7 @@ def with_one(verb: str, passed: dict[str, Any]) -> Callable[[Any], Any]:
     users = user if isinstance(user, Users) else Users(user, passed)
     for name in _TABLES:
         table = passed.get(name)
-        if name == "run" and dicts.is_dict(table):
+        if name == "run" and adapters.is_dict(table):
             passed[name] = {n: users.as_one(frame, f"run {n!r}") for n, frame in table.items()}
         elif table is not None and not isinstance(table, str):
             passed[name] = users.as_one(table, name)
@@ -115,7 +115,7 @@ class Users(list[str]):
         if isinstance(user, str) or user is ...:
             return user
         values: list[object] = []
-        if dicts.is_dict(user):
+        if adapters.is_dict(user):
             values = [user[name] for name in self if name in user]
         elif isinstance(user, list | tuple):
             values = [*cast("Sequence[object]", user)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, Literal, TypeAlias, TypeGuard, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import polars as pl
 
@@ -31,11 +31,6 @@ MAKERS = (
     "rf.from_scores reads {user: {item: score}}, rf.from_lists {user: [items]}, and rf.from_grades "
     "a truth, {user: {item: grade}}, {user: {items}} or {user: [items]}"
 )
-
-
-def is_dict(value: object) -> TypeGuard[Mapping[Any, Any]]:
-    """Whether a value is a dict; SciPy's DOK matrix is one that is no table of users."""
-    return not hasattr(value, "tocsr") and isinstance(value, Mapping)
 
 
 def shape_of(mapping: Mapping[Any, Any]) -> Shape | None:

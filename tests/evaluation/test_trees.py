@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 from every_metric import EVERY_METRIC
 
-from rankframe._vocabulary import trees
-from rankframe._vocabulary.trees import Call, Cast, Column, Literal, Over
+from rankframe._evaluation import trees
+from rankframe._evaluation.trees import Call, Cast, Column, Literal, Over
 
 A, B, K = Column("a"), Column("b"), Column("k")
 a, b = pl.col("a"), pl.col("b")

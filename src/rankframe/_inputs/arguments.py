@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import polars as pl
 
+from rankframe._inputs import dicts, item_lists, several_users
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._request.types import By, Frame
-from rankframe._tables import adapters, column_roles, dicts, run_dicts, several_users, verbs
+from rankframe._tables import adapters, column_roles, run_dicts
 from rankframe.errors import RankingDataError
 
 
@@ -107,7 +108,7 @@ def frames_of(
     if isinstance(tables.get("truth"), str) or any(map(_may_have_lists, _runs(run))):
         frames, changed = _without_lists(frames, by, columns, counts=counts)
         columns = cast("Columns", {**columns, **changed})
-    if any(map(_is_of_users, frames.values())) or dicts.is_dict(frames.get("truth")):
+    if any(map(_is_of_users, frames.values())) or adapters.is_dict(frames.get("truth")):
         every = [*_runs(frames["run"]), *filter(adapters.is_frame, tables.values())]
         beside = {f"table {place}": table for place, table in enumerate(every)}
         ids = column_roles.with_ids(columns, by, beside)
@@ -118,13 +119,13 @@ def frames_of(
 
 def _runs(run: Any) -> list[Frame]:
     """Return the frames of a run, or of a dict of runs."""
-    runs: Iterable[Any] = run.values() if dicts.is_dict(run) else [run]
+    runs: Iterable[Any] = run.values() if adapters.is_dict(run) else [run]
     return [frame for frame in runs if adapters.is_frame(frame)]
 
 
 def _is_of_users(value: Any) -> bool:
     """Whether a value is a dict of other things than frames."""
-    return dicts.is_dict(value) and not all(map(adapters.is_frame, value.values()))
+    return adapters.is_dict(value) and not all(map(adapters.is_frame, value.values()))
 
 
 def _run(value: Any, columns: Columns, *, by_name: bool) -> Any:
@@ -146,7 +147,7 @@ def _run(value: Any, columns: Columns, *, by_name: bool) -> Any:
 
 def _truth(value: Any, columns: Columns) -> Any:
     """Make a frame of a dict of grades or of relevant items."""
-    if not dicts.is_dict(value):
+    if not adapters.is_dict(value):
         return value
     ids = [keywords.user_of(columns), columns.get("item", "item")]
     run_dicts.check_columns_of_dict(value, "a dict that is a truth is {user: {item: grade}}")
@@ -184,10 +185,10 @@ def _without_lists(
     def long(frame: Any) -> Any:
         if not adapters.is_frame(frame):
             return frame
-        rows = adapters.renamed(verbs.from_lists(frame, **own), names)
+        rows = adapters.renamed(item_lists.from_lists(frame, **own), names)
         return rows.collect().lazy() if counts and isinstance(rows, pl.LazyFrame) else rows
 
-    is_dict = dicts.is_dict(run)
+    is_dict = adapters.is_dict(run)
     try:
         table = {name: long(frame) for name, frame in run.items()} if is_dict else long(run)
     except RankingDataError:

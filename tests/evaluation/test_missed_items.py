@@ -6,8 +6,8 @@ from every_metric import EVERY_METRIC
 from extension import unchanged_registry
 
 import rankframe as rf
+from rankframe._evaluation import missed_items
 from rankframe._request import registry
-from rankframe._vocabulary import missed_items
 
 RUN = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "c"], "rank": [1, 2, 1], "price": 5.0})
 TRUTH = pl.DataFrame({"user": [1, 1, 2], "item": ["b", "d", "c"], "relevance": [1, 2, 1]})

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import polars as pl
 
-from rankframe._vocabulary import trees
-from rankframe._vocabulary.trees import Call, Cast, Column, Literal, Node
+from rankframe._evaluation import trees
+from rankframe._evaluation.trees import Call, Cast, Column, Literal, Node
 
 #: The columns of the vocabulary that are null for items that were not retrieved.
 NULL = frozenset(

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rankframe._tables import health_tables, rank_order, rules
-from rankframe._tables.health_tables import Part
+from rankframe._health import inputs
+from rankframe._health.inputs import Part
+from rankframe._tables import rank_order, rules
 
 #: If a truth has more grades than this, only their number is reported.
 _MOST_GRADES = 20
@@ -60,9 +61,7 @@ def _among(what: str, broken: pl.Expr, part: Part, role: str, of: pl.Expr = _all
 
 def _of_rows(what: str, broken: pl.Expr, part: Part, rows: pl.LazyFrame | None = None) -> Measure:
     """Count rows for which a condition holds, as a share of all."""
-    role = next(
-        (role for role in health_tables.IDS if part.has(role) and what != f"null_{role}s"), ""
-    )
+    role = next((role for role in inputs.IDS if part.has(role) and what != f"null_{role}s"), "")
     sample = _Sample(part, part.rows if rows is None else rows, broken) if role else None
     least = pl.col(role).filter(broken).min() if role else None
     return Measure(what, broken.sum(), _all, least, role, sample)
@@ -73,7 +72,7 @@ def _nulls(part: Part) -> Iterator[Measure]:
     if part.groups:
         broken = pl.any_horizontal(part.missing(group) for group in part.groups)
         yield _of_rows("null_groups", broken, part)
-    for role in health_tables.IDS:
+    for role in inputs.IDS:
         if part.has(role):
             yield _of_rows(f"null_{role}s", part.missing(role), part)
 
@@ -143,8 +142,8 @@ def _of_judged(part: Part) -> Iterator[Section]:
         neither = _of_rows("neither_rank_nor_relevance", broken, part)
         yield Section("judged table", part.rows, part.groups, [neither])
         yield _beyond_lists(part)
-    if part.has(*health_tables.IDS):
-        rows = part.rows_with(*health_tables.IDS)
+    if part.has(*inputs.IDS):
+        rows = part.rows_with(*inputs.IDS)
         lists = rows.group_by(part.keys).agg(*_repeated(part), rows=_all)
         yield Section("judged table", lists, part.groups, [_duplicates(part, rows)])
 
@@ -187,7 +186,7 @@ def _listed(part: Part) -> Part:
     floats = part.types["score"].is_float()
     score = _score.fill_nan(None) if floats else _score
     rows = part.rows.with_columns(listed=score.is_not_null())
-    if not part.has(*health_tables.IDS):
+    if not part.has(*inputs.IDS):
         return part._replace(rows=rows)
     rankable = pl.col("listed") & ~part.missing("user") & ~part.missing("item")
     schema = part.rows.collect_schema()
@@ -334,7 +333,7 @@ def _marked(
 def common_groups(left: Part, right: Part) -> list[str]:
     """Return the groups by which both tables are split."""
     both = [group for group in left.groups if group in right.groups]
-    return [group for group in both if not health_tables.apart(left, right, group)]
+    return [group for group in both if not inputs.apart(left, right, group)]
 
 
 def _spread(
@@ -353,7 +352,7 @@ def _spread(
 
 def _in_other(rows: pl.LazyFrame, part: Part, other: Part, *roles: str) -> pl.LazyFrame:
     """Mark the rows of a table whose ids are in another one, in the groups of both."""
-    apart = any(health_tables.apart(part, other, role) for role in roles)
+    apart = any(inputs.apart(part, other, role) for role in roles)
     on = [*common_groups(part, other), *roles]
     return _marked(rows, other.rows_with(*roles), on, "met", apart=apart)
 
@@ -371,7 +370,7 @@ def _unknown_to_truth(run: Part, truth: Part, role: str) -> Iterator[Section]:
         marked, measures = section.frame, section.measures
         on, rows = [*common_groups(run, truth), "form"], truth.rows_with(role)
         comparable = pl.String in (_plain_type(run, role), _plain_type(truth, role))
-        comparable = comparable or health_tables.apart(run, truth, role)
+        comparable = comparable or inputs.apart(run, truth, role)
         for difference, form in (("case", _folded), ("type", _as_text)):
             own_form, other_form = form(role, run.types[role]), form(role, truth.types[role])
             alike = pl.lit(value=False)
@@ -407,7 +406,7 @@ def _pairs(
     part: Part, other: Part, table: str, what: str, broken: pl.Expr, k: int | None = None
 ) -> Iterator[Section]:
     """Count rows, perhaps among the first k, whose pairs of ids are in another table or not."""
-    ids = health_tables.IDS
+    ids = inputs.IDS
     if part.has(*ids) and other.has(*ids) and (k is None or _has_rank(part)):
         rows = part.rows_with(*ids)
         rows = rows if k is None else rows.filter(_rank <= k)
@@ -421,7 +420,7 @@ def _of_both(run: Part, truth: Part, k: int, groups: pl.LazyFrame | None) -> Ite
     if run.has("user") and truth.has("user"):
         users = truth.rows_with("user").group_by([*shared, "user"]).agg(_is_relevant(truth))
         users = _spread(users, run, truth._replace(groups=shared), groups)
-        on, apart = [*run.groups, "user"], health_tables.apart(run, truth, "user")
+        on, apart = [*run.groups, "user"], inputs.apart(run, truth, "user")
         users = _marked(users, run.rows_with("user"), on, "met", apart=apart)
         relevant = pl.col("relevant")
         missed = _among("missed_users", relevant & ~_met, truth, "user", relevant.sum())
@@ -431,7 +430,7 @@ def _of_both(run: Part, truth: Part, k: int, groups: pl.LazyFrame | None) -> Ite
             marked = _marked(groups, both, run.groups, "met", apart=False)
             alone = _among("groups_without_common_users", ~_met, run, run.groups[-1])
             yield Section("both", marked, run.groups, [alone])
-    for role in health_tables.IDS:
+    for role in inputs.IDS:
         yield from _unknown_to_truth(run, truth, role)
     yield from _unlisted(run, truth, "both", "items_unknown_to_run", groups)
     yield from _pairs(run, truth, "both", f"unjudged_at_{k}", ~_met, k)
@@ -444,7 +443,7 @@ def _unlisted(
     if not (run.has("item") and other.has("item")):
         return
     ids = _spread(_ids(other, "item"), run, other, groups)
-    on, apart = [*run.groups, "item"], health_tables.apart(run, other, "item")
+    on, apart = [*run.groups, "item"], inputs.apart(run, other, "item")
     marked = _marked(ids, run.rows_with("item"), on, "met", apart=apart)
     yield Section(table, marked, run.groups, [_among(what, ~_met, other, "item")])
 
@@ -469,14 +468,14 @@ def _of_history(history: Part, run: Part | None, k: int) -> Iterator[Section]:
     """Count earlier events, and new users and items."""
     groups = history.groups
     yield Section("history", history.rows, groups, [Measure("rows", _all), *_nulls(history)])
-    if history.has(*health_tables.IDS):
+    if history.has(*inputs.IDS):
         rows = history.rows_with("user")
         lists = rows.group_by(history.keys).agg(*_repeated(history), rows=_all)
         counts = [Measure("users", _all), _duplicates(history, rows)]
         yield Section("history", lists, groups, counts)
     yield from _items("history", history)
     if run is not None:
-        for role in health_tables.IDS:
+        for role in inputs.IDS:
             yield from _unknown(run, history, role, "history", f"{role}s_unknown_to_history")
         yield from _pairs(run, history, "history", f"seen_at_{k}", _met, k)
 
@@ -484,14 +483,14 @@ def _of_history(history: Part, run: Part | None, k: int) -> Iterator[Section]:
 def _leaks(truth: Part, history: Part) -> Iterator[Section]:
     """Count judgments that the history has, ids that it lacks, and events not before judgments."""
     yield from _pairs(truth, history, "history", "truth_in_history", _met)
-    for role in health_tables.IDS:
+    for role in inputs.IDS:
         what = f"truth_{role}s_unknown_to_history"
         yield from _unknown(truth, history, role, "history", what)
     if not (truth.has("user", "time") and history.has("user", "time")):
         return
     shared, first, own_first = common_groups(truth, history), "first of all", "first"
     rows, judgments = history.rows_with("user"), truth.rows_with("user")
-    if health_tables.apart(truth, history, "user"):
+    if inputs.apart(truth, history, "user"):
         rows = rows.with_columns(pl.lit(None, truth.types["time"]).alias(own_first))
     else:
         of_users = judgments.group_by(*shared, "user").agg(_time.min().alias(own_first))

@@ -13,7 +13,7 @@ import rankframe as rf
 
 np = pytest.importorskip("numpy")
 sparse = pytest.importorskip("scipy.sparse")
-from rankframe._tables import arrays  # noqa: E402  (it needs NumPy)
+from rankframe._inputs import arrays  # noqa: E402  (it needs NumPy)
 
 INF, NAN = math.inf, math.nan
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.7]])

@@ -1,0 +1,1 @@
+"""Counts of what is in the tables, and of what is wrong with them."""
