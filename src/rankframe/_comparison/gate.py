@@ -371,8 +371,7 @@ def _lists_of_groups(values: Values, *, total: bool) -> pl.LazyFrame:
     """Count the users with a relevant item, and those of them without a list; look for a hit."""
     rows, judged = values.rows, values.judged
     names, owed = rows.collect_schema(), pl.lit(value=True)
-    policy = None if judged is None else user_choice.users_policy(judged.settings, judged)
-    if judged is not None and judged.has_truth and policy != "truth":
+    if judged is not None and judged.tables.has_truth and judged.tables.users != "truth":
         relevant = user_choice.selected(judged, "truth").with_columns(owed.alias(_OWED))
         rows = rows.join(relevant, on=values.keys, how="left", nulls_equal=True)
         owed = pl.col(_OWED).fill_null(value=False)

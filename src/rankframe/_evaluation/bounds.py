@@ -52,7 +52,7 @@ def with_bounds(values: Values, question: Question) -> Values:
     requested: list[RequestedMetric] = []
     read: dict[_Judgments, list[RequestedMetric]] = {}
     for plain, metric in zip(question.requested, values.requested, strict=True):
-        extremes = extreme_judgments(plain, tied=judged.tied)
+        extremes = extreme_judgments(plain, tied=judged.tables.tied)
         for judgments in extremes:
             read.setdefault(judgments, []).append(metric)
         names = [metric.name, *(_name_under(judgments, metric) for judgments in extremes)]
@@ -81,7 +81,7 @@ def _name_under(judgments: _Judgments, requested: RequestedMetric) -> str:
 
 def _judged_in(judgments: _Judgments, judged: Judged) -> Judged:
     """Set the grade of unjudged items of the lists to the highest one, or to 0."""
-    depth = judged.settings.depth
+    depth = judged.tables.settings.depth
     grade, rank = pl.col("relevance"), pl.col("rank")
     listed = rank.is_not_null() if depth is None else (rank <= depth)
     unjudged = listed & ~(grade >= 0).fill_null(value=False)

@@ -347,7 +347,7 @@ def plan_values(question: Question) -> Values:
     refusals.refuse(question, tables)
     judged = judgment.judge(tables)
     requested = question.requested
-    if judged.tied:
+    if judged.tables.tied:
         requested = [*map(labels.in_ties, requested)]
     values = reduction.reduced(judged, requested)
     for step in (
@@ -400,7 +400,7 @@ def in_groups(values: Values) -> Values:
     numbers = group_means.means_of_groups(
         alone, by, [metric.name for metric in values.of_lists.requested]
     )
-    if values.source.settings.count_missed:
+    if values.source.tables.settings.count_missed:
         missed = group_means.over_users(values, [user_columns.number_missed()], by).drop("users")
         on: dict[str, Any] = {"on": by, "how": "left"} if by else {"how": "cross"}
         numbers = numbers.join(missed, **on).with_columns(pl.col("num_missed").fill_null(0))

@@ -193,7 +193,7 @@ def _conventions(
             texts[metric.name] += f" = {metric.expr}"
     return tables, {
         "metrics": texts,
-        "options": _options(question.settings, has_truth=tables.has_truth),
+        "options": _options(tables),
         "columns": _columns(tables),
     }
 
@@ -203,11 +203,12 @@ def _digits(conventions: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _options(settings: Settings, *, has_truth: bool) -> dict[str, Any]:
+def _options(tables: Tables) -> dict[str, Any]:
+    settings = tables.settings
     names = [f.name for f in fields(Settings) if f.name not in _ELSEWHERE]
     options = {name: keywords.plain_number(getattr(settings, name)) for name in names}
     options["unjudged"] = "drop" if settings.unjudged == "drop" else "miss"
-    options["users"] = settings.users or ("truth" if has_truth else "run")
+    options["users"] = "truth" if tables.users == "rows" else tables.users
     return {**options, "tables": sorted(settings.inputs)}
 
 

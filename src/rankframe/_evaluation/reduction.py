@@ -12,7 +12,6 @@ import polars as pl
 from rankframe import errors
 from rankframe._evaluation import system_metrics, user_choice
 from rankframe._evaluation.system_metrics import OfLists
-from rankframe._evaluation.user_choice import Policy
 from rankframe._evaluation.values import Checks, Flag, Values
 from rankframe._request import labels, registry, share_names
 from rankframe._request.labels import RequestedMetric
@@ -20,6 +19,7 @@ from rankframe._request.registry import Reading, Scope
 from rankframe._request.share_names import Kind
 from rankframe._tables import doubts, guards, judgment, rank_order, rules
 from rankframe._tables.judgment import Judged
+from rankframe._tables.table import Policy
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError
@@ -43,10 +43,10 @@ class _Which(NamedTuple):
 
 def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
     """Reduce the rows of each scope that metrics name, and join the results."""
-    settings, keys = judged.settings, judged.keys
+    settings, keys = judged.tables.settings, judged.keys
     labels.check_names(requested, keys)
     of_users = [metric for metric in requested if not system_metrics.is_of_all(metric)]
-    users = user_choice.users_policy(settings, judged)
+    users = judged.tables.users
     by_rows = _by_rows(of_users, judged)
     reductions = [
         _reduced(judged, which, metrics, first=place == 0)
@@ -73,8 +73,7 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
     if users == "rows":
         if settings.undefined is None:
             rows = _with_worst(rows, judged, of_users)
-        if not judged.changed:
-            checks = checks._replace(notices=[user_choice.notice(judged, of_users)])
+        checks = checks._replace(notices=[user_choice.notice(judged, of_users)])
     *by, user = keys
     hit = [guards.HIT] if _keeps_hits(judged) else []
     values = Values(
@@ -104,13 +103,13 @@ def _by_rows(
     requested: Sequence[RequestedMetric], judged: Judged
 ) -> dict[_Which, list[RequestedMetric]]:
     """Group metrics by the rows that they reduce; relevant rows come first, with the users."""
-    settings = judged.settings
+    settings = judged.tables.settings
     by_rows: dict[_Which, list[RequestedMetric]] = {}
     for metric in requested:
         scope = share_names.kind_of(metric) or _reading(judged, metric.reads).scope
         level = settings.relevant_at if metric.relevant_at is None else metric.relevant_at
         by_rows.setdefault(_Which(scope, level), []).append(metric)
-    if not judged.has_truth:
+    if not judged.tables.has_truth:
         return by_rows
     relevant = (which for which in by_rows if which.scope == "relevant")
     first = next(relevant, _Which("relevant", settings.relevant_at))
@@ -119,16 +118,16 @@ def _by_rows(
 
 def _has_all_users(by_rows: Mapping[_Which, object], users: Policy, judged: Judged) -> bool:
     """Whether the first reduction has a row for each of the users, and for no other."""
-    table = "truth" if judged.has_truth else "run"
+    table = "truth" if judged.tables.has_truth else "run"
     scopes = [which.scope for which in by_rows]
-    if users == "truth" and judged.settings.relevant_at is not None:
+    if users == "truth" and judged.tables.settings.relevant_at is not None:
         return False  # the rows are those of grade > 0
     return users == table and bool(scopes) and scopes[0] not in ("judged", "subtopic")
 
 
 def is_of_truth(judged: Judged, metric: RequestedMetric) -> bool:
     """Whether a metric reads relevance, so that it means nothing where no list meets the truth."""
-    if not judged.has_truth or share_names.kind_of(metric) is not None:
+    if not judged.tables.has_truth or share_names.kind_of(metric) is not None:
         return False
     return _reading(judged, metric.reads).scope != "listed" or "relevance" in metric.reads
 
@@ -138,7 +137,9 @@ def names_read(requested: Iterable[RequestedMetric]) -> set[str]:
 
 
 def _reading(judged: Judged, names: Iterable[str]) -> Reading:
-    return registry.reading_of(names, has_subtopics=judged.has_subtopics, inputs=judged.inputs)
+    return registry.reading_of(
+        names, has_subtopics=judged.tables.has_subtopics, inputs=judged.inputs
+    )
 
 
 def _checks(
@@ -149,27 +150,26 @@ def _checks(
     reads_relevance: bool,
 ) -> Checks:
     """Return the checks of the tables that metrics read, and of the values."""
-    settings, tables = judged.settings, judged.tables.both
-    policy = settings.users or "truth"
+    settings, tables, users = judged.tables.settings, judged.tables.both, judged.tables.users
     reading = registry.reading_of(names, inputs=judged.inputs)
     flags = judgment.table_flags(judged, count=any(reduction.counted for reduction in reductions))
     flags += judgment.input_flags(judged)
     raisers: list[Callable[[], None]] = [
-        partial(rules.raise_first_broken, tables, policy),
+        partial(rules.raise_first_broken, tables, users),
         partial(judgment.raise_broken_input, judged),
     ]
     if settings.unjudged == "drop" or reading.counts_judged:
         flags += [guards.lists_flag(table) for table in tables]
     elif reading.counts_listed:  # these metrics count rows that are not relevant
         flags.append(guards.lists_flag(tables[0]))
-    if settings.depth is not None and judged.tied:
+    if settings.depth is not None and judged.tables.tied:
         cut = _cut_blocks(judged, settings.depth)
         flags.append(guards.flag(cut, pl.len() > 0))
         raisers.append(partial(_raise_cut, cut, settings.depth))
     raisers += [partial(_raise_not_finite, reduction.rows, judged) for reduction in reductions]
 
     def raise_global() -> None:
-        rules.raise_first_global(tables, policy)
+        rules.raise_first_global(tables, users)
         warn_of_rows()
 
     def warn_of_rows() -> None:
@@ -195,9 +195,9 @@ def _reduced(
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
     scope, relevant_at = which
-    if relevant_at != judged.settings.relevant_at:
-        settings = replace(judged.settings, relevant_at=relevant_at)
-        judged = judged.replace(settings=settings)
+    if relevant_at != judged.tables.settings.relevant_at:
+        settings = replace(judged.tables.settings, relevant_at=relevant_at)
+        judged = judged.replace(tables=replace(judged.tables, settings=settings))
     reading = _reading(judged, names_read(metrics))
     if scope == "relevant":
         return _of_relevant_rows(judged, reading, metrics, first=first)
@@ -209,7 +209,7 @@ def _reduced(
     names = [*judged.keys, *(metric.name for metric in metrics)]
     aggregates = [metric.expr for metric in metrics]
     values = rows.group_by(judged.keys).agg(aggregates)
-    types = _types_of(values, rows, names, metrics, tied=judged.tied)
+    types = _types_of(values, rows, names, metrics, tied=judged.tables.tied)
     emptied = scope_rows.emptied_lists(judged) if scope == "listed" else None
     if emptied is not None:  # each has the value of no rows
         of_nothing = rows.clear().select(metric.expr.alias(metric.name) for metric in metrics)
@@ -223,22 +223,22 @@ def _reduced(
 def _of_relevant_rows(
     judged: Judged, reading: Reading, metrics: Sequence[RequestedMetric], *, first: bool
 ) -> _Reduction:
-    in_order = reading.in_order and not judged.tied
-    counts = judged.counts_show_duplicates and judged.settings.unjudged != "drop"
+    in_order = reading.in_order and not judged.tables.tied
+    counts = judged.counts_show_duplicates and judged.tables.settings.unjudged != "drop"
     count = first and in_order and counts
     rows = scope_rows.rows_of_scope(judged, reading)
-    position = pl.col("block" if judged.tied else "rank")
-    shared = guards.shares_rank(tied=judged.tied)
+    position = pl.col("block" if judged.tables.tied else "rank")
+    shared = guards.shares_rank(tied=judged.tables.tied)
     if in_order:  # for 1 M users × 10, counting distinct ranks would take a tenth longer
         shared = pl.col(rank_order.SHARES_RANK).any()
     watched = guards.check_aggregates(judged.item, hit=position, shared=shared, count=count)
     aggregates = [*(metric.expr for metric in metrics), *watched]
     lists = rank_order.grouped_by_list(rows, judged.keys, judged.types, aggregates)
     names = [*judged.keys, *(metric.name for metric in metrics)]
-    types = _types_of(lists, rows, names, metrics, tied=judged.tied)
+    types = _types_of(lists, rows, names, metrics, tied=judged.tables.tied)
     broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, judged.keys))
     surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
-    doubt = guards.any_doubt(judged.tables.both, judged.settings.users or "truth")
+    doubt = guards.any_doubt(judged.tables.both, judged.tables.users)
     if first and _keeps_hits(judged):
         names.append(guards.HIT)
     return _Reduction(lists.select(names), types, Flag(lists, broken, surplus, doubt), count)
@@ -246,7 +246,7 @@ def _of_relevant_rows(
 
 def _keeps_hits(judged: Judged) -> bool:
     """Whether the rows of users tell who has a hit, as gates need it."""
-    return judged.has_truth and judged.settings.count_hits
+    return judged.tables.has_truth and judged.tables.settings.count_hits
 
 
 def _types_of(
@@ -305,7 +305,9 @@ def _with_worst(
         worst = user_choice.worst_of(metric)
         if worst is None or _reading(judged, metric.reads).lists_alone:
             continue
-        level = judged.settings.relevant_at if metric.relevant_at is None else metric.relevant_at
+        level = (
+            judged.tables.settings.relevant_at if metric.relevant_at is None else metric.relevant_at
+        )
         lacks = ~user_choice.is_relevant(level, user_choice.TOP).fill_null(value=False)
         value = pl.col(metric.name)
         unmet = pl.col(user_choice.LISTED) & lacks & value.is_null()
@@ -374,7 +376,7 @@ def _raise_not_finite(values: pl.LazyFrame, judged: Judged) -> None:
 
 def _cure(metric: str, judged: Judged) -> str:
     of_expressions = "An expression of your own must be null where it is undefined"
-    if not judged.has_truth:
+    if not judged.tables.has_truth:
         return f". {of_expressions}"
     for label, cure in _CURES.items():
         if metric.startswith(label):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from rankframe import errors
 from rankframe._evaluation import bounds, system_metrics
 from rankframe._request import parameters, registry, share_names
-from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.registry import Reading
@@ -18,7 +17,7 @@ from rankframe.errors import RankingDataError
 def refuse(question: Question, tables: Tables) -> None:
     """Raise for the first thing that is asked and that these tables cannot answer."""
     settings = question.settings
-    _check_users(settings, tables)
+    _check_users(question, tables)
     _check_means(question)
     for metric in question.requested:
         reading = registry.reading_of(
@@ -55,15 +54,16 @@ def check_truth(question: Question) -> None:
             raise RankingDataError(msg)
 
 
-def _check_users(settings: Settings, tables: Tables) -> None:
+def _check_users(question: Question, tables: Tables) -> None:
     """Check that there is a truth to take users from, and that every user can be in a segment."""
-    users, segments = settings.users, tables.segments
+    settings, users = question.settings, question.settings.users
     if not tables.has_truth and users in ("truth", "judged", "both"):
         msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
         raise ValueError(msg)
     if not tables.has_truth and settings.unjudged != "miss":
         msg = f"unjudged={settings.unjudged!r}: nothing is judged without a truth: pass truth="
         raise ValueError(msg)
+    segments = readers.segments_of(question.frame, tables.run)
     if segments and users in ("run", "all"):
         msg = (
             f"users={users!r} includes users who are not in the truth, but only the truth has the "

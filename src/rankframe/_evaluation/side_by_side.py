@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Unpack
 
@@ -231,7 +232,7 @@ def _of_user(table: Table, user: object) -> Table:
     except (TypeError, OverflowError, ValueError, pl.exceptions.PolarsError):
         msg = f"user {user!r}: the ids of column {table.user!r} are {dtype}"
         raise ValueError(msg) from None
-    return table._replace(frame=frame, rows=None, totals=Totals(None, None))
+    return replace(table, frame=frame, rows=None, totals=Totals(None, None))
 
 
 def _is(name: str, dtype: pl.DataType, value: object) -> pl.Expr:

@@ -5,36 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import polars as pl
 
 from rankframe import errors
 from rankframe._request import labels
-from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.guards import Notice
 from rankframe._tables.judgment import Judged
-from rankframe.presets import Users
+from rankframe._tables.table import Policy
 
 #: Columns of ``by_rows``.
 LISTED, ALONE, JUDGED, TOP = (
     f"{labels.INNER}{name}" for name in ("listed", "alone", "judged", "top")
 )
 _MOST_NAMES = 3  # of metrics, in a warning
-
-
-#: Who counts: a choice of the caller, or "rows", what the rows of a judged table decide.
-Policy: TypeAlias = Users | Literal["rows"]
-
-
-def users_policy(settings: Settings, judged: Judged) -> Policy:
-    """Return which users are averaged."""
-    if settings.users is not None:
-        return settings.users
-    if not judged.has_truth:
-        return "run"
-    return "rows" if judged.tables.from_judged else "truth"
 
 
 def is_relevant(level: float | None, grade: str = "relevance") -> pl.Expr:
@@ -56,19 +42,16 @@ def worst_of(metric: RequestedMetric) -> float | None:
 
 def left_out(judged: Judged) -> str | None:
     """Say of a judged table how many users have no relevant item, and whether they count."""
-    if not judged.tables.from_judged or users_policy(judged.settings, judged) not in (
-        "rows",
-        "truth",
-    ):
+    if not judged.tables.from_judged or judged.tables.users not in ("rows", "truth"):
         return None
-    lacks = ~is_relevant(judged.settings.relevant_at).fill_null(value=False)
+    lacks = ~is_relevant(judged.tables.settings.relevant_at).fill_null(value=False)
     user, listed = pl.col(judged.keys[-1]), pl.col(LISTED).all()
     lacking = user.filter(lacks & pl.col(JUDGED)).n_unique()
     facts = by_rows(judged).select(listed, lacking=lacking, users=user.n_unique()).collect()
     listed_alone, number, users = facts.row(0)
     if not number:
         return None
-    counts = listed_alone and judged.settings.users is None
+    counts = listed_alone and judged.tables.settings.users is None
     what = "count with the worst value" if counts else "are left out"
     return f"{number:,} of {users:,} users have judged items, none relevant, and {what}."
 
@@ -76,7 +59,7 @@ def left_out(judged: Judged) -> str | None:
 def notice(judged: Judged, metrics: Sequence[RequestedMetric]) -> Notice:
     """Say whom the rows of a judged table count without a relevant item, or leave out."""
     user, (*by, _) = pl.col(judged.keys[-1]), judged.keys
-    lacks = ~is_relevant(judged.settings.relevant_at).fill_null(value=False)
+    lacks = ~is_relevant(judged.tables.settings.relevant_at).fill_null(value=False)
     lost = lacks & pl.col(ALONE) & pl.col(JUDGED)
     facts = by_rows(judged).select(
         listed=pl.col(LISTED).all(),
@@ -86,7 +69,7 @@ def notice(judged: Judged, metrics: Sequence[RequestedMetric]) -> Notice:
         example=user.filter(lost).min(),
         unjudged=(lacks & ~pl.col(JUDGED)).any(),
     )
-    undefined = judged.settings.undefined
+    undefined = judged.tables.settings.undefined
     values = {m.name: worst_of(m) if undefined is None else undefined for m in metrics}
     return Notice(facts, partial(_say, values=values, by=by))
 
@@ -191,7 +174,7 @@ def selected(judged: Judged, users: Policy) -> pl.LazyFrame:
 
     Those of the truth or of the run come with the first reduction (``reduction._has_all_users``).
     """
-    keys, relevant = judged.keys, is_relevant(judged.settings.relevant_at)
+    keys, relevant = judged.keys, is_relevant(judged.tables.settings.relevant_at)
     if users == "rows":
         return by_rows(judged).filter(pl.col(LISTED) | relevant).select(keys)
     in_run, in_truth = judged.run.select(keys).unique(), judged.truth.select(keys).unique()

@@ -261,7 +261,7 @@ def _read_lists(run: pl.LazyFrame, columns: Columns) -> None:
 def _read_input(name: str, call: Call, run: pl.LazyFrame) -> None:
     columns, schema = call.columns, run.collect_schema()
     user, item = keywords.user_of(columns), columns.get("item", "item")
-    table = Table("run", run, schema, call.by, user, item, None, None, None)
+    table = Table("run", run, schema, call.by, user, item)
     tables: dict[str, pl.LazyFrame] = {name: call.frames[name]}
     settings = Settings(items=tables.get("items"), history=tables.get("history"), columns=columns)
     readers.common_types(table, readers.read_tables_beside(table, settings).values())

@@ -46,10 +46,9 @@ def _versions(*packages: str) -> str:
 
 
 def _rules(numbers: Numbers) -> list[tuple[str, str]]:
-    call, settings, trial = numbers.call, numbers.call.settings, numbers.trial
-    has_truth = call.truth is not None or settings.users is not None
+    settings, trial = numbers.call.settings, numbers.trial
     nouns = numbers.nouns
-    users = settings.users or ("truth" if has_truth else "run")
+    users = numbers.values.tables.users
     relevant, undefined = "grade > 0", "left out of means"
     unjudged = "left out of lists" if settings.unjudged == "drop" else "not relevant"
     if (least := settings.relevant_at) is not None:

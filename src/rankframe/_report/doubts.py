@@ -96,7 +96,7 @@ def _unjudged(numbers: Numbers) -> list[str]:
 def _missed(numbers: Numbers) -> list[str]:
     rows = [(text_of(name), "", numbers.users, count) for name, count in numbers.missed.items()]
     schema = ["system", "segment", "users", "num_missed"]
-    counts = (numbers.call.settings.users or "truth") in ("truth", "judged")
+    counts = numbers.values.tables.users in ("truth", "judged", "rows")
     table = pl.DataFrame(rows, schema=schema, orient="row")
     lines = sentences.missed_lines(table, nouns=numbers.nouns)
     zero = "" if counts else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -149,11 +150,11 @@ def _judged(values: Measurement, users: pl.Series, chosen: object) -> pl.DataFra
     of_them = pl.col(values.values.user).is_in(users.to_list())
     sides = pl.col(call.by).is_in([call.trial.baseline, chosen])
     run, *truth = (
-        table._replace(frame=table.frame.filter(kept), rows=None)
+        replace(table, frame=table.frame.filter(kept), rows=None)
         for table, kept in zip(tables.both, (of_them & sides, of_them), strict=False)
     )
     # the tables were checked with all rows: a few are no evidence of what a column means
-    few = tables._replace(run=run, truth=truth[0] if truth else None, reads=None)
+    few = replace(tables, run=run, truth=truth[0] if truth else None, reads=None)
     return (
         judgment.judge(few)
         .rows("listed")

@@ -14,8 +14,7 @@ from rankframe._request import labels
 from rankframe._request.types import Types
 from rankframe._tables import adapters, doubts, rank_order, rules
 from rankframe._tables.rules import Rule
-from rankframe._tables.table import Table
-from rankframe.presets import Users
+from rankframe._tables.table import Policy, Table
 
 #: Whether a list has a relevant item of its user.
 HIT = f"{labels.INNER}hit"
@@ -239,7 +238,7 @@ def any_violation(*, count: bool = False) -> pl.Expr:
     return pl.any_horizontal(pl.col(name).any() for name in names)
 
 
-def any_doubt(tables: Sequence[Table], users: Users = "truth") -> pl.Expr:
+def any_doubt(tables: Sequence[Table], users: Policy = "truth") -> pl.Expr:
     """Whether no hit proves that the tables share a user, or that a user is in two groups.
 
     One group needs no proof. A part of the tables cannot break these rules. A system without a hit

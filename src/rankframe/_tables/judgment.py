@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
 import polars as pl
 
 from rankframe._request import registry
-from rankframe._request.keywords import Settings
 from rankframe._request.registry import Scope
 from rankframe._request.types import Types
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
@@ -38,7 +37,6 @@ class Judged:
     """
 
     tables: Tables
-    settings: Settings
     run: pl.LazyFrame
     whole: pl.LazyFrame  # the run before ``exclude=`` removed rows
     truth: pl.LazyFrame
@@ -46,9 +44,6 @@ class Judged:
     bounds: Bounds = field(default_factory=dict[str, tuple[int, int]])  # of the truth, if known
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
     in_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
-    changed: bool = False  # whether ``bounds=`` has replaced grades
-    # the rows of a judged table before ``exclude=`` removed ranks, if it did
-    as_passed: pl.LazyFrame | None = None
 
     def replace(self, **values: Any) -> Judged:
         """Return the same tables with other options or plans; plans that were made stay."""
@@ -80,7 +75,7 @@ class Judged:
         of_run, of_truth = self.tables.run, self.tables.both[-1]
         if of_truth.subtopic is None:
             return self._table
-        truth = _one_row_per_item(self.truth, of_truth._replace(by=of_run.by))
+        truth = _one_row_per_item(self.truth, replace(of_truth, by=of_run.by))
         return _joined(self.run, truth, of_run)
 
     @cached_property
@@ -88,7 +83,7 @@ class Judged:
         of_run, of_truth = self.tables.run, self.tables.both[-1]
         if self.numbered:
             return self._in_each_group(_one_row_per_item(_rows(of_truth, self.tables), of_truth))
-        truth = _one_row_per_item(self.truth, of_truth._replace(by=of_run.by))
+        truth = _one_row_per_item(self.truth, replace(of_truth, by=of_run.by))
         return _ranked_truth(self.run, truth, self.tables, self.bounds)
 
     @cached_property
@@ -109,51 +104,36 @@ class Judged:
         if tables.exclusions:
             return self.run
         # read separately: otherwise the whole run waits in memory until the join begins
-        narrow = run._replace(frame=run.frame.select(*run.keys, run.rank))
+        narrow = replace(run, frame=run.frame.select(*run.keys, run.rank))
         return _listed(_with_types(normalize_columns(narrow), run, run.keys, tables.types))
 
-    @property
+    @cached_property
+    def numbered(self) -> Sequence[str]:
+        """The groups that a column of the truth's rows numbers: each has all rows of the truth."""
+        few = self.groups is None or _are_few(self.tables)
+        return () if few or _counts_lists_alone(self.tables) else self.tables.lacking
+
+    @cached_property
+    def rows_as_passed(self) -> pl.LazyFrame:
+        """The rows of a judged table with the ranks that it came with."""
+        return self._table
+
+    @cached_property
+    def counts_show_duplicates(self) -> bool:
+        """Whether a duplicate item in a list makes more rows than the truth has."""
+        return self.tables.truth is not None and not self.tables.has_subtopics
+
+    @cached_property
     def types(self) -> Types:
         """The types of the keys, the item and the relevance."""
         return self.tables.types
 
     @cached_property
-    def numbered(self) -> Sequence[str]:
-        """The groups that a column of the truth's rows numbers: each has all rows of the truth."""
-        few = self.groups is None or self.changed or _are_few(self.tables)
-        return () if few or _counts_lists_alone(self.tables) else self.tables.lacking
-
-    @property
-    def has_subtopics(self) -> bool:
-        """Whether an item may have several rows."""
-        return self.tables.has_subtopics
-
-    @property
-    def tied(self) -> bool:
-        """Whether the lists have blocks of ties, so that metrics are expectations."""
-        return self.tables.tied
-
-    @property
-    def has_truth(self) -> bool:
-        """Whether anything is judged; metrics of lists alone need only a run."""
-        return self.tables.has_truth
-
-    @property
-    def rows_as_passed(self) -> pl.LazyFrame:
-        """The rows of a judged table with the ranks that it came with."""
-        return self._table if self.as_passed is None else self.as_passed
-
-    @property
-    def counts_show_duplicates(self) -> bool:
-        """Whether a duplicate item in a list makes more rows than the truth has."""
-        return self.tables.truth is not None and not (self.has_subtopics or self.changed)
-
-    @property
     def keys(self) -> list[str]:
         """The columns that identify a list: the groups and the user."""
         return self.tables.run.keys
 
-    @property
+    @cached_property
     def item(self) -> str:
         """The column that identifies the item."""
         return self.tables.run.item
@@ -168,10 +148,10 @@ class Judged:
         return pl.lit(totals.top_grade, None if totals.top_grade is not None else pl.Float64)
 
     @property
-    def of_lists(self) -> frozenset[str]:
+    def columns_of_lists(self) -> frozenset[str]:
         """Return the columns outside the vocabulary that only the lists have, if known."""
         run, truth = self.tables.run, self.tables.truth
-        if not self.has_truth:
+        if not self.tables.has_truth:
             return frozenset(run.schema)
         return frozenset() if truth is None else frozenset(run.schema) - frozenset(truth.schema)
 
@@ -201,12 +181,7 @@ def judge(tables: Tables) -> Judged:
     if of_run.truth_groups:
         run = run.drop_nulls(of_run.truth_groups)
     whole, run = run, _moved_up(run, tables, inputs)
-    return Judged(
-        *(tables, tables.settings, run, whole, truth, inputs),
-        bounds=bounds,
-        groups=groups,
-        in_order=in_order,
-    )
+    return Judged(tables, run, whole, truth, inputs, bounds, groups, in_order)
 
 
 def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Judged:
@@ -218,22 +193,20 @@ def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Judged:
     run = _moved_up(whole, tables, inputs)
     if not tables.has_truth:
         return _alone(tables, run, whole, inputs)
-    as_passed = items if tables.exclusions else None
+    plans = {"rows_as_passed": items} if tables.exclusions else {}
     if tables.exclusions:
         judged = _with_ranks_of(run, judged, table)
         items = _with_ranks_of(run, items, table) if tables.has_subtopics else judged
     truth, bounds = items.filter(pl.col("relevance").is_not_null()), readers.bounds_of(table, table)
-    joined = Judged(
-        *(tables, tables.settings, run, whole, truth, inputs), bounds=bounds, as_passed=as_passed
-    )
-    return joined.replace(_table=judged, _items=items, _ranked_truth=truth)
+    plans |= {"_table": judged, "_items": items, "_ranked_truth": truth}
+    return Judged(tables, run, whole, truth, inputs, bounds).replace(**plans)
 
 
 def _alone(
     tables: Tables, run: pl.LazyFrame, whole: pl.LazyFrame, inputs: Mapping[str, Table]
 ) -> Judged:
     """Return a run without a truth."""
-    lists = Judged(tables, tables.settings, run, whole, run.clear(), inputs)
+    lists = Judged(tables, run, whole, run.clear(), inputs)
     return lists.replace(_table=run, _items=run, _ranked_truth=run)
 
 
@@ -244,8 +217,8 @@ def with_grades(judged: Judged, grade: pl.Expr, kept: pl.Expr | None = None) -> 
         (rows if kept is None else rows.filter(kept)).with_columns(relevance=grade)
         for rows in by_scope
     )
-    plans = {"_table": table, "_items": items, "_ranked_truth": items, "numbered": ()}
-    return judged.replace(bounds={}, changed=True, **plans)
+    plans = {"_table": table, "_items": items, "_ranked_truth": items}
+    return judged.replace(bounds={}, numbered=(), counts_show_duplicates=False, **plans)
 
 
 def unranked(tables: Tables) -> Judged:
@@ -297,7 +270,7 @@ def _input_rows(table: Table, types: Types) -> Table:
     if table.name != "items=":  # the caller's other columns would clash with derived ones
         frame = frame.select(table.ids)
     frame = _with_types(frame, table, table.ids, types)
-    return table._replace(frame=frame)
+    return replace(table, frame=frame)
 
 
 def _moved_up(run: pl.LazyFrame, tables: Tables, inputs: Mapping[str, Table]) -> pl.LazyFrame:
@@ -455,11 +428,11 @@ def table_flags(judged: Judged, *, count: bool = False) -> list[pl.LazyFrame]:
         flags.append(guards.table_flag(truth, count=once))
         if count and not once:
             flags.append(_positive_of_groups(judged, truth))
-    if judged.tied:
+    if judged.tables.tied:
         flags.append(guards.table_rules_flag(run))
     if run.score is not None:  # a duplicate item shifts the ranks below it
         flags.append(guards.lists_flag(run, judged.in_order))
-    if judged.has_subtopics:
+    if judged.tables.has_subtopics:
         flags.append(guards.table_rules_flag(judged.tables.both[-1]))
     return flags
 
@@ -480,7 +453,7 @@ def rows_flag(judged: Judged, rows: pl.LazyFrame) -> pl.LazyFrame:
     table = judged.tables.run
     lists = rows.filter(pl.col("relevance") > 0).group_by(table.keys)
     aggregates = guards.check_aggregates(
-        table.item, hit=pl.col("rank"), shared=guards.shares_rank(tied=judged.tied)
+        table.item, hit=pl.col("rank"), shared=guards.shares_rank(tied=judged.tables.tied)
     )
     doubt = guards.any_doubt(judged.tables.both)
     return guards.flag(lists.agg(aggregates), guards.any_violation(), doubt=doubt)

@@ -11,6 +11,7 @@ pandas, and ``check`` itself raise the same errors.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
@@ -47,7 +48,7 @@ def read_tables(question: Question) -> Tables:
         for table in tables.both:
             if column.name in table.schema and not column.always_reserved:
                 raise _reserved(table, column.name)
-    return tables._replace(reads=reads)
+    return replace(tables, reads=reads)
 
 
 def read_all(
@@ -73,9 +74,9 @@ def read_all(
         both = read_run_and_truth(
             frame, truth, by, settings.columns, reads=reads, run_alone=run_alone
         )
-        tables = with_tables_beside([table._replace(totals=totals) for table in both], settings)
-    from_judged = truth is None and tables.has_truth
-    return tables._replace(segments=_segments(frame, tables.run), from_judged=from_judged)
+        both = both if totals is None else [replace(table, totals=totals) for table in both]
+        tables = with_tables_beside(both, settings)
+    return replace(tables, from_judged=True) if truth is None and tables.has_truth else tables
 
 
 def read_run_and_truth(
@@ -135,7 +136,7 @@ def common_types(run: Table, tables: Iterable[Table]) -> dict[str, pl.DataType]:
     """Return the common type of each id of the lists and the other tables, or raise."""
     types: dict[str, pl.DataType] = {}
     for table in tables:
-        lists = run._replace(name="run", schema=pl.Schema({**run.schema, **types}))
+        lists = replace(run, name="run", schema=pl.Schema({**run.schema, **types}))
         types |= rules.same_types(lists, table)
     return types
 
@@ -173,7 +174,7 @@ def _read_run(
     if relevance in table.schema:
         text = "a relevance in a run: drop the column, or pass a judged table without truth="
         raise _refused(table, relevance, text)
-    return _typed(table._replace(rank=rank, score=score))
+    return _typed(replace(table, rank=rank, score=score))
 
 
 def read_truth(frame: Frame, by: By, columns: Columns) -> Table:
@@ -191,11 +192,11 @@ def _read_truth(
         roles.append("relevance")
     _raise_if_missing(table, roles, columns, beside=beside)
     relevance = columns.get("relevance", "relevance")
-    table = table._replace(subtopic=_subtopic(table, columns))
+    table = replace(table, subtopic=_subtopic(table, columns))
     if relevance not in table.schema:
         _refuse_ratings(table, by, columns)
-        return _typed(table._replace(ungraded=_ungraded(table, by, columns, reads)))
-    return _typed(table._replace(relevance=relevance))
+        return _typed(replace(table, ungraded=_ungraded(table, by, columns, reads)))
+    return _typed(replace(table, relevance=relevance))
 
 
 def _refuse_ratings(table: Table, by: By, columns: Columns) -> None:
@@ -241,7 +242,7 @@ def _read_judged(frame: Frame, by: By, columns: Columns) -> Table:
     table, columns = _with_row_numbers(table, columns)
     roles = [role for role in ("subtopic",) if role in columns]
     _raise_if_missing(table, ["relevance", _placing_role(table, columns), *roles], columns)
-    table = table._replace(subtopic=_subtopic(table, columns))
+    table = replace(table, subtopic=_subtopic(table, columns))
     relevance = columns.get("relevance", "relevance")
     rank, score = _rank_or_score(table, columns)
     if table.subtopic is not None and rank is None:
@@ -250,7 +251,7 @@ def _read_judged(frame: Frame, by: By, columns: Columns) -> Table:
             "before judge"
         )
         raise _refused(table, table.subtopic, text)
-    return _typed(table._replace(rank=rank, score=score, relevance=relevance))
+    return _typed(replace(table, rank=rank, score=score, relevance=relevance))
 
 
 def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
@@ -264,7 +265,7 @@ def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
     if table.rows is None or not (scored and unnamed):
         return table, columns
     rows = table.rows.with_columns(pl.int_range(pl.len(), 0, -1).alias(ROW_NUMBER))
-    table = table._replace(rows=rows, frame=rows.lazy(), schema=rows.schema, item=ROW_NUMBER)
+    table = replace(table, rows=rows, frame=rows.lazy(), schema=rows.schema, item=ROW_NUMBER)
     return table, {**columns, "item": ROW_NUMBER}
 
 
@@ -288,7 +289,7 @@ def read_scored(frame: Frame, by: By, columns: Columns, kind: str = "run") -> Ta
         if name in (*table.keys, table.item, score):
             text = "with_rank makes this column, so it cannot play another role: rename it"
             raise _refused(table, name, text)
-    return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", rank))
+    return _typed(replace(table, score=score), allow=("rank", "relevance", "tied", rank))
 
 
 def read_ranked(frame: Frame, by: By, columns: Columns) -> Table:
@@ -305,7 +306,7 @@ def read_ranked(frame: Frame, by: By, columns: Columns) -> Table:
             "it with rank=, or leave out close_gaps to make ranks from a score"
         )
         raise RankingDataError(msg)
-    return _typed(table._replace(rank=rank), allow=("relevance",))
+    return _typed(replace(table, rank=rank), allow=("relevance",))
 
 
 def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
@@ -319,7 +320,7 @@ def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
     rows = opened if isinstance(opened, pl.DataFrame) else None
     model = columns.get("model")
     return Table(
-        *(kind, opened.lazy(), schema, groups, user, item, None, None, None),
+        *(kind, opened.lazy(), schema, groups, user, item),
         rows=rows,
         model=model if model in groups else None,
     )
@@ -623,7 +624,7 @@ def _refused(table: Table, name: str, text: str) -> RankingDataError:
 def _without_shared(run: Table, truth: Table, reads: Collection[str] | None) -> tuple[Table, Table]:
     """Drop the columns that both tables have; raise if a metric reads one of them."""
     rules.same_types(run, truth)
-    roles = (*truth.keys, truth.item, truth.relevance, truth.subtopic)
+    roles = (*truth.row, truth.relevance)
     shared = [name for name in truth.schema if name in run.schema and name not in roles]
     for name in shared:
         if reads is None or name in reads:
@@ -637,8 +638,10 @@ def _without_shared(run: Table, truth: Table, reads: Collection[str] | None) -> 
 
 
 def _without(table: Table, names: Sequence[str]) -> Table:
+    if not names:
+        return table
     frame = table.frame.drop(names)
-    return table._replace(frame=frame, schema=frame.collect_schema()) if names else table
+    return replace(table, frame=frame, schema=frame.collect_schema())
 
 
 def type_of_relevance(table: Table) -> pl.DataType:
@@ -673,7 +676,7 @@ def read_beside(name: str, frame: Frame, run: Table, columns: Columns) -> Table:
             raise RankingDataError(msg)
     groups = [column for column in run.by if column in schema and column not in roles.values()]
     rows = opened if isinstance(opened, pl.DataFrame) else None
-    return Table(f"{name}=", opened.lazy(), schema, groups, user, item, None, None, None, rows=rows)
+    return Table(f"{name}=", opened.lazy(), schema, groups, user, item, rows=rows)
 
 
 # When a lazy ``judge`` result is evaluated, go back to its inputs: checking the joined table would
@@ -704,7 +707,7 @@ def _origin(frame: Frame, by: By, settings: Settings) -> Tables | None:
     return tables if keywords.group_names(by) == run.by and roles == same else None
 
 
-def _segments(frame: Frame, run: Table) -> list[str]:
+def segments_of(frame: Frame, run: Table) -> list[str]:
     """Return the columns of ``by`` that only the truth had; lists of other users are left out."""
     origin: Tables | None = getattr(frame, "_rankframe_tables", None)
     segments: Sequence[str] = getattr(frame, "_rankframe_segments", ())
@@ -728,6 +731,6 @@ def _with_truth_groups(
     users = users.with_columns(pl.col(name).cast(types[name]) for name in shared).unique()
     lists = run.frame.with_columns(pl.col(name).cast(dtype) for name, dtype in types.items())
     frame = lists.join(users, on=shared, how="left", build_side="force_right")
-    return run._replace(
-        frame=frame, schema=frame.collect_schema(), by=by, truth_groups=truth_groups
+    return replace(
+        run, frame=frame, schema=frame.collect_schema(), by=by, truth_groups=truth_groups
     )

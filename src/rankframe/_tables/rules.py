@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from rankframe._tables import adapters
-from rankframe._tables.table import Table
+from rankframe._tables.table import Policy, Table
 from rankframe.errors import RankingDataError
-from rankframe.presets import Users
 
 
 def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
@@ -248,7 +248,7 @@ def _of_several(table: Table) -> str:
     return f"name a column of folds or days in by={after}; otherwise "
 
 
-def raise_first_broken(tables: Sequence[Table], users: Users = "truth") -> None:
+def raise_first_broken(tables: Sequence[Table], users: Policy = "truth") -> None:
     """Read every row of the tables, and raise for the first rule that is broken."""
     for table in tables:
         if table.totals is None:
@@ -260,7 +260,7 @@ def raise_first_broken(tables: Sequence[Table], users: Users = "truth") -> None:
         raise_if_apart(*tables, users=users)
 
 
-def raise_first_global(tables: Sequence[Table], users: Users = "truth") -> None:
+def raise_first_global(tables: Sequence[Table], users: Policy = "truth") -> None:
     """Raise for the first rule on whole tables that is broken; read only keys."""
     for table in tables:
         raise_if_empty(table)
@@ -325,12 +325,12 @@ def raise_if_empty(table: Table) -> None:
         raise RankingDataError(msg)
 
 
-def counts_misses(users: Users | None) -> bool:
+def counts_misses(users: Policy | None) -> bool:
     """Whether a policy counts users without a list."""
     return users not in ("both", "run")
 
 
-def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
+def raise_if_apart(run: Table, truth: Table, *, users: Policy = "truth") -> None:
     """Raise if users cannot match: ids or groups differ, or the groups split those who count."""
     types = same_types(run, truth)
     lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
@@ -499,7 +499,7 @@ def apart_items(tables: Sequence[Table]) -> list[tuple[object, RankingDataError]
     """Return the systems of whose lists no item is judged, with the error of each; None: of all."""
     run, truth = tables[0], tables[-1]
     if len(tables) == 1:
-        truth = run._replace(name="truth", frame=run.frame.filter(_is_relevant(run)))
+        truth = replace(run, name="truth", frame=run.frame.filter(_is_relevant(run)))
         if truth.frame.head(1).collect().is_empty():
             return []
     parts: list[tuple[object, Table]] = [(None, run)]
@@ -528,7 +528,7 @@ def _apart_systems(run: Table, truth: Table, model: str) -> pl.Series:
 
 
 def _of_system(run: Table, model: str, system: object) -> Table:
-    return run._replace(frame=run.frame.filter(pl.col(model).eq_missing(pl.lit(system))))
+    return replace(run, frame=run.frame.filter(pl.col(model).eq_missing(pl.lit(system))))
 
 
 def _is_relevant(table: Table) -> pl.Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -125,7 +126,7 @@ def with_ranks(
     for name in scored:
         groups = [group for group in by if group in schemas[name]]
         table = readers.read_scored(runs[name], groups, columns, f"run {name!r}")
-        table = table._replace(totals=Totals(None, None))  # an empty run is refused elsewhere
+        table = replace(table, totals=Totals(None, None))  # an empty run is refused elsewhere
         rows = table.frame.with_row_index(rank_order.INDEX)
         ranked = rank_order.ranked(rows, table, single_precision=single).rename({"rank": rank})
         flags = [guards.table_flag(table), guards.lists_flag(table)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Unpack, get_args
 
@@ -220,7 +221,7 @@ def plan_ranks(
         )
         raise ValueError(msg)
     table = (readers.read_ranked if close_gaps else readers.read_scored)(run, by, columns)
-    table = table._replace(totals=totals)
+    table = replace(table, totals=totals)
     settings = Settings(preset=preset, exclude=exclude, columns=columns)
     lists = judgment.unranked(readers.with_tables_beside([table], settings))
     rows = lists.run

@@ -42,7 +42,7 @@ registry.given_column(
 @registry.column(beside_subtopics=True, of_all_rows=True, down_to_rank=True, in_ties="both")
 def relevant(rows: Rows) -> pl.Expr:
     """The grade reaches relevant_at (by default: is > 0)."""
-    line = rows.judged.settings.relevant_at
+    line = rows.judged.tables.settings.relevant_at
     reached = terms.is_graded if line is None else terms.relevance >= line
     return reached.fill_null(value=False) if rows.scope == "listed" else reached
 
@@ -50,7 +50,7 @@ def relevant(rows: Rows) -> pl.Expr:
 @registry.column(reads=("relevant", "ideal_place"), in_order=True, down_to_rank=True)
 def hits(rows: Rows) -> pl.Expr:
     """Relevant items at or above this rank; null without a rank."""
-    if rows.judged.settings.relevant_at is None and rows.scope != "judged":
+    if rows.judged.tables.settings.relevant_at is None and rows.scope != "judged":
         # if all rows are relevant, their number is the running count, at half the cost
         return pl.when(terms.is_listed).then("ideal_place")
     return terms.running(terms.relevant.cast(pl.Int64), rows.keys)
@@ -152,7 +152,7 @@ def retrieved(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """n, the length of the user's list; 0 where there is none; its items at rank ≤ 10:
     retrieved(10).
     """
-    tied = rows.judged.tied
+    tied = rows.judged.tables.tied
     lengths = [_length(k, tied=tied).alias(name) for name, (k,) in names.items()]
     ranked = rows.lists.filter(terms.is_listed).group_by(rows.keys).agg(lengths)
     frame = frame.join(ranked, on=rows.keys, how="left")
@@ -215,7 +215,9 @@ def lower_graded(rows: Rows) -> pl.Expr:
 @registry.joined_column(scope="judged", in_ties="both")
 def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Names) -> pl.LazyFrame:
     """Judged items of lower grade below this one; with ties, one in its block counts one half."""
-    counted = steps.lower_below(rows.unjoined, rows.keys, rows.judged.item, tied=rows.judged.tied)
+    counted = steps.lower_below(
+        rows.unjoined, rows.keys, rows.judged.item, tied=rows.judged.tables.tied
+    )
     return frame.join(counted, on=[*rows.keys, rows.judged.item], how="left")
 
 

@@ -28,7 +28,7 @@ class Rows(NamedTuple):
         """The keys and ranks of the lists, cut and condensed."""
         if self.condensed is not None:
             return self.condensed
-        return _cut(self.judged.placed, self.judged.settings.depth)
+        return _cut(self.judged.placed, self.judged.tables.settings.depth)
 
     @property
     def keys(self) -> list[str]:
@@ -56,22 +56,22 @@ def rows_of_scope(judged: Judged, reading: Reading, *, missed: bool = False) -> 
     """
     scope, condensed = reading.scope, None
     of_truth = scope in ("relevant", "judged")
-    if judged.settings.unjudged == "drop":
+    if judged.tables.settings.unjudged == "drop":
         items = _with_depth(judged.rows("listed"), judged, reading)
-        frame = condensed = _condensed(items, judged.keys, tied=judged.tied)
+        frame = condensed = _condensed(items, judged.keys, tied=judged.tables.tied)
     else:
         frame = judged.rows(scope if of_truth else "listed", graded=not reading.counts_judged)
         frame = _with_depth(frame, judged, reading)
     rows = Rows(judged, scope, frame, condensed)
     if of_truth and condensed is None:
         rows = rows._replace(numbered=judged.numbered)
-    absent = "ranks" if judged.tied else "blocks"
+    absent = "ranks" if judged.tables.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
         frame = _list_rows(frame, rows, reading, columns, missed=missed)
     else:
         frame = _truth_rows(frame, rows, columns)
-    return frame.rename({"rank": "block"}) if judged.tied else frame
+    return frame.rename({"rank": "block"}) if judged.tables.tied else frame
 
 
 def users_of_run(judged: Judged) -> pl.LazyFrame:
@@ -81,14 +81,14 @@ def users_of_run(judged: Judged) -> pl.LazyFrame:
 
 def emptied_lists(judged: Judged) -> pl.LazyFrame | None:
     """Return each list of which options left nothing: it still is a list, of no rows."""
-    if not judged.settings.cuts_lists:
+    if not judged.tables.settings.cuts_lists:
         return None
     return users_of_run(judged).join(users_with_lists(judged), on=judged.keys, how="anti")
 
 
 def users_with_lists(judged: Judged) -> pl.LazyFrame:
     """Return each user with a nonempty list once, with the groups."""
-    settings = judged.settings
+    settings = judged.tables.settings
     listed = terms.is_listed if settings.depth is None else terms.rank <= settings.depth
     if settings.unjudged == "drop":
         return judged.rows("listed").filter(listed & terms.is_judged).select(judged.keys).unique()
@@ -133,12 +133,14 @@ def _list_rows(
     relevant or judged rows, and null on the others.
     """
     judged = rows.judged
-    of_lists = judged.of_lists.union(judged.keys, [judged.item], _of_items(judged, reading))
+    of_lists = judged.columns_of_lists.union(judged.keys, [judged.item], _of_items(judged, reading))
     of_lists |= {name for name, column in columns.items() if column.of_lists}
     everywhere = {name: c for name, c in columns.items() if c.of_all_rows}
     everywhere["listed"] = registry.COLUMNS["listed"]
     inner = {name: c for name, c in columns.items() if not c.of_all_rows}
-    if judged.settings.unjudged != "drop" and of_lists.issuperset([*columns, *reading.outside]):
+    if judged.tables.settings.unjudged != "drop" and of_lists.issuperset(
+        [*columns, *reading.outside]
+    ):
         ranked = _with_depth(judged.run, judged, reading)
         return _with_columns(ranked.filter(terms.is_listed), rows, everywhere)
     frame = items.filter(terms.is_listed | terms.relevance.is_not_null())
@@ -211,7 +213,7 @@ def _split(judged: Judged, items: pl.LazyFrame) -> pl.LazyFrame:
 
 def _with_depth(frame: pl.LazyFrame, judged: Judged, reading: Reading) -> pl.LazyFrame:
     """Add the columns of the catalogue that are read, and cut the lists."""
-    return _cut(_with_columns_of_items(frame, judged, reading), judged.settings.depth)
+    return _cut(_with_columns_of_items(frame, judged, reading), judged.tables.settings.depth)
 
 
 def _cut(frame: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:

@@ -266,7 +266,7 @@ def _lists(shares: Shares, *names: str) -> pl.LazyFrame:
     judged = shares.judged
     reading = registry.reading_of({"listed", "rank", *names}, inputs=judged.inputs)
     rows = scope_rows.rows_of_scope(judged, reading)
-    return shares.of_users(rows.rename({"block": "rank"}) if judged.tied else rows)
+    return shares.of_users(rows.rename({"block": "rank"}) if judged.tables.tied else rows)
 
 
 def _sum_of(share: ShareName, part: pl.Expr, *, single: bool) -> pl.Expr:

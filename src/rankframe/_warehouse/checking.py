@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -39,7 +40,7 @@ def query_of_rules(
     )
     selects: list[str] = []
     for table in both:
-        own = table._replace(by=[name for name in table.by if name not in table.truth_groups])
+        own = replace(table, by=[name for name in table.by if name not in table.truth_groups])
         selects += _of_rows(own, more, paths[table.name], metrics, written)
         selects.append(_of_emptiness(own, paths[table.name], written))
     selects += _of_users(both[0], both[1], more, paths, written)

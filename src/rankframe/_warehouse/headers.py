@@ -54,8 +54,10 @@ def header(
         lines.append(f"  {groups}: users are in several groups, and the whole truth judges each")
     lines.append("Assumed, and not checked: the types that schema= says, by default numbers for")
     lines.append("  ranks and grades; ids have the same type in both tables.")
-    users = question.settings.users or ("run" if tables.truth is None else "truth")
-    lines += [f"Users: {_USERS[users]}.", "Metrics (R: the user's number of relevant items):"]
+    lines += [
+        f"Users: {_USERS[tables.users]}.",
+        "Metrics (R: the user's number of relevant items):",
+    ]
     for metric in question.requested:
         lines.append(f"  {plain(names[metric.name])[1:-1]}: {_definition(metric.name)}")
     return comments(dialect, lines)

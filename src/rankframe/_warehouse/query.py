@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 
 import polars as pl
 
-from rankframe._evaluation import refusals, trees, user_choice
+from rankframe._evaluation import refusals, trees
 from rankframe._evaluation.trees import Call, Cast, Column
 from rankframe._request import labels, registry, wrong_keywords
 from rankframe._request.keywords import Columns, Settings, Unjudged
@@ -224,7 +224,7 @@ class _Query:
         refusals.refuse(question, read)
         self.judged = judgment.judge(read)
         self.settings = question.settings
-        self.users = user_choice.users_policy(self.settings, self.judged)
+        self.users = read.users
         labels.check_names(question.requested, [*read.run.keys, "users"])
         self.sources = Sources(dialect, read, paths, more, question.reading.outside, is_typed)
         self.keys = self.sources.list_keys

@@ -533,10 +533,10 @@ def _kept(plan: Values, settings: Settings, users: int) -> _Rows:
     """Keep the rows that can change a value, as small as can be."""
     source, needs = plan.source, _partitions.needs_of(plan, settings)
     run, *truths = source.tables.both
-    placed = ["rank", *(["tied"] if source.tied else [])]
+    placed = ["rank", *(["tied"] if source.tables.tied else [])]
     roles: Columns = {"model": run.model, "user": run.user, "item": run.item, "rank": "rank"}
-    graded = ["relevance", *(["subtopic"] if source.has_subtopics else [])]
-    if source.has_truth:
+    graded = ["relevance", *(["subtopic"] if source.tables.has_subtopics else [])]
+    if source.tables.has_truth:
         roles["relevance"] = "relevance"
     if truths:
         frames = _kept_of_both(source, needs, placed, graded)

@@ -216,8 +216,8 @@ def _needs_all_rows(plan: Values, settings: Settings) -> bool:
     reasons = [
         settings.weights is not None,  # an idle row may be the only one with the weight
         settings.unjudged == "bounds",
-        source.tied or tables[0].rank is None,
-        not source.has_truth,
+        source.tables.tied or tables[0].rank is None,
+        not source.tables.has_truth,
         settings.inputs or plan.of_lists is not None,
         tables[-1].by,  # a group may have no other rows, but it is in the result
     ]
@@ -232,7 +232,7 @@ def _thinned(
     more = [metric for metric in requested if not _asks_for_a_list(metric)]
     reading = _reading(more, settings)
     lists = (
-        plan.source.settings.count_missed
+        plan.source.tables.settings.count_missed
         or len(more) < len(requested)
         or users not in ("truth", "judged")
     )

@@ -263,7 +263,7 @@ def keeps_rules(numbers: pl.DataFrame, plan: Values) -> bool:
         return False
     groups = _numbers.groups_of_numbers(numbers, _numbers.request_of(plan).types)
     try:
-        raise_if_whole_is_broken(numbers, groups, policy=plan.source.settings.users)
+        raise_if_whole_is_broken(numbers, groups, policy=plan.source.tables.settings.users)
     except RankingDataError:
         return False
     return True

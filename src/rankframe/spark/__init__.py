@@ -869,8 +869,8 @@ def _check_not_diluted(
     elif rules.counts_misses(users):
         group_of_shared = shared.frame.collect()[name].item()
         other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
-        both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
-        rules.raise_if_apart(both, truth.table._replace(frame=shared.frame))
+        both = replace(run.table, frame=pl.concat([shared.frame, other.frame]))
+        rules.raise_if_apart(both, replace(truth.table, frame=shared.frame))
 
 
 def _shared_row(run: Side, truth: Side, keys: Sequence[str]) -> Table | None:

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -74,7 +75,7 @@ class Side(NamedTuple):
         """Fetch the first of the rows, if there is one."""
         row = self.collected(rows.limit(1), self.roles)
         groups = [name for name in self.table.by if name in self.names]
-        return self.table._replace(frame=row.lazy(), by=groups)
+        return replace(self.table, frame=row.lazy(), by=groups)
 
     def collected(self, rows: DataFrame, names: Sequence[str]) -> pl.DataFrame:
         """Fetch columns of rows, cast to the types of this table: Spark changes the time zone."""
@@ -338,7 +339,7 @@ def semi_joined(sides: list[Side], judgments: DataFrame) -> list[Side]:
     )
     same = F.expr(f"CASE WHEN {valid} THEN {_hash(run)} ELSE {_BROKEN} END = known")
     judged = run.frame.join(F.broadcast(hashes), same, "left_semi")
-    return [run._replace(frame=judged), truth._replace(frame=judgments)]
+    return [replace(run, frame=judged), replace(truth, frame=judgments)]
 
 
 def _hash(side: Side) -> str | None:
