@@ -339,7 +339,7 @@ def semi_joined(sides: list[Side], judgments: DataFrame) -> list[Side]:
     )
     same = F.expr(f"CASE WHEN {valid} THEN {_hash(run)} ELSE {_BROKEN} END = known")
     judged = run.frame.join(F.broadcast(hashes), same, "left_semi")
-    return [replace(run, frame=judged), replace(truth, frame=judgments)]
+    return [run._replace(frame=judged), truth._replace(frame=judgments)]
 
 
 def _hash(side: Side) -> str | None:
