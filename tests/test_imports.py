@@ -46,7 +46,7 @@ assert not loaded, loaded
 
 #: The rooms that ``evaluate`` and ``per_user`` need, and their modules that are loaded later.
 LOADED = {"_evaluation", "_inputs", "_namespace", "_request", "_rooms", "_tables", "_vocabulary"}
-LOADED |= {"errors", "metrics", "presets"}
+LOADED |= {"_sizes", "errors", "metrics", "presets"}
 LATER = {
     "_evaluation": {"missed_items", "overlap", "provenance", "ready_values", "row_verbs"}
     | {"side_by_side", "trackers", "trees"},
@@ -137,7 +137,7 @@ def test_no_module_imports_one_above_it():
 
 #: The rooms, from the ground up; those of one floor do not know each other.
 FLOORS = [
-    {"errors", "_rooms", "presets"},
+    {"errors", "_rooms", "_sizes", "presets"},
     {"_request"},
     {"metrics", "_tables"},
     {"_inputs", "_vocabulary"},

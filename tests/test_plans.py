@@ -8,7 +8,7 @@ from every_metric import OF_TIER, WITH_FORM
 from two_models import assert_equal
 
 import rankframe as rf
-from rankframe._evaluation import kept_plans
+from rankframe import _sizes
 
 RUN = pl.LazyFrame(
     {
@@ -169,7 +169,7 @@ def plan_of_eager_call(call, monkeypatch):
     plans = []
     collect = pl.LazyFrame.collect
     with monkeypatch.context() as patch:
-        patch.setattr(kept_plans, "_FEW_ROWS", 0)
+        patch.setattr(_sizes, "ROWS_KEPT", 0)
         patch.setattr(
             pl.LazyFrame,
             "collect",

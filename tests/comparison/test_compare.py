@@ -18,6 +18,7 @@ from tqdm import tqdm
 from user_values import FEW, TESTS, VALUE, compared, judged, one, sample, uncorrected
 
 import rankframe as rf
+from rankframe import _sizes
 from rankframe._comparison.summaries import check_packages
 
 ANSWER = """model metric baseline difference relative users note ci_low ci_high p_adjusted
@@ -695,8 +696,6 @@ else:
 
 
 def test_a_bar_after_two_seconds(monkeypatch, capsys):
-    from rankframe._comparison import statistics as st
-
     bars = []
 
     class Bar(tqdm):
@@ -709,7 +708,7 @@ def test_a_bar_after_two_seconds(monkeypatch, capsys):
             return super().update(n)
 
     monkeypatch.setattr("tqdm.tqdm", Bar)
-    monkeypatch.setattr(st, "_CELLS", 2**10)  # many blocks
+    monkeypatch.setattr(_sizes, "CELLS_RANDOM", 2**10)  # many blocks
     old, new = sample(7, 30)
     for test, times in (("randomization", FEW), ("max_t", 2 * FEW)):
         one(old, new, test=test, resamples=FEW)
@@ -739,15 +738,13 @@ def several(users=25, systems=3, metrics=("a", "b"), seed=8):
 
 @pytest.mark.parametrize("test", ["t", "randomization", "sequential"])
 def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypatch, test):
-    from rankframe._comparison import comparison
-
     table = several()
     options = {"test": test, "resamples": FEW, "value_range": {"a": (0, 1), "b": (0, 1)}}
     if test == "t":
         options |= {"margin": {"a": 0.1}, "primary": "a"}
     together = rf.compare(table, "a", "b", **options)
-    for cells in ("_TESTED_CELLS", "_RESAMPLED_CELLS"):
-        monkeypatch.setattr(comparison, cells, 40)  # less than two pairs
+    for cells in ("CELLS_TESTED", "CELLS_RESAMPLED"):
+        monkeypatch.setattr(_sizes, cells, 40)  # less than two pairs
     alone = rf.compare(table, "a", "b", **options)
     assert_frame_equal(alone, together, check_exact=False, rel_tol=1e-12)
 
@@ -763,8 +760,9 @@ def test_the_bar_goes_to_the_terminals_stderr_and_nowhere_else():
     code = """
 import polars as pl
 import rankframe as rf
+from rankframe import _sizes
 from rankframe._comparison import statistics as st
-st.PATIENCE, st._CELLS = 0, 2**10
+st.PATIENCE, _sizes.CELLS_RANDOM = 0, 2**10
 table = pl.DataFrame({"user": [*range(40)] * 2, "x": [i * 37 % 11 / 10 for i in range(80)]})
 table = table.with_columns(model=pl.Series(["a"] * 40 + ["b"] * 40))
 print(rf.compare(table, "x", test="randomization", resamples=20_000).height)

@@ -12,7 +12,8 @@ from user_values import FEW, VALUE, compared, judged, one, sample
 
 import rankframe as rf
 from benchmarks import systems
-from rankframe._comparison import statistics, system_statistics, trials
+from rankframe import _sizes
+from rankframe._comparison import system_statistics, trials
 
 
 def silent(_):
@@ -122,7 +123,7 @@ def test_blocks_change_nothing(monkeypatch):
         matrix = pairs_of(sample(24, users, systems=4))
         whole, of_all = flipped(matrix, 2000), reach(matrix, 2000)
         with monkeypatch.context() as patched:
-            patched.setattr(statistics, "_CELLS", 1000)
+            patched.setattr(_sizes, "CELLS_RANDOM", 1000)
             parts, of_parts = flipped(matrix, 2000), reach(matrix, 2000)
         assert (whole.adjusted == parts.adjusted).all()
         assert (whole.alone == parts.alone).all()

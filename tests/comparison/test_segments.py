@@ -11,6 +11,7 @@ from scipy import stats
 from user_values import VALUE
 
 import rankframe as rf
+from rankframe import _sizes
 from rankframe._comparison import segment_statistics
 from rankframe._comparison import statistics as st
 
@@ -305,6 +306,6 @@ def test_skewed_differences_are_no_difference_between_segments(number):
 
 
 def test_of_very_many_users_fewer_permutations_are_drawn(monkeypatch):
-    monkeypatch.setattr(segment_statistics, "_MOST_PERMUTED", 68 * 1500)
+    monkeypatch.setattr(_sizes, "VALUES_PERMUTED", 68 * 1500)
     got = table(some_changes(2)).rank.stats.compare_segments(VALUE, by=BY)
     assert got.item(-1, "note") == "p by 1,500 permutations, of so many users"

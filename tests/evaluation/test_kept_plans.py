@@ -10,6 +10,7 @@ from every_metric import OF_TIER
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+from rankframe import _sizes
 from rankframe._evaluation import kept_plans
 
 METRICS = ["ndcg@5", "ap", "precision@3", "rr"]
@@ -127,9 +128,9 @@ def test_threads_do_not_share_a_plan():
 
 def test_only_some_are_kept():
     run, truth = tables(1, users=3)
-    for k in range(1, kept_plans._MOST + 10):
+    for k in range(1, _sizes.PLANS_KEPT + 10):
         rf.evaluate(run, f"precision@{k}", truth=truth)
-    assert len(kept_plans._PLANS) == kept_plans._MOST
+    assert len(kept_plans._PLANS) == _sizes.PLANS_KEPT
 
 
 def test_others_are_planned_anew(monkeypatch):
@@ -138,7 +139,7 @@ def test_others_are_planned_anew(monkeypatch):
     rf.evaluate(run, (rf.metrics.reciprocal_rank() + 0).alias("rr"), truth=truth)
     rf.evaluate(run, "coverage@3", truth=truth, items=pl.DataFrame({"item": range(30)}))
     rf.evaluate(run, "gini(of=shown)@3", truth=truth)
-    monkeypatch.setattr(kept_plans, "_FEW_ROWS", 100)
+    monkeypatch.setattr(_sizes, "ROWS_KEPT", 100)
     rf.evaluate(run, "rr", truth=truth)
     assert kept_plans._PLANS == {}
 

@@ -10,10 +10,10 @@ from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
+from rankframe import _sizes
 
 np = pytest.importorskip("numpy")
 sparse = pytest.importorskip("scipy.sparse")
-from rankframe._inputs import arrays  # noqa: E402  (it needs NumPy)
 
 INF, NAN = math.inf, math.nan
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.7]])
@@ -120,7 +120,7 @@ def test_scores_that_only_64_bits_distinguish():
 def test_slices_make_no_difference(monkeypatch, cells):
     scores = drawn("float32")
     expected = oracle(scores, 5)
-    monkeypatch.setattr(arrays, "_CELLS", cells)
+    monkeypatch.setattr(_sizes, "CELLS_OF_MATRIX", cells)
     assert_frame_equal(rf.from_scores(scores, k=5), expected)
     assert_frame_equal(rf.from_scores(np.asfortranarray(scores), k=5), expected)
     wide = np.repeat(scores, 2, axis=1)
@@ -160,8 +160,8 @@ def test_groups_of_columns_make_no_difference(monkeypatch, dtype, k):
     scores = drawn(dtype)
     expected = rf.from_scores(scores, k=k)
     for groups, crowd in ((1, 4), (17, 1), (20, 10)):
-        monkeypatch.setattr(arrays, "_GROUPS", groups)
-        monkeypatch.setattr(arrays, "_CROWD", crowd)
+        monkeypatch.setattr(_sizes, "GROUPS_OF_COLUMNS", groups)
+        monkeypatch.setattr(_sizes, "CELLS_PER_ITEM", crowd)
         assert_frame_equal(rf.from_scores(scores, k=k), expected)
 
 

@@ -25,7 +25,7 @@ from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
-from rankframe._tables import side_tables
+from rankframe import _sizes
 
 
 @st.composite
@@ -107,7 +107,7 @@ def test_first_rows_that_do_not_meet_prove_nothing(monkeypatch):
     tables = WORLD.tables()
     run = tables.pop("run")
     expected = evaluated(run, *LABELS, **tables)
-    monkeypatch.setattr(side_tables, "_FIRST", 1)
+    monkeypatch.setattr(_sizes, "FIRST_ROWS", 1)
     tables["items"] = tables["items"].reverse()
     tables["history"] = tables["history"].reverse()
     assert_frame_equal(evaluated(run, *LABELS, **tables), expected, abs_tol=1e-12)

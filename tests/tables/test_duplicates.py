@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 from two_models import assert_equal
 
 import rankframe as rf
+from rankframe import _sizes
 from rankframe._tables import rank_order, readers
 from rankframe.errors import RankingDataError
 
@@ -263,7 +264,7 @@ def test_only_lists_that_lie_apart_are_held_to_find_duplicates(tmp_path, monkeyp
 
 @pytest.fixture
 def as_if_large(monkeypatch):
-    monkeypatch.setattr(rank_order, "_MANY", 0)
+    monkeypatch.setattr(_sizes, "ROWS_COMPARED", 0)
 
 
 def random_lists(seed):

@@ -26,8 +26,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe import trec
-from rankframe.trec import _lines
+from rankframe import _sizes, trec
 
 ENGINES = ["streaming", "in-memory"]
 RUN = b"q1 Q0 d1 1 0.5 tag\nq1 Q0 d2 2 0.25 tag\nq2 Q0 d1 1 -3 tag\n"
@@ -112,7 +111,7 @@ def test_an_empty_file_has_no_rows(tmp_path, packed):
         trec.read_run(path).rank.evaluate("map", truth=pl.DataFrame({"user": ["a"], "item": ["b"]}))
 
 
-@pytest.mark.parametrize("piece", [40, 64, _lines._PIECE])
+@pytest.mark.parametrize("piece", [40, 64, _sizes.BYTES_READ])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "line",
@@ -129,7 +128,7 @@ def test_an_empty_file_has_no_rows(tmp_path, packed):
 def test_a_bad_line_is_reported_by_its_number(tmp_path, packed, line, engine, piece, monkeypatch):
     if packed is zstd and not line.isascii():
         pytest.skip("polars unpacks zstd, and does not say in which line it fails")
-    monkeypatch.setattr(_lines, "_PIECE", piece)
+    monkeypatch.setattr(_sizes, "BYTES_READ", piece)
     path = tmp_path / "a.run"
     path.write_bytes(packed(b"# one\n\n" + RUN + b"\r\n" + line + b"\n" + RUN))
     message = r"a\.run, line 7: it is not (of the form 'user Q0 item rank score tag'|UTF-8 text): "
@@ -144,13 +143,13 @@ def test_pieces_make_no_difference(tmp_path, piece, monkeypatch):
     text = b"".join(b"q%d\tQ0 d%d 1 %d.5 tag\r\n" % (i % 7, i, i) for i in range(500))
     path = tmp_path / "a.run"
     path.write_bytes(gzip.compress(text))
-    monkeypatch.setattr(_lines, "_PIECE", piece)
+    monkeypatch.setattr(_sizes, "BYTES_READ", piece)
     assert trec.read_run(path).rows() == [(f"q{i % 7}", f"d{i}", i + 0.5) for i in range(500)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_scan_can_be_looked_at_like_any_frame(tmp_path, engine, monkeypatch):
-    monkeypatch.setattr(_lines, "_PIECE", 40)
+    monkeypatch.setattr(_sizes, "BYTES_READ", 40)
     path = tmp_path / "a.run"
     path.write_bytes(RUN)
     scan, frame = trec.scan_run(path), trec.read_run(path)
@@ -172,7 +171,7 @@ def test_a_scan_can_be_looked_at_like_any_frame(tmp_path, engine, monkeypatch):
 
 @pytest.mark.polars_2("a step that raises the errors of the scan keeps the head from it")
 def test_a_head_of_a_scan_reads_no_further(tmp_path, monkeypatch):
-    monkeypatch.setattr(_lines, "_PIECE", 40)
+    monkeypatch.setattr(_sizes, "BYTES_READ", 40)
     path = tmp_path / "a.run"
     path.write_bytes(RUN + b"bad\n")
     assert trec.scan_run(path).head(1).collect().rows() == ROWS[:1]
@@ -206,7 +205,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 # ------------------------------------------------------------------ what can be read only once
 
-SIZES = [io.DEFAULT_BUFFER_SIZE, 1 << 16, 1 << 17, _lines._PIECE]
+SIZES = [io.DEFAULT_BUFFER_SIZE, 1 << 16, 1 << 17, _sizes.BYTES_READ]
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
 
 
@@ -564,7 +563,7 @@ BEIR = b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td1\t-2\n"
 JUDGED = [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d1", -2)]
 
 
-@pytest.mark.parametrize("piece", [40, _lines._PIECE])
+@pytest.mark.parametrize("piece", [40, _sizes.BYTES_READ])
 @pytest.mark.parametrize(
     "text",
     [
@@ -583,7 +582,7 @@ JUDGED = [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d1", -2)]
     ],
 )
 def test_qrels_of_other_shapes_are_read(tmp_path, packed, text, piece, monkeypatch):
-    monkeypatch.setattr(_lines, "_PIECE", piece)
+    monkeypatch.setattr(_sizes, "BYTES_READ", piece)
     path = tmp_path / "test.tsv"
     path.write_bytes(packed(text))
     got = trec.read_qrels(path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._comparison import (
     cautions,
     decision,
@@ -59,8 +60,6 @@ _ANSWER = (
     *("difference", "relative", "users", "note", "ci_low", "ci_high", "p_adjusted"),
     *("p_not_worse", "verdict"),
 )
-#: Number of differences tested at a time; they share each resample.
-_TESTED_CELLS, _RESAMPLED_CELLS = 2**20, 2**24
 CONFIDENCE = 0.95  # of the readings
 
 
@@ -553,7 +552,7 @@ def _test_in_batches(
     advance: Advance,
 ) -> Iterator[tuple[list[Pair], Tested]]:
     """Test each pair on its own, as many at a time as memory has room for."""
-    room = _RESAMPLED_CELLS if trial.test == "randomization" else _TESTED_CELLS
+    room = _sizes.CELLS_RESAMPLED if trial.test == "randomization" else _sizes.CELLS_TESTED
     batch: list[Pair] = []
     cells = 0
     for matrix in matrices:

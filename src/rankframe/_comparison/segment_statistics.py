@@ -7,14 +7,10 @@ from math import nan
 
 import numpy as np
 
+from rankframe import _sizes
 from rankframe._comparison.statistics import Advance, Array, Places, Sample
 from rankframe._comparison.trials import Resampling
 
-#: More values to permute take too long: 10,000 users with 10,000 resamples take a few seconds. So
-#: many permutations are the fewest.
-_MOST_PERMUTED, _FEWEST = 10**8, 999
-
-_CELLS = 2**18  # of the permuted values that are in memory at a time
 _ROUNDING = 1e-9  # of F, by the order in which values are added
 _NO_SPREAD = 1e-12  # of the greatest value: a smaller deviation is only rounding
 
@@ -44,8 +40,9 @@ def permuted(
     observed = float(f_of(users[None])[0])
     if np.isnan(observed):
         return nan, nan, 0
-    times = min(resampling.times, max(_FEWEST, _MOST_PERMUTED // len(values)))
-    generator, rows = np.random.default_rng(resampling.seed), max(1, _CELLS // len(values))
+    most = max(_sizes.PERMUTATIONS, _sizes.VALUES_PERMUTED // len(values))
+    times, rows = min(resampling.times, most), max(1, _sizes.CELLS_PERMUTED // len(values))
+    generator = np.random.default_rng(resampling.seed)
     as_great = 0
     for start in range(0, times, rows):
         orders = np.tile(users, (min(rows, times - start), 1))

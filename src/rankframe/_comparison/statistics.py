@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from rankframe import _sizes
 from rankframe._comparison import notes
 from rankframe._comparison.decision import Estimate, shows
 from rankframe._comparison.notes import Note
@@ -43,8 +44,6 @@ PATIENCE = 2.0
 
 #: Sums that differ by less than this share of Σ|d| may differ only by summation order.
 ROUNDING = 1e-10
-
-_CELLS = 2**22  # of the random matrix that is in memory at a time
 
 #: If the error of a resample is a smaller share of its shift, its spread is only rounding.
 _SPREAD = 1e-5
@@ -439,7 +438,7 @@ def counts(users: int, resampling: Resampling, advance: Advance) -> Iterator[Arr
 
 
 def block_sizes(users: int, times: int) -> Iterator[int]:
-    rows = max(1, _CELLS // users)
+    rows = max(1, _sizes.CELLS_RANDOM // users)
     for start in range(0, times, rows):
         yield min(rows, times - start)
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._evaluation import system_metrics
 from rankframe._request import registry
 from rankframe._request.keywords import Settings
@@ -23,10 +24,6 @@ from rankframe._request.types import Truth
 from rankframe._tables import adapters, column_roles
 from rankframe.errors import RankingDataError
 
-_MOST = 64
-#: Up to this many rows, such a plan as it is written is faster than a new one that is optimized and
-#: knows the bounds of ids: 100 to 15,000 rows take half of the time. With groups, parts run twice.
-_FEW_ROWS, _FEW_ROWS_IN_GROUPS = 50_000, 5_000
 _Kept: TypeAlias = tuple[dict[str, pl.DataFrame], pl.LazyFrame]
 _PLANS: dict[Hashable, _Kept | None] = {}  # None: of one call so far
 
@@ -55,7 +52,7 @@ def collected(
         finally:
             held.clear()
     _PLANS[key] = kept
-    for oldest in [*_PLANS][:-_MOST]:
+    for oldest in [*_PLANS][: -_sizes.PLANS_KEPT]:
         _PLANS.pop(oldest, None)
     return result
 
@@ -100,7 +97,7 @@ def _is_enum_and_text(tables: Sequence[Truth], name: str) -> bool:
 
 
 def _few_rows(*, grouped: bool) -> int:
-    return _FEW_ROWS_IN_GROUPS if grouped else _FEW_ROWS
+    return _sizes.ROWS_KEPT_IN_GROUPS if grouped else _sizes.ROWS_KEPT
 
 
 def _made(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._request import share_names
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.share_names import Kind
@@ -21,7 +22,6 @@ from rankframe._vocabulary import share_rows
 from rankframe._vocabulary.share_rows import Shares
 
 _GROUPS = 200  # of users, in the jackknife
-_AT_A_TIME = 50  # groups that are left out in one frame
 LISTS = "lists()"  # the column of shares that counts all lists
 _PART, _RIGHT = "__rankframe_part", "__rankframe_right"
 
@@ -225,7 +225,7 @@ def _errors(lists: pl.DataFrame, *, of_lists: OfLists, kind: Kind, seed: int) ->
         whole = whole.with_columns(pl.col(exposed).fill_null(0.0))
     groups = users.select(*by, _PART).unique().sort(*by, _PART)
     without: list[pl.DataFrame] = []
-    for slice_ in groups.iter_slices(_AT_A_TIME):
+    for slice_ in groups.iter_slices(_sizes.GROUPS_LEFT_OUT):
         left = slice_.join(whole, on=by) if by else slice_.join(whole, how="cross")
         left = left.join(parts, on=[*by, _PART, share_rows.VALUE], how="left", suffix=_RIGHT)
         rest = [pl.col(name) - pl.col(f"{name}{_RIGHT}").fill_null(0.0) for name in exposed]

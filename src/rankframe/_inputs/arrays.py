@@ -14,17 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._tables import adapters, rules
 from rankframe.errors import RankingDataError
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_CELLS = 2**19  # of a slice
-_GROUPS = 2**9  # of columns, at least
-_CROWD = 4  # times k cells of a row are sorted; if there are more, the best are selected first
-_MOST_THREADS = 8  # each holds some slices
 _BATCHES = "; of batches: pl.concat([rf.from_scores(x, user_ids=ids) for ids, x in batches])"
-_EXACT = 2**53  # floats represent all integers up to here
 
 
 class Names(NamedTuple):
@@ -79,11 +75,11 @@ def ranked_cells(
     users = _ids_or_places(user_ids, "user_ids", height, "scores has {} rows")
     items = _ids_or_places(item_ids, "item_ids", width, "scores has {} columns")
     ranking = _Ranking(k or width, users, items, _ties(items), names, descending)
-    step = max(1, _CELLS // width)
+    step = max(1, _sizes.CELLS_OF_MATRIX // width)
     starts = range(0, height, step)
     slices = [array[first : first + step] for first in starts]
     best_of = partial(_best_of_slice, ranking=ranking)
-    with ThreadPoolExecutor(min(pl.thread_pool_size(), _MOST_THREADS)) as pool:
+    with ThreadPoolExecutor(min(pl.thread_pool_size(), _sizes.THREADS)) as pool:
         best = [*pool.map(best_of, starts, slices)]
     row, rank = _numbered(np.concatenate([part.counts for part in best]))
     if not len(row):
@@ -123,7 +119,7 @@ def _best_of_slice(first: int, array: Array, ranking: _Ranking) -> _Best:
         bound = np.maximum(np.sort(tops, axis=1)[:, -k, None], limits.min)
     kept = values >= bound
     columns, counts = _cells(kept)
-    crowded = np.flatnonzero(counts > _CROWD * k)
+    crowded = np.flatnonzero(counts > _sizes.CELLS_PER_ITEM * k)
     if len(crowded):
         kept[crowded] = _exactly(values[crowded], bound[crowded], k, ranking.ties)
         columns, counts = _cells(kept)
@@ -139,7 +135,7 @@ def _comparable(array: Array) -> Array:
         return np.ascontiguousarray(array, dtype=_type_of_result(array))
     if dtype.itemsize < 8:
         return array.astype(np.float32 if dtype.itemsize < 4 else np.float64, order="C")
-    if max(-int(array.min()), int(array.max())) <= _EXACT:
+    if max(-int(array.min()), int(array.max())) <= _sizes.WHOLE:
         return array.astype(np.float64, order="C")
     places = np.unique(array, return_inverse=True)[1]
     return places.reshape(array.shape).astype(np.float64)
@@ -157,7 +153,7 @@ def _tops(values: Array, k: int) -> Array:
     scores, 1.15 k cells reach it. This takes a fifth of the time of a partition of the whole row.
     """
     height, width = values.shape
-    groups = max(4 * k, _GROUPS)
+    groups = max(4 * k, _sizes.GROUPS_OF_COLUMNS)
     rest = width % groups
     if width < 2 * groups:
         return values

@@ -12,14 +12,14 @@ from typing import Any, cast
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._request import wrong_keywords
 from rankframe._tables import adapters, column_roles
 from rankframe.errors import RankingDataError
 
 #: The field of the queries, and those of the ids of a query and of a document.
 _SHAPES = {"requests": ("id", "_id"), "judgmentRatings": ("query", "docId")}
-_MOST_WHOLE = 1 << 53
-_PIECE, MOST_UNPACKED = 1 << 22, 1 << 28
+MOST_UNPACKED = 1 << 28
 IN_WORDS = (
     "judgments are a list of rows, [{'user': …, 'item': …, 'relevance': …}], a request of "
     "Elasticsearch's _rank_eval, {'requests': [{'id': …, 'ratings': [{'_id': …, 'rating': …}]}]}, "
@@ -123,7 +123,7 @@ def of_search(name: str, content: Any) -> pl.DataFrame | None:
         rows, {"user": pl.String, "item": pl.String, "relevance": pl.Float64}, orient="row"
     )
     grades = table["relevance"]
-    whole = ((grades == grades.round()) & (grades.abs() < _MOST_WHOLE)).all()
+    whole = ((grades == grades.round()) & (grades.abs() < _sizes.WHOLE)).all()
     return table.with_columns(grades.cast(pl.Int64)) if whole else table
 
 
@@ -158,7 +158,7 @@ def unpacked(content: bytes) -> bytes:
         return content
     whole = bytearray()
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-        while piece := file.read(_PIECE):
+        while piece := file.read(_sizes.BYTES_READ):
             whole += piece
             if len(whole) > MOST_UNPACKED:
                 msg = (

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._request.parameters import Gain
 
 _relevance = pl.col("relevance")
@@ -21,7 +22,7 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
         return pl.lit(2.0).pow(grade) - 1
     gains = dict(gain)
     nan = float("nan")
-    if len(gains) > 100:  # a chain this long is slow, but replace_strict does not stream
+    if len(gains) > _sizes.WEIGHTS_IN_CHAIN:
         return grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
     mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
     for level, value in gains.items():
@@ -70,7 +71,7 @@ def discount(position: pl.Expr, by: Discounting = None) -> pl.Expr:
     """
     if isinstance(by, tuple):
         weights = dict(enumerate(by, 1))
-        if len(weights) > 100:  # as in ``gain_of``
+        if len(weights) > _sizes.WEIGHTS_IN_CHAIN:
             return position.replace_strict(weights, default=0.0, return_dtype=pl.Float64)
         weight = pl.lit(0.0)
         for number, value in weights.items():

@@ -12,19 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, TypeVar, 
 
 import polars as pl
 
-from rankframe import errors
+from rankframe import _sizes, errors
 from rankframe._request import wrong_keywords
 from rankframe._request.types import Frame, FrameT, Truth, Types
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     import pandas as pd
-#: Up to this many rows, the in-memory engine is used for eager calls. It takes 0.5 of the streaming
-#: engine's time for 1,000 rows, 0.8 for 100,000, and more than 1 from about 200,000 on.
-_FEW_ROWS = 50_000
-#: Up to this many rows, an eager call runs its plan as written: the optimizer would take longer
-#: than it saves. With 100 rows, the call takes 0.7 to 0.9 of the time, with 3,000 in groups 1.1.
-_ROWS_UNOPTIMIZED = 2_000
 _FEW_LEVELS = 8  # an error shows all levels of a smaller Enum
 #: Frames of these packages are read as they are; Spark's would be collected.
 _READ_OTHERWISE = {"polars", "pandas", "pyspark"}
@@ -302,7 +296,7 @@ def with_names_as_text(result: FrameT, like: Frame) -> FrameT:
 
 
 def collected(
-    plan: pl.LazyFrame, rows: float, *, unoptimized: int = _ROWS_UNOPTIMIZED
+    plan: pl.LazyFrame, rows: float, *, unoptimized: int = _sizes.ROWS_UNOPTIMIZED
 ) -> pl.DataFrame:
     """Run the plan of an eager call, with the engine and the flags for its number of rows."""
     flags = pl.QueryOptFlags.none() if rows <= unoptimized else pl.QueryOptFlags()
@@ -331,7 +325,7 @@ def _number_of_rows(frames: "Iterable[Truth | None]") -> float:
 def _engine(rows: float) -> Literal["auto", "in-memory"]:
     """Choose the engine of an eager call: the caller's choice, if there is one."""
     chosen = os.environ.get("POLARS_ENGINE_AFFINITY", "auto") != "auto"
-    return "in-memory" if rows <= _FEW_ROWS and not chosen else "auto"
+    return "in-memory" if rows <= _sizes.ROWS_IN_MEMORY and not chosen else "auto"
 
 
 def type_words(dtype: pl.DataType, other: pl.DataType) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._request import registry
 from rankframe._request.registry import Scope
 from rankframe._request.types import Types
@@ -25,7 +26,6 @@ from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
 
 _PAIR = "__rankframe_pair"
-_FEW_ROWS = 5_000  # in memory; with 3,400 rows, both roads take the same time
 _BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 
 
@@ -241,8 +241,9 @@ def _counts_lists_alone(tables: Tables) -> bool:
 
 def _are_few(tables: Tables) -> bool:
     """Whether joining all groups of the truth at once takes less time than one group first."""
-    rows = [table.rows for table in tables.both]
-    return sum(math.inf if frame is None else frame.height for frame in rows) <= _FEW_ROWS
+    frames = [table.rows for table in tables.both]
+    rows = sum(math.inf if frame is None else frame.height for frame in frames)
+    return rows <= _sizes.ROWS_JOINED_AT_ONCE
 
 
 def _rows(table: Table, tables: Tables) -> pl.LazyFrame:

@@ -29,6 +29,7 @@ from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._request.types import Types
 from rankframe._tables import readers
 from rankframe._tables.table import Table
@@ -54,9 +55,6 @@ INNER = SHARES_RANK, USER_CODE
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _FACTOR = 0x1E3779B97F4A7C15  # odd: numbers of different pairs are rarely equal
-#: From so many rows on, and for lists of at most so many items, ``are_distinct`` is faster than
-#: counting distinct items: 1 M rows of lists of 10 in 0.25 of the time, of 27 in 0.3.
-_MANY, _SHORT = 50_000, 64
 #: Of hits in a list, and of misses below, so that 16 million groups fit. Hits further down share
 #: the last place, as duplicates do, which raises a flag.
 PLACES = 1 << 39
@@ -317,14 +315,14 @@ def are_distinct(table: Table) -> bool:
     if table.rows is None or table.by or table.subtopic or user is None or item is None:
         return False
     rows = table.rows.select([*ids, *([] if table.rank is None or table.tied else [table.rank])])
-    if len(rows) < _MANY or any(column.null_count() for column in rows):
+    if len(rows) < _sizes.ROWS_COMPARED or any(column.null_count() for column in rows):
         return False
-    for part in (rows.head(1_000), rows):  # the first ones show most tables in another order
+    for part in (rows.head(_sizes.FIRST_ROWS), rows):
         lists = part[table.user].rle().struct.unnest()
         if len(lists) * 4 > len(part) or not _are_in_rank_order(part):
             return False
     longest: Any = lists["len"].max()
-    if longest > _SHORT or lists["value"].n_unique() < len(lists):
+    if longest > _sizes.ITEMS_COMPARED or lists["value"].n_unique() < len(lists):
         return False
     # two rows of a list are less than its length apart
     pair = user.cast(pl.Int64) * _FACTOR + item.cast(pl.Int64)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._tables import adapters
 from rankframe._tables.table import Policy, Table
 from rankframe.errors import RankingDataError
@@ -69,7 +70,6 @@ _FIT_IN_64_BITS = frozenset(
 
 
 _FIT_IN_32_BITS = _FIT_IN_64_BITS - {pl.Int64()}
-_MOST_RANK = 1 << 53  # a float holds every integer up to it
 
 
 class Rule(NamedTuple):
@@ -147,7 +147,7 @@ def _rank_rules(table: Table) -> Iterator[Rule]:
     yield Rule(table.name, table.rank, NO_RANK, broken)
     if table.schema[table.rank] not in _FIT_IN_32_BITS:
         text = "a rank above 2^53: number the places of each list from 1"
-        above = value > _MOST_RANK
+        above = value > _sizes.WHOLE
         if table.schema[table.rank].is_float():  # larger ones break the rule of integers
             above &= value < float(1 << 63)
         yield Rule(table.name, table.rank, text, above)

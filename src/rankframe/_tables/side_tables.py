@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, guards, readers, rules
@@ -24,7 +25,6 @@ INPUT_MEANINGS = {
     "exclude": "the table of rows to remove from the lists (user, item)",
 }
 
-_FIRST = 10_000
 #: The columns that describe an item or a query best, and the types of all that do.
 _TITLES = ("title", "name", "text", "query")
 _TEXT = pl.String | pl.Categorical | pl.Enum
@@ -75,7 +75,7 @@ def flags_of(
         if _first_rows_meet(run, inputs[name], column):
             continue
         # the first rows nearly always match; if they do not, all are read
-        first = inputs[name].frame.select(column).head(_FIRST)
+        first = inputs[name].frame.select(column).head(_sizes.FIRST_ROWS)
         met = lists.join(first, on=column, how="semi")
         flags.append(guards.flag(met, pl.len() == 0))
     return flags
@@ -135,8 +135,8 @@ def _first_rows_meet(run: Table, table: Table, column: str) -> bool:
     """Whether an id is in the first rows of two tables in memory; saves a join with the lists."""
     if run.rows is None or table.rows is None or run.truth_groups:
         return False
-    listed = run.rows.head(_FIRST).filter(rules.is_retrieved(run))[column]
-    ids = table.rows[column].head(_FIRST)
+    listed = run.rows.head(_sizes.FIRST_ROWS).filter(rules.is_retrieved(run))[column]
+    ids = table.rows[column].head(_sizes.FIRST_ROWS)
     return listed.dtype == ids.dtype and listed.is_in(ids.implode()).any()
 
 

@@ -12,12 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._tables import rules
 
 Array: TypeAlias = npt.NDArray[Any]
-
-_CELLS = 2**16  # of the running sums of vectors at a time: they stay in the processor's cache
-_FEW = 64  # values for which one column each is made
 
 
 def pairs_above(first: pl.Series) -> pl.Series:
@@ -36,7 +34,7 @@ def distances_above(
         return pl.Series(total, dtype=pl.Float64)
     values, counts = _codes(items[of])
     number = int(values.max(initial=0)) + 1
-    if distance == "hamming" and number <= _FEW:  # integers are not rounded
+    if distance == "hamming" and number <= _sizes.VALUES_AS_COLUMNS:  # integers are not rounded
         flags = np.zeros((len(counts), number))
         flags[np.repeat(np.arange(len(counts)), counts), values] = 1
         return pl.Series(_of_vectors(flags, rows, begins, "euclidean2"), dtype=pl.Float64)
@@ -77,7 +75,7 @@ def _of_vectors(vectors: Array, rows: Array, begins: Array, distance: str) -> Ar
     starts = np.flatnonzero(begins)
     lengths = np.diff(np.append(starts, len(rows)))
     longest_first = np.argsort(-lengths, kind="stable")
-    at_a_time = max(1, _CELLS // max(1, vectors.shape[1]))
+    at_a_time = max(1, _sizes.CELLS_OF_DISTANCES // max(1, vectors.shape[1]))
     for begin in range(0, len(starts), at_a_time):
         lists = longest_first[begin : begin + at_a_time]
         origin = vectors[rows[starts[lists]]]  # distances from the first: close ones do not cancel

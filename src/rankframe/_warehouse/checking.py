@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from rankframe import _sizes
 from rankframe._evaluation import trees
 from rankframe._request import labels, parameters
 from rankframe._request.keywords import Columns
@@ -66,7 +67,7 @@ def _of_rows(
             rule = rule._replace(text=rule.text.replace("group", "user"))
         if rule.text == rules.NO_RANK and table.schema[rule.column].is_float():
             # infinity is equal to what is left without its fraction
-            rule = rule._replace(broken=rule.broken | (pl.col(rule.column) > 2**53))
+            rule = rule._replace(broken=rule.broken | (pl.col(rule.column) > _sizes.WHOLE))
         broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
         source = f"SELECT {broken} AS b FROM {path} AS r"
         yield _row(dialect, (rule.table, rule.column, rule.text), "b", source)

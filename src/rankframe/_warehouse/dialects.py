@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
+from rankframe import _sizes
+
 DialectName: TypeAlias = Literal["duckdb", "spark", "postgres", "sqlite", "bigquery", "snowflake"]
 
 
@@ -64,7 +66,7 @@ class Dialect(NamedTuple):
             return str(value)
         if math.isnan(value):
             return f"CAST({self.nan} AS {self.types[0]})"
-        if value.is_integer() and abs(value) < 2**53:
+        if value.is_integer() and abs(value) < _sizes.WHOLE:
             return str(int(value))
         return f"CAST({value!r} AS {self.types[0]})"
 

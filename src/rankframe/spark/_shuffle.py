@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType
 
+from rankframe import _sizes
 from rankframe._request import keywords
 from rankframe._request.question import Totals
 from rankframe._tables import rules
@@ -32,8 +33,6 @@ from rankframe.spark._types import Compute
 
 _KIND = "__rankframe_kind"  # of a row
 _OF_RUN, _OF_TRUTH, _OF_LIST = range(3)
-_ROWS_PER_BATCH = 2**16
-_JUDGMENTS_PER_PARTITION = 250_000
 _JUDGMENTS_HERE = 2_000_000  # so few, and their hits, are computed without workers
 HERE = 0  # instead of a number of partitions
 _BROKEN = 0  # instead of a hash, for a row of the run that breaks a rule: the join must keep it
@@ -318,7 +317,7 @@ def read_once(
         return
     if partitions is None and not sides[0].table.by:  # there are no more rows than judgments
         here = broadcast.number <= _JUDGMENTS_HERE and not needs.lists
-        partitions = HERE if here else 1 + broadcast.number // _JUDGMENTS_PER_PARTITION
+        partitions = HERE if here else 1 + broadcast.number // _sizes.JUDGMENTS_OF_PARTITION
     try:
         yield semi_joined(sides, broadcast.judgments), partitions
     finally:
@@ -404,6 +403,7 @@ def to_spark(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
 def to_spark_in_batches(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
     """Convert a frame of Polars to Spark as a few long values: Spark makes objects of rows."""
     table = _types.to_arrow(_types.in_types_of_spark(frame))
-    parts = [_types.as_bytes(batch) for batch in table.to_batches(max_chunksize=_ROWS_PER_BATCH)]
+    batches = table.to_batches(max_chunksize=_sizes.ROWS_OF_BATCH)
+    parts = [*map(_types.as_bytes, batches)]
     sent = session.createDataFrame(pa.table({"part": pa.array(parts, pa.binary())}), "part binary")
     return sent.mapInArrow(_types.from_bytes, from_arrow_schema(table.schema))

@@ -18,6 +18,8 @@ from typing import IO, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
+from rankframe import _sizes
+
 #: The role of a file; TREC has no format for other tables than run and truth.
 Kind: TypeAlias = Literal["run", "truth", "table"]
 
@@ -30,7 +32,7 @@ TREC_LINES = {"run": "user Q0 item rank score tag", "truth": "user 0 item releva
 
 _BINARY = {b"PAR1": "parquet", b"ARROW1": "ipc"}
 _FORMS = {"\t": "tsv", ",": "csv", None: "trec"}
-_HEAD, _LINES, _PIECE = 1 << 16, 200, 1 << 22
+_HEAD, _LINES = 1 << 16, 200
 _SPACES = " \t\n\r\f\v"  # as C's isspace: a no-break space is part of an id
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf|nan", re.IGNORECASE
@@ -81,7 +83,7 @@ class Stream:
 
     def read_all(self) -> bytes:
         """Read all bytes that are left."""
-        return b"".join(iter(lambda: self.read(_PIECE), b""))
+        return b"".join(iter(lambda: self.read(_sizes.BYTES_READ), b""))
 
 
 class Line(NamedTuple):

@@ -19,6 +19,7 @@ from typing import IO, NamedTuple, TypeAlias, cast
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from rankframe import _sizes
 from rankframe._request import keywords
 from rankframe._request.keywords import RunColumns, TruthColumns
 from rankframe._tables import adapters
@@ -35,7 +36,6 @@ _GAP = r"[ \t\n\r\f\v]"
 WORD, USER = r"[^ \t\n\r\f\v]+", r"[^ \t\n\r\f\v#\x{feff}][^ \t\n\r\f\v]*"
 _SKIPPED = rf"^{_GAP}*(?:#.*)?$"
 
-_PIECE = 1 << 22
 #: Reserved names of columns: no field has them.
 _NUMBER, _LINE, _FIELDS = "__rankframe_number", "__rankframe_line", "__rankframe_fields"
 _TYPES: dict[str, pl.DataType] = {
@@ -377,11 +377,13 @@ def _pieces(stream: Stream) -> Iterator[tuple[_Lines, int]]:
     compressed = start.startswith(_formats.GZIP)
     file = gzip.GzipFile(fileobj=cast("IO[bytes]", stream)) if compressed else stream
     rest, number = b"\n", 0
-    while more := file.read(_PIECE):
+    while more := file.read(_sizes.BYTES_READ):
         piece = rest + more
         end = piece.rfind(b"\n")
-        if end == 0 and len(piece) > _PIECE:
-            raise _bad_line(stream.name, number + 1, f"it is longer than {_PIECE >> 20} MB")
+        if end == 0 and len(piece) > _sizes.BYTES_READ:
+            raise _bad_line(
+                stream.name, number + 1, f"it is longer than {_sizes.BYTES_READ >> 20} MB"
+            )
         yield piece[:end], number
         number += piece.count(b"\n", 0, end)
         rest = piece[end:]
