@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -195,9 +194,7 @@ def _reduced(
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
     scope, relevant_at = which
-    if relevant_at != judged.tables.settings.relevant_at:
-        settings = replace(judged.tables.settings, relevant_at=relevant_at)
-        judged = judged.replace(tables=replace(judged.tables, settings=settings))
+    judged = judged.with_level(relevant_at)
     reading = _reading(judged, names_read(metrics))
     if scope == "relevant":
         return _of_relevant_rows(judged, reading, metrics, first=first)

@@ -45,11 +45,18 @@ class Judged:
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
     in_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
 
-    def replace(self, **values: Any) -> Judged:
-        """Return the same tables with other options or plans; plans that were made stay."""
+    def with_plans(self, **values: Any) -> Judged:
+        """Return the same tables with some other plans; plans that were made stay."""
         other = copy(self)
         vars(other).update(values)
         return other
+
+    def with_level(self, relevant_at: float | None) -> Judged:
+        """Return the same tables with another grade from which items are relevant."""
+        if relevant_at == self.tables.settings.relevant_at:
+            return self
+        settings = replace(self.tables.settings, relevant_at=relevant_at)
+        return self.with_plans(tables=replace(self.tables, settings=settings))
 
     def rows(self, scope: Scope, *, graded: bool = True) -> pl.LazyFrame:
         """Return run and truth as a scope reduces them, with ranks and grades.
@@ -199,7 +206,7 @@ def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Judged:
         items = _with_ranks_of(run, items, table) if tables.has_subtopics else judged
     truth, bounds = items.filter(pl.col("relevance").is_not_null()), readers.bounds_of(table, table)
     plans |= {"_table": judged, "_items": items, "_ranked_truth": truth}
-    return Judged(tables, run, whole, truth, inputs, bounds).replace(**plans)
+    return Judged(tables, run, whole, truth, inputs, bounds).with_plans(**plans)
 
 
 def _alone(
@@ -207,7 +214,7 @@ def _alone(
 ) -> Judged:
     """Return a run without a truth."""
     lists = Judged(tables, run, whole, run.clear(), inputs)
-    return lists.replace(_table=run, _items=run, _ranked_truth=run)
+    return lists.with_plans(_table=run, _items=run, _ranked_truth=run)
 
 
 def with_grades(judged: Judged, grade: pl.Expr, kept: pl.Expr | None = None) -> Judged:
@@ -218,7 +225,7 @@ def with_grades(judged: Judged, grade: pl.Expr, kept: pl.Expr | None = None) -> 
         for rows in by_scope
     )
     plans = {"_table": table, "_items": items, "_ranked_truth": items}
-    return judged.replace(bounds={}, numbered=(), counts_show_duplicates=False, **plans)
+    return judged.with_plans(bounds={}, numbered=(), counts_show_duplicates=False, **plans)
 
 
 def unranked(tables: Tables) -> Judged:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import polars as pl
@@ -261,7 +260,7 @@ class _Query:
             by_rows.setdefault((scope, level), []).append(metric)
         every: list[Values] = []
         for (_, level), metrics in by_rows.items():
-            judged = self.judged.replace(settings=replace(self.settings, relevant_at=level))
+            judged = self.judged.with_level(level)
             frame = judged.truth
             # in "judged", hits are counted, not taken from the order of the rows
             rows = Rows(judged, "judged", frame)
