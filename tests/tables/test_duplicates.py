@@ -305,7 +305,7 @@ def test_lists_in_order_without_a_duplicate_are_recognized(as_if_large):
         run = pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row")
         for types in ((), (pl.Int8, pl.Int16), (pl.Int32, pl.Int64)):
             casts = [pl.col(n).cast(t) for n, t in zip(["user", "item"], types, strict=False)]
-            table = readers.read_run(run.with_columns(casts), (), {})
+            table = readers.read("run", run.with_columns(casts), (), {})
             assert rank_order.are_distinct(table) == plain, (seed, types)
         recognized += plain
     assert examples / 5 < recognized < examples * 4 / 5

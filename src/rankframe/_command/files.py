@@ -113,7 +113,7 @@ def _with_grades(truth: "_File", arguments: argparse.Namespace, columns: Columns
     """Parse the numbers of the truth: grades, or otherwise each column that may have them."""
     subtopic = columns.get("subtopic", "subtopic")
     names = truth.frame.collect_schema().names()
-    roles = column_roles.with_relevance(columns, arguments.by, names)
+    roles = column_roles.with_roles(columns, arguments.by, names, ["relevance"])
     grades = roles.get("relevance", "relevance")
     weights = _if_any(arguments.weights)
     ids = ids_of(arguments, columns)
@@ -153,9 +153,8 @@ def _with_names(
     tables = {str(place): file.frame for place, file in enumerate((*runs, *truths))}
     names = [name for run in runs for name in run.frame.collect_schema()]
     with_ids = column_roles.with_ids(columns, arguments.by, tables)
-    if getattr(arguments, "ties", None) is None:
-        return column_roles.with_placing(with_ids, arguments.by, names)
-    return column_roles.with_score(with_ids, arguments.by, names)
+    role = "placing" if getattr(arguments, "ties", None) is None else "score"
+    return column_roles.with_roles(with_ids, arguments.by, names, [role])
 
 
 def _with_times(files: list["_File"], time: str, *, without: Sequence[str]) -> list["_File"]:

@@ -59,7 +59,7 @@ def _check_not_values(
     names: Collection[str], metrics: Sequence[Metric], by: str | Sequence[str], settings: Settings
 ) -> None:
     """Check that a table of lists is not one of values that has a column of items by chance."""
-    placing = column_roles.with_placing(settings.columns, by, names)
+    placing = column_roles.with_roles(settings.columns, by, names, ["placing"])
     are_lists = any(placing.get(role, role) in names for role in ("rank", "score"))
     if are_lists or not all(isinstance(metric, str) and metric in names for metric in metrics):
         return
@@ -96,8 +96,7 @@ def has_lists(
     names = [name for name in names if name != readers.ROW_NUMBER]
     if not column_roles.lacks_items(columns, by, names):
         return True
-    placing = column_roles.with_placing(columns, by, names)
-    roles = column_roles.with_relevance(placing, by, names)
+    roles = column_roles.with_roles(columns, by, names, ["placing", "relevance"])
     graded = {roles.get("score", "score"), roles.get("relevance", "relevance")} <= {*names}
     are_columns = [isinstance(metric, str) and metric in names for metric in metrics]
     return graded and not (metrics and all(are_columns))

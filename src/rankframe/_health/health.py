@@ -201,7 +201,7 @@ def _numbered(
         return frame, columns
     columns = column_roles.with_ids(columns, groups, {"run": numbered})
     names = adapters.column_names(numbered, "run")
-    columns = column_roles.with_relevance(columns, groups, names)
+    columns = column_roles.with_roles(columns, groups, names, ["relevance"])
     if isinstance(frame, Mapping):
         return {name: number(run) for name, run in frame.items()}, columns
     return numbered, columns

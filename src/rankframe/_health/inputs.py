@@ -178,11 +178,13 @@ def parts(call: Call) -> tuple[dict[str, Part], list[tuple[str, str]]]:
     time = {} if call.time is None or _without_time(call) else {"time": call.time}
     wanted["history"] = {**ids, **time}
     if "run" in frames:
-        placing = column_roles.with_placing(columns, by, frames["run"].collect_schema())
+        placing = column_roles.with_roles(columns, by, frames["run"].collect_schema(), ["placing"])
         rank, score = placing.get("rank", "rank"), placing.get("score", "score")
         wanted["run"] = {**ids, "given": rank, "score": score, "tied": "tied"}
     if "truth" in frames:
-        names = column_roles.with_relevance(columns, by, frames["truth"].collect_schema())
+        names = column_roles.with_roles(
+            columns, by, frames["truth"].collect_schema(), ["relevance"]
+        )
         relevance = names.get("relevance", "relevance")
         wanted["truth"] = {**ids, "relevance": relevance, **subtopic, **time}
     elif "run" in frames:
@@ -205,9 +207,9 @@ def _refused(call: Call) -> list[tuple[str, str]]:
         read = partial(readers.read_run_and_truth, reads=(), run_alone=alone)
         errors += _problem("both", partial(read, run, truth, by, columns))
     if run is not None and truth is not None and errors:
-        errors += _problem("run", partial(readers.read_run, run, by, columns))
+        errors += _problem("run", partial(readers.read, "run", run, by, columns))
     if truth is not None:
-        judgments = partial(readers.read_truth, truth, by, columns)
+        judgments = partial(readers.read, "truth", truth, by, columns)
         errors += _problem("truth", lambda: rules.raise_if_ungraded(judgments()))
     for name in ("items", "history"):
         if name in frames and run is not None:

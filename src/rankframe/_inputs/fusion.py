@@ -123,8 +123,8 @@ def fuse(
     keywords.check_choice("method", method, get_args(Method))
     keywords.check_choice("norm", norm, (*get_args(Norm), None))
     _check_numbers(smoothing, phi, weights)
-    table = readers.read_run(runs, groups, columns)
-    score = column_roles.with_score(columns, groups, table.schema).get("score", "score")
+    table = readers.read("run", runs, groups, columns)
+    score = column_roles.with_roles(columns, groups, table.schema, ["score"]).get("score", "score")
     scores = [score] if method.startswith("comb") and norm != "rank" else []
     _check(table, method, scores)
     system, *outer_groups = groups

@@ -130,7 +130,7 @@ def of_search(name: str, content: Any) -> pl.DataFrame | None:
 def _of_rows(name: str, rows: list[Any]) -> pl.DataFrame:
     table = pl.DataFrame(rows, infer_schema_length=None)
     columns = column_roles.with_ids({}, (), {"judgments": table})
-    columns = column_roles.with_relevance(columns, (), table.columns)
+    columns = column_roles.with_roles(columns, (), table.columns, ["relevance"])
     names: dict[str, str] = {role: str(columns.get(role, role)) for role in ("user", "item")}
     for role, column in names.items():
         if column not in table.columns:

@@ -44,6 +44,7 @@ GRADES = (
 HIDDEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
 )
+_PLACING = ("rank", "score")
 _NAMES = (*COMMON_NAMES.values(), *TEXT_NAMES.values())
 #: All names that are recognized without a keyword.
 SEARCHED = frozenset((*RATINGS, *GRADES, *(name for names in _NAMES for name in names)))
@@ -59,7 +60,7 @@ def fitting(role: str, columns: Columns, by: By, names: Collection[str]) -> list
     """Return the columns that may play a role; none if its keyword or its plain name is used."""
     if role in columns or role in names:
         return []
-    for common in (COMMON_NAMES[role], TEXT_NAMES.get(role, ())):
+    for common in (COMMON_NAMES.get(role, ()), TEXT_NAMES.get(role, ())):
         fit = [name for name in common if name in names and is_free(name, columns, by)]
         if fit:
             return fit
@@ -106,30 +107,23 @@ def with_ids(columns: Columns, by: By, tables: Mapping[str, Truth | None]) -> Co
     return _with_found(columns, by, names, ["user"], ["item"])
 
 
-def with_placing(columns: Columns, by: By, names: Collection[str]) -> Columns:
-    """Add the name of the rank or the score where a run has neither."""
-    has_placing = any(role in columns or role in names for role in ("rank", "score"))
-    return columns if has_placing else _with_found(columns, by, names, ["rank", "score"])
-
-
-def with_score(columns: Columns, by: By, names: Collection[str]) -> Columns:
-    """Add the name of the score."""
-    return _with_found(columns, by, names, ["score"])
-
-
-def with_relevance(columns: Columns, by: By, names: Collection[str]) -> Columns:
-    """Add the name of the relevance of a truth."""
-    for written, grade in _WRITTEN.items():
-        ids = tuple(cast("Mapping[str, str]", columns).get(role) for role in ("user", "item"))
-        if ids == written[:2] and grade in names and "relevance" not in names:
-            columns = {"relevance": grade, **columns}
-    return _with_found(columns, by, names, ["relevance"])
+def with_roles(columns: Columns, by: By, names: Collection[str], roles: Collection[str]) -> Columns:
+    """Add the names of these roles where one column fits; a placing is a rank or a score."""
+    if "relevance" in roles:
+        for written, grade in _WRITTEN.items():
+            ids = tuple(cast("Mapping[str, str]", columns).get(role) for role in ("user", "item"))
+            if ids == written[:2] and grade in names and "relevance" not in names:
+                columns = {"relevance": grade, **columns}
+    alternatives = [_PLACING if role == "placing" else (role,) for role in roles]
+    return _with_found(columns, by, names, *alternatives)
 
 
 def _with_found(columns: Columns, by: By, names: Collection[str], *roles: Sequence[str]) -> Columns:
     """Add the one column that may play one of the roles, for each sequence of these."""
     additions: dict[str, str] = {}
     for alternatives in roles:
+        if any(role in columns or role in names for role in alternatives):
+            continue
         fit = {(role, name) for role in alternatives for name in fitting(role, columns, by, names)}
         additions.update(fit if len(fit) == 1 else ())
     return cast("Columns", {**columns, **additions}) if additions else columns

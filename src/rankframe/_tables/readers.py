@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
@@ -27,6 +27,7 @@ from rankframe.errors import RankingDataError
 
 #: A table beside another one, with its name.
 Beside: TypeAlias = "tuple[str, Frame] | None"
+_ROLES = (*keywords.ROLES, "tied")
 #: The items of a judged table without a column of items.
 ROW_NUMBER = "row_from_end"
 
@@ -95,12 +96,12 @@ def read_run_and_truth(
     columns = column_roles.with_ids(columns, by, {kind: frame, "truth": truth})
     if truth is None:
         is_run = run_alone and not has_relevance(frame, by, columns, any_name=any_name)
-        return [(_read_run if is_run else _read_judged)(frame, by, columns)]
+        return [read("run" if is_run else "judged table", frame, by, columns)]
     groups = keywords.group_names(by)
     truth_groups = _groups_of_truth(frame, truth, groups)
     of_run = [name for name in groups if name not in truth_groups]
-    run = _read_run(frame, of_run, columns, beside=("truth", truth))
-    judgments = _read_truth(truth, by, columns, beside=("run", frame), reads=reads or ())
+    run = read("run", frame, of_run, columns, beside=("truth", truth))
+    judgments = read("truth", truth, by, columns, beside=("run", frame), reads=reads or ())
     run, judgments = _without_shared(run, judgments, reads)
     if truth_groups:
         run = _with_truth_groups(run, judgments, groups, truth_groups)
@@ -153,50 +154,104 @@ def read_runs(run: Frame, other: Frame, by: By, columns: Columns) -> list[Table]
     """Read two runs; the other one need not have the columns ``by``."""
     columns = column_roles.with_ids(columns, by, {"run": run, "other run": other})
     return [
-        _read_run(run, by, columns, beside=("other run", other)),
-        _read_run(other, by, columns, kind="other run", beside=("run", run)),
+        read("run", run, by, columns, beside=("other run", other)),
+        read("run", other, by, columns, name="other run", beside=("run", run)),
     ]
 
 
-def read_run(frame: Frame, by: By, columns: Columns, kind: str = "run") -> Table:
-    """Read a run: user, item, and rank or score."""
-    return _read_run(frame, by, column_roles.with_ids(columns, by, {kind: frame}), kind)
+class Shape(NamedTuple):
+    """The roles of a kind of table, in addition to user, item and groups."""
+
+    needs: Sequence[str] = ()
+    may_have: Sequence[str] = ()  # missed only if the caller names it, or if two columns fit
+    refuses: Mapping[str, str] = MappingProxyType({})  # a role, with the text of the error
+    replaces: Sequence[str] = ()  # columns that the verb makes, so they can play no other role
+    allows: Sequence[str] = ()  # reserved names of columns without a role
 
 
-def _read_run(
-    frame: Frame, by: By, columns: Columns, kind: str = "run", *, beside: Beside = None
+#: Each kind of table; a placing is a rank or a score.
+SHAPES: Mapping[str, Shape] = {
+    "run": Shape(
+        needs=("placing",),
+        refuses={
+            "relevance": "a relevance in a run: drop the column, or pass a judged table without "
+            "truth="
+        },
+    ),
+    "truth": Shape(may_have=("relevance", "subtopic")),
+    "judged table": Shape(needs=("relevance", "placing"), may_have=("subtopic",)),
+    "scored run": Shape(needs=("score",), replaces=("rank", "tied"), allows=("relevance",)),
+    "ranked run": Shape(needs=("rank",), allows=("relevance",)),
+}
+
+
+def read(
+    kind: str,
+    frame: Frame,
+    by: By,
+    columns: Columns,
+    *,
+    name: str | None = None,
+    beside: Beside = None,
+    reads: Collection[str] = (),
 ) -> Table:
-    table = _opened(kind, frame, by, columns)
-    columns = column_roles.with_placing(columns, by, table.schema)
-    _raise_if_missing(table, [_placing_role(table, columns)], columns, beside=beside)
-    rank, score = _rank_or_score(table, columns)
-    relevance = columns.get("relevance", "relevance")
-    if relevance in table.schema:
-        text = "a relevance in a run: drop the column, or pass a judged table without truth="
-        raise _refused(table, relevance, text)
-    return _typed(replace(table, rank=rank, score=score))
+    """Read a table of a kind that ``SHAPES`` declares; errors call it by its name.
 
-
-def read_truth(frame: Frame, by: By, columns: Columns) -> Table:
-    """Read a truth: user, item, and relevance unless it is 1 in every row."""
-    return _read_truth(frame, by, column_roles.with_ids(columns, by, {"truth": frame}))
-
-
-def _read_truth(
-    frame: Frame, by: By, columns: Columns, beside: Beside = None, reads: Collection[str] = ()
-) -> Table:
-    table = _opened("truth", frame, by, columns)
-    columns = column_roles.with_relevance(columns, by, table.schema)
-    roles = [role for role in ("relevance", "subtopic") if role in columns]
-    if column_roles.fitting("relevance", columns, by, table.schema):  # several
-        roles.append("relevance")
-    _raise_if_missing(table, roles, columns, beside=beside)
-    relevance = columns.get("relevance", "relevance")
-    table = replace(table, subtopic=_subtopic(table, columns))
-    if relevance not in table.schema:
+    The ids of a table with another one ``beside`` it are those that ``with_ids`` found in both.
+    ``reads`` names columns that are no grades under another name.
+    """
+    shape, title = SHAPES[kind], name or ("run" if kind.endswith("run") else kind)
+    if beside is None:
+        columns = column_roles.with_ids(columns, by, {title: frame})
+    table = _opened(title, frame, by, columns)
+    roles = [*shape.needs, *shape.may_have]
+    columns = column_roles.with_roles(columns, by, table.schema, roles)
+    if kind == "judged table":
+        table, columns = _with_row_numbers(table, columns)
+    names = {role: cast("Mapping[str, str]", columns).get(role, role) for role in _ROLES}
+    placing = _placing_role(table, columns)
+    roles = [placing if role == "placing" else role for role in roles]
+    needed = [
+        role
+        for role in roles
+        if role not in shape.may_have
+        or role in columns
+        or column_roles.fitting(role, columns, by, table.schema)
+    ]
+    _raise_if_missing(table, needed, columns, beside, kind)
+    present = {role: names[role] for role in roles if names[role] in table.schema}
+    table = replace(table, **cast("Any", present))
+    _raise_if_refused(table, shape, columns, names)
+    if kind == "truth" and table.relevance is None:
         _refuse_ratings(table, by, columns)
-        return _typed(replace(table, ungraded=_ungraded(table, by, columns, reads)))
-    return _typed(replace(table, relevance=relevance))
+        table = replace(table, ungraded=_ungraded(table, by, columns, reads))
+    replaced = map(names.__getitem__, shape.replaces)
+    return _typed(table, allow=(*shape.allows, *shape.replaces, *replaced))
+
+
+def _raise_if_refused(
+    table: Table, shape: Shape, columns: Columns, names: Mapping[str, str]
+) -> None:
+    """Raise if a table has a role that its kind refuses, or a column that a verb will make."""
+    if "placing" in shape.needs and table.rank is not None and "score" in columns:
+        text = (
+            "a rank in addition to score=: drop the rank, or call with_rank to make it from the "
+            "score"
+        )
+        raise _refused(table, table.rank, text)
+    for role, text in shape.refuses.items():
+        if names[role] in table.schema:
+            raise _refused(table, names[role], text)
+    for name in map(names.__getitem__, shape.replaces):
+        if name in (*table.keys, table.item, table.score):
+            text = "with_rank makes this column, so it cannot play another role: rename it"
+            raise _refused(table, name, text)
+    if table.subtopic is not None and table.score is not None:
+        text = (
+            "an item has one row per subtopic, so ranks cannot be made from scores: call with_rank "
+            "before judge"
+        )
+        raise _refused(table, table.subtopic, text)
 
 
 def _refuse_ratings(table: Table, by: By, columns: Columns) -> None:
@@ -234,26 +289,6 @@ def _ungraded(
     return table.frame.select(*table.row, *names) if names else None
 
 
-def _read_judged(frame: Frame, by: By, columns: Columns) -> Table:
-    """Read a judged table: user, item, rank or score, and relevance."""
-    table = _opened("judged table", frame, by, columns)
-    columns = column_roles.with_placing(columns, by, table.schema)
-    columns = column_roles.with_relevance(columns, by, table.schema)
-    table, columns = _with_row_numbers(table, columns)
-    roles = [role for role in ("subtopic",) if role in columns]
-    _raise_if_missing(table, ["relevance", _placing_role(table, columns), *roles], columns)
-    table = replace(table, subtopic=_subtopic(table, columns))
-    relevance = columns.get("relevance", "relevance")
-    rank, score = _rank_or_score(table, columns)
-    if table.subtopic is not None and rank is None:
-        text = (
-            "an item has one row per subtopic, so ranks cannot be made from scores: call with_rank "
-            "before judge"
-        )
-        raise _refused(table, table.subtopic, text)
-    return _typed(replace(table, rank=rank, score=score, relevance=relevance))
-
-
 def _with_row_numbers(table: Table, columns: Columns) -> tuple[Table, Columns]:
     """Take the rows of a judged table in memory for items, if it has scores, grades and no item.
 
@@ -275,38 +310,6 @@ def without_items(what: str) -> RankingDataError:
         f"judged table: no column 'item' for item, which {what} reads; its rows are numbered "
         "instead: name the column with item="
     )
-
-
-def read_scored(frame: Frame, by: By, columns: Columns, kind: str = "run") -> Table:
-    """Read a run whose rank will be made from its score."""
-    columns = column_roles.with_ids(columns, by, {kind: frame})
-    table = _opened(kind, frame, by, columns)
-    columns = column_roles.with_score(columns, by, table.schema)
-    _raise_if_missing(table, ["score"], columns)
-    score = columns.get("score", "score")
-    rank = columns.get("rank", "rank")
-    for name in (rank, "tied"):
-        if name in (*table.keys, table.item, score):
-            text = "with_rank makes this column, so it cannot play another role: rename it"
-            raise _refused(table, name, text)
-    return _typed(replace(table, score=score), allow=("rank", "relevance", "tied", rank))
-
-
-def read_ranked(frame: Frame, by: By, columns: Columns) -> Table:
-    """Read a run that already has ranks, with or without a relevance."""
-    columns = column_roles.with_ids(columns, by, {"run": frame})
-    table = _opened("run", frame, by, columns)
-    columns = column_roles.with_placing(columns, by, table.schema)
-    _raise_if_missing(table, [], columns)
-    rank = columns.get("rank", "rank")
-    if rank not in table.schema:
-        has = ", ".join(map(repr, table.schema.names()))
-        msg = (
-            f"run: no column {rank!r} for rank; it has {has}; close_gaps=True reads the rank: name "
-            "it with rank=, or leave out close_gaps to make ranks from a score"
-        )
-        raise RankingDataError(msg)
-    return _typed(replace(table, rank=rank), allow=("relevance",))
 
 
 def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
@@ -364,12 +367,6 @@ def _bounds(rows: pl.DataFrame, column: str, name: str) -> dict[str, tuple[int, 
     return {name: (least, most)} if least >= -(1 << 63) and most < 1 << 63 else {}
 
 
-def _subtopic(table: Table, columns: Columns) -> str | None:
-    """Return the name of the column of subtopics, if there is one."""
-    name = columns.get("subtopic", "subtopic")
-    return name if name in table.schema else None
-
-
 def _placing_role(table: Table, columns: Columns) -> str:
     """Return the role, rank or score, that orders the items of this table."""
     if "rank" in columns or columns.get("rank", "rank") in table.schema:
@@ -379,22 +376,8 @@ def _placing_role(table: Table, columns: Columns) -> str:
     return "rank"
 
 
-def _rank_or_score(table: Table, columns: Columns) -> tuple[str | None, str | None]:
-    """Return the name of the rank, or else of the score from which it will be made."""
-    rank, score = columns.get("rank", "rank"), columns.get("score", "score")
-    if _placing_role(table, columns) == "score":
-        return None, score
-    if "score" in columns:
-        text = (
-            "a rank in addition to score=: drop the rank, or call with_rank to make it from the "
-            "score"
-        )
-        raise _refused(table, rank, text)
-    return rank, None
-
-
 def _raise_if_missing(
-    table: Table, roles: Sequence[str], columns: Columns, *, beside: Beside = None
+    table: Table, roles: Sequence[str], columns: Columns, beside: Beside, kind: str
 ) -> None:
     """Raise if columns that play a role are missing; one error names all of them.
 
@@ -408,7 +391,7 @@ def _raise_if_missing(
         return
     has = ", ".join(map(repr, table.schema.names()))
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
-    cures = "".join(_cures(table, missing, columns, beside)) if has else ""
+    cures = "".join(_cures(table, missing, columns, beside, kind)) if has else ""
     needs_truth = table.name == "judged table" and "relevance" in dict(missing)
     first = "; a run needs its truth: pass truth=, or call judge(run, truth)" * needs_truth
     msg = f"{table.name}: no column {absent}{first}; it has {has or 'no columns'}{cures}"
@@ -416,14 +399,14 @@ def _raise_if_missing(
 
 
 def _cures(
-    table: Table, missing: Sequence[tuple[str, str]], columns: Columns, beside: Beside
+    table: Table, missing: Sequence[tuple[str, str]], columns: Columns, beside: Beside, kind: str
 ) -> Iterator[str]:
     """Yield what may bring the missing columns, as the rest of a sentence."""
     other, frame = beside or ("", None)
     other_names = [] if frame is None else adapters.column_names(frame, "frame")
     apart = _named_apart(table, columns, other_names)
     unknown = [role for role, _ in missing if role not in ("by", *apart)]
-    yield from _keywords(table, unknown, columns, other_names)
+    yield from _keywords(table, unknown, columns, other_names, kind)
     if apart:
         has = [repr(theirs) for _, theirs in apart.values() if theirs is not None]
         yield f"; the {other} has {' and '.join(has)}"
@@ -445,13 +428,15 @@ def _pasted(
 
 
 def _keywords(
-    table: Table, roles: Sequence[str], columns: Columns, other_names: Sequence[str]
+    table: Table, roles: Sequence[str], columns: Columns, other_names: Sequence[str], kind: str
 ) -> Iterator[str]:
     """Yield the keywords that name columns of these roles, and what else may be passed."""
     if roles:
         yield f"; name {'it' if len(roles) == 1 else 'them'} with "
         yield ", ".join(f"{role}=" for role in roles)
-    if "rank" in roles and "rank" not in columns:
+    if "rank" in roles and kind == "ranked run":
+        yield ", or leave out close_gaps=True to make ranks from a score"
+    elif "rank" in roles and "rank" not in columns:
         yield ", or name a score with score=, or call with_rank"
     if "score" in roles and columns.get("rank", "rank") in table.schema:
         yield ", or pass close_gaps=True to with_rank to read the existing rank"
@@ -584,7 +569,7 @@ def has_relevance(frame: Frame, by: By, columns: Columns, *, any_name: bool = Fa
     names = adapters.column_names(frame, "run")
     if "relevance" in columns or "relevance" in names:
         return True
-    grade = column_roles.with_relevance(columns, by, names).get("relevance")
+    grade = column_roles.with_roles(columns, by, names, ("relevance",)).get("relevance")
     if grade is None or not (any_name or column_roles.lacks_items(columns, by, names)):
         return False
     dtype = adapters.to_polars(frame, "run").collect_schema()[grade]
@@ -601,8 +586,8 @@ def with_items(frame: Frame, truth: Truth | None, by: By, options: Mapping[str, 
         return frame
     columns = column_roles.with_ids(columns, groups, {"run": frame})
     table = _opened("judged table", frame, groups, columns)
-    columns = column_roles.with_placing(columns, groups, names)
-    table, _ = _with_row_numbers(table, column_roles.with_relevance(columns, groups, names))
+    columns = column_roles.with_roles(columns, groups, names, ("placing", "relevance"))
+    table, _ = _with_row_numbers(table, columns)
     return frame if table.item != ROW_NUMBER or table.rows is None else table.rows
 
 

@@ -125,7 +125,7 @@ def with_ranks(
     placed: dict[str, PolarsFrame] = {**runs}
     for name in scored:
         groups = [group for group in by if group in schemas[name]]
-        table = readers.read_scored(runs[name], groups, columns, f"run {name!r}")
+        table = readers.read("scored run", runs[name], groups, columns, name=f"run {name!r}")
         table = replace(table, totals=Totals(None, None))  # an empty run is refused elsewhere
         rows = table.frame.with_row_index(rank_order.INDEX)
         ranked = rank_order.ranked(rows, table, single_precision=single).rename({"rank": rank})

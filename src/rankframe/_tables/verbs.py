@@ -220,7 +220,7 @@ def plan_ranks(
             "descending= and ties="
         )
         raise ValueError(msg)
-    table = (readers.read_ranked if close_gaps else readers.read_scored)(run, by, columns)
+    table = readers.read("ranked run" if close_gaps else "scored run", run, by, columns)
     table = replace(table, totals=totals)
     settings = Settings(preset=preset, exclude=exclude, columns=columns)
     lists = judgment.unranked(readers.with_tables_beside([table], settings))

@@ -238,7 +238,7 @@ def with_rank(
     (frame,) = _frames(run, None)
     empty = _empty(frame)
     compute(empty, None, None)  # invalid calls fail before any Spark job starts
-    table = (readers.read_ranked if close_gaps else readers.read_scored)(empty, by, columns)
+    table = readers.read("ranked run" if close_gaps else "scored run", empty, by, columns)
     sides = _shuffle.sides([frame], [empty], [table])
     row = sides[0].fetch_row(sides[0].frame)
     if not _has_row(row):
@@ -762,7 +762,7 @@ def _possible_grades(truth: Truth, columns: Columns, by: str | Sequence[str]) ->
         schema = _lazy(truth, "truth").collect_schema()
         names = schema.names()
         possible = {n for n, dtype in schema.items() if dtype.is_numeric() or dtype == pl.Boolean}
-    roles = column_roles.with_relevance(columns, by, names)
+    roles = column_roles.with_roles(columns, by, names, ["relevance"])
     return set() if roles.get("relevance", "relevance") in names else possible
 
 

@@ -262,7 +262,7 @@ def write_run(
     if not isinstance(cast("object", tag), str) or tag.split() != [tag]:
         msg = f"tag must be one word, not {tag!r}"
         raise ValueError(msg)
-    table = readers.read_run(adapters.to_lazy(run, "run").collect(), (), columns)
+    table = readers.read("run", adapters.to_lazy(run, "run").collect(), (), columns)
     rules.raise_first_broken([table])
     rank = pl.lit(None) if table.rank is None else rules.as_rank(table.rank)
     scored = table.score or "score"
@@ -321,7 +321,7 @@ def write_qrels(truth: Truth, path: Target, **columns: Unpack[Columns]) -> None:
     1 0 7 2
     1 0 8 0
     """
-    table = readers.read_truth(adapters.to_lazy(truth, "truth").collect(), (), columns)
+    table = readers.read("truth", adapters.to_lazy(truth, "truth").collect(), (), columns)
     rules.raise_first_broken([table])
     grade = pl.lit(1) if table.relevance is None else pl.col(table.relevance)
     subtopic = pl.lit("0") if table.subtopic is None else pl.col(table.subtopic).cast(pl.String)
