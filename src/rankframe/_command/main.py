@@ -40,7 +40,7 @@ from rankframe._comparison import (
     trials,
 )
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation import evaluation, provenance, row_verbs, system_metrics
+from rankframe._evaluation import evaluation, provenance, row_verbs
 from rankframe._health import health
 from rankframe._inputs import item_lists
 from rankframe._report import facts, report
@@ -296,11 +296,7 @@ def _evaluated(
     if not arguments.per_query:
         return [of_all.collect()]
     requested = labels.parse_metrics(names, per_user=False)
-    single = [
-        metric.name
-        for metric in requested
-        if metric.per_user and not system_metrics.is_of_all(metric)
-    ]
+    single = [metric.name for metric in requested if metric.per_user and not metric.is_of_all_lists]
     of_users = [evaluation.per_user(run, *single, **conventions)] if single else []
     return pl.collect_all([*of_users, of_all])
 

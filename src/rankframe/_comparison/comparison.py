@@ -36,7 +36,7 @@ from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
-from rankframe._request.share_names import Kind
+from rankframe._request.share_names import Distribution
 from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
 
@@ -360,7 +360,7 @@ def _check_paired(trial: Trial, values: Values) -> None:
 
 
 def _comparison_of_lists(
-    of_lists: OfLists, kind: Kind, trial: Trial, schema: Mapping[str, Any]
+    of_lists: OfLists, kind: Distribution, trial: Trial, schema: Mapping[str, Any]
 ) -> pl.LazyFrame:
     """Compare metrics of all lists, without a test."""
     model, *segments = of_lists.by

@@ -14,7 +14,6 @@ from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.summaries import Sampled
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation import system_metrics
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.labels import RequestedMetric
@@ -79,7 +78,7 @@ def floors_of(
         if not (keywords.is_number(amount) and isfinite(amount)):
             msg = f"{option} of {metric.name!r} must be a finite number, not {amount!r}"
             raise ValueError(msg)
-        if system_metrics.is_of_all(metric):
+        if metric.is_of_all_lists:
             msg = (
                 f"{option}: metric {metric.name!r} is one number of all lists, without a value per "
                 "user to test: gate a metric per user"

@@ -15,7 +15,6 @@ from rankframe._comparison.notes import Note
 from rankframe._comparison.packages import np, statistics
 from rankframe._comparison.system_pairs import Pair, Tested
 from rankframe._comparison.trials import Bound, Size, Trial
-from rankframe._evaluation import system_metrics
 from rankframe._request.labels import RequestedMetric, Traits
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def read_margins(
             )
             raise ValueError(msg)
         why = ""
-        if system_metrics.is_of_all(metric):
+        if metric.is_of_all_lists:
             why = "one number of all lists, which has no interval of a difference"
         elif metric.over_users.epsilon is not None and bound.size:
             why = "a geometric mean, whose ratio is tested"

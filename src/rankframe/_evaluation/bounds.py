@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -58,7 +59,7 @@ def with_bounds(values: Values, question: Question) -> Values:
         names = [metric.name, *(_name_under(judgments, metric) for judgments in extremes)]
         values_of = pl.col(metric.name), pl.min_horizontal(names), pl.max_horizontal(names)
         for end, value in zip(("", "_low", "_high"), values_of, strict=True):
-            requested.append(metric._replace(name=f"{metric.name}{end}"))
+            requested.append(replace(metric, name=f"{metric.name}{end}"))
             defined = pl.when(pl.col(metric.name).is_not_null()).then(value)
             columns.append(defined.alias(requested[-1].name))
     labels.check_names(requested, keys)

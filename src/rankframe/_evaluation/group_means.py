@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TypeAlias
 
@@ -26,7 +27,7 @@ Means: TypeAlias = dict[str, tuple[pl.Expr, pl.DataType]]
 def with_counts(values: Values, question: Question) -> Values:
     """Count the users of each requested metric; metrics of all lists have none."""
     counted = _asked_for(values, question)
-    counts = [metric._replace(name=users_of(metric.name)) for metric in counted]
+    counts = [replace(metric, name=users_of(metric.name)) for metric in counted]
     labels.check_names([*values.requested, *counts], [*values.by, "users"])
     return values._replace(counted=frozenset(metric.name for metric in counted))
 

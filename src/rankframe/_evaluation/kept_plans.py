@@ -15,7 +15,6 @@ from typing import TypeAlias
 import polars as pl
 
 from rankframe import _sizes
-from rankframe._evaluation import system_metrics
 from rankframe._request import registry
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
@@ -74,7 +73,7 @@ def key_of(question: Question) -> Hashable:
     ]
     if any(more) or sum(map(len, eager)) > _few_rows(grouped=bool(question.by)):
         return None
-    if any(map(system_metrics.is_of_all, question.requested)):
+    if any(metric.is_of_all_lists for metric in question.requested):
         return None
     read = {name for metric in question.requested for name in metric.reads}
     # a registered function may read what changes

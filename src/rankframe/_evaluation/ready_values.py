@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import isfinite
 from typing import Any, cast
@@ -187,9 +188,8 @@ def _column(
     if name in value_range:
         least, greatest = _pair(name, value_range[name])
         traits = traits._replace(least=least, greatest=greatest)
-    reads = frozenset([name])
     return RequestedMetric(
-        name, pl.col(name), labels.MEAN, per_user=True, reads=reads, traits=traits, is_column=True
+        name, pl.col(name), labels.MEAN, per_user=True, traits=traits, is_column=True
     )
 
 
@@ -198,7 +198,7 @@ def _of_type(metric: RequestedMetric, dtype: pl.DataType | None) -> RequestedMet
     traits = metric.traits
     if dtype != pl.Boolean or isfinite(traits.width):
         return metric
-    return metric._replace(traits=traits._replace(least=0.0, greatest=1.0))
+    return replace(metric, traits=traits._replace(least=0.0, greatest=1.0))
 
 
 def _pair(name: str, value_range: object) -> tuple[float, float]:

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import polars as pl
 
 from rankframe import errors
-from rankframe._evaluation import system_metrics, user_choice
+from rankframe._evaluation import user_choice
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.values import Checks, Flag, Values
-from rankframe._request import labels, registry, share_names
+from rankframe._request import labels, registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, Scope
-from rankframe._request.share_names import Kind
+from rankframe._request.share_names import Distribution
 from rankframe._tables import doubts, guards, judgment, rank_order, rules
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Policy
@@ -36,7 +36,7 @@ class _Reduction(NamedTuple):
 class _Which(NamedTuple):
     """Which rows a metric reduces, and which of them are relevant to it."""
 
-    scope: Scope | Kind
+    scope: Scope | Distribution
     relevant_at: float | None
 
 
@@ -44,7 +44,7 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
     """Reduce the rows of each scope that metrics name, and join the results."""
     settings, keys = judged.tables.settings, judged.keys
     labels.check_names(requested, keys)
-    of_users = [metric for metric in requested if not system_metrics.is_of_all(metric)]
+    of_users = [metric for metric in requested if not metric.is_of_all_lists]
     users = judged.tables.users
     by_rows = _by_rows(of_users, judged)
     reductions = [
@@ -93,7 +93,7 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
 def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Policy) -> OfLists:
     """Return the metrics of all lists of a call."""
     selected = None if users == "run" else user_choice.selected(judged, users)
-    metrics = [metric for metric in requested if system_metrics.is_of_all(metric)]
+    metrics = [metric for metric in requested if metric.is_of_all_lists]
     names = [metric.name for metric in requested]
     return OfLists(metrics, names, judged, selected, judged.tables.run.by)
 
@@ -105,7 +105,7 @@ def _by_rows(
     settings = judged.tables.settings
     by_rows: dict[_Which, list[RequestedMetric]] = {}
     for metric in requested:
-        scope = share_names.kind_of(metric) or _reading(judged, metric.reads).scope
+        scope = metric.distribution or _reading(judged, metric.reads).scope
         level = settings.relevant_at if metric.relevant_at is None else metric.relevant_at
         by_rows.setdefault(_Which(scope, level), []).append(metric)
     if not judged.tables.has_truth:
@@ -126,7 +126,7 @@ def _has_all_users(by_rows: Mapping[_Which, object], users: Policy, judged: Judg
 
 def is_of_truth(judged: Judged, metric: RequestedMetric) -> bool:
     """Whether a metric reads relevance, so that it means nothing where no list meets the truth."""
-    if not judged.tables.has_truth or share_names.kind_of(metric) is not None:
+    if not judged.tables.has_truth or metric.distribution is not None:
         return False
     return _reading(judged, metric.reads).scope != "listed" or "relevance" in metric.reads
 
@@ -198,7 +198,7 @@ def _reduced(
     reading = _reading(judged, names_read(metrics))
     if scope == "relevant":
         return _of_relevant_rows(judged, reading, metrics, first=first)
-    if isinstance(scope, Kind):
+    if isinstance(scope, Distribution):
         shares = Shares(judged, scope, judged.tables.run.by)
         rows = share_rows.rows_of_shares(shares, reading.names)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rankframe import errors
-from rankframe._evaluation import bounds, system_metrics
+from rankframe._evaluation import bounds
 from rankframe._request import parameters, registry, share_names
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
@@ -28,7 +28,7 @@ def refuse(question: Question, tables: Tables) -> None:
             _check_missed_items(metric, reading, tables)
         if settings.unjudged == "bounds" and tables.has_subtopics:
             _check_no_subtopics(metric)
-    of_all = [metric.name for metric in question.requested if system_metrics.is_of_all(metric)]
+    of_all = [metric.name for metric in question.requested if metric.is_of_all_lists]
     if of_all:
         _check_of_all_lists(of_all[0], question)
     if settings.unjudged == "bounds":
@@ -78,7 +78,7 @@ def _check_means(question: Question) -> None:
     if undefined is not None and undefined < 0 and not all(metric.per_user for metric in requested):
         msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
         raise ValueError(msg)
-    for metric in filter(system_metrics.is_of_all, requested):
+    for metric in [metric for metric in requested if metric.is_of_all_lists]:
         if metric.relevant_at is not None:
             msg = (
                 f"metric {metric.name!r} is one number for all lists and has no rel= of its own: "
@@ -165,7 +165,7 @@ def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> 
     """Check that the tables from which the columns of a metric come are passed."""
     for name in reading.outside:
         _check_outside(name, metric.name, tables)
-    kind = share_names.kind_of(metric)
+    kind = metric.distribution
     if kind is None:
         return
     item = tables.run.item

@@ -11,7 +11,7 @@ import polars as pl
 from rankframe._request import keywords, labels, parameters, registry, share_names
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Metric
-from rankframe._request.share_names import Kind, Over, Target
+from rankframe._request.share_names import Distribution, Over, Target
 from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import (
     adapters,
@@ -255,7 +255,7 @@ def exposure(
     keywords.check_choice("target", target, (*get_args(Target), None))
     weight = parameters.check_place_discount("discount", discount)
     cut = None if k is None else keywords.whole_number("k", k)
-    kind = Kind(of or "", over)
+    kind = Distribution(of or "", over)
     share_columns = share_names.share_columns(kind, weight, cut, target)
     if truth is None and share_names.needs_truth(share_columns):
         msg = "exposure reads what is relevant: pass truth= (user, item)"

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import polars as pl
 
 from rankframe import _sizes
-from rankframe._request import share_names
 from rankframe._request.labels import RequestedMetric
-from rankframe._request.share_names import Kind
+from rankframe._request.share_names import Distribution
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import share_rows
 from rankframe._vocabulary.share_rows import Shares
@@ -45,21 +44,21 @@ class OfLists(NamedTuple):
         ]
         return _side_by_side(frames, by)
 
-    def kinds(self) -> dict[Kind, list[RequestedMetric]]:
+    def kinds(self) -> dict[Distribution, list[RequestedMetric]]:
         """Group the metrics by the shares that they reduce."""
-        kinds: dict[Kind, list[RequestedMetric]] = {}
+        kinds: dict[Distribution, list[RequestedMetric]] = {}
         for metric in self.requested:
-            kind = share_names.kind_of(metric)
+            kind = metric.distribution
             assert kind is not None
             kinds.setdefault(kind, []).append(metric)
         return kinds
 
-    def exposures(self, kind: Kind) -> pl.LazyFrame:
+    def exposures(self, kind: Distribution) -> pl.LazyFrame:
         """Return the exposure of each value in each list."""
         names = _names(self.kinds()[kind])
         return share_rows.exposures(self._shares(kind, self.by), names, per_list=True)
 
-    def additive(self, kind: Kind, groups: pl.LazyFrame) -> pl.LazyFrame:
+    def additive(self, kind: Distribution, groups: pl.LazyFrame) -> pl.LazyFrame:
         """Return sums over users, and the number of lists, per group of ``groups`` and value."""
         names, shares = [*_names(self.kinds()[kind]), LISTS], self._shares(kind, self.by)
         sums = share_rows.exposures(shares, names)
@@ -67,7 +66,7 @@ class OfLists(NamedTuple):
         rows = share_rows.with_targets(sums, shares, names, groups=every)
         return share_rows.with_counts(rows, shares, names)
 
-    def catalogue(self, kind: Kind) -> pl.DataFrame | None:
+    def catalogue(self, kind: Distribution) -> pl.DataFrame | None:
         """Return the values of each group; None if these differ, or only shown ones count."""
         if kind.of == "shown":
             return None
@@ -77,7 +76,7 @@ class OfLists(NamedTuple):
         return values.collect().sort(share_rows.VALUE)
 
     def resampled(
-        self, kind: Kind, sums: pl.LazyFrame, part: str, *, complete: bool
+        self, kind: Distribution, sums: pl.LazyFrame, part: str, *, complete: bool
     ) -> pl.LazyFrame:
         """Reduce exposures that are made anew, one row per ``part`` and group.
 
@@ -95,7 +94,9 @@ class OfLists(NamedTuple):
         )
         return _reduced(rows, [part, *self.by], metrics)
 
-    def of_pair(self, lists: pl.DataFrame, kind: Kind, pair: tuple[object, object]) -> OfPair:
+    def of_pair(
+        self, lists: pl.DataFrame, kind: Distribution, pair: tuple[object, object]
+    ) -> OfPair:
         """Reduce the ``lists`` of users who have one of both systems, in one segment."""
         model, user = self.by[0], self.judged.keys[-1]
         of_pair = lists.filter(pl.col(model).is_in(list(pair)))
@@ -117,7 +118,7 @@ class OfLists(NamedTuple):
         users = both[user].n_unique()
         return OfPair(means, users, of_pair[user].n_unique() - users)
 
-    def _shares(self, kind: Kind, by: Sequence[str]) -> Shares:
+    def _shares(self, kind: Distribution, by: Sequence[str]) -> Shares:
         return Shares(self.judged, kind, by, self.users)
 
 
@@ -145,12 +146,6 @@ def numbers_of_sums(
     # in order, so that the order of parts does not change the last bits
     rows = rows.sort(*by, share_rows.VALUE)
     return _reduced(rows, by, metrics, in_order=True).collect()
-
-
-def is_of_all(metric: RequestedMetric) -> bool:
-    """Return whether a metric is one number of all lists."""
-    kind = share_names.kind_of(metric)
-    return kind is not None and kind.over == "all"
 
 
 def _names(metrics: Sequence[RequestedMetric]) -> list[str]:
@@ -199,7 +194,9 @@ def errors(of_lists: OfLists, seed: int) -> pl.LazyFrame:
     return pl.concat(frames)
 
 
-def _errors(lists: pl.DataFrame, *, of_lists: OfLists, kind: Kind, seed: int) -> pl.DataFrame:
+def _errors(
+    lists: pl.DataFrame, *, of_lists: OfLists, kind: Distribution, seed: int
+) -> pl.DataFrame:
     import numpy as np
 
     by, keys = of_lists.by, of_lists.judged.keys

@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.util import find_spec
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, cast, get_args
@@ -173,12 +174,12 @@ class Settings:
     value_range: Mapping[str, tuple[float, float]] | None = None
     columns: Columns = field(default_factory=Columns)
 
-    @property
+    @cached_property
     def inputs(self) -> frozenset[str]:
         """The tables besides run and truth that the call passes."""
         return frozenset(name for name in INPUTS if getattr(self, name) is not None)
 
-    @property
+    @cached_property
     def of_users(self) -> list[str]:
         """Columns with one value per user: weight and cluster."""
         return [name for name in (self.weights, self.cluster) if name is not None]

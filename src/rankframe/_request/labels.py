@@ -14,13 +14,15 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast
 
 import polars as pl
 
 from rankframe import errors
-from rankframe._request import keywords, parameters, registry, wrong_keywords
+from rankframe._request import keywords, parameters, registry, share_names, wrong_keywords
+from rankframe._request.share_names import Distribution
 from rankframe.presets import Defaults
 
 Metric: TypeAlias = str | pl.Expr | Sequence[str | pl.Expr]
@@ -107,6 +109,9 @@ class Traits(NamedTuple):
         return self.greatest - self.least
 
 
+UNDECLARED = Traits()
+
+
 class Entry(NamedTuple):
     """Everything declared about a metric: its names, its range and direction, its bounds."""
 
@@ -121,6 +126,10 @@ class Entry(NamedTuple):
     cut: Literal["rank", "misses"] = "rank"  # what its k counts
     registered: bool = False
     in_words: str = ""  # the question that it answers, for a reader who knows no metrics
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(self.higher_is_better, *self.value_range)
 
 
 class MetricCall(NamedTuple):
@@ -140,23 +149,34 @@ class MetricCall(NamedTuple):
         """The canonical label."""
         return _canonical(self.entry, self.options)
 
-    @property
-    def traits(self) -> Traits:
-        return Traits(self.entry.higher_is_better, *self.entry.value_range)
 
-
-class RequestedMetric(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RequestedMetric:
     """One output column: a reduction over a user's rows, and its mean over users."""
 
     name: str
     expr: pl.Expr
     over_users: Aggregate
     per_user: bool
-    reads: frozenset[str]  # the columns that the expression names
     call: MetricCall | None = None  # of a geometric mean, the metric inside; None: of the caller's
-    traits: Traits = Traits()
+    traits: Traits = UNDECLARED
     relevant_at: float | None = None  # for this label alone; None: that of the call
     is_column: bool = False  # of ready values, which no expression computes
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """The columns that the expression names."""
+        return frozenset(self.expr.meta.root_names())
+
+    @cached_property
+    def distribution(self) -> Distribution | None:
+        """Which shares it reduces; None if it reduces other rows."""
+        return share_names.distribution_of(self.name, self.reads)
+
+    @cached_property
+    def is_of_all_lists(self) -> bool:
+        """Whether it is one number of all lists."""
+        return self.distribution is not None and self.distribution.over == "all"
 
     @property
     def is_own(self) -> bool:
@@ -172,10 +192,6 @@ class RequestedMetric(NamedTuple):
     def option(self, name: str) -> Any:
         """Return the value of a parameter of a metric of ours, or None."""
         return None if self.call is None else self.call.options.get(name)
-
-    def with_expr(self, expr: pl.Expr) -> "RequestedMetric":
-        """Return the same column with another expression."""
-        return self._replace(expr=expr, reads=frozenset(expr.meta.root_names()))
 
 
 _NO_GEOMETRIC_MEAN = "a geometric mean has no exact expectation under ties"
@@ -335,7 +351,7 @@ def _by_label(label: str, defaults: _CheckedDefaults) -> RequestedMetric:
             f"and pass truth=truth.filter(pl.col('relevance') >= {parameters.as_text(level)})"
         )
         raise ValueError(msg)
-    return requested._replace(relevant_at=level)
+    return replace(requested, relevant_at=level)
 
 
 def _reads_grades(metric: RequestedMetric) -> bool:
@@ -346,8 +362,7 @@ def _reads_grades(metric: RequestedMetric) -> bool:
 def _requested(
     name: str, expr: pl.Expr, mean: Aggregate, call: MetricCall | None, *, per_user: bool = True
 ) -> RequestedMetric:
-    traits, reads = call.traits if call else Traits(), frozenset(expr.meta.root_names())
-    return RequestedMetric(name, expr, mean, per_user, reads, call, traits)
+    return RequestedMetric(name, expr, mean, per_user, call, call.entry.traits if call else UNDECLARED)
 
 
 def parse_metrics(
@@ -391,7 +406,7 @@ def in_ties(metric: RequestedMetric) -> RequestedMetric:
     with _tie_mode():
         expr = metric.call.expr
     if metric.per_user:
-        return metric.with_expr(expr.alias(metric.name))
+        return replace(metric, expr=expr.alias(metric.name))
     if expr.meta.eq(metric.call.expr):
         return metric
     msg = f"metric {metric.name!r}: {_NO_GEOMETRIC_MEAN}"
@@ -458,7 +473,7 @@ def direction_of(metric: RequestedMetric) -> bool:
 def traits_of_name(name: str) -> Traits:
     """Look up what is declared of the metric that has a name, such as that of a column."""
     parsed = look_up(name)
-    return Traits(parsed.entry.higher_is_better, *parsed.entry.value_range) if parsed else Traits()
+    return parsed.entry.traits if parsed else UNDECLARED
 
 
 def extremes_of(metric: RequestedMetric) -> Extremes | None:

@@ -99,6 +99,6 @@ def ask(
             )
             raise ValueError(msg)
     groups = keywords.group_names(by)
-    question = Question(frame, labels.flat(metrics), truth, groups, settings, per_user, totals)
+    question = Question(frame, metrics, truth, groups, settings, per_user, totals)
     _ = question.requested  # raises for labels that cannot be read
     return question

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -115,19 +117,20 @@ def _described(function: Callable[..., Any]) -> tuple[str, str]:
     return function.__name__, " ".join((function.__doc__ or "").split()).removesuffix(".")
 
 
-class Reading(NamedTuple):
-    """What metrics read: their needs, found in one place."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Reading:
+    """What metrics read: their needs, found in one place, and once for the same names."""
 
     names: frozenset[str]  # what expressions name, and what registered columns read
     columns: dict[str, Column]  # those of the vocabulary, and what these are derived from
     scope: Scope
 
-    @property
+    @cached_property
     def outside(self) -> list[str]:
         """The columns that are not of the vocabulary."""
         return sorted(name for name in self.names if name not in self.columns)
 
-    @property
+    @cached_property
     def names_its_rows(self) -> bool:
         """Whether the expressions name the rows that they reduce."""
         row_columns = {"listed", "judged", "relevant"}
@@ -135,13 +138,13 @@ class Reading(NamedTuple):
             column.scope != "relevant" for column in self.columns.values()
         )
 
-    @property
+    @cached_property
     def lists_alone(self) -> bool:
         """Whether what is read needs no truth."""
         of_lists = self.scope in ("listed", "shares")
         return of_lists and all(column.of_lists for column in self.columns.values())
 
-    @property
+    @cached_property
     def mixes_subtopics(self) -> bool:
         """Whether columns of subtopics are mixed with columns counted by item."""
         columns = [self.columns[name] for name in self.names if name in self.columns]
@@ -149,27 +152,27 @@ class Reading(NamedTuple):
             column.beside_subtopics or column.scope == "subtopic" for column in columns
         )
 
-    @property
+    @cached_property
     def counts_judged(self) -> bool:
         """Whether judged items that are not relevant count."""
         return self._derives_from("judged")
 
-    @property
+    @cached_property
     def counts_listed(self) -> bool:
         """Whether unjudged items of the list count."""
         return self._derives_from("listed") or self._derives_from("shares")
 
-    @property
+    @cached_property
     def depends_on_below(self) -> bool:
         """Whether what is read of an item may depend on the items below it."""
         return bool(self.outside) or any(not self.columns[name].down_to_rank for name in self.names)
 
-    @property
+    @cached_property
     def in_order(self) -> bool:
         """Whether the rows are sorted by rank anyway."""
         return any(column.in_order for column in self.columns.values())
 
-    @property
+    @cached_property
     def top_grade(self) -> bool:
         """Whether the highest grade of all users matters."""
         return "top_grade" in self.columns
@@ -326,6 +329,7 @@ def restore_columns(columns: Iterable[Column]) -> None:
     COLUMNS.update({column.name: column for column in columns})
     _reading.cache_clear()
     read_parameters.cache_clear()
+    sources_of.cache_clear()
     registrations.cache_clear()
 
 
@@ -393,7 +397,8 @@ def read_parameters(name: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def sources_of(name: str) -> list[str]:
+@functools.lru_cache(maxsize=4096)  # until a column is registered
+def sources_of(name: str) -> Sequence[str]:
     """Name what a column is derived from."""
     column, values = COLUMNS[name.partition("(")[0]], read_parameters(name)
     top = ["top_grade"] if "max_grade" in column.parameters and values[-1] is None else []

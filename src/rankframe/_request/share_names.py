@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from rankframe._request import registry
-from rankframe._request.labels import RequestedMetric
 
 Over: TypeAlias = Literal["all", "user"]
 Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
 
 
-class Kind(NamedTuple):
+class Distribution(NamedTuple):
     """The rows of shares: values of ``of``, over all lists or per user."""
 
     of: str
@@ -38,19 +36,14 @@ class ShareName(NamedTuple):
         return registry.name("exposure", of=self.of, over=self.over, weight=self.weight, k=self.k)
 
 
-def kind_of(metric: RequestedMetric) -> Kind | None:
+def distribution_of(metric: str, reads: frozenset[str]) -> Distribution | None:
     """Return which shares a metric reduces; None if it reduces other rows."""
-    kinds = _kinds(metric.reads)
-    if len(kinds) > 1:
-        shares = " and ".join(sorted(f"{kind.of} over {kind.over}" for kind in kinds))
-        msg = f"metric {metric.name!r} reads shares of {shares}: split it into one metric for each"
+    every = {Distribution(share.of, cast("Over", share.over)) for share in parsed(reads)}
+    if len(every) > 1:
+        shares = " and ".join(sorted(f"{one.of} over {one.over}" for one in every))
+        msg = f"metric {metric!r} reads shares of {shares}: split it into one metric for each"
         raise ValueError(msg)
-    return next(iter(kinds), None)
-
-
-@functools.lru_cache(maxsize=4096)
-def _kinds(reads: frozenset[str]) -> frozenset[Kind]:
-    return frozenset(Kind(a.of, cast("Over", a.over)) for a in parsed(reads))
+    return next(iter(every), None)
 
 
 def check_shares_in_ties(whose: str, names: Iterable[str]) -> None:
@@ -66,7 +59,7 @@ def check_shares_in_ties(whose: str, names: Iterable[str]) -> None:
 
 
 def share_columns(
-    kind: Kind, weight: str | float, k: int | None, target: Target | None
+    kind: Distribution, weight: str | float, k: int | None, target: Target | None
 ) -> list[str]:
     """Return the names of the columns of exposure, share and, if there is one, target."""
     of = kind._asdict()

@@ -15,7 +15,7 @@ import polars as pl
 
 from rankframe._request import registry, share_names
 from rankframe._request.parameters import OptionalColumn, Weight
-from rankframe._request.share_names import Kind, Over, ShareName, Target
+from rankframe._request.share_names import Distribution, Over, ShareName, Target
 from rankframe._tables import side_tables
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Table
@@ -58,7 +58,7 @@ class Shares(NamedTuple):
     """What is shared out, and in whose lists."""
 
     judged: Judged
-    kind: Kind
+    kind: Distribution
     by: Sequence[str]
     users: pl.LazyFrame | None = None  # whose lists count; None: everybody's
 
@@ -224,7 +224,7 @@ def _of_shown(whose: str) -> str:
 
 
 def check_shares(
-    whose: str, kind: Kind, names: Iterable[str], inputs: Mapping[str, Table], item: str
+    whose: str, kind: Distribution, names: Iterable[str], inputs: Mapping[str, Table], item: str
 ) -> None:
     """Check that the tables and the column whose shares are measured are present."""
     if lacking := _missing_tables(kind, names, inputs):
@@ -424,7 +424,9 @@ def _normed(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
     return pl.when(total > 0).then(value / total)
 
 
-def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Table]) -> str | None:
+def _missing_tables(
+    kind: Distribution, names: Iterable[str], inputs: Mapping[str, Table]
+) -> str | None:
     """Return the name of a table that shares need and that is missing."""
     names = list(names)
     targets = [share for share in share_names.parsed(names) if share.word == "target"]
@@ -440,10 +442,10 @@ def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Table
     return None
 
 
-def _is_joined(kind: Kind, inputs: Mapping[str, Table]) -> bool:
+def _is_joined(kind: Distribution, inputs: Mapping[str, Table]) -> bool:
     """Whether rows are joined to the catalogue; items over all lists are joined to it later."""
     if kind.of in ("item", "shown"):
-        return kind == Kind("item", "user") and _has_catalogue(inputs)
+        return kind == Distribution("item", "user") and _has_catalogue(inputs)
     return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankframe._request import keywords, labels, registry, share_names
+from rankframe._request import keywords, labels, registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.table import Tables
 
@@ -43,7 +43,7 @@ def error(name: str, reason: str) -> ValueError:
 
 def refuse_metric(metric: RequestedMetric) -> None:
     """Raise for a metric that reads what a query does not have."""
-    if share_names.kind_of(metric) is not None:
+    if metric.distribution is not None:
         raise error(metric.name, "it reads shares of all lists")
     reading = registry.reading_of(metric.reads, inputs=keywords.INPUTS)
     for name, column in reading.columns.items():

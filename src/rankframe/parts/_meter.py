@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, kept_plans, system_metrics
+from rankframe._evaluation import evaluation, kept_plans
 from rankframe._evaluation.values import Values, users_of
 from rankframe._inputs import arguments, several_users
 from rankframe._request import keywords, labels, registry
@@ -142,7 +142,7 @@ class Meter(Generic[MeterFrameT]):
         self._state: _State | None = None
         self._like: Frame | None = None
         self._systems: list[str] = []  # the names of the dicts of runs, in their order
-        of_all = any(map(system_metrics.is_of_all, _requested(metrics, settings)))
+        of_all = any(metric.is_of_all_lists for metric in _requested(metrics, settings))
         self._keeps_plan = not (settings.inputs or of_all)
         self._key = object()
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -30,7 +31,7 @@ from rankframe._evaluation.values import Values, users_of
 from rankframe._request import labels, share_names
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question, Totals
-from rankframe._request.share_names import Kind
+from rankframe._request.share_names import Distribution
 from rankframe._vocabulary import share_rows
 from rankframe.parts import _groups, _partitions
 from rankframe.parts._groups import GROUP
@@ -47,7 +48,7 @@ _ENTRY = r"^((?:weight )?(?:sum|size|units)|count)(\d?)(?:@(-?\d+))?$"
 #: the same in all parts, so it is not summed: the catalogue, and what users had before
 _SAME = (";catalogue)", ";uniform)", ";history)")
 #: The metrics of all lists, by the shares that they reduce.
-Kinds: TypeAlias = Mapping[Kind, Sequence[RequestedMetric]]
+Kinds: TypeAlias = Mapping[Distribution, Sequence[RequestedMetric]]
 
 
 class RequestedMean(NamedTuple):
@@ -201,7 +202,7 @@ def _long(rows: pl.DataFrame, entries: Mapping[str, pl.Expr], of: pl.Expr) -> pl
     return pl.concat(frames).drop_nulls("entry")
 
 
-def _rows_of_values(rows: pl.DataFrame, kind: Kind, by: Sequence[str]) -> pl.DataFrame:
+def _rows_of_values(rows: pl.DataFrame, kind: Distribution, by: Sequence[str]) -> pl.DataFrame:
     """Write the sums of values, one row per group and value, as rows of a small frame."""
     value = pl.col(share_rows.VALUE)
     if rows.schema[share_rows.VALUE] == pl.Binary:
@@ -362,18 +363,18 @@ def _in_its_type(mean: RequestedMean) -> pl.Expr:
 
 def kinds_of(metric_labels: Mapping[str, str]) -> Kinds:
     """Make the metrics of all lists again, from their names and labels."""
-    kinds: dict[Kind, list[RequestedMetric]] = {}
+    kinds: dict[Distribution, list[RequestedMetric]] = {}
     for name, label in metric_labels.items():
         metric = labels.parse_metric(label)
-        metric = metric._replace(name=name, expr=metric.expr.alias(name))
-        kind = share_names.kind_of(metric)
+        metric = replace(metric, name=name, expr=metric.expr.alias(name))
+        kind = metric.distribution
         assert kind is not None
         kinds.setdefault(kind, []).append(metric)
     return kinds
 
 
 def _numbers_of_lists(
-    rows: pl.DataFrame, kind: Kind, metrics: Sequence[RequestedMetric], by: Sequence[str]
+    rows: pl.DataFrame, kind: Distribution, metrics: Sequence[RequestedMetric], by: Sequence[str]
 ) -> pl.DataFrame:
     """Return the metrics of all lists, one row per group of ``by``."""
     reads = {name for metric in metrics for name in metric.reads}

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 import polars as pl
 
 from rankframe._comparison import sentences, summaries
-from rankframe._evaluation import system_metrics
 from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.types import Frame, Runs, Truth
@@ -221,7 +220,7 @@ def _axis_titles(requested: Sequence[RequestedMetric]) -> list[str]:
     titles: list[str] = []
     for metric in requested:
         title = sentences.one_line(metric.name)
-        title = f"{title} of all lists" if system_metrics.is_of_all(metric) else f"mean {title}"
+        title = f"{title} of all lists" if metric.is_of_all_lists else f"mean {title}"
         better = {True: " (higher is better)", False: " (lower is better)", None: ""}
         titles.append(title + better[metric.traits.higher_is_better])
     return titles
