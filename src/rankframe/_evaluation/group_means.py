@@ -78,12 +78,12 @@ def checked_means(values: Values, *, total: bool) -> pl.LazyFrame:
         of_all = means_of_groups(values, total_by(values.by), means=means)
         return pl.concat([of_groups, of_all], how="diagonal")
 
-    checks = values.checks.with_more((), lambda: raise_infinite_mean(result(), values.by))
+    raisers = [*values.checks.raisers, lambda: raise_infinite_mean(result(), values.by)]
+    values = values._replace(checks=values.checks._replace(raisers=raisers))
     if len(values.checks.of_users) == 1 and types is not None and not values.by:
-        exprs = [mean for mean, _ in means.values()]
-        checked = _in_one_pass(values, exprs, types, checks.raise_violation)
+        checked = _in_one_pass(values, [mean for mean, _ in means.values()], types)
     else:
-        checked = checks.guarded(result(), types)
+        checked = values.checks.guarded(result(), types)
     checked = checked.sort(values.by, nulls_last=True) if values.by else checked
     if not values.watched:
         return checked
@@ -97,9 +97,10 @@ def _without_seen(means: pl.DataFrame, *, by: Sequence[str]) -> pl.DataFrame:
 
     A mean over no user is null, which needs no warning.
     """
-    users, seen = means["users"], means[SEEN].struct.unnest()
-    if any(((number > 0) & (number < users)).any() for number in seen.get_columns()):
-        errors.warn(_of_fewer(means.select(*by, "users").hstack(seen), by))
+    pairs = zip(means["users"].to_list(), means[SEEN].to_list(), strict=True)
+    if [1 for users, seen in pairs for number in (seen or {}).values() if 0 < number < users]:
+        numbers = means.select(*by, "users").hstack(means[SEEN].struct.unnest())
+        errors.warn(_of_fewer(numbers, by))
     return means.drop(SEEN)
 
 
@@ -128,18 +129,15 @@ def checked_sums(
 ) -> pl.LazyFrame:
     """Reduce the values of users to one row per group, checked when the plan runs."""
     if len(values.checks.of_users) == 1 and not values.by:
-        return _in_one_pass(values, aggregates, types, values.checks.raise_violation)
+        return _in_one_pass(values, aggregates, types)
     return values.checks.guarded(over_users(values, aggregates, values.by), types)
 
 
 def _in_one_pass(
-    values: Values,
-    aggregates: Sequence[pl.Expr],
-    types: Mapping[str, pl.DataType],
-    raise_violation: Callable[[], None],
+    values: Values, aggregates: Sequence[pl.Expr], types: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
     """Reduce the values of users to one row, with the flags made in the same pass."""
-    (flag,) = values.checks.of_users
+    checks, (flag,) = values.checks, values.checks.of_users
     row = flag.frame.select(
         pl.len().cast(pl.Int64).alias("users"),
         *aggregates,
@@ -147,13 +145,8 @@ def _in_one_pass(
         surplus=flag.surplus,
         doubt=flag.doubt,
     )
-    return guards.guarded_row(
-        row,
-        values.checks.of_tables,
-        raise_violation,
-        types,
-        values.checks.raise_global or raise_violation,
-    )
+    raise_global = checks.raise_global or checks.raise_violation
+    return guards.guarded_row(row, checks.of_tables, checks.raise_violation, types, raise_global)
 
 
 def types_of_means(values: Values, means: Means | None = None) -> dict[str, pl.DataType] | None:

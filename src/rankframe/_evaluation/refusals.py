@@ -63,8 +63,7 @@ def _check_users(question: Question, tables: Tables) -> None:
     if not tables.has_truth and settings.unjudged != "miss":
         msg = f"unjudged={settings.unjudged!r}: nothing is judged without a truth: pass truth="
         raise ValueError(msg)
-    segments = readers.segments_of(question.frame, tables.run)
-    if segments and users in ("run", "all"):
+    if users in ("run", "all") and (segments := readers.segments_of(question.frame, tables.run)):
         msg = (
             f"users={users!r} includes users who are not in the truth, but only the truth has the "
             f"column {segments[0]!r} of by=: join it to the run"

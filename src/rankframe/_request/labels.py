@@ -362,7 +362,9 @@ def _reads_grades(metric: RequestedMetric) -> bool:
 def _requested(
     name: str, expr: pl.Expr, mean: Aggregate, call: MetricCall | None, *, per_user: bool = True
 ) -> RequestedMetric:
-    return RequestedMetric(name, expr, mean, per_user, call, call.entry.traits if call else UNDECLARED)
+    return RequestedMetric(
+        name, expr, mean, per_user, call, call.entry.traits if call else UNDECLARED
+    )
 
 
 def parse_metrics(

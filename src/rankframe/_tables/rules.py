@@ -106,7 +106,8 @@ def row_rules(table: Table) -> Iterator[Rule]:
             if role == "group" and isinstance(table.schema[name], pl.String):
                 cure += f": .with_columns(pl.col({name!r}).fill_null('unknown'))"
             for rule in missing_rules(table, name, role, cure):
-                yield rule._replace(broken=rule.broken & ~_is_alone(table, name))
+                alone = _is_alone(table, name)
+                yield rule if alone is None else rule._replace(broken=rule.broken & ~alone)
     yield from _rank_rules(table)
     if table.score is not None and table.schema[table.score].is_float():
         text = "infinite score: use a finite one, or null if the item was not retrieved"
@@ -119,19 +120,20 @@ def row_rules(table: Table) -> Iterator[Rule]:
             yield rule._replace(broken=rule.broken & judged)
 
 
-def _is_alone(table: Table, name: str) -> pl.Expr:
+def _is_alone(table: Table, name: str) -> pl.Expr | None:
     """Whether a row of a judged table has its user alone, who has neither list nor judgments."""
     placing = table.rank if table.rank is not None else table.score
     if name != table.item or table.relevance is None or placing is None:
-        return pl.lit(value=False)
+        return None
     return pl.col(table.relevance).is_null() & pl.col(placing).is_null()
 
 
-def missing_rules(table: Table, name: str, role: str, cure: str) -> Iterator[Rule]:
-    """Yield a rule for each way in which a value can be missing."""
-    yield Rule(table.name, name, f"null {role}: {cure}", pl.col(name).is_null())
-    if table.schema[name].is_float():
-        yield Rule(table.name, name, f"NaN {role}: {cure}", pl.col(name).is_nan())
+def missing_rules(table: Table, name: str, role: str, cure: str) -> list[Rule]:
+    """Return a rule for each way in which a value can be missing."""
+    null = Rule(table.name, name, f"null {role}: {cure}", pl.col(name).is_null())
+    if not table.schema[name].is_float():
+        return [null]
+    return [null, Rule(table.name, name, f"NaN {role}: {cure}", pl.col(name).is_nan())]
 
 
 NO_RANK = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
@@ -316,7 +318,7 @@ def role_columns(table: Table) -> list[str]:
 
 def raise_if_empty(table: Table) -> None:
     """Raise if a table has no rows, or a run no ranks."""
-    placing = _placing(table)
+    placing = table.placing
     if table.frame.select(placing).head(1).collect().is_empty():
         msg = f"{table.name}: it is empty"
         raise RankingDataError(msg)
@@ -576,14 +578,9 @@ def retrieved(table: Table) -> pl.LazyFrame:
 
 
 def is_retrieved(table: Table) -> pl.Expr:
-    placed = pl.col(_placing(table))
-    floats = table.schema[_placing(table)].is_float()
+    placed = pl.col(table.placing)
+    floats = table.schema[table.placing].is_float()
     return (placed.fill_nan(None) if floats else placed).is_not_null()
-
-
-def _placing(table: Table) -> str:
-    """Return the name of the column whose null means that an item was not retrieved."""
-    return next(name for name in (table.rank, table.score, table.item) if name is not None)
 
 
 def _first_row(table: Table) -> pl.DataFrame:

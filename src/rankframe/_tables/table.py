@@ -56,6 +56,11 @@ class Table:
         return list(dict.fromkeys([*self.keys, self.item]))
 
     @cached_property
+    def placing(self) -> str:
+        """The column whose null means that an item was not retrieved."""
+        return next(name for name in (self.rank, self.score, self.item) if name is not None)
+
+    @cached_property
     def tied(self) -> bool:
         """Whether equal scores form blocks: rank is the first position, ``tied`` the size."""
         return self.rank is not None and "tied" in self.schema
