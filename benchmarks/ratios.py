@@ -107,12 +107,12 @@ def on_a(tables: Tables) -> Iterator[Comparison]:
     def compose(rows: pl.LazyFrame) -> pl.LazyFrame:
         return rf.metrics.rows(rows).group_by("user").agg(EXPRESSIONS)
 
-    street = rf.judge(tables.run.lazy(), tables.truth)
+    judged_plan = rf.judge(tables.run.lazy(), tables.truth)
     yield Comparison(
         "composed by hand / per_user, (a)",
         1.3,
         lambda: rf.per_user(tables.run, *FIVE, truth=tables.truth),
-        lambda: compose(street).collect(),
+        lambda: compose(judged_plan).collect(),
     )
     yield Comparison(
         "composed by hand / per_user, (a) judged",

@@ -70,7 +70,7 @@ def _table(results: pl.DataFrame) -> pl.DataFrame:
         pl.col("convert_seconds", "compute_seconds", "rankframe_seconds").round(4),
         pl.col("ratio", "ratio_without_conversion").round_sig_figs(2),
         pl.col("peak_mb", "rankframe_peak_mb").round(0).cast(pl.Int64, strict=False),
-        pl.concat_str(notes, separator="; ", ignore_nulls=True).alias("not timed"),
+        pl.concat_str(notes, separator="; ", ignore_nulls=True).alias("remarks"),
     )
 
 

@@ -15,8 +15,8 @@ import polars as pl
 import rankframe as rf
 
 METRICS, KEYS = ("ndcg@10", "recall@10"), ("day", "model", "metric")
-#: The gate: least mean nDCG@10, greatest share of users without a list, systems that must be there;
-#: the first of them is the baseline of the report.
+#: The gate: least mean nDCG@10, greatest share of users without a list, systems that must be
+#: present; the first of them is the baseline of the report.
 GATE = {"at_least": 0.02, "most_missed": 0.05, "systems": ["live", "next"]}
 FEWEST = 5  # users
 
@@ -68,7 +68,7 @@ def table_of(lake: Path, name: str, day: str) -> pl.LazyFrame:
 
 
 def with_day(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
-    """Put rows in the log: those of a day that comes again replace all rows of this day."""
+    """Put rows in the log: rerunning a day replaces its rows."""
     if not path.exists():
         return rows
     old = pl.read_parquet(path).join(rows, on="day", how="anti")
@@ -76,7 +76,7 @@ def with_day(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def write(path: Path, log: pl.DataFrame) -> None:
-    """Write beside and rename: who reads, or is killed, has the old log or the new one."""
+    """Write beside and rename: a reader, or a killed job, sees the old log or the new one."""
     beside = path.with_suffix(".new")
     with beside.open("wb") as file:
         log.write_parquet(file)

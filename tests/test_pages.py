@@ -221,7 +221,7 @@ def test_the_speed_that_is_reported_was_measured():
     assert all(ratio > 1 for row in table for ratio in row)  # "ahead of six libraries"
     rectools, pytrec_eval, replay, ranx, spark = (f"{ratio:g}" for ratio in told["a", "integer"])
     said = f"RecTools takes {rectools} times as long, RePlay {replay}, pytrec_eval {pytrec_eval}, "
-    said += f"Spark's RankingMetrics {spark} and ranx, warm, {ranx}."
+    said += f"Spark's RankingMetrics {spark} and ranx {ranx} (after its JIT warm-up)."
     assert said in README.replace("\n", " ")
     largest = re.search(r"\| plain \| 300 \| ([\d.]+) \| [\d.]+ \| (\d+) \|", page)
     assert largest

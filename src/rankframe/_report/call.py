@@ -28,7 +28,7 @@ class ReportCall(NamedTuple):
     settings: Settings
     options: Options
     queries: Frame | None  # the texts of users
-    explore: int  # users whose lists the page has
+    explore: int  # users whose lists the page includes
     note: str | None  # below the title
     nouns: tuple[str, str] | None  # for user and item
 

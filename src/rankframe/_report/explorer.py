@@ -138,7 +138,7 @@ def _chosen(numbers: Numbers, people: People) -> str:
 
 
 def _orders(numbers: Numbers, people: People) -> dict[str, list[int]]:
-    """Order the users whose lists the page has, in several ways: their places by name."""
+    """Order the users whose lists the page includes, in several ways: their places by name."""
     persons, places = people.persons, [*range(len(people.persons))]
     is_better = numbers.values.directions.get(numbers.user_metric or "")
     ways = ["fell", "rose", "lowest"] if is_better is None else ["lost", "gained", "worst"]

@@ -216,10 +216,10 @@ def report(
         The texts of the queries (or of other users), one row per query: a column ``title``,
         ``name``, ``text`` or ``query``, or else another text, is shown and found.
     explore
-        The number of users whose lists the page has: by default eight, the four greatest losses and
-        the four greatest gains. Of more, 30% are the greatest losses, 30% the greatest gains, and
-        the others drawn with ``seed``; 50 take about 50 kB. 0: no lists, as the file has those of
-        single people.
+        The number of users whose lists the page includes: by default eight, the four greatest
+        losses and the four greatest gains. Of more, 30% are the greatest losses, 30% the greatest
+        gains, and the others drawn with ``seed``; 50 take about 50 kB. 0: no lists, as the file
+        has those of single people.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
