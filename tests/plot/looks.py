@@ -179,10 +179,25 @@ def chart_of(name):
 
 
 @functools.cache
+def spec_of(name):
+    """What a chart hands to Vega-Lite, found valid."""
+    return chart_of(name).to_dict(validate=True)
+
+
+@functools.cache
 def picture_of(name):
+    return drawn(spec_of(name))
+
+
+def svg(chart):
+    """Draw a chart that no test has to find valid."""
+    return drawn(chart.to_dict(validate=False))
+
+
+def drawn(spec, **options):
     import vl_convert
 
-    return vl_convert.vegalite_to_svg(chart_of(name).to_json(validate=False))
+    return vl_convert.vegalite_to_svg(spec, **options)
 
 
 def look_of(name):

@@ -28,6 +28,8 @@ from plot.looks import (  # noqa: E402
     chart_of,
     log_of,
     picture_of,
+    spec_of,
+    svg,
 )
 
 from rankframe.plot import _marks, _who_gained  # noqa: E402
@@ -39,7 +41,7 @@ LOOKS = dict(zip(CHARTS, looks.PAGE.read_text(encoding="utf-8").split("\n\n"), s
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_is_valid_and_looks_as_the_page_says(name, capfd):
     """After a change of looks, read the difference of ``looks.txt``."""
-    spec = chart_of(name).to_dict(validate=True)
+    spec = spec_of(name)
     picture = picture_of(name)
     said = capfd.readouterr()
     assert "WARN" not in said.err + said.out
@@ -54,12 +56,24 @@ def test_a_chart_is_valid_and_looks_as_the_page_says(name, capfd):
         assert contrast(fill, WHITE) >= 4.5
     for color in {*re.findall('(?:fill|stroke)="(#[0-9A-Fa-f]{6})"', picture)} - QUIET:
         assert contrast(color, WHITE) >= 3, color
+    check_tooltips(spec)
+
+
+def check_tooltips(spec):
+    """Titles of rows are words, no names of columns, and none stands twice."""
+    found = tooltips(spec)
+    assert found
+    for rows in found:
+        titles = [row["title"] for row in rows]
+        assert len({*titles}) == len(titles) > 0
+        assert not [title for title in titles if "_" in title and title not in NAMES]
+        assert not {"panel", "count", "low", "high", "x", "y", "values"} & {*titles}
 
 
 @pytest.mark.parametrize("name", ["at_k", "compare", "users", "trade_off of many", "change"])
 def test_what_is_drawn_is_seen_on_a_dark_ground(name):
     with alt.theme.enable("dark"):
-        spec = chart_of(name).to_dict()
+        spec = chart_of(name).to_dict(validate=False)
     picture = vl_convert.vegalite_to_svg(spec, theme="dark")
     for color in {*re.findall('(?:fill|stroke)="(#[0-9A-Fa-f]{6})"', picture)} - QUIET:
         assert contrast(color, DARK) >= 3, color
@@ -192,7 +206,7 @@ def test_a_pair_without_an_interval_is_a_point():
     chart = one.rank.plot.compare("rr", truth=TRUTH.filter(user=0), baseline="a")
     assert chart.data["ci_low"].null_count() == 2
     assert chart.data["verdict"].to_list() == ["undecided"] * 2
-    picture = vl_convert.vegalite_to_svg(chart.to_json())
+    picture = svg(chart)
     assert picture.count('aria-roledescription="point"') == 2
     assert "NaN" not in picture
 
@@ -373,7 +387,7 @@ def test_trade_off_draws_the_intervals_of_summarize():
     assert chart.title.subtitle == [
         lines + "; dashed: none beats them in both" * (chart.data["front"].sum() > 1)
     ]
-    picture = vl_convert.vegalite_to_svg(chart.to_json())
+    picture = svg(chart)
     for name in "abc":
         assert f">{name}</text>" in picture
 
@@ -391,7 +405,7 @@ def test_trade_off_leaves_out_intervals_that_are_not_there():
     assert chart.data.drop("front", "name", "name_at").rows() == [
         ("", "one", 1, 1.0, None, None, 1.0, None, None)
     ]
-    assert "NaN" not in vl_convert.vegalite_to_svg(chart.to_json())
+    assert "NaN" not in svg(chart)
 
 
 def test_lorenz_by_hand():
@@ -477,39 +491,32 @@ def test_a_column_called_as_one_of_summarize_is_refused(name):
         renamed.rank.plot.at_k("rr", k=[1], truth=TRUTH, by=name)
 
 
-@pytest.mark.parametrize("kind", ["lazy", "pandas"])
-def test_every_kind_of_frame_is_drawn_the_same(kind):
-    if kind == "pandas":
-        pytest.importorskip("pandas")
-        import rankframe.pandas  # noqa: F401
+FRAMES = {
+    "at_k": (["ndcg"], {"k": [1, 5]}),
+    "per_user": (["rr"], {}),
+    "compare": (["rr"], {}),
+    "exposure": ([], {"of": "maker", "target": "truth", "items": ITEMS}),
+    "lorenz": ([], {"k": 4, "discount": "hit", "items": ITEMS}),
+    "trade_off": (["rr", "coverage@5"], {"items": ITEMS}),
+    "who_gained": ([5], {"baseline": "a"}),
+    "precision_recall": ([], {"k": [1, 5]}),
+}
 
-        plot, truth = RUN.to_pandas().ranking.plot, TRUTH.to_pandas()
-    else:
-        plot, truth = RUN.lazy().rank.plot, TRUTH.lazy()
-    eager = RUN.rank.plot
-    for name, args in {
-        "at_k": ("ndcg",),
-        "per_user": ("rr",),
-        "compare": ("rr",),
-    }.items():
-        got = getattr(plot, name)(*args, truth=truth)
-        assert_frame_equal(got.data, getattr(eager, name)(*args, truth=TRUTH).data)
-    items = ITEMS.lazy() if kind == "lazy" else ITEMS.to_pandas()
-    for name, options in {
-        "exposure": {"of": "maker", "target": "truth"},
-        "lorenz": {"k": 4, "discount": "hit"},
-    }.items():
-        got = getattr(plot, name)(**options, items=items, truth=truth)
-        expected = getattr(eager, name)(**options, items=ITEMS, truth=TRUTH)
+
+def test_lazy_frames_and_those_of_pandas_are_drawn_the_same():
+    pytest.importorskip("pandas")
+    for place, (name, (args, options)) in enumerate(FRAMES.items()):
+        tables = {**options, "truth": TRUTH}
+        change = pl.DataFrame.to_pandas if place % 2 else pl.DataFrame.lazy
+        other = {
+            key: change(table) if isinstance(table, pl.DataFrame) else table
+            for key, table in tables.items()
+        }
+        draw = getattr(rf.plot, name)
+        got, expected = draw(change(RUN), *args, **other), draw(RUN, *args, **tables)
+        if name == "precision_recall":
+            got, expected = got.hconcat[1], expected.hconcat[1]
         assert_frame_equal(got.data, expected.data)
-        assert got.title.to_dict() == expected.title.to_dict()
-    got = plot.trade_off("rr", "coverage@5", items=items, truth=truth)
-    expected = eager.trade_off("rr", "coverage@5", items=ITEMS, truth=TRUTH)
-    assert_frame_equal(got.data, expected.data)
-    got = plot.who_gained(5, truth=truth, baseline="a")
-    assert_frame_equal(got.data, eager.who_gained(5, truth=TRUTH, baseline="a").data)
-    got = plot.precision_recall(truth=truth).hconcat[1]
-    assert_frame_equal(got.data, eager.precision_recall(truth=TRUTH).hconcat[1].data)
 
 
 def test_a_judged_table_is_drawn_without_a_truth():
@@ -526,7 +533,7 @@ def test_nothing_is_shown(capfd, monkeypatch):
 
 def test_charts_go_beside_each_other():
     both = chart_of("at_k") | chart_of("users") | chart_of("change")
-    assert vl_convert.vegalite_to_svg(both.to_json()).startswith("<svg")
+    assert svg(both).startswith("<svg")
 
 
 PLOT = RUN.rank.plot
@@ -766,7 +773,7 @@ def test_control_characters_of_systems_and_segments_are_escaped():
         rf.plot.segments(run, "rr", truth=truth, by=by),
         rf.plot.per_user(run, "rr", truth=truth, by=by),
     ):
-        assert not {*hidden} & {*vl_convert.vegalite_to_svg(chart.to_dict())}
+        assert not {*hidden} & {*svg(chart)}
         assert f"a{escaped}b" in json.dumps(chart.to_dict(), ensure_ascii=False).replace(
             r"\\", "\\"
         )
@@ -844,14 +851,14 @@ def test_verdicts_have_other_colors_than_systems_and_a_shape_each():
 def test_colors_follow_a_ground_of_ones_own():
     chart = chart_of("at_k")
     for ground, place in [("#101418", 1), ("#FFF8E7", 0), ("transparent", 0)]:
-        picture = vl_convert.vegalite_to_svg(chart.properties(background=ground).to_dict())
+        picture = svg(chart.properties(background=ground))
         assert _colors.COLORS[0][place] in picture
         assert _colors.COLORS[0][1 - place] not in picture
 
 
 def test_a_single_panel_is_as_wide_as_its_page():
     for name in ("at_k", "compare", "shares alone", "at_k of many", "compare of many with one"):
-        spec = chart_of(name).to_dict()
+        spec = spec_of(name)
         assert spec["width"] == "container"
         # and where there is no page, its width is given
         assert spec["config"]["view"]["continuousWidth"] == 720
@@ -909,7 +916,7 @@ def test_metrics_together_share_an_axis_and_differ_in_dashes():
 def test_strips_describe_users_who_are_not_at_zero():
     data = chart_of("users of many").data
     values = MANY.rank.per_user("ndcg@10", truth=TRUTH, by="model")
-    drawn = chart_of("users of many").to_dict()["spec"]["layer"][0]["encoding"]["y"]["sort"]
+    drawn = spec_of("users of many")["spec"]["layer"][0]["encoding"]["y"]["sort"]
     assert drawn == values["model"].unique(maintain_order=True).to_list()
     for row in data.rows(named=True):
         mine = values.filter(model=row["system"])["ndcg@10"]
@@ -998,7 +1005,7 @@ UNNAMED = {
 @pytest.mark.parametrize("name", UNNAMED)
 def test_one_run_without_a_name_is_drawn(name, by):
     chart = UNNAMED[name](ALONE, by)
-    assert vl_convert.vegalite_to_svg(chart.to_json()).startswith("<svg")
+    assert svg(chart).startswith("<svg")
     data = chart.hconcat[1].data if name == "precision_recall" else chart.data
     assert set(data["system"]) == (set(COUNTRIES) if by.get("by") else {""})
 
@@ -1034,7 +1041,7 @@ def test_a_name_of_130_characters_fits(draw):
     title = chart.title.to_dict()
     lines = title["text"] if isinstance(title["text"], list) else [title["text"]]
     assert max(map(len, [*lines, *title["subtitle"]])) <= 84
-    picture = vl_convert.vegalite_to_svg(chart.to_json())
+    picture = svg(chart)
     assert max(map(len, re.findall(">([^<]+)</text>", picture))) <= 84
     assert float(picture.split('viewBox="0 0 ')[1].split()[0]) < 900
 
@@ -1074,7 +1081,7 @@ def test_the_box_of_exact_zeros_is_filled_to_their_share(zeros):
         for place, number in enumerate(zeros)
     )
     chart = run.rank.plot.per_user("rr", truth=wanted)
-    spec = json.loads(chart.to_json())
+    spec = chart.to_dict()
     picture = vl_convert.vegalite_to_svg(spec)
     drawn = [100 * float(share) for share in re.findall(r">(\d+)%</text>", picture)]
     assert {*zeros} <= {share / 100 for share in drawn}
@@ -1092,7 +1099,7 @@ def test_a_system_without_zeros_has_an_empty_box():
         for shift, name in enumerate(["none", "half"])
     )
     chart = run.rank.plot.per_user("rr", truth=wanted)
-    picture = vl_convert.vegalite_to_svg(chart.to_json())
+    picture = svg(chart)
     assert "users at exactly 0: 0%" in picture
     assert "users at exactly 0: 50%" in picture
 
@@ -1113,18 +1120,6 @@ def tooltips(spec):
         if name not in ("datasets", "data")
         for found in tooltips(one)
     ]
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", CHARTS)
-def test_tooltips_are_in_words(name):
-    found = tooltips(chart_of(name).to_dict())
-    assert found
-    for rows in found:
-        titles = [row["title"] for row in rows]
-        assert len({*titles}) == len(titles) > 0
-        assert not [title for title in titles if "_" in title and title not in NAMES]
-        assert not {"panel", "count", "low", "high", "x", "y", "values"} & {*titles}
 
 
 #: names of metrics and coefficients, which the caller chose
@@ -1277,7 +1272,7 @@ def test_dir_lists_the_charts():
 def test_the_panels_of_one_metric_share_an_axis():
     for metrics in (["rr"], ["rr", "num_hits"]):
         chart = rf.plot.compare(RUN, *metrics, truth=PLACED, by=BOTH, baseline="a")
-        picture = vl_convert.vegalite_to_svg(chart.to_json())
+        picture = svg(chart)
         data = chart.data
         assert data["panel"].n_unique() == 3 * len(metrics)
         ends = data.group_by(pl.col("panel").str.contains("num_hits")).agg(

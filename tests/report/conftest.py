@@ -1,14 +1,20 @@
-"""The browser that opens reports."""
-
-import shutil
+"""Reports that several modules read, made once per process."""
 
 import pytest
-import requirements
+
+from tests.report import samples
 
 
-@pytest.fixture(scope="module")
-def browser():
-    found = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "chrome"])), None)
-    if found is None:
-        requirements.lacking("there is no Chromium: apt-get install chromium")
-    return found
+@pytest.fixture(scope="session")
+def report():
+    return samples.report()
+
+
+@pytest.fixture(scope="session")
+def hostile():
+    return samples.hostile()
+
+
+@pytest.fixture(scope="session")
+def explored():
+    return samples.explored()

@@ -1,4 +1,4 @@
-// What a page of frames measures in each of them.
+// What a page of frames measures in each of them: a look, or its whole text.
 const seen = (one) => one.checkVisibility({visibilityProperty: true});
 const rgb = (text) => (text.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
 const light = (color) => {
@@ -39,6 +39,7 @@ const look = (frame) => {
     wide: all("table").filter(seen).filter((one) => one.getBoundingClientRect().width
       > one.parentElement.getBoundingClientRect().width + 1).map((one) => one.textContent.trim().slice(0, 60)),
     over: page.documentElement.scrollWidth,
+    parts: all("section[id], details[id]").map((one) => one.id),
     lists: (page.querySelector("#lists") || page.body.lastElementChild).getBoundingClientRect().top + view.scrollY,
     pale: leaves.map((one) => [contrast(view, one), one.textContent.trim().slice(0, 40)])
       .filter(([ratio]) => ratio < 4.5).map(([ratio, text]) => `${ratio.toFixed(2)} ${text}`),
@@ -46,7 +47,10 @@ const look = (frame) => {
 };
 addEventListener("load", () => setTimeout(() => {
   const said = {};
-  for (const frame of document.querySelectorAll("iframe")) said[frame.id] = look(frame);
+  for (const frame of document.querySelectorAll("iframe")) {
+    const root = frame.contentDocument.documentElement;
+    said[frame.id] = /(light|dark)$/.test(frame.id) ? look(frame) : root.outerHTML;
+  }
   const out = document.createElement("pre");
   out.id = "said";
   out.textContent = JSON.stringify(said);

@@ -9,6 +9,8 @@ import pytest
 
 import rankframe as rf
 from rankframe._report import table
+from tests.report.elements import unmarked
+from tests.report.samples import page_of
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -67,7 +69,7 @@ class Blocks(HTMLParser):
 
 def blocks_of(report):
     """The blocks of the page's table: of each row the text of its cells, and what is heard."""
-    text = report.html().partition('id="table"')[2].partition("</section>")[0]
+    text = page_of(report).partition('id="table"')[2].partition("</section>")[0]
     blocks = Blocks(text).found
     for block in blocks:
         head, *rows = block["rows"]
@@ -114,7 +116,7 @@ def test_a_pair_has_a_row_per_metric_and_group(pair):
 
 
 def test_a_table_says_what_it_is_and_which_metric_is_better_lower(pair):
-    text = re.sub("</?bdi>", "", pair.html())
+    text = unmarked(page_of(pair))
     assert ">Change of each metric from old to new</caption>" in text
     assert ">Change of rr from old to new, by country</caption>" in text
     metrics, _ = blocks_of(pair)
@@ -122,12 +124,9 @@ def test_a_table_says_what_it_is_and_which_metric_is_better_lower(pair):
     assert lower == [False, False, True]
 
 
-def test_changes_of_one_metric_have_one_unit():
+def test_changes_of_one_metric_have_one_unit(pair):
     run, truth = made(old=1, new=0)
-    changes = [
-        row["cells"][2] for row in blocks_of(rf.report(run, "rr", truth=truth, **ASKED))[1]["rows"]
-    ]
-    assert all(change.endswith("%") for change in changes)
+    assert all(row["cells"][2].endswith("%") for row in blocks_of(pair)[1]["rows"])
     nobody = (pl.col("user") % 3 == 0) & (pl.col("model") == "old") & (pl.col("item") == "it")
     lost = run.with_columns(item=pl.when(nobody).then(pl.lit("other")).otherwise("item"))
     countries = blocks_of(rf.report(lost, "rr", truth=truth, **ASKED))[1]
@@ -143,7 +142,7 @@ def test_many_groups_are_in_the_order_of_numbers_and_folded():
     names = [row["cells"][0] for block in (first, rest) for row in block["rows"]]
     assert names == [str(age) for age in range(12)]
     assert len(first["rows"]) == 8
-    assert "<summary>4 more</summary>" in report.html()
+    assert "<summary>4 more</summary>" in page_of(report)
 
 
 def test_many_systems_are_rows_best_first_that_open():
@@ -234,15 +233,13 @@ def test_notes_of_rows_are_below_the_table():
     report = rf.report(
         pl.concat([run, copy]), "rr", "hit@1", truth=truth, baseline="old", primary="rr"
     )
-    text = re.sub("</?bdi>", "", report.html())
+    text = unmarked(page_of(report))
     assert "<p>rr, hit@1: no user differs (copy).</p>" in text
 
 
-def test_users_are_described_by_their_changes():
-    run, truth = made(old=1, new=0)
-    report = rf.report(run, "rr", truth=truth, baseline="old")
-    text = report.html().partition('id="users"')[2].partition("</details>")[0]
-    head, row = Blocks(text).found[0]["rows"]
+def test_users_are_described_by_their_changes(pair):
+    text = page_of(pair).partition('id="users"')[2].partition("</details>")[0]
+    head, row, *_ = Blocks(text).found[0]["rows"]
     assert [cell["text"].strip() for cell in head[:5]] == [
         "rr",
         "lower",
@@ -250,7 +247,7 @@ def test_users_are_described_by_their_changes():
         "higher",
         "median",
     ]
-    number = report.tables["comparison"].row(0, named=True)
+    number = pair.tables["comparison"].row(0, named=True)
     assert [int(cell["text"]) for cell in row[1:4]] == [
         number[of] for of in ("lower", "equal", "higher")
     ]

@@ -3,17 +3,14 @@
 import hashlib
 import html
 import itertools
-import json
 import math
 import os
 import random
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import get_args
-from urllib.parse import quote, unquote
 
 import polars as pl
 import pytest
@@ -26,112 +23,13 @@ from rankframe._comparison.trials import Test
 from rankframe._evaluation import evaluation
 from rankframe._report import explorer, facts, markup, people, strips
 from rankframe._report import nouns as wording
+from rankframe._report.nouns import nouns_of
 from rankframe.presets import Users
+from tests.report.elements import Elements, people_of, unmarked
+from tests.report.samples import ASKED, EVIL, KEPT, METRICS, RUN, TRUTH, WORSE, made, page_of
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
-
-METRICS = ["ndcg@5", "recall@5", "map"]
-EVIL = "<script>window.stolen = 1;alert(1)</script>"
-WORSE = '"\'><img src=x onerror="window.stolen = 2">{{ 7 * 7 }}</script><!--'
-
-
-def made(users=60, served=24, seed=1):
-    """Lists of an old system for all users, and of a new one for some, which are as good."""
-    draw = random.Random(seed)
-    run, truth = [], []
-    for user in range(users):
-        wanted = draw.sample(range(40), draw.choice([2, 3, 5, 12]))
-        truth += [
-            (user, item, draw.choice([1, 2, 3]), "NO" if user % 3 else "SE") for item in wanted
-        ]
-        for model in ["old", "new"] if user < served else ["old"]:
-            scores = {item: draw.random() + 0.6 * (item in wanted) for item in range(40)}
-            best = sorted(scores, key=scores.get, reverse=True)[:8]
-            run += [(model, user, item, rank) for rank, item in enumerate(best, 1)]
-    return (
-        pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
-        pl.DataFrame(truth, schema=["user", "item", "relevance", "country"], orient="row"),
-    )
-
-
-RUN, TRUTH = made()
-ASKED = {"truth": TRUTH, "baseline": "old", "k": 5, "relevant_at": 2}
-KEPT = {"truth": TRUTH, "baseline": "old", "relevant_at": 2}
-
-
-@pytest.fixture(scope="module")
-def report():
-    return rf.report(RUN, *METRICS, **ASKED, by="country")
-
-
-@pytest.fixture(scope="module")
-def hostile():
-    """A report of which every name comes from somebody who means harm."""
-    items = pl.DataFrame({"item": [str(i) for i in range(40)]}).with_columns(
-        title=pl.format("{}{}", pl.lit(WORSE), "item")
-    )
-    cast = pl.format("{}{}", pl.lit(EVIL), pl.col("item").cast(pl.String))
-    run = RUN.with_columns(item=cast, model=pl.format("{}{}", pl.lit(EVIL), "model"))
-    truth = TRUTH.with_columns(
-        item=cast, country=pl.format("{}{}", "country", pl.lit(WORSE))
-    ).rename({"country": EVIL})
-    items = items.with_columns(item=pl.format("{}{}", pl.lit(EVIL), "item"))
-    run, truth = (
-        frame.with_columns(user=pl.format("{}{}", pl.lit(WORSE), pl.col("user").cast(pl.String)))
-        for frame in (run, truth)
-    )
-    metric = rf.metrics.ndcg_at(5).alias(WORSE)
-    return rf.report(
-        *(run, metric, "recall@5"), truth=truth, baseline=f"{EVIL}old", k=5, by=EVIL,
-        items=items, history=truth, explore=20, note=WORSE,
-    )  # fmt: skip
-
-
-def page(report, folder, *, static=False):
-    path = folder / "report.html"
-    report.save(path, static=static)
-    return path.read_text(encoding="utf-8")
-
-
-def unmarked(text):
-    """A page without what isolates names."""
-    return re.sub("</?bdi>", "", text)
-
-
-class Elements(HTMLParser):
-    """The elements of a page, with their attributes and the text in them."""
-
-    VOID = ("meta", "link", "img", "br", "hr", "input", "path", "line", "rect", "circle", "use")
-
-    def __init__(self, text):
-        super().__init__()
-        self.found, self._open = [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        element = {
-            "tag": tag,
-            "text": "",
-            "inside": [one["tag"] for one in self._open],
-            **dict(attrs),
-        }
-        self.found.append(element)
-        if tag not in self.VOID:
-            self._open.append(element)
-
-    def handle_endtag(self, tag):
-        while self._open and self._open.pop()["tag"] != tag:
-            pass
-
-    def handle_data(self, data):
-        for element in self._open:
-            element["text"] += data
-
-    def all(self, *tags):
-        return [one for one in self.found if one["tag"] in tags]
-
 
 # ------------------------------------------------------------------ numbers
 
@@ -265,8 +163,8 @@ def test_the_primary_metric_decides():
     assert verdict.startswith("new is worse than old.\nmap falls from ")
 
 
-def test_warnings_name_the_users_without_a_list(report, tmp_path):
-    text = unmarked(page(report, tmp_path))
+def test_warnings_name_the_users_without_a_list(report):
+    text = unmarked(page_of(report))
     assert "35 of 58 users have no list of new; no list counts as 0." in text
 
 
@@ -278,8 +176,8 @@ def test_users_of_weight_0_are_not_counted():
     assert "12 of 20 users have no list of new" in told
 
 
-def test_lists_are_of_users_whom_both_serve(report, tmp_path):
-    elements = Elements(page(report, tmp_path, static=True))
+def test_lists_are_of_users_whom_both_serve(report):
+    elements = Elements(page_of(report, static=True))
     users = [re.match(r"user (\d+):", one["text"]) for one in elements.all("summary")]
     users = [int(found[1]) for found in users if found]
     assert len(users) == 8
@@ -290,7 +188,7 @@ def test_lists_are_of_users_whom_both_serve(report, tmp_path):
     assert users[:4] == change["user"].head(4).to_list()
 
 
-def test_items_show_their_title_their_grade_and_how_they_moved(tmp_path):
+def test_items_show_their_title_their_grade_and_how_they_moved():
     run = pl.DataFrame(
         {
             "model": ["old"] * 6 + ["new"] * 6,
@@ -305,7 +203,7 @@ def test_items_show_their_title_their_grade_and_how_they_moved(tmp_path):
     asked = {"truth": truth, "baseline": "old", "items": items, "k": 3}
     went = Elements(rf.report(pl.concat([run, below]), "ndcg@3", **asked).html(static=True))
     assert "Eight ▼down to 5" in [" ".join(one["text"].split()) for one in went.all("td")]
-    elements = Elements(page(rf.report(run, "ndcg@3", **asked), tmp_path, static=True))
+    elements = Elements(page_of(rf.report(run, "ndcg@3", **asked), static=True))
     assert {one["text"] for one in elements.all("th") if "details" in one["inside"]} >= {"rank"}
     cells = [one["text"].split() for one in elements.all("td") if "details" in one["inside"]]
     cells = [cell for cell in cells if cell and cell[0] in ("Five", "Seven", "Eight", "Nine")]
@@ -432,7 +330,7 @@ def test_groups_of_one_user_are_merged():
     assert facts._without_single([2, 3, 17], pl.Series([2, 3, 4, 17, 18])) == [2, 17]
 
 
-def test_names_are_isolated_and_keep_their_words(tmp_path):
+def test_names_are_isolated_and_keep_their_words():
     """A name from right to left moves no number beside it; the word of a name stays elsewhere."""
     names = {"old": "item", "new": "מודל חדש"}
     run = RUN.filter(pl.col("user") < 24).with_columns(pl.col("model").replace_strict(names))
@@ -456,14 +354,14 @@ def test_names_are_isolated_and_keep_their_words(tmp_path):
     assert "document" in words
 
 
-def test_three_systems_are_summed_up_before_their_verdicts(tmp_path):
+def test_three_systems_are_summed_up_before_their_verdicts():
     parts = [RUN, RUN.filter(model="old").with_columns(model=pl.lit(""))]
     three = rf.report(pl.concat(parts), "map", "mrr", truth=TRUTH, baseline="old")
     first, second, *others = three.verdict.splitlines()
     assert first == "None of 2 systems is better than old."
     assert second == "In map, new is worse; '' is identical to old."
     assert any("'' and old are identical: check" in line for line in others)
-    text = page(three, tmp_path)
+    text = page_of(three)
     assert not [one for one in Elements(text).all("th") if one["text"].strip() == ""]
 
 
@@ -482,11 +380,11 @@ def test_many_systems_are_summed_up():
 # ------------------------------------------------------------------ what can be asked
 
 
-def test_of_one_system_nothing_is_compared(tmp_path):
+def test_of_one_system_nothing_is_compared():
     made = rf.report(RUN.filter(model="old"), *METRICS, truth=TRUTH)
     assert not {"comparison", "harm"} & {*made.tables}
     assert made.verdict.startswith("old has a mean ndcg@5")
-    assert "Lists side by side" not in page(made, tmp_path)
+    assert "Lists side by side" not in page_of(made)
 
 
 def test_one_system_has_no_comparison_with_itself():
@@ -518,15 +416,15 @@ def test_metrics_have_a_default():
     assert names == ["ndcg@4", "recall@4", "precision@4", "map", "mrr"]
 
 
-def test_any_kind_of_frame_makes_the_same_report(report, tmp_path):
+def test_any_kind_of_frame_makes_the_same_report(report):
     pandas = pytest.importorskip("pandas")
-    want = page(report, tmp_path)
+    want = page_of(report)
     truth = {**ASKED, "truth": TRUTH.lazy()}
     lazy = rf.report(RUN.lazy(), *METRICS, **truth, by="country")
-    assert page(lazy, tmp_path) == want
+    assert page_of(lazy) == want
     truth = {**ASKED, "truth": TRUTH.to_pandas()}
     other = rf.report(RUN.to_pandas(), *METRICS, **truth, by="country")
-    assert page(other, tmp_path) == want
+    assert page_of(other) == want
     assert isinstance(other.tables["means"], pandas.DataFrame)
     with pytest.warns(
         rf.errors.RankingWarning, match="1 of 60 users has judged items, none relevant"
@@ -578,7 +476,7 @@ SAME = """
 import sys
 import altair
 import rankframe as rf
-from test_report import ASKED, METRICS, RUN
+from tests.report.samples import ASKED, METRICS, RUN
 rf.plot.at_k(RUN, "map(divide_by=attainable)", truth=ASKED["truth"])
 altair.theme.enable("dark")
 report = rf.report(RUN, *METRICS, **ASKED, by="country")
@@ -590,21 +488,21 @@ report.save(sys.argv[2], static=True)
 @pytest.mark.thorough
 def test_one_input_makes_the_same_bytes(report, tmp_path):
     for static in (False, True):
-        assert page(report, tmp_path, static=static) == page(report, tmp_path, static=static)
+        assert report.html(static=static) == page_of(report, static=static)
     new, still = tmp_path / "new.html", tmp_path / "still.html"
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
     call = [sys.executable, "-c", SAME, str(new), str(still)]
     subprocess.run(call, check=True, env=environment, cwd=Path(__file__).parent)
-    assert new.read_text("utf-8") == page(report, tmp_path)
-    assert still.read_text("utf-8") == page(report, tmp_path, static=True)
+    assert new.read_text("utf-8") == page_of(report)
+    assert still.read_text("utf-8") == page_of(report, static=True)
 
 
-def test_files_are_small(report, tmp_path):
-    assert len(page(report, tmp_path).encode()) < 400_000
+def test_files_are_small(report):
+    assert len(page_of(report).encode()) < 400_000
 
 
-def test_a_static_page_has_no_script_and_all_charts(report, tmp_path):
-    elements = Elements(page(report, tmp_path, static=True))
+def test_a_static_page_has_no_script_and_all_charts(report):
+    elements = Elements(page_of(report, static=True))
     assert not elements.all("script")
     assert [one for one in elements.all("div") if one.get("class") == "chart"]
     assert [*report.charts] == ["over-k"]
@@ -621,8 +519,8 @@ def test_a_notebook_shows_the_static_page(report):
 
 
 @pytest.mark.parametrize("static", [False, True])
-def test_nothing_is_asked_of_the_network(report, tmp_path, static):
-    elements = Elements(page(report, tmp_path, static=static))
+def test_nothing_is_asked_of_the_network(report, static):
+    elements = Elements(page_of(report, static=static))
     for one in elements.found:
         for name in ("src", "href", "xlink:href", "action", "data", "poster"):
             assert one.get(name, "#").startswith("#"), one
@@ -633,8 +531,8 @@ def test_nothing_is_asked_of_the_network(report, tmp_path, static):
 
 
 @pytest.mark.parametrize("static", [False, True])
-def test_a_page_can_be_heard_and_walked_by_keyboard(report, tmp_path, static):
-    elements = Elements(page(report, tmp_path, static=static))
+def test_a_page_can_be_heard_and_walked_by_keyboard(report, static):
+    elements = Elements(page_of(report, static=static))
     (root,) = elements.all("html")
     assert root["lang"] == "en"
     levels = [int(one["tag"][1]) for one in elements.all("h1", "h2", "h3", "h4")]
@@ -650,7 +548,7 @@ def test_a_page_can_be_heard_and_walked_by_keyboard(report, tmp_path, static):
     assert all(len(name) > 20 for name in names)
     assert not [one for one in elements.all("div", "table") if "tabindex" in one]
     assert all("summary" not in one["inside"] for one in elements.all("a", "button"))
-    body = page(report, tmp_path, static=static).partition("<body>")[2].partition("<script")[0]
+    body = page_of(report, static=static).partition("<body>")[2].partition("<script")[0]
     unheard = re.findall(r'<span aria-hidden="true">([★▲▼]) ?</span>', body)
     assert {*unheard} == {*"★▲▼"}
     assert len(unheard) == len(re.findall("[★▲▼]", body))
@@ -660,30 +558,30 @@ def test_a_page_can_be_heard_and_walked_by_keyboard(report, tmp_path, static):
 
 
 def test_a_chart_is_described_with_its_numbers(report):
-    titles = [one["text"] for one in Elements(report.html()).all("title")]
+    titles = [one["text"] for one in Elements(page_of(report)).all("title")]
     described = [text for text in titles if text.startswith(("ndcg@k: ", "recall@k: "))]
     assert len(described) == 2
     assert all(re.search(r"pairs\. new −\d+% to −\d+%\.$", text) for text in described)
 
 
-def test_sections_stand_in_their_order(report, tmp_path):
-    titles = [one["text"] for one in Elements(page(report, tmp_path)).all("h2")]
+def test_sections_stand_in_their_order(report):
+    titles = [one["text"] for one in Elements(page_of(report)).all("h2")]
     assert titles == [
         *("new is worse than old", "Does it hold everywhere?", "Lists side by side"),
         *("Over k", "User by user", "How the numbers are made"),
     ]
 
 
-def test_the_call_is_code_that_makes_the_report_again(report, tmp_path):
-    (code,) = Elements(page(report, tmp_path)).all("code")
+def test_the_call_is_code_that_makes_the_report_again(report):
+    (code,) = Elements(page_of(report)).all("code")
     again = eval(code["text"], {"rf": rf, "run": RUN, "truth": TRUTH})
     assert again.verdict == report.verdict
-    assert page(again, tmp_path) == page(report, tmp_path)
+    assert page_of(again) == page_of(report)
 
 
 @pytest.mark.parametrize("static", [False, True])
-def test_names_of_the_data_are_text(hostile, tmp_path, static):
-    text = page(hostile, tmp_path, static=static)
+def test_names_of_the_data_are_text(hostile, static):
+    text = page_of(hostile, static=static)
     elements = Elements(text)
     scripts = elements.all("script")
     assert len(scripts) == (0 if static else 2)
@@ -698,45 +596,12 @@ def test_names_of_the_data_are_text(hostile, tmp_path, static):
 # ------------------------------------------------------------------ lists to explore
 
 
-@pytest.fixture(scope="module")
-def explored():
-    """A report whose page has half of the users that both systems serve."""
-    history = TRUTH.with_columns(item=pl.col("item") + 40, time=-pl.col("item"))
-    items = pl.DataFrame({"item": range(90)}).with_columns(title=pl.format("film {}", "item"))
-    more = {"by": "country", "items": items, "history": history, "seed": 3, "explore": 12}
-    return rf.report(RUN, *METRICS, **ASKED, **more)
-
-
-def people_of(text):
-    """What a page shows of each user among whom one chooses."""
-    elements = Elements(text)
-    (data,) = [one for one in elements.all("script") if one.get("type") == "application/json"]
-    data = json.loads(data["text"])
-    titles, options = data["titles"], [one["text"] for one in elements.all("option")]
-    segments = options[options.index("all") + 1 :] if "all" in options else []
-    for person in data["people"]:
-        person["user"] = unquote(person["key"].removeprefix("user="))
-        person["segments"] = [segments[place] for place in person["segments"]]
-        for name in ("history", "missed"):
-            person[name] = [titles[place] for place in person[name]]
-        sides = zip(*person["rows"], strict=True)
-        person["lists"] = [
-            [
-                {"title": titles[place], "mark": (*more, "")[0], "look": (*more, "", "")[1]}
-                for place, *more in filter(None, side)
-            ]
-            for side in sides
-        ]
-        person["relevant"] = int(re.search(r"(\d+) relevant", person["note"])[1])
-    return data["people"]
-
-
 def test_the_page_has_the_greatest_losses_and_gains_and_others_drawn(explored):
     values = RUN.rank.per_user("ndcg@5", by="model", truth=TRUTH, relevant_at=2)
     values = values.pivot("model", index="user", values="ndcg@5").filter(pl.col("user") < 24)
     change = values.with_columns(change=pl.col("new") - pl.col("old")).sort("change", "user")
     order = change["user"].to_list()
-    text = explored.html()
+    text = page_of(explored)
     users = [int(person["user"]) for person in people_of(text)]
     assert len({*users}) == len(users) == 12
     assert users == sorted(users, key=order.index)
@@ -745,12 +610,12 @@ def test_the_page_has_the_greatest_losses_and_gains_and_others_drawn(explored):
     said = "12 of these 23 users: the 4 greatest losses, the 4 greatest gains and "
     assert f"{said}4 of the others, drawn at random (seed 3)." in text
     assert text == explored.html()
-    static = explored.html(static=True)
+    static = page_of(explored, static=True)
     assert not Elements(static).all("script")
     assert len(static) < len(text)
 
 
-@pytest.mark.parametrize(("explore", "shown"), [(0, 0), (1, 1), (8, 8), (9, 9), (200, 24)])
+@pytest.mark.parametrize(("explore", "shown"), [(0, 0), (1, 1), (9, 9), (200, 24)])
 def test_as_many_users_have_lists_as_the_caller_says(explore, shown):
     made = rf.report(RUN, "ndcg@5", truth=TRUTH, baseline="old", explore=explore)
     text = made.html()
@@ -785,7 +650,7 @@ def test_the_histogram_has_all_users_on_their_own_range(explored):
 
 
 def test_explored_lists_are_those_of_the_verb(explored):
-    for person in people_of(explored.html()):
+    for person in people_of(page_of(explored)):
         user = int(person["user"])
         want = rf.runs.side_by_side(RUN, user, 5, truth=TRUTH, baseline="old")
         titles = [[cell["title"] for cell in cells] for cells in person["lists"]]
@@ -828,7 +693,7 @@ def test_a_small_change_is_not_none():
     assert explorer.change_of(person._replace(after=0.501)) == "+0.001"
 
 
-def test_an_unjudged_item_is_hollow_where_misses_are_judged():
+def test_an_unjudged_item_is_hollow_where_misses_are_judged(report):
     truth = TRUTH.vstack(
         TRUTH.select("user").unique().sort("user").with_columns(
             item=pl.lit(0, pl.Int64), relevance=pl.lit(0, pl.Int64), country=pl.lit("NO")
@@ -845,8 +710,7 @@ def test_an_unjudged_item_is_hollow_where_misses_are_judged():
     assert {*looks.values()} == {"hit", "", "unjudged"}
     assert all((look == "unjudged") == (key not in {*judged}) for key, look in looks.items())
     assert "○ </span>never judged. " in text
-    plain = rf.report(RUN, *METRICS, **ASKED).html()
-    assert 'class="unjudged"' not in plain
+    assert 'class="unjudged"' not in page_of(report)
 
 
 def test_the_script_is_short_and_writes_text_only():
@@ -875,7 +739,7 @@ def test_queries_are_shown_by_their_text():
         rf.report(RUN, *METRICS, **ASKED, queries=apart)
 
 
-def test_the_queries_to_judge_first_have_the_most_unjudged_items():
+def test_the_queries_to_judge_first_have_the_most_unjudged_items(report):
     truth = pl.concat([TRUTH, RUN.filter(model="old").select(
         "user", "item", relevance=pl.lit(0, pl.Int64), country=pl.lit("NO")
     )]).unique(["user", "item"], keep="first", maintain_order=True)  # fmt: skip
@@ -893,8 +757,7 @@ def test_the_queries_to_judge_first_have_the_most_unjudged_items():
         truth, on=["user", "item"], how="anti"
     )
     assert counts[0] == judged.group_by("user").len()["len"].max()
-    plain = rf.report(RUN, "ndcg@5", truth=TRUTH, baseline="old", queries=QUERIES).html()
-    assert 'id="judge"' not in plain
+    assert 'id="judge"' not in page_of(report)
 
 
 def test_both_systems_have_one_list_to_judge():
@@ -973,8 +836,6 @@ def test_queries_are_judged_first_though_no_value_differs():
     ("columns", "given", "nouns"),
     [
         (("query", "docno"), None, ("query", "document")),
-        (("qid", "passage_id"), None, ("query", "passage")),
-        (("session_id", "item"), None, ("session", "item")),
         (("user", "item"), ("reader", "story"), ("reader", "story")),
     ],
 )
@@ -1009,213 +870,15 @@ def test_the_page_has_the_nouns_of_the_caller(columns, given, nouns):
     assert elements.all("h1")[0]["text"] == "item and user against user-knn"
 
 
+def test_nouns_follow_the_names_of_columns():
+    assert nouns_of(None, "qid", "passage_id") == ("query", "passage")
+    assert nouns_of(None, "session_id", "item_no") == ("session", "item")
+
+
 @pytest.mark.parametrize("nouns", ["query", ("query",), ("a", "<b>"), (1, 2)])
 def test_nouns_are_two_words(nouns):
     with pytest.raises(ValueError, match="nouns"):
         rf.report(RUN, "map", truth=TRUTH, baseline="old", nouns=nouns)
-
-
-# ------------------------------------------------------------------ in a browser
-
-
-def shown(browser, url, folder, *more):
-    """Open a page in a browser; return the page as it is then, and what the console says."""
-    call = [
-        *(browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
-        *("--disable-background-networking", "--disable-component-update", "--no-first-run"),
-        *("--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr"),
-        f"--user-data-dir={folder / 'profile'}",
-        *("--virtual-time-budget=20000", "--dump-dom", *more, url),
-    ]
-    done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=300)
-    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return done.stdout, console
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("static", [False, True])
-def test_a_browser_shows_each_section_without_an_error(browser, report, tmp_path, static):
-    page(report, tmp_path, static=static)
-    dom, console = shown(browser, (tmp_path / "report.html").as_uri(), tmp_path)
-    assert console == []
-    elements = Elements(dom)
-    parts = {one.get("id") for one in elements.all("section", "details")}
-    assert parts >= {"verdict", "table", "lists", "over-k", "users", "made"}
-
-
-def test_a_browser_asks_nobody(browser, report, tmp_path):
-    page(report, tmp_path)
-    path, log = tmp_path / "report.html", tmp_path / "net.json"
-    # the browser asks for updates of its own, which no page has initiated
-    assert asked_by_page(browser, path, log) <= {"file", "data"}
-    path.write_text("<img src='http://example.invalid/one.png'>", encoding="utf-8")
-    assert "http" in asked_by_page(browser, path, log)
-
-
-def asked_by_page(browser, path, log):
-    shown(browser, path.as_uri(), path.parent, f"--log-net-log={log}")
-    return schemes(log)
-
-
-def schemes(log):
-    """The schemes of what a page asked for."""
-    events = json.loads(log.read_text("utf-8"))["events"]
-    found = [one["params"] for one in events if "url" in one.get("params", {})]
-    of_page = [one["url"] for one in found if "file:" in one.get("site_for_cookies", "")]
-    return {url.partition(":")[0] for url in of_page}
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("static", [False, True])
-def test_a_browser_runs_no_name(browser, hostile, tmp_path, static):
-    text = page(hostile, tmp_path, static=static)
-    watch = "document.documentElement.setAttribute('data-stolen', String(window.stolen))"
-    # without the policy, whose refusal would hide a hole
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
-    text += f"<script>addEventListener('load', () => {watch})</script>"
-    path = tmp_path / "open.html"
-    path.write_text(text, encoding="utf-8")
-    dom, console = shown(browser, path.as_uri(), tmp_path)
-    assert 'data-stolen="undefined"' in dom
-    assert console == []
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("fragment", ["a user", WORSE])
-def test_a_fragment_is_a_key_to_look_up(browser, hostile, tmp_path, fragment):
-    page(hostile, tmp_path)
-    people = people_of(hostile.html())
-    user = people[7]["user"]
-    key = user if fragment == "a user" else fragment
-    url = f"{(tmp_path / 'report.html').as_uri()}#user={quote(key, safe='')}"
-    log = tmp_path / "net.json"
-    dom, console = shown(browser, url, tmp_path, f"--log-net-log={log}")
-    assert console == []
-    elements = Elements(dom)
-    assert not elements.all("img")
-    assert not any(name.startswith("on") for one in elements.found for name in one)
-    (panel,) = elements.all("article")
-    assert (user if fragment == "a user" else people[0]["user"]) in panel["text"]
-    assert schemes(log) <= {"file", "data"}
-
-
-def test_users_are_filtered_and_walked_by_keys(browser, explored, tmp_path):
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", explored.html())
-    text += """<script>
-      const said = [];
-      const by = (name) => document.getElementById(`explore-${name}`);
-      const press = (key, more) => document.activeElement.dispatchEvent(
-        new KeyboardEvent("keydown", {key, bubbles: true, ...more}));
-      const head = () => said.push(by("name").textContent);
-      const set = (name, value) => {
-        by(name).value = value;
-        by(name).dispatchEvent(new Event("input"));
-        said.push(by("shown").textContent);
-      };
-      const stops = () => [...by("list").querySelectorAll("button")]
-        .filter((one) => one.tabIndex === 0).map((one) => one.querySelector(".name").textContent);
-      const wait = () => new Promise((done) => setTimeout(done, 50));
-      addEventListener("load", async () => {
-        await wait(); // a browser looks for the fragment once more at the end of loading
-        const entries = history.length;
-        head();
-        press("ArrowDown"); // the focus is elsewhere
-        by("list").querySelector("button").focus();
-        press("ArrowDown", {altKey: true}); // a key of the browser
-        press("ArrowDown"); head();
-        press("ArrowDown"); head();
-        set("segment", "country: SE"); head();
-        set("segment", "all");
-        set("search", "film 7"); said.push(stops());
-        set("search", "nothing has this");
-        said.push(by("user").checkVisibility(), history.length - entries);
-        set("search", "");
-        set("order", "Gained most"); head();
-        set("order", "Lost most"); head();
-        location.hash = "#user=USER";
-        await wait(); head();
-        said.push(location.hash, parseFloat(by("mark").getAttribute("x")));
-        const targets = "#lists :is(a, button, select, input, summary)";
-        const small = [...document.querySelectorAll(targets)]
-          .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 24);
-        said.push(small.length);
-        document.documentElement.setAttribute("data-said", JSON.stringify(said));
-      });
-    </script>"""
-    people = people_of(text.partition("const said")[0])
-    path = tmp_path / "keys.html"
-    path.write_text(text.replace("USER", people[7]["user"]), encoding="utf-8")
-    dom, console = shown(browser, path.as_uri(), tmp_path)
-    assert console == []
-    said = json.loads(Elements(dom).all("html")[0]["data-said"])
-
-    def names(*lines):
-        return [line.split(":")[0] for line in lines]
-
-    first = f"user {people[0]['user']}"
-    assert names(*said[:3]) == [f"user {people[place]['user']}" for place in (0, 1, 2)]
-    swedish = [f"user {one['user']}" for one in people if one["segments"] == ["country: SE"]]
-    assert said[3] == f"{len(swedish)} of 12"
-    assert names(said[4])[0] in swedish
-    film = [
-        f"user {one['user']}"
-        for one in people
-        if any("film 7" in title for title in (*one["history"], *one["missed"], *listed(one)))
-    ]
-    assert said[5:7] == ["12 of 12", f"{len(film)} of 12"]
-    assert len(said[7]) == 1  # one tab stop
-    assert {*said[7]} <= {*film}
-    assert 1 < len(film) < 12
-    assert said[8:12] == ["0 of 12", False, 0, "12 of 12"]  # no lists of another user, no entry
-    assert said[12] == said[14] == "12 of 12"
-    assert names(said[13], said[15]) == [f"user {people[-1]['user']}", first]
-    assert names(said[16]) == [f"user {people[7]['user']}"]
-    assert said[17:] == [f"#user={people[7]['user']}", people[7]["place"], 0]
-
-
-def listed(person):
-    """The titles of both lists."""
-    return [cell["title"] for cells in person["lists"] for cell in cells]
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("width", [400, 1280])
-def test_a_page_is_as_wide_as_the_window(browser, report, tmp_path, width):
-    text = page(report, tmp_path)
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
-    # a window of a browser is 500 pixels wide at least, a frame may be less
-    frame = tmp_path / "frame.html"
-    wide = "parent.postMessage(document.documentElement.scrollWidth, '*')"
-    text += f"<script>setTimeout(() => {wide}, 900)</script>"
-    (tmp_path / "inner.html").write_text(text, encoding="utf-8")
-    frame.write_text(
-        f"<iframe src=inner.html width={width} height=800 style='border:0'></iframe><script>"
-        "addEventListener('message', (one) => document.documentElement.setAttribute("
-        "'data-wide', one.data))</script>",
-        encoding="utf-8",
-    )
-    dom, _ = shown(browser, frame.as_uri(), tmp_path, "--window-size=1400,900")
-    assert re.search(r'data-wide="(\d+)"', dom)[1] == str(width)
-
-
-def test_a_long_item_leaves_room_for_the_other_list(browser, tmp_path):
-    long = pl.concat_str(pl.col("item").cast(pl.String), pl.lit("x" * 200))
-    made = rf.report(
-        RUN.with_columns(item=long), "map", truth=TRUTH.with_columns(item=long), baseline="old"
-    )
-    text = page(made, tmp_path, static=True)
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
-    text += """<script>addEventListener("load", () => {
-      for (const one of document.querySelectorAll(".people details")) one.open = true;
-      const lists = [...document.querySelectorAll(".people .wide")];
-      const wide = lists.filter((one) => one.scrollWidth > one.clientWidth + 1).length;
-      document.documentElement.setAttribute("data-wide", `${wide} of ${lists.length}`);
-    })</script>"""
-    path = tmp_path / "long.html"
-    path.write_text(text, encoding="utf-8")
-    for width in (500, 1280):
-        dom, _ = shown(browser, path.as_uri(), tmp_path, f"--window-size={width},900")
-        assert re.search(r'data-wide="(0 of [1-9]\d*)"', dom), dom[:300]
 
 
 # ------------------------------------------------------------------ the command
@@ -1268,10 +931,10 @@ def test_curves_go_to_the_end_of_the_longest_list():
     assert made.tables["cut-offs"]["k"].max() > 3
 
 
-def test_a_saved_report_explores_itself_by_default(tmp_path):
-    made = rf.report(RUN, "ndcg@5", truth=TRUTH, baseline="old", explore=20)
-    made.save(tmp_path / "report.html")
-    assert "<script" in (tmp_path / "report.html").read_text("utf-8")
+def test_a_saved_report_explores_itself_by_default(report, tmp_path):
+    report.save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text("utf-8") == page_of(report)
+    assert "<script" in page_of(report)
 
 
 @pytest.mark.parametrize("metrics", [["coverage@1"], ["coverage@5", "ndcg@5"]])

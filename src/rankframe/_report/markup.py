@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import html
 import json
@@ -19,6 +20,7 @@ from rankframe.plot import _colors
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
+    from jinja2 import Template
 
 
 _FONT = 'system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
@@ -233,22 +235,11 @@ def check_report_packages() -> None:
 
 def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> str:
     """Write the page: its charts are pictures, and its one script is for the lists of users."""
-    import jinja2
-
     explored = any(of.users is not None and of.users.data for of in page.sections) and not static
     script = _part("report.js") if explored else ""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     figures = [figure for section in page.sections for figure in section.figures]
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_part),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"heard": heard, "in_script": _in_script}
-    template = environment.get_template("report.html.j2")
-    text = template.render(
+    text = _template().render(
         page=page,
         strips=strips,
         script=script,
@@ -265,6 +256,22 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
         lambda tag: (nouns.in_text if tag[0].startswith("<title") else nouns.plain)(tag[0]), text
     )
     return text.replace(nouns.OPEN, "<bdi>").replace(nouns.CLOSE, "</bdi>")
+
+
+@functools.cache
+def _template() -> Template:
+    """Compile the templates once: it takes longer than to fill them."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_part),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"heard": heard, "in_script": _in_script}
+    return environment.get_template("report.html.j2")
 
 
 def pictures(chart: ChartType, figure: Figure) -> list[str]:
