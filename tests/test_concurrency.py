@@ -218,7 +218,7 @@ def test_inputs_are_not_changed_by_calls_that_fail_or_write(kind, tmp_path):
         assert fingerprint(given) == before
 
 
-def test_a_fingerprint_sees_a_change():
+def test_fingerprint_sees_a_change():
     run, _ = tables()
     changed = [
         run.rename({"item": "it"}),

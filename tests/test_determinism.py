@@ -51,7 +51,7 @@ def expected():
 
 
 @pytest.mark.thorough
-def test_the_means_are_those_of_users_added_without_rounding(expected):
+def test_means_are_those_of_users_added_without_rounding(expected):
     run, truth = tables()
     per_user = run.drop("model").rank.per_user(*LABELS, truth=truth, preset="trec_eval")
     assert len(per_user) == 300
@@ -66,7 +66,7 @@ def test_the_means_are_those_of_users_added_without_rounding(expected):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_order_of_rows_does_not_show(expected, engine, seed):
+def test_order_of_rows_does_not_show(expected, engine, seed):
     shuffled = (table.sample(fraction=1, shuffle=True, seed=seed) for table in tables())
     assert_same(means(*shuffled, engine), expected)
 
@@ -104,7 +104,7 @@ print(json.dumps([pl.thread_pool_size(), means(*tables(), asked=SOME).row(0)]))
 
 
 @pytest.mark.parametrize("threads", [1, 7])
-def test_the_number_of_threads_does_not_show(expected, threads):
+def test_number_of_threads_does_not_show(expected, threads):
     command = [sys.executable, "-W", "error", "-c", _CHILD, str(Path(__file__).parent)]
     environment = {**os.environ, "POLARS_MAX_THREADS": str(threads)}
     done = subprocess.run(
@@ -142,7 +142,7 @@ def test_32_bits_in_are_64_bits_out(engine):
 @pytest.mark.parametrize(
     "dtype", [pl.Float32, pl.Float64, pl.UInt8, pl.Int8, pl.Int16, pl.UInt64, pl.Decimal(9, 3)]
 )
-def test_the_types_of_grades_and_ranks_do_not_show(dtype):
+def test_types_of_grades_and_ranks_do_not_show(dtype):
     # 120 items of grade 100: sums of 8 and 16 bits would wrap
     items = range(1, 121)
     run = pl.DataFrame({"user": 1, "item": items, "rank": pl.Series(items).cast(dtype)})
@@ -158,7 +158,7 @@ def test_the_types_of_grades_and_ranks_do_not_show(dtype):
     assert got["rbp(gain=graded)"] == pytest.approx(1 - 0.8**120)
 
 
-def test_a_long_sum_does_not_creep():
+def test_long_sum_does_not_creep():
     # 100 k items of one user; naive 32-bit sums of 0.1 are off in the 4th digit
     items = pl.int_range(1, 100_001, eager=True)
     run = pl.DataFrame({"user": 1, "item": items, "rank": items})
@@ -179,7 +179,7 @@ def test_a_long_sum_does_not_creep():
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_a_mean_over_very_many_users_keeps_10_digits(alike):
+def test_mean_over_very_many_users_keeps_10_digits(alike):
     many = 1_000_000
     values = pl.repeat(0.1, many) if alike else 1 / (pl.int_range(many) % 1_000 + 1)
     frame = pl.select(value=values, group=0)
@@ -192,7 +192,7 @@ def test_a_mean_over_very_many_users_keeps_10_digits(alike):
         assert grouped == pytest.approx(exact, rel=1e-10)
 
 
-def test_a_million_users():
+def test_million_users():
     run = pl.select(user=pl.int_range(1_000_000), item=0, rank=pl.int_range(1_000_000) % 30 + 1)
     truth = run.select("user", "item")
     users, rr, dcg = run.rank.evaluate("rr", "dcg", truth=truth).row(0)
@@ -229,7 +229,7 @@ def test_gains_that_overflow_are_reported(name, grade, engine):
 @pytest.mark.parametrize("name", GRADED)
 @pytest.mark.parametrize("grade", [1_000, 10**6])
 @pytest.mark.parametrize("rank", [1, 5, None])
-def test_no_number_is_infinite_whatever_the_grade(name, grade, rank):
+def test_numbers_are_finite_whatever_the_grade(name, grade, rank):
     judged = pl.DataFrame(
         {"user": [1, 1, 2], "item": [7, 8, 7], "rank": [rank, 2, 1], "relevance": [grade, 1, 3]}
     )
@@ -247,7 +247,7 @@ def test_no_number_is_infinite_whatever_the_grade(name, grade, rank):
         assert all(0 <= value <= most for value in values)
 
 
-def test_a_geometric_mean_of_zeros_is_zero():
+def test_geometric_mean_of_zeros_is_zero():
     """exp(ln ε) − ε rounds to less than 0 for many ε."""
     run = pl.DataFrame({"user": [1, 2], "item": [7, 7], "rank": [1, 1]})
     truth = pl.DataFrame({"user": [1, 2], "item": [8, 8]})

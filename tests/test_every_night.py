@@ -59,7 +59,7 @@ def lake(tmp_path):
     return tmp_path
 
 
-def test_a_good_day_is_logged_drawn_and_passes(lake, capsys):
+def test_good_day_is_logged_drawn_and_passes(lake, capsys):
     assert JOB.main(str(lake), "2026-11-01") == 0
     log = pl.read_parquet(lake / "log.parquet")
     assert " ".join(log.columns) == "day model metric mean std users missed conventions"
@@ -72,7 +72,7 @@ def test_a_good_day_is_logged_drawn_and_passes(lake, capsys):
     assert "high enough" in capsys.readouterr().out
 
 
-def test_a_bad_model_fails_the_gate_and_is_logged(lake, monkeypatch):
+def test_bad_model_fails_the_gate_and_is_logged(lake, monkeypatch):
     monkeypatch.setitem(JOB.GATE, "at_least", 0.9)
     assert JOB.main(str(lake), "2026-11-01") == 1
     assert (lake / "log.parquet").exists()
@@ -134,7 +134,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("breaks", BROKEN, ids=lambda breaks: breaks.__name__)
-def test_a_broken_day_stops_the_job(lake, capsys, breaks):
+def test_broken_day_stops_the_job(lake, capsys, breaks):
     put(lake, "2026-11-02", breaks(tables(2)))
     assert JOB.main(str(lake), "2026-11-02") == 2
     said = capsys.readouterr().err
@@ -148,7 +148,7 @@ def test_a_broken_day_stops_the_job(lake, capsys, breaks):
 
 
 @pytest.mark.parametrize("step", ["report", "gate", "plot"])
-def test_a_job_that_stops_at_any_step_leaves_the_log(lake, monkeypatch, step):
+def test_job_that_stops_at_any_step_leaves_the_log(lake, monkeypatch, step):
     """The log is written last."""
     put(lake, "2026-11-02", tables(2))
     assert JOB.main(str(lake), "2026-11-01") == 0
@@ -158,7 +158,7 @@ def test_a_job_that_stops_at_any_step_leaves_the_log(lake, monkeypatch, step):
     assert (lake / "log.parquet").read_bytes() == before
 
 
-def test_a_file_that_cannot_be_read_is_named(lake, capsys):
+def test_file_that_cannot_be_read_is_named(lake, capsys):
     file = lake / "truth" / "day=2026-11-01" / "1.parquet"
     tables(1)["truth"].cast({"user": pl.String}).write_parquet(file)
     assert JOB.main(str(lake), "2026-11-01") == 2
@@ -168,13 +168,13 @@ def test_a_file_that_cannot_be_read_is_named(lake, capsys):
     assert "2026-11-01: truth: a file cannot be read: " in capsys.readouterr().err
 
 
-def test_a_call_without_a_day_is_no_failed_gate(tmp_path):
+def test_call_without_a_day_is_no_failed_gate(tmp_path):
     call = [sys.executable, str(FOLDER / "every_night.py"), str(tmp_path)]
     done = subprocess.run(call, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, f"{JOB.__doc__}\n")
 
 
-def test_a_new_metric_starts_without_breaking_the_others(lake, monkeypatch, capsys):
+def test_new_metric_starts_without_breaking_the_others(lake, monkeypatch, capsys):
     put(lake, "2026-11-02", tables(2))
     assert JOB.main(str(lake), "2026-11-01") == 0
     monkeypatch.setattr(JOB, "METRICS", (*JOB.METRICS, "map"))
@@ -248,7 +248,7 @@ job.write(Path(sys.argv[1]), job.with_day(Path(sys.argv[1]), rows))
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 @pytest.mark.parametrize("when", ["in the middle of the write", "before the new name"])
-def test_a_killed_writer_leaves_the_old_log(tmp_path, when):
+def test_killed_writer_leaves_the_old_log(tmp_path, when):
     """Run again: no row is lost, and no row is doubled."""
     log, new = tmp_path / "log.parquet", tmp_path / "new.parquet"
     row = {"model": "live", "metric": "rr", "mean": 0.5, "std": 0.1, "users": 9, "missed": 0.0}
@@ -266,7 +266,7 @@ def test_a_killed_writer_leaves_the_old_log(tmp_path, when):
     assert {path.name for path in tmp_path.iterdir()} == {"log.parquet", "new.parquet"}
 
 
-def test_the_job_is_short():
+def test_job_is_short():
     text = (FOLDER / "every_night.py").read_text()
     parts = re.split(r"\n(?=def )", text)
     lines = {

@@ -29,7 +29,7 @@ def acme():
 
 
 @pytest.mark.parametrize("label", ["first_half@4", "fh_4", "first_half_at@4", " first_half @ 4"])
-def test_a_metric_is_asked_for_by_its_label(label):
+def test_metric_is_asked_for_by_its_label(label):
     got = rf.per_user(RUN, label, truth=TRUTH)
     assert got.rows() == [(1, 0.25), (2, 0.25), (3, 0.0)]
 
@@ -53,12 +53,12 @@ def test_options_are_in_the_label(acme):
         ("mean_price(of=all)@4", "mean_price_at: of must be one of 'listed', 'hits', not 'all'"),
     ],
 )
-def test_its_parameters_are_checked(label, text):
+def test_parameters_of_a_registered_metric_are_checked(label, text):
     with pytest.raises(ValueError, match=text.replace("(", r"\(")):
         rf.evaluate(RUN, label, truth=TRUTH)
 
 
-def test_it_is_a_method_of_every_frame():
+def test_registered_metric_is_a_method_of_every_frame():
     expected = rf.per_user(RUN, "first_half@4", truth=TRUTH, users="both")
     assert_equal(RUN.rank.first_half_at(4, truth=TRUTH, users="both"), expected)
     assert_equal(RUN.lazy().rank.first_half_at(4, truth=TRUTH, users="both").collect(), expected)
@@ -69,7 +69,7 @@ def test_it_is_a_method_of_every_frame():
         _ = RUN.rank.first_hlf_at
 
 
-def test_its_expectation_is_taken_under_ties():
+def test_expectation_of_a_registered_metric_is_taken_under_ties():
     scored = pl.DataFrame({"user": 1, "item": [1, 2, 3, 4], "score": [2.0, 1.0, 1.0, 0.5]})
     tied = scored.rank.with_rank(ties="expected")
     # item 2 is in second place in one order of two, and item 4 is never among the first two
@@ -107,7 +107,7 @@ def test_charts_know_it():
     assert chart.data["mean"].to_list() == [0.0, pytest.approx(1 / 6)]
 
 
-def test_the_command_imports_it(tmp_path, capsys, monkeypatch):
+def test_command_imports_it(tmp_path, capsys, monkeypatch):
     RUN.write_csv(tmp_path / "run.csv")
     TRUTH.write_csv(tmp_path / "truth.csv")
     files = [str(tmp_path / "run.csv"), str(tmp_path / "truth.csv")]
@@ -120,14 +120,14 @@ def test_the_command_imports_it(tmp_path, capsys, monkeypatch):
     assert "no_such_module" in capsys.readouterr().err
 
 
-def test_the_reference_lists_it():
+def test_reference_lists_it():
     page = "".join(metric_pages.pages().values())
     assert "## first_half_at" in page
     assert "- **Range:** [0, 2]; higher is better" in page
     assert "| `gap_above` | Rank minus the rank of the relevant item above, or minus 0 |" in page
 
 
-def test_a_metric_of_the_list_needs_no_truth():
+def test_metric_of_the_list_needs_no_truth():
     got = rf.per_user(RUN, "mean_price@2")
     assert got.rows() == [(1, 6.0), (2, 2.0)]
     got = rf.per_user(RUN, "mean_price@2", "mean_price(of=hits)", truth=TRUTH, users="all")
@@ -142,12 +142,12 @@ def test_columns_are_derived_where_they_are_read(acme):
     assert rows["gap_above"].to_list() == [2, 2, None, 2, None]
 
 
-def test_a_bad_parameter_of_a_column_is_an_error():
+def test_bad_parameter_of_a_column_is_an_error():
     with pytest.raises(ValueError, match="column 'page.0.': '0' is not a parameter of 'page'"):
         rf.per_user(RUN, pl.col("page(0)").max().alias("x"))
 
 
-def test_its_name_is_reserved_only_where_it_is_read(acme):
+def test_name_of_a_registered_column_is_reserved_only_where_it_is_read(acme):
     run = RUN.with_columns(page=pl.lit("home"))
     assert_equal(
         rf.per_user(run, "precision@2", truth=TRUTH), rf.per_user(RUN, "precision@2", truth=TRUTH)
@@ -182,7 +182,7 @@ def test_names_that_are_taken_or_no_labels_are_refused(label, text):
             return pl.col("rank").max() + k
 
 
-def test_a_parameter_that_no_label_carries_is_refused():
+def test_parameter_that_no_label_carries_is_refused():
     with pytest.raises(TypeError, match="mine: weights needs an annotation"):
 
         @rf.register_metric("mine")
@@ -196,7 +196,7 @@ def test_a_parameter_that_no_label_carries_is_refused():
             return pl.col("rank").max() + k
 
 
-def test_a_label_registered_again_is_replaced():
+def test_label_registered_again_is_replaced():
     @rf.register_metric("first_half")
     def other_at(k: int) -> pl.Expr:
         return (pl.col("rank") <= k).sum().cast(pl.Float64)
@@ -221,7 +221,7 @@ def test_columns_that_cannot_be(name, options, text):
         rf.metrics.register_column(name, "no meaning", **options)
 
 
-def test_a_column_derived_from_one_that_is_not_there():
+def test_column_derived_from_one_that_is_not_there():
     @rf.metrics.register_column("dear", "The price is above 5")
     def dear(keys: list[str]) -> pl.Expr:
         return pl.col("price") > 5
@@ -241,7 +241,7 @@ def test_types_for_wrappers():
     assert set(rankframe.typing.Options.__annotations__) > {"users", "depth", "user", "item"}
 
 
-def test_what_the_package_shows():
+def test_package_shows_its_public_names():
     shown = repr(RUN.rank)
     assert all(verb in shown for verb in ("evaluate", "per_user", "judge", "compare", "DataFrame"))
     for verb in ("compare", "evaluate", "summarize", "table", "overlap", "report", "sql"):

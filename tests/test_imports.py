@@ -55,7 +55,7 @@ LATER = {
 }
 
 
-def test_an_import_loads_what_evaluate_needs():
+def test_import_loads_what_evaluate_needs():
     code = "import sys, rankframe; print(*(n for n in sys.modules if n.startswith('rankframe.')))"
     command = [sys.executable, "-c", code]
     output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
@@ -125,7 +125,7 @@ def imports():
     return graph
 
 
-def test_no_module_imports_one_above_it():
+def test_modules_import_none_above_them():
     """Not inside functions nor for types either: there is no circle."""
     graph = imports()
     assert len(graph) > 30
@@ -156,7 +156,7 @@ def room(module):
     return "" if module == "rankframe.metrics" else name
 
 
-def test_a_room_imports_only_rooms_below_it():
+def test_room_imports_only_rooms_below_it():
     floors = {name: floor for floor, rooms in enumerate(FLOORS) for name in rooms}
     arrows = {(room(a), room(b)) for a, found in imports().items() for b in found}
     assert {name for arrow in arrows for name in arrow} == {*floors}
@@ -168,7 +168,7 @@ def test_folders_of_tests_are_named_after_rooms():
     assert folders <= {name.removeprefix("_") for rooms in FLOORS for name in rooms}
 
 
-def test_the_core_imports_no_wing():
+def test_core_imports_no_wing():
     graph, pending, core = imports(), ["rankframe._comparison.comparison"], set()
     while pending:
         core.add(pending[0])
@@ -179,7 +179,7 @@ def test_the_core_imports_no_wing():
     assert core.isdisjoint({*wings, "rankframe._namespace"})
 
 
-def test_a_function_is_not_hidden_by_a_module():
+def test_function_is_not_hidden_by_a_module():
     for module in imports():
         package, _, name = module.rpartition(".")
         assert name == "plot" or not callable(getattr(sys.modules.get(package), name, None)), name

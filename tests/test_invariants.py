@@ -39,7 +39,7 @@ def means():
     return A.rank.evaluate(*METRICS, *SPECIAL_MEANS, truth=TRUTH)
 
 
-def test_the_data_has_what_the_invariants_need(values):
+def test_data_has_what_the_invariants_need(values):
     assert values.height > 25
     for label in LABELS:
         spread = values[label].n_unique()
@@ -66,7 +66,7 @@ def test_lazy_equals_eager_on_both_engines(values, some_means, engine):
     assert_same(lazy.collect(engine=engine), some_means)
 
 
-def test_a_judged_table_equals_run_and_truth(some, some_means):
+def test_judged_table_equals_run_and_truth(some, some_means):
     judged = A.rank.judge(TRUTH)
     assert_same(judged.rank.per_user(*SOME), some)
     assert_same(judged.rank.evaluate(*SOME, *SPECIAL_MEANS), some_means)
@@ -107,14 +107,14 @@ def test_pandas_equals_polars(some, some_means):
     assert_same(composed.join(some, on="user", how="semi").sort("user"), some)
 
 
-def test_one_call_of_all_equals_one_call_each(values, means):
+def test_call_of_all_metrics_equals_one_call_each(values, means):
     for label in FEW:
         assert_same(A.rank.per_user(label, truth=TRUTH), values.select("user", label))
     for label in SPECIAL_MEANS:
         assert_same(A.rank.evaluate(label, truth=TRUTH), means.select("users", label))
 
 
-def test_each_metric_is_a_method(values):
+def test_metrics_are_methods(values):
     for label in {CALLS[label][0]: label for label in FEW}.values():
         name, arguments = CALLS[label]
         got = getattr(A.rank, name)(**arguments, truth=TRUTH)
@@ -122,7 +122,7 @@ def test_each_metric_is_a_method(values):
         assert_same(got, values.select("user", label))
 
 
-def test_the_mean_is_the_mean_of_the_users(values, means):
+def test_mean_is_the_mean_of_the_users(values, means):
     assert means["users"].item() == values.height
     summed = [label for label in LABELS if label.startswith("num_")]
     others = [label for label in LABELS if label not in summed]
@@ -182,7 +182,7 @@ ID_TYPES = [
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ID_TYPES, ids=str)
-def test_the_type_of_ids_changes_nothing(some, dtype):
+def test_type_of_ids_changes_nothing(some, dtype):
     def convert(name):
         column = pl.col(name)
         if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary):
@@ -293,7 +293,7 @@ def test_by_equals_filtering_with_disjoint_folds():
         assert_same(means.filter(model=model, fold=number).drop("model", "fold"), expected)
 
 
-def test_a_user_of_the_composed_way_may_group_by_columns_that_ride_along():
+def test_user_of_the_composed_way_may_group_by_columns_that_ride_along():
     rows = rf.metrics.rows(A.rank.judge(TRUTH))
     got = (
         rows.group_by("user", "genre")
@@ -309,7 +309,7 @@ def test_a_user_of_the_composed_way_may_group_by_columns_that_ride_along():
         assert row["precision@3"] == pytest.approx(hits / 3)
 
 
-def test_an_expression_of_the_users_own_is_a_metric():
+def test_expression_of_the_users_own_is_a_metric():
     minutes = (
         pl.col("minutes")
         .filter(pl.col("relevant") & (pl.col("rank") <= 3))

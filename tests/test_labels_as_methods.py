@@ -33,7 +33,7 @@ def result(call):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_name_is_the_metric_of_its_label(name):
+def test_names_are_the_metrics_of_their_labels(name):
     function = NAMES[name].function
     parameters = inspect.signature(function).parameters
     needed = [p.name for p in parameters.values() if p.default is p.empty and p.name != "k"]
@@ -53,7 +53,7 @@ def test_each_name_is_the_metric_of_its_label(name):
             assert got == expected, text
 
 
-def test_the_function_of_a_label_without_cut_off_takes_it_first():
+def test_function_of_a_label_without_cut_off_takes_it_first():
     assert ONE.rank.rbp_at(2, 0.5, truth=TRUTH).columns[-1] == "rbp(p=0.5)@2"
     assert ONE.rank.rbp(0.5, truth=TRUTH).columns[-1] == "rbp(p=0.5)"
     assert ONE.rank.map_at(2, truth=TRUTH, preset="replay").columns[-1] == "map@2"
@@ -71,12 +71,12 @@ def test_the_function_of_a_label_without_cut_off_takes_it_first():
         ("zyzzyva", "no verb and no metric 'zyzzyva'$"),
     ],
 )
-def test_an_unknown_method_is_explained(typed, said):
+def test_unknown_method_is_explained(typed, said):
     with pytest.raises(AttributeError, match=said):
         getattr(ONE.rank, typed)
 
 
-def test_a_slip_in_the_name_of_a_metric_leads_to_that_metric():
+def test_slip_in_the_name_of_a_metric_leads_to_that_metric():
     for name, entry in NAMES.items():
         if len(name) < 6:
             continue
@@ -90,7 +90,7 @@ def test_a_slip_in_the_name_of_a_metric_leads_to_that_metric():
         assert function is entry.function, (typed, near)
 
 
-def test_a_metric_function_says_that_it_takes_no_frame():
+def test_metric_function_says_that_it_takes_no_frame():
     for call in (
         lambda: metrics.precision_at(ONE, 10),
         lambda: metrics.precision_at(ONE),

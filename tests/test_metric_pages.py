@@ -17,12 +17,12 @@ def page():
     return "\n".join(metric_pages.pages().values())
 
 
-def test_the_index_is_current():
+def test_index_is_current():
     index = metric_pages.index(metric_pages.in_repository)
     assert metric_pages.PAGE.read_text(encoding="utf-8") == index
 
 
-def test_the_frame_of_metrics_says_what_the_page_says(page):
+def test_frame_of_metrics_says_what_the_page_says(page):
     frame = metrics.describe()
     assert [*frame["label"]] == re.findall(r"^- \*\*Label:\*\* `(.*?)`", page, re.MULTILINE)
     better = re.findall(r"^- \*\*Range:\*\* .*?(?:; (\w+) is better)?$", page, re.MULTILINE)
@@ -33,7 +33,7 @@ def test_the_frame_of_metrics_says_what_the_page_says(page):
     assert read["presets"] == ["lenskit", "elasticsearch"]
 
 
-def test_the_index_links_each_metric_to_its_section():
+def test_index_links_each_metric_to_its_section():
     index, *families = metric_pages.pages().items()
     pages = dict(families)
     links = re.findall(r"\]\((metrics/\w+\.md)#(\w+)\)", index[1])
@@ -44,7 +44,7 @@ def test_the_index_links_each_metric_to_its_section():
     assert all(f'"{name}"' in metric_pages.navigation() for name in pages)
 
 
-def test_a_section_has_label_spellings_parameters_value_and_what_is_read(page):
+def test_section_has_label_spellings_parameters_value_and_what_is_read(page):
     assert "``" not in page
     sections = dict(part.partition("\n")[::2] for part in page.split("\n## ")[1:])
     for entry in every_entry():
@@ -82,7 +82,7 @@ def test_vocabulary_and_presets_are_whole(page):
         ("popularity_at", "the exact expectation"),
     ],
 )
-def test_a_section_has_what_equal_scores_do(page, name, in_ties):
+def test_section_has_what_equal_scores_do(page, name, in_ties):
     section = page.split(f"\n## {name}\n")[1].split("\n## ")[0]
     assert f"\n- **Equal scores as blocks:** {in_ties}\n" in section
     entry = next(entry for entry in every_entry() if entry.function.__name__ == name)

@@ -48,7 +48,7 @@ provenance precision_at recall_at hit_at ap_at rr_at ndcg_at plot runs stats
 
 
 @pytest.mark.parametrize("module", DOORS)
-def test_a_door_shows_these_names(module):
+def test_door_shows_these_names(module):
     door = importlib.import_module(module)
     metrics = {*METRICS} if module == "rankframe.metrics" else set()
     own = {name for name in metrics if METRICS[name].__module__.startswith("rankframe.")}
@@ -67,14 +67,14 @@ def test_a_door_shows_these_names(module):
         ("stats", "anova", ": take statsmodels' AnovaRM, as on the page of recipes"),
     ],
 )
-def test_a_room_names_what_to_take_for_a_name_that_it_lacks(room, name, said):
+def test_room_names_what_to_take_for_a_name_that_it_lacks(room, name, said):
     for home in (rf, pl.DataFrame(TABLE).rank):
         with pytest.raises(AttributeError) as error:
             getattr(getattr(home, room), name)
         assert str(error.value).endswith(f"{name!r}{said}")
 
 
-def test_a_frame_shows_these_names():
+def test_frame_shows_these_names():
     rank = pl.DataFrame(TABLE).rank
     assert {*dir(rank)} == {*ON_FRAMES.split()}
     for name in ("plot", "stats", "runs"):
@@ -94,7 +94,7 @@ def without_gc():
 
 
 @pytest.mark.parametrize("make", [pl.DataFrame, pl.LazyFrame])
-def test_a_dropped_frame_is_freed_at_once(without_gc, make):
+def test_dropped_frame_is_freed_at_once(without_gc, make):
     kept, references = [], []
     for _ in range(10):
         frame = make(TABLE)
@@ -106,7 +106,7 @@ def test_a_dropped_frame_is_freed_at_once(without_gc, make):
     assert [reference() for reference in references] == [None] * 10
 
 
-def test_a_dropped_pandas_frame_is_freed_at_once(without_gc):
+def test_dropped_pandas_frame_is_freed_at_once(without_gc):
     pandas = pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
@@ -118,7 +118,7 @@ def test_a_dropped_pandas_frame_is_freed_at_once(without_gc):
     assert len(kept) == 2
 
 
-def test_a_judged_plan_does_not_keep_itself(without_gc):
+def test_judged_plan_does_not_keep_itself(without_gc):
     run = pl.LazyFrame(TABLE).drop("relevance")
     judged = run.rank.judge(pl.DataFrame({"user": [1], "item": [2]}))
     kept = judged.rank.evaluate("ap", users="truth")
@@ -158,13 +158,13 @@ def test_changes_in_place_are_seen_in_pandas():
     assert frame.ranking.evaluate("ap")["ap"].item() == pytest.approx((1 + 1 + 1 / 9) / 3)
 
 
-def test_every_verb_and_metric_is_a_method():
+def test_verbs_and_metrics_are_methods():
     named = {name for name in vars(RankFrame) if not name.startswith("_")}
     assert named == {*VERBS, *METRICS, *ROOMS}
 
 
 @pytest.mark.parametrize("room", ["", *ROOMS])
-def test_the_signature_of_a_verb_is_that_of_its_function(room):
+def test_signature_of_a_verb_is_that_of_its_function(room):
     home, rank = rf, pl.DataFrame(TABLE).rank
     if room:
         home, rank = getattr(rf, room), getattr(rank, room)
@@ -175,13 +175,13 @@ def test_the_signature_of_a_verb_is_that_of_its_function(room):
         assert inspect.getdoc(method) == inspect.getdoc(function), verb
 
 
-def test_the_types_of_methods_are_those_of_functions():
+def test_types_of_methods_are_those_of_functions():
     from stub import STUB, stub
 
     assert STUB.read_text() == stub(), "run python -m tests.stub"
 
 
-def test_the_signature_of_a_metric_is_its_own_and_that_of_per_user():
+def test_signature_of_a_metric_is_its_own_and_that_of_per_user():
     shared = list(inspect.signature(rf.per_user).parameters.values())[2:]
     for metric in METRICS:
         own = list(inspect.signature(getattr(rf.metrics, metric)).parameters.values())
@@ -214,7 +214,7 @@ def test_options_of_a_metric_and_of_per_user_go_together():
         run.rank.precision_at(5, devide_by="returned", truth=truth)
 
 
-def test_the_class_returns_the_namespace():
+def test_class_returns_the_namespace():
     assert pl.DataFrame.rank is RankFrame
     assert pl.LazyFrame.rank is RankFrame
 
@@ -242,7 +242,7 @@ assert frame.rank.evaluate("ap")["ap"].item() == 0.75
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_a_polars_with_a_rank_of_its_own_is_left_alone():
+def test_polars_with_a_rank_of_its_own_is_left_alone():
     code = f"""
 import warnings
 import polars as pl

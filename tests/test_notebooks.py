@@ -62,7 +62,7 @@ def shown(picture):
     )
 
 
-def test_a_picture_is_what_it_shows():
+def test_picture_is_what_it_shows():
     alt = pytest.importorskip("altair")
     vl_convert = pytest.importorskip("vl_convert")
 
@@ -77,12 +77,12 @@ def test_a_picture_is_what_it_shows():
     assert picture(0.45) != picture(0.45, color="#5B2A9D")
 
 
-def test_there_are_five():
+def test_notebooks_are_five():
     assert {number(path) for path in NOTEBOOKS} == {*"12345"}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_kept_whole_and_small(path):
+def test_notebook_is_kept_whole_and_small(path):
     assert path.stat().st_size < 300_000
     cells = code_cells(nbformat.read(path, 4))
     assert [cell.execution_count for cell in cells] == [*range(1, len(cells) + 1)]
@@ -92,7 +92,7 @@ def test_a_notebook_is_kept_whole_and_small(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_begins_with_its_result_and_has_no_assertions(path):
+def test_notebook_begins_with_its_result_and_has_no_assertions(path):
     notebook = nbformat.read(path, 4)
     assert "**Result.**" in "\n".join(notebook.cells[0].source.splitlines()[:10])
     assert all("assert " not in cell.source for cell in code_cells(notebook))
@@ -100,7 +100,7 @@ def test_a_notebook_begins_with_its_result_and_has_no_assertions(path):
 
 
 @pytest.mark.parametrize("path", [*map(_tier, NOTEBOOKS)])
-def test_a_notebook_runs_and_prints_what_it_keeps(path, tmp_path):
+def test_notebook_runs_and_prints_what_it_keeps(path, tmp_path):
     here, notebook = tmp_path / path.name, nbformat.read(path, 4)
     assertions = ASSERTIONS.joinpath(f"{path.stem}.txt").read_text()
     notebook.cells.append(nbformat.v4.new_code_cell(assertions))

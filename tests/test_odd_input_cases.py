@@ -69,7 +69,7 @@ def test_odd_pandas(case):
 
 @pytest.mark.parametrize("kind", ["clone", "lazy", "to_pandas"])
 @pytest.mark.parametrize("place", range(len(odd_input.refusals())))
-def test_what_parts_meters_and_trackers_refuse(kind, place):
+def test_parts_meters_and_trackers_refuse(kind, place):
     case = odd_input.refusals(getattr(pl.DataFrame, kind))[place]
     with pytest.raises((rf.RankingDataError, ValueError)) as error:
         result = case.call()
@@ -80,7 +80,7 @@ def test_what_parts_meters_and_trackers_refuse(kind, place):
 
 
 @pytest.mark.parametrize("case", odd_input.doors(), ids=lambda case: case.name)
-def test_what_is_refused_before_a_row_is_read(case):
+def test_calls_are_refused_before_a_row_is_read(case):
     with pytest.raises((rf.RankingDataError, ValueError, TypeError)) as error:
         case.call()
     assert type(error.value) in (rf.RankingDataError, ValueError, TypeError)
@@ -106,7 +106,7 @@ def stacks():
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("cases", "of_ids"), stacks())
-def test_no_metric_leaves_its_range(cases, of_ids):
+def test_metrics_stay_in_their_range(cases, of_ids):
     run, truth = (
         pl.concat([getattr(case, side).with_columns(case=pl.lit(case.name)) for case in cases])
         for side in ("run", "truth")
@@ -125,7 +125,7 @@ def test_no_metric_leaves_its_range(cases, of_ids):
     [case for case in NUMBERS if any(text in case.name for text in REFUSED)],
     ids=lambda case: case.name,
 )
-def test_some_metric_refuses(case):
+def test_inputs_are_refused_by_some_metric(case):
     with pytest.raises(rf.RankingDataError, match="duplicate|same rank|not a finite number"):
         rf.evaluate(case.run, *PLAIN_METRICS.values(), truth=case.truth)
 
@@ -138,7 +138,7 @@ def test_check_sees_what_is_left_to_it():
             rf.check(case.run, truth=case.truth)
 
 
-def test_a_file_that_has_vanished(tmp_path):
+def test_file_that_has_vanished(tmp_path):
     path = tmp_path / "run.parquet"
     odd_input.RUN.write_parquet(path)
     scanned = pl.scan_parquet(path)
@@ -150,6 +150,6 @@ def test_a_file_that_has_vanished(tmp_path):
         rf.evaluate(pl.scan_parquet(path), "map", truth=odd_input.TRUTH)
 
 
-def test_the_page_is_current():
+def test_page_is_current():
     assert odd_input.PAGE.read_text() == odd_input.page()
     assert not re.search(r"`\?", odd_input.page())

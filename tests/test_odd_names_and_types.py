@@ -44,12 +44,12 @@ DOUBLE = pl.concat([RUN, RUN]).with_columns(points=pl.lit(0.5))
         lambda: DOUBLE.lazy().rank.with_rank(score="points"),
     ],
 )
-def test_no_look_at_a_lazy_result_passes_the_checks_by(make, look, engine):
+def test_checks_are_passed_by_no_look_at_a_lazy_result(make, look, engine):
     with pytest.raises(rf.RankingDataError):
         look(make()).collect(engine=engine)
 
 
-def test_a_judged_plan_has_roles_like_any_judged_table():
+def test_judged_plan_has_roles_like_any_judged_table():
     run = RUN.rename({"user": "session"})
     truth = TRUTH.rename({"user": "session"}).with_columns(user=pl.Series(["a", "a", "b", "b"]))
     judged = run.lazy().rank.judge(truth, user="session")
@@ -85,7 +85,7 @@ def test_relevant_rows_count_no_row_twice(lazy):
             rf.metrics.rows(judged, "precision").lazy().collect()
 
 
-def test_no_mean_is_infinite():
+def test_means_are_finite():
     with pytest.raises(ValueError, match="undefined must be None or ≥ 0 for a geometric mean"):
         RUN.rank.evaluate("gmap", truth=TRUTH, users="judged", undefined=-1)
     huge = TRUTH.with_columns(relevance=pl.lit(1e308))
@@ -114,7 +114,7 @@ def test_perfect_lists_are_never_better_than_1():
     assert got.select(pl.col("e(beta=0.3)").min()).item() >= 0
 
 
-def test_a_name_may_be_empty():
+def test_name_may_be_empty():
     named = TRUTH.with_columns(relevance=pl.Series([0, 2, 0, 0])).rename({"relevance": ""})
     assert RUN.rank.evaluate("map", truth=named, relevance="").row(0) == (1, 1.0)
     for role in ("rank", "score"):
@@ -158,7 +158,7 @@ def test_with_rank_replaces_no_other_role(options, column):
 
 
 @pytest.mark.parametrize("descending", [True, False])
-def test_no_score_at_all_is_no_rank_at_all(descending):
+def test_ranks_are_null_without_any_score(descending):
     run = RUN.drop("rank").with_columns(score=pl.lit(None))
     assert run.rank.with_rank(descending=descending)["rank"].to_list() == [None] * 4
 
@@ -201,7 +201,7 @@ def test_lists_may_be_arrays():
         ),
     ],
 )
-def test_a_slip_is_reported(call, error, message):
+def test_slip_is_reported(call, error, message):
     with pytest.raises(error) as raised:
         call()
     assert message in str(raised.value)
@@ -218,7 +218,7 @@ def test_a_slip_is_reported(call, error, message):
         ("11pt_avgs", "'11pt_avg'"),
     ],
 )
-def test_what_is_offered_can_be_read(slip, offered):
+def test_offered_labels_can_be_read(slip, offered):
     with pytest.raises(ValueError, match="the nearest are") as error:
         rf.metrics.of_label(slip)
     names = str(error.value).partition("the nearest are ")[2].split(" or ")
@@ -297,7 +297,7 @@ def test_wide_unsigned_ids_meet():
     assert_equal(wide.rank.evaluate("map", truth=truth), RUN.rank.evaluate("map", truth=TRUTH))
 
 
-def test_a_preset_reaches_the_methods():
+def test_preset_reaches_the_methods():
     run = pl.DataFrame({"user": [1] * 3, "item": list("abc"), "rank": [1, 2, 3]})
     truth = pl.DataFrame({"user": [1, 1], "item": ["b", "z"], "relevance": [2, 3]})
     for label, method in (("ndcg@5", run.rank.ndcg_at), ("precision@5", run.rank.precision_at)):
@@ -357,7 +357,7 @@ def test_subtopics_of_qrels(tmp_path):
     assert rf_trec.read_qrels(path).columns == ["user", "item", "relevance"]
 
 
-def test_what_is_given_goes_before_a_preset():
+def test_keywords_go_before_a_preset():
     run = pl.DataFrame({"user": [1] * 3, "item": list("abc"), "rank": [1, 2, 3]})
     truth = pl.DataFrame({"user": [1, 1], "item": ["b", "z"], "relevance": [2, 3]})
     given = run.rank.ndcg_at(5, gain="linear", ideal="truth", truth=truth, preset="rectools")
@@ -369,7 +369,7 @@ def test_what_is_given_goes_before_a_preset():
 
 
 @pytest.mark.parametrize("verb", [rf.per_user, rf.evaluate, rf.summarize, rf.provenance])
-def test_a_none_that_is_given_goes_before_a_preset(verb):
+def test_none_that_is_given_goes_before_a_preset(verb):
     run = pl.DataFrame({"user": [1, 2], "item": ["a", "a"], "rank": [1, 1]})
     truth = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "b", "a"], "relevance": [1, 0, 1]})
     ranx, call = rf.presets.PRESETS["ranx"], partial(verb, run, "rr", truth=truth)
@@ -402,7 +402,7 @@ def test_judgments_that_are_counted_are_there_once(metric, lazy):
             ).lazy().collect()
 
 
-def test_a_dict_has_ids_of_one_type():
+def test_dict_has_ids_of_one_type():
     with pytest.raises(
         rf.RankingDataError, match="users are str, items int, str and numbers int: each needs"
     ):
@@ -424,7 +424,7 @@ def test_a_dict_has_ids_of_one_type():
         rf.metrics.ndcg_at,
     ],
 )
-def test_no_grade_of_zero_is_the_highest(make):
+def test_grade_of_zero_is_never_the_highest(make):
     option = "base" if make is rf.metrics.ndcg_at else "max_grade"
     for zero in (0, 0.0, False):
         with pytest.raises(ValueError, match=f"{option} must be a number > 0, not {zero}"):

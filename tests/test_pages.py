@@ -30,29 +30,29 @@ explodes = pytest.mark.filterwarnings("ignore:In Polars 2.0, the default:Depreca
 
 @explodes
 @pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
-def test_the_code_prints_what_is_shown(page):
+def test_code_prints_what_is_shown(page):
     with extension.registered():
         for shown, printed in pages.printed(page):
             assert printed == shown
 
 
-def test_every_page_but_the_generated_has_code():
+def test_pages_but_the_generated_have_code():
     without = {page.name for page in pages.GUIDE if "```python" not in page.read_text()}
     assert without == {*GENERATED, "bibliography.md", "past_one_machine.md"}
 
 
-def test_no_page_is_long():
+def test_pages_are_short():
     lengths = {page.name: len(page.read_text().splitlines()) for page in pages.PAGES}
     assert lengths.pop("README.md") <= 180
     del lengths["names.md"]
     assert max(lengths.values()) <= 300
 
 
-def test_the_page_of_names_is_current():
+def test_page_of_names_is_current():
     assert names.PAGE.read_text() == names.page()
 
 
-def test_every_public_name_is_on_a_page():
+def test_public_names_are_on_a_page():
     text = "".join(page.read_text() for page in pages.PAGES if page != names.PAGE)
     rooms = (rf, rf.stats, rf.runs, rf.plot, rf.parts)
     for name in itertools.chain.from_iterable(room.__all__ for room in rooms):
@@ -105,7 +105,7 @@ def documented(function):
 
 
 @pytest.mark.parametrize("room", sorted({name.rpartition(".")[0] for name in PUBLIC}))
-def test_each_parameter_is_documented_by_its_own_name(room):
+def test_parameters_are_documented_by_their_own_names(room):
     for name, function in PUBLIC.items():
         if name.rpartition(".")[0] == room:
             check_parameters(function)
@@ -133,7 +133,7 @@ def keys(kind):
     ]
 
 
-def test_each_keyword_of_options_is_documented():
+def test_keywords_of_options_are_documented():
     kinds = (typing.Names, typing.Options, typing.StatisticsOptions)
     for parent, kind in zip((None, *kinds), kinds, strict=False):
         inherited = {} if parent is None else parent.__annotations__
@@ -141,7 +141,7 @@ def test_each_keyword_of_options_is_documented():
         assert [key for key, _ in keys(kind)] == own
 
 
-def test_an_entry_of_several_names_is_seen():
+def test_entry_of_several_names_is_seen():
     def grouped(one, two=2):
         """
         Group two names.
@@ -160,7 +160,7 @@ def test_an_entry_of_several_names_is_seen():
     assert len(PUBLIC) > 150
 
 
-def test_every_link_leads_somewhere():
+def test_links_lead_somewhere():
     for page in pages.PAGES:
         text = page.read_text()
         for link in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
@@ -176,7 +176,7 @@ def anchors(page):
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_page_and_notebook_is_linked_from_the_readme():
+def test_pages_and_notebooks_are_linked_from_the_readme():
     for path in (pages.TOP / "notebooks").iterdir():
         if path.suffix in (".md", ".ipynb") and path.name != "odd_input.md":
             assert f"(notebooks/{path.name})" in README, path.name
@@ -185,7 +185,7 @@ def test_every_page_and_notebook_is_linked_from_the_readme():
 CITED = re.compile(r"([\w-]+),\s\*([A-Z][^*]+)\*([^.;:*]{0,40}?\b(?:18|19|20)\d\d)\b")
 
 
-def test_every_source_is_in_the_bibliography():
+def test_sources_are_in_the_bibliography():
     page = pages.TOP / "notebooks" / "bibliography.md"
     entries = [line for line in page.read_text().splitlines() if line.startswith("- ")]
     cited = set()
@@ -204,7 +204,7 @@ def test_every_source_is_in_the_bibliography():
     assert len(entries) == len(set(entries))
 
 
-def test_the_speed_that_is_reported_was_measured():
+def test_speed_that_is_reported_was_measured():
     """The README's ratios, and the benchmarks' own table of targets, are those of the results."""
     folder = Path(__file__).parents[1] / "benchmarks"
     results = pl.read_csv(folder / "results.csv").filter(suite="five")
@@ -229,7 +229,7 @@ def test_the_speed_that_is_reported_was_measured():
     assert f"300 M rows of Parquet in {seconds:.0f} s and {memory / 1000:.1f} GB" in README
 
 
-def test_the_number_of_metrics_is_counted():
+def test_number_of_metrics_is_counted():
     table = README.split("| label | definition | question |")[1].split("\n\n")[0]
     shown = re.findall(r"`([^`]+)`", "".join(row.split("|")[1] for row in table.splitlines()[2:]))
     functions = {labels.function_of(label) for label in shown}
@@ -237,7 +237,7 @@ def test_the_number_of_metrics_is_counted():
     assert f"[{len(METRICS) - len(functions)} other metrics](notebooks/metrics.md)" in README
 
 
-def test_the_oldest_versions_are_those_of_the_package():
+def test_oldest_versions_are_those_of_the_package():
     settings = tomllib.loads((pages.TOP / "pyproject.toml").read_text())["project"]
     wanted = [*settings["dependencies"], *settings["optional-dependencies"]["pandas"]]
     oldest = dict(one.split(">=") for one in [*wanted, f"Python{settings['requires-python']}"])
@@ -256,13 +256,13 @@ def coming_from():
     return dict(rows)
 
 
-def test_there_is_a_line_for_each():
+def test_lines_are_there_for_each_tool():
     assert list(coming_from()) == ["ranx", "pytrec_eval", "RecTools", "RePlay", "Spark"]
 
 
 @explodes
 @pytest.mark.parametrize("tool", coming_from())
-def test_a_line_takes_the_tables_of_the_tool(tool):
+def test_line_takes_the_tables_of_the_tool(tool):
     pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
@@ -290,7 +290,7 @@ def test_a_line_takes_the_tables_of_the_tool(tool):
     assert mean == pytest.approx(sum(ap if "map" in label else ndcg) / 2, abs=1e-12)
 
 
-def test_the_workflow_calls_what_a_developer_calls():
+def test_workflow_calls_what_a_developer_calls():
     workflow = pages.TOP.joinpath(".github", "workflows", "ci.yml").read_text()
     assert re.findall(r"- run: (.*)", workflow) == [
         ".ci/run",

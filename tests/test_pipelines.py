@@ -24,7 +24,7 @@ def parts(tmp_path, monkeypatch):
             rows.write_parquet(tmp_path / name / f"part={part}" / "0.parquet")
 
 
-def test_a_process_sums_a_part(parts):
+def test_process_sums_a_part(parts):
     (block,) = (block for block in BLOCKS if "def sums_of" in block)
     names = {"pl": pl, "rf": rf}
     exec(block.partition("\n\n\n")[0], names)

@@ -93,7 +93,7 @@ WAYS = ["per_user", "evaluate", "judge and per_user", "composed"]
 
 
 @windows_stream
-def test_the_reader_of_plans_sees_what_it_must():
+def test_reader_of_plans_sees_what_it_must():
     full = ONE.join(TRUTH, on=["user", "item"], how="full", coalesce=True)
     plan = Plan(full.group_by("user").agg(pl.col("rank").cum_sum().max()))
     assert plan.joins() == ["FULL"]
@@ -130,7 +130,7 @@ def test_everything_streams_and_the_truth_is_filtered_below_the_join(metric, opt
 
 @pytest.mark.polars_2("explain does not name the side that a join holds")
 @pytest.mark.parametrize("by", ["model", "country"])
-def test_the_truth_is_what_a_join_holds_in_memory(by):
+def test_truth_is_what_a_join_holds_in_memory(by):
     """Not the run: 300 M rows of it would take 20 GB."""
     truth = TRUTH.with_columns(country=pl.lit("x")) if by == "country" else TRUTH
     run = RUN if by == "model" else RUN.drop("model")
@@ -147,7 +147,7 @@ def test_the_truth_is_what_a_join_holds_in_memory(by):
 @pytest.mark.sample(2)
 @windows_stream
 @pytest.mark.parametrize("engine_source", ["run and truth", "judged table"])
-def test_every_metric_streams(engine_source):
+def test_metrics_stream(engine_source):
     if engine_source == "judged table":
         query = JUDGED.rank.evaluate(*OF_TIER.values())
     else:
@@ -259,7 +259,7 @@ def passes(monkeypatch):
     return passes
 
 
-def test_many_systems_without_a_hit_take_no_more_passes_than_few(passes):
+def test_systems_without_a_hit_take_no_more_passes_if_many(passes):
     """Which of them have no judged item is one question about all."""
     users, numbers = range(80), []
     truth = pl.DataFrame({"user": users, "item": [(user + 1) % 80 for user in users]})
@@ -275,7 +275,7 @@ def test_many_systems_without_a_hit_take_no_more_passes_than_few(passes):
 
 
 @pytest.mark.xfail(raises=pl.exceptions.PanicException, strict=True)
-def test_a_cached_result_is_collected():
+def test_cached_result_is_collected():
     """Polars 2.1 panics: once this passes, the known issue in notebooks/errors.md has gone."""
     grouped = RUN.group_by("user").agg(pl.col("rank").sum())
     assert grouped.join(grouped, on="user").cache().collect().height == 1
@@ -292,7 +292,7 @@ def test_ways_around_the_panic_of_a_cached_result():
 @windows_stream
 @pytest.mark.parametrize("metrics", [FIVE, [*FIVE, "precision"]], ids=["five", "list length"])
 @pytest.mark.parametrize("by", [None, "model"])
-def test_the_run_is_not_held_in_memory_for_a_second_reader(by, metrics, tmp_path):
+def test_run_is_not_held_in_memory_for_a_second_reader(by, metrics, tmp_path):
     """It is read again: the join begins last, and 300 M rows that wait for it take 6 GB."""
     (RUN if by else ONE).collect().write_parquet(tmp_path / "run.parquet")
     TRUTH.collect().write_parquet(tmp_path / "truth.parquet")

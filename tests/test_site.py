@@ -14,7 +14,7 @@ from requirements import lacking
 SITE = pages.TOP / "notebooks" / "site"
 
 
-def test_the_picture_says_the_verdict_of_its_report():
+def test_picture_says_the_verdict_of_its_report():
     try:
         picture = live_report.picture()
     except FileNotFoundError as error:
@@ -23,7 +23,7 @@ def test_the_picture_says_the_verdict_of_its_report():
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_picture_is_small(scheme):
+def test_picture_is_small(scheme):
     content = (pages.TOP / "notebooks" / f"report-{scheme}.png").read_bytes()
     width, height, _, kind = struct.unpack(">IIBB", content[16:26])
     assert (width, kind) == (2 * 760, 3)  # a palette
@@ -31,7 +31,7 @@ def test_the_picture_is_small(scheme):
     assert len(content) < 60_000
 
 
-def test_every_picture_has_words():
+def test_pictures_have_words():
     for page in pages.PAGES:
         for alt in re.findall(r"!\[(.*?)\]\(", page.read_text()):
             assert len(alt.split()) > 3, page
@@ -42,7 +42,7 @@ def test_every_picture_has_words():
                     assert len(live_report.alt_of(svg).split()) > 3, path
 
 
-def test_the_guide_is_in_four_groups_with_every_page():
+def test_guide_is_in_four_groups_with_every_page():
     text = (
         (SITE / "zensical.toml").read_text().replace("    # METRICS\n", metric_pages.navigation())
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 TABLE = {"user": [1, 1], "item": [1, 2], "rank": [1, 2], "relevance": [0, 1]}
 
 
-def test_the_kind_of_frame_is_kept() -> None:
+def test_kind_of_frame_is_kept() -> None:
     df = pl.DataFrame(TABLE)
     lf = df.lazy()
     assert_type(rf.evaluate(df, "ap", rf.metrics.ndcg_at(10)), pl.DataFrame)

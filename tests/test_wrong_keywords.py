@@ -63,7 +63,7 @@ def distinct(calls):
 
 
 @pytest.mark.parametrize("room", CALLS)
-def test_each_call_answers_a_wrong_keyword(room):
+def test_calls_answer_a_wrong_keyword(room):
     for name, call in CALLS[room].items():
         assert answer(call, "zyzzyva").startswith(f"{name} has no"), name
 
@@ -81,7 +81,7 @@ def test_words_of_other_libraries_lead_to_ours(room):
 
 
 @pytest.mark.parametrize("room", CALLS)
-def test_a_misspelled_keyword_has_a_nearest_one(room):
+def test_misspelled_keyword_has_a_nearest_one(room):
     shared = {*keywords_of(rf.per_user)} if room == "methods" else set()
     for call in distinct(CALLS[room]):
         taken = keywords_of(call)
@@ -105,5 +105,5 @@ def test_a_misspelled_keyword_has_a_nearest_one(room):
         (rf.evaluate, "seeds", "the same call has the same result each time"),
     ],
 )
-def test_a_word_leads_to_what_the_call_means_by_it(call, word, said):
+def test_word_leads_to_what_the_call_means_by_it(call, word, said):
     assert answer(call, word).endswith(said)

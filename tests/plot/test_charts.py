@@ -39,7 +39,7 @@ LOOKS = dict(zip(CHARTS, looks.PAGE.read_text(encoding="utf-8").split("\n\n"), s
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CHARTS)
-def test_a_chart_is_valid_and_looks_as_the_page_says(name, capfd):
+def test_chart_is_valid_and_looks_as_the_page_says(name, capfd):
     """After a change of looks, read the difference of ``looks.txt``."""
     spec = spec_of(name)
     picture = picture_of(name)
@@ -71,7 +71,7 @@ def check_tooltips(spec):
 
 
 @pytest.mark.parametrize("name", ["at_k", "compare", "users", "trade_off of many", "change"])
-def test_what_is_drawn_is_seen_on_a_dark_ground(name):
+def test_marks_are_seen_on_a_dark_ground(name):
     with alt.theme.enable("dark"):
         spec = chart_of(name).to_dict(validate=False)
     picture = vl_convert.vegalite_to_svg(spec, theme="dark")
@@ -128,7 +128,7 @@ def test_at_k_draws_metrics_of_all_lists():
     assert chart.data["ci_low"].null_count() == 0
 
 
-def test_the_spec_holds_the_table():
+def test_spec_holds_the_table():
     chart = chart_of("at_k")
     (rows,) = chart.to_dict()["datasets"].values()
     assert rows == chart.data.to_dicts()
@@ -176,7 +176,7 @@ def test_compare_draws_the_differences():
     assert set(data["verdict"]) > {"undecided"}
 
 
-def test_a_verdict_follows_the_direction_of_the_metric():
+def test_verdict_follows_the_direction_of_the_metric():
     own = (1 - rf.metrics.f_at(5)).alias("own")
     chart = RUN.rank.plot.compare("f1@5", "e@5", own, truth=TRUTH, baseline="a", correction=None)
     wide = chart.data.select("panel", "pair", "verdict").pivot("panel", values="verdict")
@@ -186,7 +186,7 @@ def test_a_verdict_follows_the_direction_of_the_metric():
     assert set(wide["f1@5"]) != {"undecided"}
 
 
-def test_a_margin_is_a_band_of_its_metric():
+def test_margin_is_a_band_of_its_metric():
     data = chart_of("compare margins").data
     expected = RUN.rank.compare(
         "ndcg@10", "rr", truth=TRUTH, baseline="a", margin={"ndcg@10": 0.3}, details=True
@@ -201,7 +201,7 @@ def test_a_margin_is_a_band_of_its_metric():
 
 
 @pytest.mark.filterwarnings("ignore:.*no item of:rankframe.errors.RankingWarning")
-def test_a_pair_without_an_interval_is_a_point():
+def test_pair_without_an_interval_is_a_point():
     one = RUN.filter(user=0)
     chart = one.rank.plot.compare("rr", truth=TRUTH.filter(user=0), baseline="a")
     assert chart.data["ci_low"].null_count() == 2
@@ -243,7 +243,7 @@ def test_change_draws_each_user_and_what_diagnose_reads():
         assert re.search(rf"{system}: precision@10 [^:]+, recall@10 [^:]+: {reading}", said)
 
 
-def test_the_axis_of_changes_fits_most_users():
+def test_axis_of_changes_fits_most_users():
     truth = TRUTH.filter(pl.len().over("user") > 2)
     chart = RUN.rank.plot.who_gained(10, truth=truth, baseline="a", bins=2)
     low, high = chart.to_dict()["spec"]["layer"][1]["encoding"]["y"]["scale"]["domain"]
@@ -260,7 +260,7 @@ def test_the_axis_of_changes_fits_most_users():
     assert inside == chart.data["count"].sum()
 
 
-def test_the_axis_of_small_changes_has_no_label_twice():
+def test_axis_of_small_changes_has_no_label_twice():
     """A million users: changes of 0.01 in steps of 0.005."""
     labels = {}
     for size in (1, 0.1, 0.01, 0.001):
@@ -340,7 +340,7 @@ def test_shares_draws_what_shares_returns(target):
     assert (far.diff().drop_nulls() <= 1e-9).all()
 
 
-def test_of_many_values_those_furthest_from_their_target_are_drawn():
+def test_shares_furthest_from_their_target_are_drawn_of_many():
     chart = chart_of("shares of many")
     data = chart.data
     assert data["value"].n_unique() == 10
@@ -446,7 +446,7 @@ def test_twice_the_area_above_a_lorenz_curve_is_gini(of, discount):
         assert 1 - 2 * area == pytest.approx(value, abs=2e-3)
 
 
-def test_a_lorenz_curve_of_many_items_is_small_and_true():
+def test_lorenz_curve_of_many_items_is_small_and_true():
     number = 50_000
     rank = pl.int_range(1, 11, eager=True).alias("rank")
     user = pl.int_range(number, eager=True).alias("user")
@@ -478,14 +478,14 @@ def test_systems_keep_the_order_of_their_type():
 
 
 @pytest.mark.parametrize("name", ["k:[x].system", "k", "system", "panel", "name"])
-def test_the_column_may_be_called_anything(name):
+def test_column_may_be_called_anything(name):
     chart = RUN.rename({"model": name}).rank.plot.at_k("rr", k=[1], truth=TRUTH, by=name)
     expected = RUN.rank.plot.at_k("rr", k=[1], truth=TRUTH)
     assert_frame_equal(chart.data, expected.data)
 
 
 @pytest.mark.parametrize("name", ["mean", "users", "metric"])
-def test_a_column_called_as_one_of_summarize_is_refused(name):
+def test_column_called_as_one_of_summarize_is_refused(name):
     renamed = RUN.rename({"model": name})
     with pytest.raises(rf.RankingDataError, match=f"column '{name}': .* rename it"):
         renamed.rank.plot.at_k("rr", k=[1], truth=TRUTH, by=name)
@@ -519,13 +519,13 @@ def test_lazy_frames_and_those_of_pandas_are_drawn_the_same():
         assert_frame_equal(got.data, expected.data)
 
 
-def test_a_judged_table_is_drawn_without_a_truth():
+def test_judged_table_is_drawn_without_a_truth():
     judged = RUN.rank.judge(TRUTH, by="model")
     got = judged.rank.plot.at_k("ndcg").data
     assert_frame_equal(got, chart_of("at_k").data)
 
 
-def test_nothing_is_shown(capfd, monkeypatch):
+def test_drawing_shows_nothing(capfd, monkeypatch):
     monkeypatch.setattr(alt.TopLevelMixin, "show", lambda *_: pytest.fail("shown"))
     RUN.rank.plot.at_k("rr", k=[1], truth=TRUTH)
     assert capfd.readouterr() == ("", "")
@@ -665,14 +665,14 @@ WRONG = {
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_reported(name):
+def test_charts_report_what_is_wrong(name):
     call, kind, words = WRONG[name]
     with pytest.raises(kind) as caught:
         call()
     assert words in str(caught.value)
 
 
-def test_more_systems_than_a_legend_holds_are_refused():
+def test_legend_refuses_more_systems_than_it_holds():
     many = pl.concat(
         [RUN.filter(model="a").with_columns(model=pl.lit(f"m{n:02}")) for n in range(41)]
     )
@@ -682,7 +682,7 @@ def test_more_systems_than_a_legend_holds_are_refused():
             draw(*names, truth=TRUTH)
 
 
-def test_without_altair_it_says_what_to_install(monkeypatch):
+def test_charts_without_altair_say_what_to_install(monkeypatch):
     monkeypatch.setattr("rankframe.plot._call.find_spec", lambda name: None)
     for name, args in {
         "at_k": ("rr",),
@@ -705,7 +705,7 @@ def test_without_altair_it_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_the_charts_of_two_hundred_thousand_users_are_small():
+def test_charts_of_two_hundred_thousand_users_are_small():
     users = 200_000
     user = pl.int_range(users, eager=True).alias("user")
     wanted = pl.when(user % 50 == 0).then(user // 50 % 300).otherwise(user % 3) + 1
@@ -856,7 +856,7 @@ def test_colors_follow_a_ground_of_ones_own():
         assert _colors.COLORS[0][1 - place] not in picture
 
 
-def test_a_single_panel_is_as_wide_as_its_page():
+def test_single_panel_is_as_wide_as_its_page():
     for name in ("at_k", "compare", "shares alone", "at_k of many", "compare of many with one"):
         spec = spec_of(name)
         assert spec["width"] == "container"
@@ -873,7 +873,7 @@ def test_a_single_panel_is_as_wide_as_its_page():
 # ------------------------------------------------------------------ more than six systems
 
 
-def test_a_baseline_is_gray_and_the_others_keep_their_colors():
+def test_baseline_is_gray_and_the_others_keep_their_colors():
     systems = _colors.Systems(["a", "b", "c"], "model", baseline="b")
     first, gray, second = _marks.color_of(systems)["color"].to_dict()["scale"]["range"]
     assert gray["expr"] == _colors.ink(_colors.BASELINE)["expr"]
@@ -881,12 +881,12 @@ def test_a_baseline_is_gray_and_the_others_keep_their_colors():
     assert [first["expr"], second["expr"]] == inks
 
 
-def test_the_same_call_gives_the_same_bytes():
+def test_same_call_gives_the_same_bytes():
     again = MANY.rank.plot.at_k("ndcg", truth=TRUTH)
     assert again.to_json() == chart_of("at_k of many").to_json()
 
 
-def test_the_ends_of_the_upper_path_are_named_inside_of_the_frame():
+def test_ends_of_the_upper_path_are_named_inside_of_the_frame():
     for name in ("precision_recall", "precision_recall of many", "precision_recall alone"):
         path = chart_of(name).hconcat[1]
         y_end = path.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"][1]
@@ -934,7 +934,7 @@ def test_strips_describe_users_who_are_not_at_zero():
     assert data["zeros"].max() > 0
 
 
-def test_more_than_twelve_systems_need_a_baseline():
+def test_pairs_of_more_than_twelve_systems_need_a_baseline():
     assert chart_of("compare of many with one").data.height == 14
     most = pl.concat([MANY, RUN.with_columns(pl.format("more {}", "model").alias("model"))])
     with pytest.raises(ValueError, match=r"15 systems are .* name a baseline=, or read .*letters"):
@@ -955,7 +955,7 @@ def test_segments_are_those_of_summarize_and_of_compare(metrics):
         assert data["segment"].unique(maintain_order=True).to_list() == COUNTRIES
 
 
-def test_of_many_segments_those_with_most_users_are_drawn_in_the_order_of_their_type():
+def test_segments_with_most_users_are_drawn_in_the_order_of_their_type():
     # the cities 0 … 49, of which the first ten have two users each
     user = pl.int_range(60, eager=True).alias("user")
     cities = pl.Enum([str(city) for city in range(50)][::-1])
@@ -971,7 +971,7 @@ def test_of_many_segments_those_with_most_users_are_drawn_in_the_order_of_their_
     assert drawn == sorted(drawn, key=int, reverse=True)
 
 
-def test_a_change_that_no_test_shows_is_not_called_worse():
+def test_change_that_no_test_shows_is_not_called_worse():
     """Two systems whose means differ by chance alone."""
     near = RUN.with_columns(
         item=pl.when((pl.col("user") == 3) & (pl.col("rank") == 1)).then(999).otherwise("item")
@@ -1003,7 +1003,7 @@ UNNAMED = {
 
 @pytest.mark.parametrize("by", [{}, {"by": ()}, {"by": "country"}, {"by": ["country"]}])
 @pytest.mark.parametrize("name", UNNAMED)
-def test_one_run_without_a_name_is_drawn(name, by):
+def test_run_without_a_name_is_drawn(name, by):
     chart = UNNAMED[name](ALONE, by)
     assert svg(chart).startswith("<svg")
     data = chart.hconcat[1].data if name == "precision_recall" else chart.data
@@ -1011,7 +1011,7 @@ def test_one_run_without_a_name_is_drawn(name, by):
 
 
 @pytest.mark.parametrize("name", UNNAMED)
-def test_a_dict_of_one_run_is_drawn_under_its_name(name):
+def test_dict_of_one_run_is_drawn_under_its_name(name):
     chart = UNNAMED[name]({"mine": ALONE}, {})
     data = chart.hconcat[1].data if name == "precision_recall" else chart.data
     assert set(data["system"]) == {"mine"}
@@ -1036,7 +1036,7 @@ FEWER = OF_LONG.filter((pl.col("model") == LONG[0]) | (pl.col("user") > 3))
         lambda: FEWER.rank.plot.trade_off("ndcg@10", "recall@10", truth=TRUTH),
     ],
 )
-def test_a_name_of_130_characters_fits(draw):
+def test_name_of_130_characters_fits(draw):
     chart = draw()
     title = chart.title.to_dict()
     lines = title["text"] if isinstance(title["text"], list) else [title["text"]]
@@ -1046,7 +1046,7 @@ def test_a_name_of_130_characters_fits(draw):
     assert float(picture.split('viewBox="0 0 ')[1].split()[0]) < 900
 
 
-def test_no_axis_exceeds_the_range_of_a_metric():
+def test_axis_keeps_to_the_range_of_a_metric():
     perfect = TRUTH.select("user", "item").with_columns(
         model=pl.lit("a"), rank=pl.int_range(1, pl.len() + 1).over("user")
     )
@@ -1069,7 +1069,7 @@ def test_no_axis_exceeds_the_range_of_a_metric():
 
 
 @pytest.mark.parametrize("zeros", [[64, 55, 40], [64, 55, 40, 10, 1, 99]])
-def test_the_box_of_exact_zeros_is_filled_to_their_share(zeros):
+def test_box_of_exact_zeros_is_filled_to_their_share(zeros):
     wanted = pl.DataFrame({"user": range(100), "item": [1] * 100})
     run = pl.concat(
         wanted.select(
@@ -1090,7 +1090,7 @@ def test_the_box_of_exact_zeros_is_filled_to_their_share(zeros):
     )
 
 
-def test_a_system_without_zeros_has_an_empty_box():
+def test_system_without_zeros_has_an_empty_box():
     wanted = pl.DataFrame({"user": [1, 2], "item": [1, 1]})
     run = pl.concat(
         wanted.select(
@@ -1126,7 +1126,7 @@ def tooltips(spec):
 NAMES = ["τ_AP", "num_hits", "num_hits per user"]
 
 
-def test_an_interval_is_one_row_of_a_tooltip():
+def test_interval_is_one_row_of_a_tooltip():
     picture = picture_of("compare")
     row = chart_of("compare").data.row(0, named=True)
     low, high = (f"{row[name]:.4f}".rstrip("0").replace("-", "−") for name in ("ci_low", "ci_high"))
@@ -1139,7 +1139,7 @@ def test_an_interval_is_one_row_of_a_tooltip():
     assert f"p, adjusted: {'&lt;0.0001' if p < 0.0001 else format(p, '.4f')}" in picture
 
 
-def test_a_trend_draws_the_log_with_gaps_as_gaps():
+def test_trend_draws_the_log_with_gaps_as_gaps():
     data = chart_of("trend").data
     log = log_of(RUN, 7)
     days = [f"2026-01-0{day}" for day in range(1, 8)]
@@ -1155,7 +1155,7 @@ def test_a_trend_draws_the_log_with_gaps_as_gaps():
     assert (row["users"], row["missed"]) == (40, 2 / 40)
 
 
-def test_a_trend_draws_the_intervals_of_summarize():
+def test_trend_draws_the_intervals_of_summarize():
     rows = rf.summarize(RUN, "rr", truth=PLACED, by=["country", "model"])
     data = rf.plot.trend(rows, "rr", time="country").data
     expected = rows.sort("country", "model").select("users", "mean", "ci_low", "ci_high")
@@ -1171,7 +1171,7 @@ def long_log(days):
     )
 
 
-def test_a_trend_of_many_days_averages_weeks_and_keeps_the_worst_share():
+def test_trend_of_many_days_averages_weeks_and_keeps_the_worst_share():
     log = long_log(1000)
     data = rf.plot.trend(log, "rr").data
     assert len(data) == 143
@@ -1213,7 +1213,7 @@ TREND = {
 
 
 @pytest.mark.parametrize("words", TREND)
-def test_what_is_no_trend_is_reported(words):
+def test_trend_reports_what_is_none(words):
     change, metric = TREND[words]
     with pytest.raises(rf.RankingDataError) as caught:
         rf.plot.trend(change(long_log(7)), metric)
@@ -1223,19 +1223,19 @@ def test_what_is_no_trend_is_reported(words):
 
 
 @pytest.mark.parametrize("floor", ["0.1", float("nan"), True])
-def test_a_floor_is_a_finite_number(floor):
+def test_floor_is_a_finite_number(floor):
     with pytest.raises(ValueError, match="floor must be a finite number, not"):
         rf.plot.trend(long_log(7), "rr", floor=floor)
 
 
-def test_a_spread_that_is_nan_has_no_interval():
+def test_spread_that_is_nan_has_no_interval():
     data = rf.plot.trend(long_log(7).with_columns(std=float("nan")), "rr").data
     assert data["ci_low"].null_count() == 7
     with pytest.raises(rf.RankingDataError, match="no mean of 'rr'"):
         rf.plot.trend(long_log(7).with_columns(mean=None), "rr")
 
 
-def test_a_total_is_drawn_as_all():
+def test_total_is_drawn_as_all():
     values = pl.DataFrame(
         {
             "day": [1] * 4 + [2] * 4,
@@ -1269,7 +1269,7 @@ def test_dir_lists_the_charts():
     assert all(callable(getattr(rf.plot, name)) for name in rf.plot.__all__)
 
 
-def test_the_panels_of_one_metric_share_an_axis():
+def test_panels_of_one_metric_share_an_axis():
     for metrics in (["rr"], ["rr", "num_hits"]):
         chart = rf.plot.compare(RUN, *metrics, truth=PLACED, by=BOTH, baseline="a")
         picture = svg(chart)
@@ -1288,7 +1288,7 @@ def test_the_panels_of_one_metric_share_an_axis():
         assert len({*axes}) == len(metrics)
 
 
-def test_a_result_of_compare_names_the_chart_of_runs_and_the_charts_are_listed():
+def test_result_of_compare_names_the_chart_of_runs_and_the_charts_are_listed():
     compared = rf.compare(RUN, "rr", truth=TRUTH, baseline="a")
     for frame in (compared, compared.lazy()):
         with pytest.raises(ValueError, match=r"draw from what it compared, rf.plot.compare\(runs"):
@@ -1298,7 +1298,7 @@ def test_a_result_of_compare_names_the_chart_of_runs_and_the_charts_are_listed()
     }
 
 
-def test_a_name_from_right_to_left_moves_nothing_beside_it():
+def test_name_from_right_to_left_moves_nothing_beside_it():
     """Isolated where other text is beside it: the minus of a pair, a title."""
     system = "חדש"
     run = RUN.with_columns(pl.col("model").replace("c", system))

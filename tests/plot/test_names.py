@@ -22,7 +22,7 @@ TOWERS = [f"two-tower-with-hard-negatives-batch8192-temperature-{n}" for n in ra
         (["x" * 40, "x" * 41], [], ""),  # cut, they would be one
     ],
 )
-def test_a_name_that_is_too_long_keeps_what_differs(names, cut, key):
+def test_name_that_is_too_long_keeps_what_differs(names, cut, key):
     made = _names.short(names)
     assert list(made.short.values()) == cut
     assert made.key.removeprefix("… = ").removesuffix("…") == key

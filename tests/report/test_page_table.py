@@ -94,7 +94,7 @@ def pair():
     return rf.report(run, "rr", "hit@2", "mean_hit_rank", truth=truth, **ASKED)
 
 
-def test_a_pair_has_a_row_per_metric_and_group(pair):
+def test_pair_has_a_row_per_metric_and_group(pair):
     metrics, countries = blocks_of(pair)
     assert metrics["head"][:4] == ["metric p adjusted for 3 tests", "old", "new", "change"]
     want = pair.tables["comparison"].to_dicts()
@@ -115,7 +115,7 @@ def test_a_pair_has_a_row_per_metric_and_group(pair):
     assert [row["cells"][1] for row in countries["rows"]] == ["30"] * 3
 
 
-def test_a_table_says_what_it_is_and_which_metric_is_better_lower(pair):
+def test_table_says_what_it_is_and_which_metric_is_better_lower(pair):
     text = unmarked(page_of(pair))
     assert ">Change of each metric from old to new</caption>" in text
     assert ">Change of rr from old to new, by country</caption>" in text
@@ -134,7 +134,7 @@ def test_changes_of_one_metric_have_one_unit(pair):
     assert not any(row["cells"][2].endswith("%") for row in countries["rows"])
 
 
-def test_many_groups_are_in_the_order_of_numbers_and_folded():
+def test_groups_are_in_the_order_of_numbers_and_folded_if_many():
     run, truth = made(old=1, new=0)
     truth = truth.with_columns(age=(pl.col("user") % 12).cast(pl.String))
     report = rf.report(run, "rr", truth=truth, baseline="old", by="age")
@@ -145,7 +145,7 @@ def test_many_groups_are_in_the_order_of_numbers_and_folded():
     assert "<summary>4 more</summary>" in page_of(report)
 
 
-def test_many_systems_are_rows_best_first_that_open():
+def test_systems_are_rows_best_first_that_open():
     run, truth = made(old=1, a=2, b=0, c=1)
     report = rf.report(run, "rr", "hit@2", truth=truth, **ASKED)
     systems, *opened = blocks_of(report)
@@ -169,13 +169,13 @@ def test_many_systems_are_rows_best_first_that_open():
         ({"test": "max_t", "resamples": 200}, "p adjusted for 3 tests"),
     ],
 )
-def test_a_head_says_for_how_many_tests_p_is_adjusted(options, words):
+def test_head_says_for_how_many_tests_p_is_adjusted(options, words):
     run, truth = made(old=1, new=0)
     report = rf.report(run, "rr", "hit@2", "hit@4", truth=truth, baseline="old", **options)
     assert blocks_of(report)[0]["head"][0] == f"metric {words}"
 
 
-def test_a_group_without_a_test_is_not_counted():
+def test_group_without_a_test_is_not_counted():
     run, truth = made(old=0, new=1)
     same = pl.col("user") % 3 == 0
     old = run.filter(model="old")
@@ -187,7 +187,7 @@ def test_a_group_without_a_test_is_not_counted():
     assert [row["cells"][-1] for row in countries["rows"]].count("● no test") == 1
 
 
-def test_an_undecided_interval_without_0_has_its_p():
+def test_undecided_interval_without_0_has_its_p():
     run, truth = made(users=40, seed=8, old=1, new=0)
     labels = ["rr", *(f"hit@{k}" for k in range(1, 7))]
     found = rf.compare(run, *labels, truth=truth, baseline="old")
@@ -204,7 +204,7 @@ def test_an_undecided_interval_without_0_has_its_p():
         assert p == clear.get(row["cells"][0].split()[0], "")
 
 
-def test_one_system_has_means():
+def test_means_are_the_table_of_one_system():
     run, truth = made(old=1)
     report = rf.report(run, "rr", "mean_hit_rank", truth=truth, by="country")
     shares, ranks, countries = blocks_of(report)
@@ -216,7 +216,7 @@ def test_one_system_has_means():
     assert countries["head"][:3] == ["rr, by country", "users", "mean"]
 
 
-def test_a_far_longer_interval_does_not_shrink_the_others():
+def test_far_longer_interval_does_not_shrink_the_others():
     row = {"difference": 0.01, "relative": None, "relative_low": None, "relative_high": None}
     ends = [(0.0, 0.02), (-0.01, 0.03), (-0.9, 0.92)]
     rows = [
@@ -253,7 +253,7 @@ def test_users_are_described_by_their_changes(pair):
     ]
 
 
-def test_only_checks_with_problems_are_rows():
+def test_checks_are_rows_only_with_problems():
     run, truth = made(old=1, new=0)
     run = run.with_columns(rank=1)
     clean = rf.report(run, "rr", truth=truth, baseline="old", k=1).html()

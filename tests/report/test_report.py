@@ -34,7 +34,7 @@ pytest.importorskip("vl_convert")
 # ------------------------------------------------------------------ numbers
 
 
-def test_the_numbers_are_those_of_the_verbs(report):
+def test_numbers_are_those_of_the_verbs(report):
     tables = report.tables
     truth = {"truth": TRUTH, "relevant_at": 2}
     alone = RUN.rank.summarize(*METRICS, by="model", **truth)
@@ -80,7 +80,7 @@ def test_segments_are_compared_by_the_metric_that_decides(report):
     assert_frame_equal(report.tables["segments: country"], want)
 
 
-def test_a_user_in_two_segments_counts_in_both():
+def test_user_in_two_segments_counts_in_both():
     halves = pl.concat([TRUTH, TRUTH.with_columns(country=pl.lit("DK"))])
     halves = halves.filter(pl.col("country").ne("DK") | (pl.col("item") < 20))
     halves = halves.unique(["user", "item"], keep="last")
@@ -91,7 +91,7 @@ def test_a_user_in_two_segments_counts_in_both():
     assert_frame_equal(made.tables["segments: country"], want)
 
 
-def test_the_values_of_users_are_computed_once(monkeypatch):
+def test_values_of_users_are_computed_once(monkeypatch):
     calls = []
     read = evaluation.user_values
     monkeypatch.setattr(
@@ -115,7 +115,7 @@ def test_users_are_counted_and_the_data_are_summed(report):
 # ------------------------------------------------------------------ words
 
 
-def test_the_verdict_says_where_missing_lists_turn_the_answer(report):
+def test_verdict_says_where_missing_lists_turn_the_answer(report):
     title, sentence, *rest = report.verdict.splitlines()
     assert title == "new is worse than old."
     whole = RUN.rank.compare("ndcg@5", **KEPT, details=True).row(0, named=True)
@@ -129,7 +129,7 @@ def test_the_verdict_says_where_missing_lists_turn_the_answer(report):
     assert served.endswith(f"a list from both: {title} ({change}%).")
 
 
-def test_a_system_that_serves_nobody_is_compared_and_not_tested():
+def test_system_that_serves_nobody_is_compared_and_not_tested():
     old = RUN.filter(model="old")
     third = old.with_columns(model=pl.lit("third"), rank=9 - pl.col("rank"))
     lost = old.with_columns(model=pl.lit("lost"), user=pl.col("user") + 1000)
@@ -138,13 +138,13 @@ def test_a_system_that_serves_nobody_is_compared_and_not_tested():
     assert served.rows() == [("lost", 0, None), ("third", 60, "worse")]
 
 
-def test_the_verdict_is_silent_of_served_users_where_nobody_is_missed():
+def test_verdict_is_silent_of_served_users_where_nobody_is_missed():
     made_run, truth = made(served=60)
     verdict = rf.report(made_run, "ndcg@5", truth=truth, baseline="old").verdict
     assert "a list from both" not in verdict
 
 
-def test_a_lower_value_is_better_where_the_metric_says_so():
+def test_lower_value_is_better_where_the_metric_says_so():
     run, truth = made(users=80, served=80)
     later = pl.when(pl.col("model") == "new").then("rank").otherwise(pl.col("rank") + 3)
     run = run.with_columns(rank=later)
@@ -158,7 +158,7 @@ def test_a_lower_value_is_better_where_the_metric_says_so():
     assert {one["change"][0]: one["kind"] for one in people} == {"−": "better", "+": "worse"}
 
 
-def test_the_primary_metric_decides():
+def test_primary_metric_decides():
     verdict = rf.report(RUN, *METRICS, **ASKED, primary="map").verdict
     assert verdict.startswith("new is worse than old.\nmap falls from ")
 
@@ -214,7 +214,7 @@ def test_items_show_their_title_their_grade_and_how_they_moved():
     ]
 
 
-def test_every_policy_of_users_has_words():
+def test_policies_of_users_have_words():
     assert {*notes.templates("users")} == {*get_args(Users)}
     served = rf.report(RUN, "map", truth=TRUTH, baseline="old", users="both")
     assert served.tables["comparison"]["users"].to_list() == [24]
@@ -223,7 +223,7 @@ def test_every_policy_of_users_has_words():
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("test", get_args(Test))
-def test_every_test_is_reported(test):
+def test_tests_are_named_in_the_report(test):
     made = rf.report(RUN, "map", truth=TRUTH, baseline="old", test=test, resamples=100)
     assert html.escape(sentences.TESTS[test]) in made.html().replace("&#39;", "&#x27;")
 
@@ -242,7 +242,7 @@ def undecided(users=40, seed=3):
     return run, truth
 
 
-def test_the_first_default_metric_does_not_pay_for_the_others():
+def test_first_default_metric_does_not_pay_for_the_others():
     run, truth = undecided(users=38, seed=5)
     made = rf.report(run, truth=truth, baseline="old", k=5)
     labels = facts.default_metrics(5)
@@ -260,7 +260,7 @@ def test_the_first_default_metric_does_not_pay_for_the_others():
     assert named.verdict.startswith("Undecided between new and old.")
 
 
-def test_a_p_of_a_primary_metric_is_corrected_for_its_own_pairs_only():
+def test_p_of_a_primary_metric_is_corrected_for_its_own_pairs_only():
     third = RUN.filter(model="old").with_columns(model=pl.lit("third"), rank=9 - pl.col("rank"))
     run = pl.concat([RUN, third])
     made = rf.report(run, *METRICS, **ASKED, primary="map")
@@ -274,7 +274,7 @@ def test_a_p_of_a_primary_metric_is_corrected_for_its_own_pairs_only():
     )
 
 
-def test_an_interval_that_correction_overrules_is_explained():
+def test_interval_that_correction_overrules_is_explained():
     run, truth = undecided()
     labels = [f"ndcg@{k}" for k in range(1, 9)]
     made = rf.report(run, *labels, truth=truth, baseline="old")
@@ -287,7 +287,7 @@ def test_an_interval_that_correction_overrules_is_explained():
     assert f"p {p} is not enough among 8 comparisons (adjusted: {adjusted})" in lead
 
 
-def test_a_share_has_the_digits_that_its_interval_supports():
+def test_share_has_the_digits_that_its_interval_supports():
     assert numerals.percent(-1 + 1e-15) == "−100%"
     assert numerals.percent(-0.9991) == "−99.9%"
     assert numerals.percent(-1e-15, 1) == numerals.percent(-0.0, 1) == "0.0%"
@@ -300,7 +300,7 @@ def test_a_share_has_the_digits_that_its_interval_supports():
     assert (change.text, change.ends) == ("+0.0100", ("0.0050", "0.0150"))
 
 
-def test_what_is_not_0_is_not_written_as_0():
+def test_numbers_that_are_not_0_are_not_written_as_0():
     row = {"relative": 0.68, "relative_low": 0.0031, "relative_high": 1.37, "baseline_mean": 0.4}
     row |= {"difference": 0.27, "ci_low": 0.00003, "ci_high": 0.5}
     assert strips.change_of(row).ends == ("0.3%", "137%")
@@ -354,7 +354,7 @@ def test_names_are_isolated_and_keep_their_words():
     assert "document" in words
 
 
-def test_three_systems_are_summed_up_before_their_verdicts():
+def test_summary_of_three_systems_precedes_their_verdicts():
     parts = [RUN, RUN.filter(model="old").with_columns(model=pl.lit(""))]
     three = rf.report(pl.concat(parts), "map", "mrr", truth=TRUTH, baseline="old")
     first, second, *others = three.verdict.splitlines()
@@ -365,7 +365,7 @@ def test_three_systems_are_summed_up_before_their_verdicts():
     assert not [one for one in Elements(text).all("th") if one["text"].strip() == ""]
 
 
-def test_many_systems_are_summed_up():
+def test_summary_counts_many_systems():
     draw = random.Random(5)
     systems = {f"s{i}": RUN.filter(model="old").drop("model") for i in range(7)}
     shuffled = {
@@ -380,14 +380,14 @@ def test_many_systems_are_summed_up():
 # ------------------------------------------------------------------ what can be asked
 
 
-def test_of_one_system_nothing_is_compared():
+def test_report_of_one_system_compares_nothing():
     made = rf.report(RUN.filter(model="old"), *METRICS, truth=TRUTH)
     assert not {"comparison", "harm"} & {*made.tables}
     assert made.verdict.startswith("old has a mean ndcg@5")
     assert "Lists side by side" not in page_of(made)
 
 
-def test_one_system_has_no_comparison_with_itself():
+def test_baseline_alone_is_not_compared_with_itself():
     made = rf.report(RUN.filter(model="old"), "map", "ndcg@5", truth=TRUTH, baseline="old")
     assert "No comparison: there is only one system." in made.verdict
     text = made.html()
@@ -395,7 +395,7 @@ def test_one_system_has_no_comparison_with_itself():
     assert "table of differences" not in text
 
 
-def test_a_report_is_written_as_html_into_a_folder(report, tmp_path, capsys):
+def test_report_is_written_as_html_into_a_folder(report, tmp_path, capsys):
     with pytest.raises(ValueError, match=r"must end in \.html or \.htm, not 'x\.pdf'"):
         report.save(tmp_path / "x.pdf")
     with pytest.raises(FileNotFoundError, match="no such folder: '.*nowhere'"):
@@ -405,7 +405,7 @@ def test_a_report_is_written_as_html_into_a_folder(report, tmp_path, capsys):
     assert re.search("error: .*x.html: no such folder: '.*nowhere'", capsys.readouterr().err)
 
 
-def test_a_run_without_a_column_of_systems_is_one_system():
+def test_run_without_a_column_of_systems_is_one_system():
     made = rf.report(RUN.filter(model="old").drop("model"), "map", truth=TRUTH)
     assert made.verdict.startswith("run has a mean map of ")
 
@@ -416,7 +416,7 @@ def test_metrics_have_a_default():
     assert names == ["ndcg@4", "recall@4", "precision@4", "map", "mrr"]
 
 
-def test_any_kind_of_frame_makes_the_same_report(report):
+def test_report_is_the_same_of_any_kind_of_frame(report):
     pandas = pytest.importorskip("pandas")
     want = page_of(report)
     truth = {**ASKED, "truth": TRUTH.lazy()}
@@ -456,12 +456,12 @@ def test_any_kind_of_frame_makes_the_same_report(report):
         ({"tset": "t"}, TypeError, "report has no keyword 'tset'; the nearest is 'test'"),
     ],
 )
-def test_what_cannot_be_reported_is_an_error(asked, error, text):
+def test_report_names_what_it_cannot_take(asked, error, text):
     with pytest.raises(error, match=re.escape(text)):
         rf.report(RUN, *METRICS, **{**ASKED, **asked})
 
 
-def test_a_missing_package_is_named_with_its_cure(monkeypatch):
+def test_missing_package_is_named_with_its_cure(monkeypatch):
     found = markup.find_spec
     monkeypatch.setattr(
         markup, "find_spec", lambda name: None if name == "vl_convert" else found(name)
@@ -486,7 +486,7 @@ report.save(sys.argv[2], static=True)
 
 
 @pytest.mark.thorough
-def test_one_input_makes_the_same_bytes(report, tmp_path):
+def test_bytes_are_the_same_of_one_input(report, tmp_path):
     for static in (False, True):
         assert report.html(static=static) == page_of(report, static=static)
     new, still = tmp_path / "new.html", tmp_path / "still.html"
@@ -501,7 +501,7 @@ def test_files_are_small(report):
     assert len(page_of(report).encode()) < 400_000
 
 
-def test_a_static_page_has_no_script_and_all_charts(report):
+def test_static_page_has_no_script_and_all_charts(report):
     elements = Elements(page_of(report, static=True))
     assert not elements.all("script")
     assert [one for one in elements.all("div") if one.get("class") == "chart"]
@@ -510,7 +510,7 @@ def test_a_static_page_has_no_script_and_all_charts(report):
     assert len(ids) == len({*ids})
 
 
-def test_a_notebook_shows_the_static_page(report):
+def test_notebook_shows_the_static_page(report):
     shown = Elements(report._repr_html_())
     (frame,) = shown.all("iframe")
     assert "sandbox" in frame
@@ -519,7 +519,7 @@ def test_a_notebook_shows_the_static_page(report):
 
 
 @pytest.mark.parametrize("static", [False, True])
-def test_nothing_is_asked_of_the_network(report, static):
+def test_network_is_asked_for_nothing(report, static):
     elements = Elements(page_of(report, static=static))
     for one in elements.found:
         for name in ("src", "href", "xlink:href", "action", "data", "poster"):
@@ -531,7 +531,7 @@ def test_nothing_is_asked_of_the_network(report, static):
 
 
 @pytest.mark.parametrize("static", [False, True])
-def test_a_page_can_be_heard_and_walked_by_keyboard(report, static):
+def test_page_can_be_heard_and_walked_by_keyboard(report, static):
     elements = Elements(page_of(report, static=static))
     (root,) = elements.all("html")
     assert root["lang"] == "en"
@@ -557,7 +557,7 @@ def test_a_page_can_be_heard_and_walked_by_keyboard(report, static):
     assert {link.removeprefix("#") for link in links} <= {*ids}
 
 
-def test_a_chart_is_described_with_its_numbers(report):
+def test_chart_is_described_with_its_numbers(report):
     titles = [one["text"] for one in Elements(page_of(report)).all("title")]
     described = [text for text in titles if text.startswith(("ndcg@k: ", "recall@k: "))]
     assert len(described) == 2
@@ -572,7 +572,7 @@ def test_sections_stand_in_their_order(report):
     ]
 
 
-def test_the_call_is_code_that_makes_the_report_again(report):
+def test_call_is_code_that_makes_the_report_again(report):
     (code,) = Elements(page_of(report)).all("code")
     again = eval(code["text"], {"rf": rf, "run": RUN, "truth": TRUTH})
     assert again.verdict == report.verdict
@@ -596,7 +596,7 @@ def test_names_of_the_data_are_text(hostile, static):
 # ------------------------------------------------------------------ lists to explore
 
 
-def test_the_page_has_the_greatest_losses_and_gains_and_others_drawn(explored):
+def test_page_has_the_greatest_losses_and_gains_and_others_drawn(explored):
     values = RUN.rank.per_user("ndcg@5", by="model", truth=TRUTH, relevant_at=2)
     values = values.pivot("model", index="user", values="ndcg@5").filter(pl.col("user") < 24)
     change = values.with_columns(change=pl.col("new") - pl.col("old")).sort("change", "user")
@@ -616,7 +616,7 @@ def test_the_page_has_the_greatest_losses_and_gains_and_others_drawn(explored):
 
 
 @pytest.mark.parametrize(("explore", "shown"), [(0, 0), (1, 1), (9, 9), (200, 24)])
-def test_as_many_users_have_lists_as_the_caller_says(explore, shown):
+def test_lists_are_of_as_many_users_as_the_caller_says(explore, shown):
     made = rf.report(RUN, "ndcg@5", truth=TRUTH, baseline="old", explore=explore)
     text = made.html()
     assert (people_of(text) if shown else []).__len__() == shown
@@ -628,7 +628,7 @@ def test_as_many_users_have_lists_as_the_caller_says(explore, shown):
     assert ("<script" in text) == (shown > 0)
 
 
-def test_the_histogram_has_all_users_on_their_own_range(explored):
+def test_histogram_has_all_users_on_their_own_range(explored):
     values = RUN.rank.per_user("ndcg@5", by="model", truth=TRUTH, relevant_at=2)
     values = values.pivot("model", index="user", values="ndcg@5").filter(pl.col("user") < 24)
     change = (values["new"] - values["old"]).drop_nulls()
@@ -674,7 +674,7 @@ def test_explored_lists_are_those_of_the_verb(explored):
         assert person["segments"] == [f"country: {'NO' if user % 3 else 'SE'}"]
 
 
-def test_what_a_page_leaves_out_of_a_user_is_counted():
+def test_page_counts_what_it_leaves_out_of_a_user():
     more = pl.DataFrame({"user": [0] * 30, "item": range(40, 70), "relevance": [3] * 30})
     truth = pl.concat([TRUTH.drop("country"), more])
     for person in people_of(
@@ -686,14 +686,14 @@ def test_what_a_page_leaves_out_of_a_user_is_counted():
         assert person["more"] == max(0, missed - 20)
 
 
-def test_a_small_change_is_not_none():
+def test_small_change_is_not_none():
     person = people.Person(1, 0.5, 0.5004, 0.0004, 1, [], [], [], [])
     assert explorer.change_of(person) == "+0.0004"
     assert explorer.change_of(person._replace(after=0.5)) == "0.000"
     assert explorer.change_of(person._replace(after=0.501)) == "+0.001"
 
 
-def test_an_unjudged_item_is_hollow_where_misses_are_judged(report):
+def test_unjudged_item_is_hollow_where_misses_are_judged(report):
     truth = TRUTH.vstack(
         TRUTH.select("user").unique().sort("user").with_columns(
             item=pl.lit(0, pl.Int64), relevance=pl.lit(0, pl.Int64), country=pl.lit("NO")
@@ -713,7 +713,7 @@ def test_an_unjudged_item_is_hollow_where_misses_are_judged(report):
     assert 'class="unjudged"' not in page_of(report)
 
 
-def test_the_script_is_short_and_writes_text_only():
+def test_script_is_short_and_writes_text_only():
     script = markup._part("report.js")
     assert len(script.splitlines()) <= 150
     assert not re.search(
@@ -739,7 +739,7 @@ def test_queries_are_shown_by_their_text():
         rf.report(RUN, *METRICS, **ASKED, queries=apart)
 
 
-def test_the_queries_to_judge_first_have_the_most_unjudged_items(report):
+def test_queries_to_judge_first_have_the_most_unjudged_items(report):
     truth = pl.concat([TRUTH, RUN.filter(model="old").select(
         "user", "item", relevance=pl.lit(0, pl.Int64), country=pl.lit("NO")
     )]).unique(["user", "item"], keep="first", maintain_order=True)  # fmt: skip
@@ -760,7 +760,7 @@ def test_the_queries_to_judge_first_have_the_most_unjudged_items(report):
     assert 'id="judge"' not in page_of(report)
 
 
-def test_both_systems_have_one_list_to_judge():
+def test_list_to_judge_is_one_for_both_systems():
     rows = [(query, place) for query in range(20) for place in range(5)]
     old = [f"u{q}_{i}" if i in (1, 3) else f"d{i}" for q, i in rows]
     new = [f"n{q}_{i}" if q == 15 else f"d{4 - i}" for q, i in rows]
@@ -805,7 +805,7 @@ def test_lists_without_a_value_are_no_missing_lists():
     assert f"{text}1 user has no value from one or both" in unmarked(made)
 
 
-def test_a_user_of_several_columns_is_shown_by_its_values():
+def test_user_of_several_columns_is_shown_by_its_values():
     site = pl.lit("a").alias("site")
     queries = QUERIES.with_columns(site)
     made = rf.report(
@@ -839,7 +839,7 @@ def test_queries_are_judged_first_though_no_value_differs():
         (("user", "item"), ("reader", "story"), ("reader", "story")),
     ],
 )
-def test_the_page_has_the_nouns_of_the_caller(columns, given, nouns):
+def test_page_has_the_nouns_of_the_caller(columns, given, nouns):
     names = {"user": columns[0], "item": columns[1]}
     systems = {"old": "user-knn", "new": "item and user"}
     run = RUN.rename(names).with_columns(model=pl.col("model").replace(systems))
@@ -884,7 +884,7 @@ def test_nouns_are_two_words(nouns):
 # ------------------------------------------------------------------ the command
 
 
-def test_the_command_writes_the_report_and_prints_its_verdict(report, tmp_path, capsys):
+def test_command_writes_the_report_and_prints_its_verdict(report, tmp_path, capsys):
     for name in ("old", "new"):
         RUN.filter(model=name).drop("model").write_csv(tmp_path / f"{name}.csv")
     TRUTH.write_csv(tmp_path / "truth.csv")
@@ -931,14 +931,14 @@ def test_curves_go_to_the_end_of_the_longest_list():
     assert made.tables["cut-offs"]["k"].max() > 3
 
 
-def test_a_saved_report_explores_itself_by_default(report, tmp_path):
+def test_saved_report_explores_itself_by_default(report, tmp_path):
     report.save(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text("utf-8") == page_of(report)
     assert "<script" in page_of(report)
 
 
 @pytest.mark.parametrize("metrics", [["coverage@1"], ["coverage@5", "ndcg@5"]])
-def test_a_metric_of_all_lists_may_decide(metrics):
+def test_metric_of_all_lists_may_decide(metrics):
     options = {"truth": TRUTH, "baseline": "old", "items": TRUTH.select("item").unique()}
     report = rf.report(RUN, *metrics, **options)
     compared = report.tables["comparison"]  # which has cut-offs too
@@ -949,7 +949,7 @@ def test_a_metric_of_all_lists_may_decide(metrics):
 
 
 @pytest.mark.parametrize("gain", [0.36, 0.4, 0.07, 1e-6])
-def test_a_histogram_of_any_range_is_drawn(gain):
+def test_histogram_of_any_range_is_drawn(gain):
     """Its axis may have one tick alone."""
     users = pl.DataFrame({"user": range(40), "item": 1, "rank": 1, "relevance": 1, "v": 0.5})
     value = pl.when(pl.col("user") < 9).then(0.5 - gain).otherwise(0.5 + gain)

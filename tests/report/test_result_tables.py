@@ -66,7 +66,7 @@ def test_lower_is_better_where_that_is_declared():
     assert two.note.startswith("No system is shown to be better or worse than old: exact")
 
 
-def test_a_metric_without_a_direction_has_no_best():
+def test_metric_without_a_direction_has_no_best():
     for baseline in (None, "old"):
         options = {"history": TRUTH, "baseline": baseline}
         made = rf.table(lists(), "num_relevant", "popularity@2", truth=TRUTH, **options)
@@ -75,7 +75,7 @@ def test_a_metric_without_a_direction_has_no_best():
         assert made.as_markdown().startswith("| model | num_relevant | popularity@2 |")
 
 
-def test_those_that_show_the_same_digits_are_both_best():
+def test_best_are_all_that_show_the_same_digits():
     run = pl.DataFrame({"model": ["a"] * 3 + ["b"] * 3, "user": [1, 2, 3] * 2, "item": 7})
     run = run.with_columns(rank=pl.Series([1, 1, 8, 1, 1, 9]))
     truth = pl.DataFrame({"user": [1, 2, 3], "item": 7})
@@ -95,7 +95,7 @@ def drawn(seed, systems=5, users=40):
 
 @pytest.mark.parametrize("seed", [4, 7, 8])
 @pytest.mark.parametrize("test", ["t", "randomization", "max_t"])
-def test_the_best_are_bold_and_those_not_shown_worse_are_underlined(seed, test):
+def test_best_are_bold_and_those_not_shown_worse_are_underlined(seed, test):
     _, run = drawn(seed)
     options = {"truth": pl.DataFrame({"user": range(40), "item": 1}), "baseline": "m0"}
     metrics = ("rr", "mean_hit_rank@99", "hit@2", "hit@4")
@@ -110,7 +110,7 @@ def test_the_best_are_bold_and_those_not_shown_worse_are_underlined(seed, test):
     assert (tied, sum(r"\textbf" in cell for cell in rr)) == (best["best"].to_list(), 1)
 
 
-def test_a_small_sure_loss_is_not_the_best_though_it_shows_the_same_digits():
+def test_small_sure_loss_is_not_the_best_though_it_shows_the_same_digits():
     """Ranks of 1,000 and 1,001 or 1,002: 0.001 for both, and a loss for each of 400 users."""
     users = pl.DataFrame({"user": range(400), "item": 1})
     run = pl.concat(
@@ -123,7 +123,7 @@ def test_a_small_sure_loss_is_not_the_best_though_it_shows_the_same_digits():
     assert rf.table(run, "rr", truth=users, digits=3).frame["best"].to_list() == [True, True]
 
 
-def test_where_all_lose_alike_one_is_the_best():
+def test_best_is_one_where_all_lose_alike():
     """Without a spread, too: 0.0 is no tie with 1.0."""
     ranks = pl.DataFrame({"model": ["a", "b", "c"], "rank": [1, 2, 2]})
     run = ranks.join(TRUTH, how="cross")
@@ -134,7 +134,7 @@ def test_where_all_lose_alike_one_is_the_best():
     assert "† better than b: exact randomization test" in made.note
 
 
-def test_a_segment_with_the_name_of_the_best_system_is_no_ambiguity():
+def test_segment_with_the_name_of_the_best_system_is_no_ambiguity():
     _, run = drawn(6)
     run = run.select(pl.col("model").str.strip_prefix("m").cast(pl.Int64), pl.exclude("model"))
     run = run.rename({"model": "run"})
@@ -143,7 +143,7 @@ def test_a_segment_with_the_name_of_the_best_system_is_no_ambiguity():
     assert made.frame.group_by("fold").agg(pl.col("best").any())["best"].all()
 
 
-def test_without_a_baseline_there_is_no_test():
+def test_table_without_a_baseline_has_no_test():
     made = rf.table(lists(), "rr", truth=TRUTH)
     assert cells(made, "p_adjusted") == dict.fromkeys(RANKS)
     assert made.note == "Means over 10 users; bold: the best mean, not tested."
@@ -152,7 +152,7 @@ def test_without_a_baseline_there_is_no_test():
     assert one.as_markdown().startswith("| rr ↑ |\n|-----:|\n|  0.4 |\n")
 
 
-def test_the_line_has_test_correction_and_users():
+def test_line_has_test_correction_and_users():
     holm = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", confidence=0.99)
     assert holm.note == (
         "No system is shown to be better or worse than old: exact randomization test, "
@@ -186,7 +186,7 @@ def test_segments_have_their_own_best():
     assert rows == [(country, model) for country in ("no", "se") for model in ("old", "mid", "new")]
 
 
-def test_any_frame_will_do():
+def test_table_is_the_same_of_any_kind_of_frame():
     pandas = pytest.importorskip("pandas")
     expected = rf.table(lists(), "rr", truth=TRUTH, baseline="old")
     runs = {name: rows.drop("model") for (name,), rows in lists().group_by("model")}
@@ -204,7 +204,7 @@ def test_any_frame_will_do():
     assert isinstance(lists().to_pandas(), pandas.DataFrame)
 
 
-def test_an_undefined_mean_is_a_dash():
+def test_undefined_mean_is_a_dash():
     truth = TRUTH.with_columns(relevance=0)
     for baseline in (None, "old"):
         made = rf.table(lists(), "rr", truth=truth, users="judged", baseline=baseline)
@@ -295,7 +295,7 @@ def test_intervals_of_many_metrics_stand_below_their_means_in_latex():
     assert "shortstack" not in rf.table(lists(), "rr", truth=TRUTH, interval=True).as_latex()
 
 
-def test_it_is_read_as_text():
+def test_table_is_read_as_text():
     made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", test="randomization")
     assert str(made) == (
         "model     rr ↑  hit@1 ↑\n"
@@ -329,7 +329,7 @@ def losses(number, *, of_new):
     return values.unpivot(["old", "new"], index="user", variable_name="model", value_name="ndcg@10")
 
 
-def test_a_worse_system_is_not_the_best_and_shares_no_letter():
+def test_worse_system_is_not_the_best_and_shares_no_letter():
     """The exact test of six users: p = .031, where t finds .33."""
     few = losses(6, of_new=[0.59] * 5 + [0.0])
     frame = rf.table(few, "ndcg@10", baseline="old", letters=True).frame
@@ -382,18 +382,18 @@ def test_headers_are_a_text_per_column(headers, message):
         rf.table(lists(), "rr", "hit@1", truth=TRUTH, headers=headers)
 
 
-def test_a_column_of_its_own_name_raises():
+def test_column_of_its_own_name_raises():
     truth = TRUTH.with_columns(best=pl.lit("x"))
     with pytest.raises(rf.RankingDataError, match="column 'best': table makes a column"):
         rf.table(lists(), "rr", truth=truth, by=["model", "best"])
 
 
-def test_every_test_of_compare_has_a_name():
+def test_tests_of_compare_have_names():
     assert {*TESTS} == {*get_args(Test)}
     assert {*CORRECTIONS} == {*get_args(Correction)}
 
 
-def test_the_line_names_those_who_were_missed():
+def test_line_names_those_who_were_missed():
     fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 6))
     for baseline in (None, "old"):
         told = rf.table(fewer, "rr", "hit@1", truth=TRUTH, baseline=baseline).note
@@ -406,7 +406,7 @@ def test_the_line_names_those_who_were_missed():
         assert told.endswith(f"; bold: {bold}. 4 of 10 users have no list of mid.")
 
 
-def test_the_line_has_clusters_and_effective_users():
+def test_line_has_clusters_and_effective_users():
     truth = TRUTH.with_columns(
         group=pl.col("user") % 5, weight=pl.when(pl.col("user") < 5).then(3.0).otherwise(1.0)
     )
@@ -423,7 +423,7 @@ def test_the_line_has_clusters_and_effective_users():
     assert "effective number 8" in rf.table(one, "rr", truth=truth, weights="weight").note
 
 
-def test_the_line_says_why_nothing_is_tested():
+def test_line_says_why_nothing_is_tested():
     same = pl.concat(lists().filter(model="old").with_columns(model=pl.lit(name)) for name in "ab")
     said = rf.table(same, "rr", truth=TRUTH, baseline="a").note
     assert (
@@ -436,7 +436,7 @@ def test_the_line_says_why_nothing_is_tested():
     assert "p < 0.05 without correction; 10 users" in alone
 
 
-def test_an_empty_name_is_seen():
+def test_empty_name_is_seen():
     nameless = lists().with_columns(pl.col("model").replace("mid", ""))
     missing = nameless.filter((pl.col("model") != "") | (pl.col("user") < 6))
     made = rf.table(missing, "rr", truth=TRUTH, baseline="")
@@ -445,7 +445,7 @@ def test_an_empty_name_is_seen():
     assert "| ''    |" in made.as_markdown()
 
 
-def test_a_note_is_a_star_at_its_cell_and_a_line_below():
+def test_note_is_a_star_at_its_cell_and_a_line_below():
     """Six users have no list of mid, so only four are compared; new is compared on all."""
     fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 4))
     made = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="run")
@@ -475,7 +475,7 @@ def test_a_note_is_a_star_at_its_cell_and_a_line_below():
         assert told.frame["note"].null_count() == 3  # the line has these numbers
 
 
-def test_the_order_is_the_callers_and_the_baseline_first():
+def test_order_is_the_callers_and_the_baseline_first():
     for names, baseline in ((["b", "a", "c"], "c"), (["c", "b", "a"], None)):
         runs = {name: rows.drop("model") for (name,), rows in lists(names).group_by("model")}
         runs = {name: runs[name] for name in names}

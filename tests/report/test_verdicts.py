@@ -423,7 +423,7 @@ def written(name):
 
 @pytest.mark.parametrize("name", DATA)
 @pytest.mark.filterwarnings("ignore:.*no item of the run is in the truth")  # the subject is another
-def test_a_verdict_says_what_is_true_and_as_the_golden_file_does(name):
+def test_verdict_says_what_is_true_and_as_the_golden_file_does(name):
     text = said(name)
     first = text.splitlines()[0]
     assert DATA[name][0] in first
@@ -431,7 +431,7 @@ def test_a_verdict_says_what_is_true_and_as_the_golden_file_does(name):
     assert f"## {name}\n\n{text}\n" in golden
 
 
-def test_a_judged_table_warns_of_unjudged_items_as_its_run_and_truth_do():
+def test_judged_table_warns_of_unjudged_items_as_its_run_and_truth_do():
     data = unjudged()
     judged = rf.judge(data["run"], data["truth"], by="model")
     told = rf.report(judged, "rr", "ndcg@5", baseline="old", k=5).verdict
@@ -449,7 +449,7 @@ def test_tables_leave_open_what_unjudged_items_could_turn():
     assert not re.search(r'<td class="[^"]*worse', page)
 
 
-def test_an_open_verdict_counts_its_checks_as_the_section_of_the_data_does():
+def test_open_verdict_counts_its_checks_as_the_section_of_the_data_does():
     data = turned()
     ask = {"truth": data["truth"], "baseline": "old", "k": 3}
     made = rf.report(data["run"], "rr", "ndcg@3", **ask)
@@ -458,7 +458,7 @@ def test_an_open_verdict_counts_its_checks_as_the_section_of_the_data_does():
     assert "Data checks found short lists (100% of old).\n" in made.verdict
 
 
-def test_a_loss_below_the_margin_has_the_mark_of_a_loss():
+def test_loss_below_the_margin_has_the_mark_of_a_loss():
     lists = {"old": [1] * 100, "new": [2] * 20 + [1] * 80}
     rows = [(name, user, 7, rank) for name in lists for user, rank in enumerate(lists[name])]
     run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
@@ -472,7 +472,7 @@ def test_a_loss_below_the_margin_has_the_mark_of_a_loss():
     assert re.search(rf'<td class="said worse">.*▼ ?</span>.*{verdict}', page)
 
 
-def test_a_summary_of_systems_says_what_a_margin_earned():
+def test_summary_of_systems_says_what_a_margin_earned():
     ranks = {
         "old": [2] * 100,
         "slips": [3] * 20 + [2] * 80,
@@ -484,7 +484,7 @@ def test_a_summary_of_systems_says_what_a_margin_earned():
     assert "slips is worse by less than the margin; mixes is not worse by more than the" in told
 
 
-def test_several_systems_are_told_apart_only_where_a_direction_is_better():
+def test_systems_are_told_apart_only_where_a_direction_is_better():
     ranks = {"old": OLD, "new": BETTER, "like new": [1, 2, 1, 2, 1, 2] * 20, "top": [1] * 120}
     data = of_ranks(**ranks)
     first, second, *_ = rf.report(
@@ -500,7 +500,7 @@ def test_several_systems_are_told_apart_only_where_a_direction_is_better():
     assert told.startswith("None of 2 systems has a higher mean rank than old.")
 
 
-def test_a_tiny_effect_is_said_once():
+def test_tiny_effect_is_said_once():
     lists = {"old": [1] * 4870 + [2] * 15130, "new": [2] * 4870 + [1] * 5130 + [2] * 10000}
     rows = [(name, user, 7, rank) for name in lists for user, rank in enumerate(lists[name])]
     run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
@@ -527,14 +527,14 @@ def test_names_do_not_steer_sentences(name, data):
     assert told.replace(name, "new") == said(data)
 
 
-def test_a_name_does_not_end_a_note():
+def test_name_does_not_end_a_note():
     data = of_ranks(old=OLD, new=[None if user % 3 == 0 else OLD[user] for user in range(120)])
     run = data["run"].with_columns(pl.col("model").replace({"new": "new; relative boost"}))
     table = rf.table(run, "rr", truth=data["truth"], baseline="old")
     assert "*" not in table.note
 
 
-def test_the_users_that_a_difference_needs_are_those_of_power():
+def test_users_that_a_difference_needs_are_those_of_power():
     rows = in_clusters(
         of_ranks(old=drawn(1, 300, range(1, 9)), new=drawn(2, 300, range(1, 9))), clusters=6
     )
@@ -550,7 +550,7 @@ def test_the_users_that_a_difference_needs_are_those_of_power():
 
 
 @pytest.mark.filterwarnings("ignore:.*no item of the run is in the truth")  # the subject is another
-def test_the_truth_is_split_by_the_history():
+def test_truth_is_split_by_the_history():
     """Both verdicts are those of the parts of the truth that the history has and has not."""
     data = bought_again()
     made = rf.report(
@@ -570,7 +570,7 @@ def test_the_truth_is_split_by_the_history():
     assert "segments: relevant items" not in made.tables
 
 
-def test_the_golden_file_has_no_other_verdict():
+def test_golden_file_has_no_other_verdict():
     titles = [line for line in GOLDEN.read_text("utf-8").splitlines() if line.startswith("## ")]
     assert titles == [f"## {name}" for name in DATA]
 
@@ -588,7 +588,7 @@ def plain(new):
     return {"old": old, "new": old.with_columns(score=new)}, truth
 
 
-def test_every_problem_of_health_is_on_the_card():
+def test_problems_of_health_are_on_the_card():
     item, nan = pl.col("item"), float("nan")
     runs, truth = plain(pl.when(item == 2).then(nan).otherwise(-item.cast(pl.Float64)))
     text = rf.report(runs, "rr", truth=truth, baseline="old", k=2).verdict
@@ -615,7 +615,7 @@ def test_facts_are_no_doubts():
     assert "rough" not in text
 
 
-def test_the_box_has_the_loss_that_a_primary_metric_leaves_out():
+def test_box_has_the_loss_that_a_primary_metric_leaves_out():
     text = said("a proved loss in a metric that does not count")
     assert "rr falls by 60.9%, which counts only if hit@9 shows a difference." in text
 
@@ -630,7 +630,7 @@ def reported(data, *metrics, **options):
 
 
 @pytest.mark.parametrize(("margin", "passes"), [(0.01, False), (0.05, True)])
-def test_a_card_says_what_a_gate_does_of_the_margin_in_the_unit_of_the_interval(margin, passes):
+def test_card_says_what_a_gate_does_of_the_margin_in_the_unit_of_the_interval(margin, passes):
     data = of_ranks(old=[1, 2, 3, 4, 2] * 20, new=[*[1, 1, 3, 4, 2] * 4, *[1, 2, 3, 4, 2] * 16])
     options = {"baseline": "old", "margin": margin}
     report = reported(data, "rr", **options)
@@ -642,7 +642,7 @@ def test_a_card_says_what_a_gate_does_of_the_margin_in_the_unit_of_the_interval(
     assert f", margin {share}" in report.html()
 
 
-def test_the_same_mean_in_another_order_stays():
+def test_same_mean_in_another_order_stays():
     old = drawn(1, 97, range(1, 8))
     data = of_ranks(old=old, new=random.Random(2).sample(old, 97))
     lines = reported(data, "rr", baseline="old").verdict.splitlines()
@@ -650,7 +650,7 @@ def test_the_same_mean_in_another_order_stays():
     assert lines[-1] == "Next: compare on more users."
 
 
-def test_the_areas_of_the_bar_of_users_are_shares():
+def test_areas_of_the_bar_of_users_are_shares():
     html = reported(of_ranks(old=[2] * 50, new=[1] + [2] * 49), "rr", baseline="old").html()
     parts = re.findall(r'<span class="(\w+)" style="flex-grow: (\d+)"></span>', html)
     assert parts == [("same", "49"), ("better", "1")]
@@ -658,7 +658,7 @@ def test_the_areas_of_the_bar_of_users_are_shares():
     assert "0 worse" in html
 
 
-def test_a_metric_decides_in_the_table_only_if_the_caller_names_it():
+def test_metric_decides_in_the_table_only_if_the_caller_names_it():
     data = of_ranks(old=[1, 1, 9, 9] * 25, new=[1, 2, 3, 3] * 25)
     tag = '<span class="tag">decides</span>'
     unnamed = reported(data, "hit@1", "hit@5", baseline="old")
@@ -667,7 +667,7 @@ def test_a_metric_decides_in_the_table_only_if_the_caller_names_it():
     assert tag in reported(data, "hit@1", "hit@5", baseline="old", primary="hit@1").html()
 
 
-def test_of_several_systems_those_that_may_be_the_best_have_their_names():
+def test_systems_that_may_be_the_best_have_their_names():
     ranks = {"old": [9] * 60, "a": [2, 3] * 30, "b": [1, 1, 2] * 20, "c": [4, 5] * 30}
     told = reported(of_ranks(**ranks), "rr", baseline="old").verdict
     assert "Of these 3, b is the best: 0.833, +650% (95% interval 595% to 705%)." in told
@@ -677,6 +677,6 @@ def test_of_several_systems_those_that_may_be_the_best_have_their_names():
     assert told.count('<span class="tag">may be the best</span>') == 6
 
 
-def test_a_metric_without_values_is_not_tested_on_more_users():
+def test_metric_without_values_is_not_tested_on_more_users():
     told = reported(of_ranks(old=OLD, new=BETTER), "fallout@10", baseline="old").verdict
     assert told.endswith("by another metric: fallout@10 has no value with these judgments.")
