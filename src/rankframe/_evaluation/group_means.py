@@ -141,9 +141,7 @@ def _in_one_pass(
     row = flag.frame.select(
         pl.len().cast(pl.Int64).alias("users"),
         *aggregates,
-        suspect=flag.suspect,
-        surplus=flag.surplus,
-        doubt=flag.doubt,
+        **dict(zip(guards.OWN, flag[1:], strict=True)),
     )
     raise_global = checks.raise_global or checks.raise_violation
     return guards.guarded_row(row, checks.of_tables, checks.raise_violation, types, raise_global)
@@ -171,7 +169,7 @@ def _means(values: Values) -> Means:
         if metric.name in values.counted:
             columns[users_of(metric.name)] = counted_users(metric.name), pl.Int64()
     if values.watched:
-        seen = pl.struct(pl.col(name).count().cast(pl.Int64) for name in values.watched)
+        seen = pl.struct([pl.col(name).count().cast(pl.Int64) for name in values.watched])
         columns[SEEN] = seen.alias(SEEN), pl.Struct(dict.fromkeys(values.watched, pl.Int64()))
     return columns
 

@@ -117,11 +117,12 @@ def _by_rows(
 
 def _has_all_users(by_rows: Mapping[_Which, object], users: Policy, judged: Judged) -> bool:
     """Whether the first reduction has a row for each of the users, and for no other."""
-    table = "truth" if judged.tables.has_truth else "run"
-    scopes = [which.scope for which in by_rows]
-    if users == "truth" and judged.tables.settings.relevant_at is not None:
+    tables = judged.tables
+    if users != ("truth" if tables.has_truth else "run") or not by_rows:
+        return False
+    if users == "truth" and tables.settings.relevant_at is not None:
         return False  # the rows are those of grade > 0
-    return users == table and bool(scopes) and scopes[0] not in ("judged", "subtopic")
+    return next(iter(by_rows)).scope not in ("judged", "subtopic")
 
 
 def is_of_truth(judged: Judged, metric: RequestedMetric) -> bool:
@@ -151,7 +152,8 @@ def _checks(
     """Return the checks of the tables that metrics read, and of the values."""
     settings, tables, users = judged.tables.settings, judged.tables.both, judged.tables.users
     reading = registry.reading_of(names, inputs=judged.inputs)
-    flags = judgment.table_flags(judged, count=any(reduction.counted for reduction in reductions))
+    counted = [reduction for reduction in reductions if reduction.counted]
+    flags = judgment.table_flags(judged, count=bool(counted))
     flags += judgment.input_flags(judged)
     raisers: list[Callable[[], None]] = [
         partial(rules.raise_first_broken, tables, users),
@@ -225,9 +227,10 @@ def _of_relevant_rows(
     count = first and in_order and counts
     rows = scope_rows.rows_of_scope(judged, reading)
     position = pl.col("block" if judged.tables.tied else "rank")
-    shared = guards.shares_rank(tied=judged.tables.tied)
     if in_order:  # for 1 M users × 10, counting distinct ranks would take a tenth longer
         shared = pl.col(rank_order.SHARES_RANK).any()
+    else:
+        shared = guards.shares_rank(tied=judged.tables.tied)
     watched = guards.check_aggregates(judged.item, hit=position, shared=shared, count=count)
     aggregates = [*(metric.expr for metric in metrics), *watched]
     lists = rank_order.grouped_by_list(rows, judged.keys, judged.types, aggregates)

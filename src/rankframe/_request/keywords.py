@@ -285,8 +285,9 @@ def group_names(by: object) -> list[str]:
     if len(names) < len(values):
         msg = f"by must be the name of a column, or a list of names, not {by!r}"
         raise TypeError(msg)
-    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        msg = f"by: column {twice[0]!r} is named twice: name it once"
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        msg = f"by: column {twice!r} is named twice: name it once"
         raise ValueError(msg)
     return names
 

@@ -58,17 +58,18 @@ class Question:
     @property
     def lists_alone(self) -> bool:
         """Whether no metric reads the truth."""
-        return all(
-            registry.reading_of(metric.reads, inputs=self.settings.inputs).lists_alone
-            and not share_names.needs_truth(metric.reads)
+        readings = [
+            registry.reading_of(metric.reads, inputs=self.settings.inputs)
             for metric in self.requested
-        )
+        ]
+        needs = [one for one in readings if not one.lists_alone]
+        return not needs and not share_names.needs_truth(self.reading.names)
 
     @property
     def beside(self) -> list[Frame | None]:
         """All tables of the call except the run."""
         truth = cast("Frame | None", self.truth)  # other kinds were opened before
-        return [truth, *(getattr(self.settings, name) for name in keywords.INPUTS)]
+        return [truth, self.settings.items, self.settings.history, self.settings.exclude]
 
     def of(self, frame: Frame, truth: Truth | None, totals: Totals | None = None) -> Question:
         """Return the same question about other tables."""

@@ -131,6 +131,12 @@ class Reading:
         return sorted(name for name in self.names if name not in self.columns)
 
     @cached_property
+    def reserved(self) -> list[str]:
+        """The names that tables may have unless a metric reads them."""
+        columns = self.columns.values()
+        return sorted({column.name for column in columns if not column.always_reserved})
+
+    @cached_property
     def names_its_rows(self) -> bool:
         """Whether the expressions name the rows that they reduce."""
         row_columns = {"listed", "judged", "relevant"}

@@ -319,7 +319,7 @@ def in_one_step(
 def _number_of_rows(frames: "Iterable[Truth | None]") -> float:
     """Count the rows of all frames; those of a LazyFrame may be any number."""
     present = [frame for frame in frames if frame is not None]
-    return sum(math.inf if isinstance(frame, pl.LazyFrame) else len(frame) for frame in present)
+    return sum([math.inf if isinstance(frame, pl.LazyFrame) else len(frame) for frame in present])
 
 
 def _engine(rows: float) -> Literal["auto", "in-memory"]:

@@ -110,8 +110,8 @@ def with_ids(columns: Columns, by: By, tables: Mapping[str, Truth | None]) -> Co
 def with_roles(columns: Columns, by: By, names: Collection[str], roles: Collection[str]) -> Columns:
     """Add the names of these roles where one column fits; a placing is a rank or a score."""
     if "relevance" in roles:
+        ids = columns.get("user"), columns.get("item")
         for written, grade in _WRITTEN.items():
-            ids = tuple(cast("Mapping[str, str]", columns).get(role) for role in ("user", "item"))
             if ids == written[:2] and grade in names and "relevance" not in names:
                 columns = {"relevance": grade, **columns}
     alternatives = [_PLACING if role == "placing" else (role,) for role in roles]
@@ -120,9 +120,9 @@ def with_roles(columns: Columns, by: By, names: Collection[str], roles: Collecti
 
 def _with_found(columns: Columns, by: By, names: Collection[str], *roles: Sequence[str]) -> Columns:
     """Add the one column that may play one of the roles, for each sequence of these."""
-    additions: dict[str, str] = {}
+    additions, taken = dict[str, str](), {*columns, *names}
     for alternatives in roles:
-        if any(role in columns or role in names for role in alternatives):
+        if not taken.isdisjoint(alternatives):
             continue
         fit = {(role, name) for role in alternatives for name in fitting(role, columns, by, names)}
         additions.update(fit if len(fit) == 1 else ())

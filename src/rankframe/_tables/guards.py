@@ -16,6 +16,8 @@ from rankframe._tables import adapters, doubts, rank_order, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Policy, Table
 
+#: The flag of a result of one row: suspect, surplus, doubt.
+OWN = tuple(f"{labels.INNER}{name}" for name in ("suspect", "surplus", "doubt"))
 #: Whether a list has a relevant item of its user.
 HIT = f"{labels.INNER}hit"
 
@@ -69,12 +71,11 @@ def guarded_row(
     schema: Types,
     raise_global: Callable[[], None],
 ) -> pl.LazyFrame:
-    """Guard a result of one row, which has its own flag in addition to the columns of ``schema``.
+    """Guard a result of one row, which has its own flag, ``OWN``, after the columns of ``schema``.
 
     Its input is then read once; reading it twice would cost as much as a small table.
     """
     raised = gathered_flags(flags)
-    own = [pl.col(name).alias(f"{labels.INNER}{name}") for name in ("suspect", "surplus", "doubt")]
 
     def verdict(both: pl.DataFrame) -> pl.DataFrame:
         *_, suspect, surplus, doubt, suspects, sum_of_surplus, suspected = both.row(0)
@@ -84,7 +85,7 @@ def guarded_row(
             raise_global()
         return both[:, : len(schema)]
 
-    both = row.select(*schema, *own).join(raised, how="cross")
+    both = row.select(*schema, *OWN).join(raised, how="cross")
     return adapters.in_one_step(both, verdict, schema)
 
 
@@ -235,7 +236,7 @@ def any_violation(*, count: bool = False) -> pl.Expr:
     A list has a duplicate item, or two items at one rank.
     """
     names = ["__rankframe_shared", *([] if count else ["__rankframe_duplicate"])]
-    return pl.any_horizontal(pl.col(name).any() for name in names)
+    return pl.any_horizontal([pl.col(name).any() for name in names])
 
 
 def any_doubt(tables: Sequence[Table], users: Policy = "truth") -> pl.Expr:

@@ -389,7 +389,7 @@ def _ordered(
 
 
 def _with_starts(ordered: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in keys)
+    new = pl.any_horizontal([pl.col(name).ne_missing(pl.col(name).shift(1)) for name in keys])
     return ordered.with_row_index(_ROW).with_columns(_first(new).alias(_START))
 
 

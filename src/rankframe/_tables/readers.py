@@ -45,10 +45,10 @@ def read_tables(question: Question) -> Tables:
         run_alone=question.lists_alone,
         totals=question.totals,
     )
-    for column in sorted(reading.columns.values(), key=lambda column: column.name):
+    for name in reading.reserved:
         for table in tables.both:
-            if column.name in table.schema and not column.always_reserved:
-                raise _reserved(table, column.name)
+            if name in table.schema:
+                raise _reserved(table, name)
     return replace(tables, reads=reads)
 
 

@@ -23,6 +23,9 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
     types: dict[str, pl.DataType] = {}
     for name in [name for name in [*right.keys, right.item] if name in left.schema]:
         in_left, in_right = left.schema[name], right.schema[name]
+        if in_left == in_right:
+            types[name] = in_left
+            continue
         if pl.Null in (in_left, in_right):  # a column of nulls fits any type
             types[name] = in_right if in_left == pl.Null else in_left
             continue
@@ -30,7 +33,7 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
             types[name] = _with_levels_of(in_left, right, name)
             continue
         integers = [dtype.is_integer() for dtype in (in_left, in_right)]
-        if in_left != in_right and not all(integers):
+        if not all(integers):
             msg = (
                 f"column {name!r}: it is {adapters.type_words(in_left, in_right)} in the "
                 f"{left.name} and {adapters.type_words(in_right, in_left)} in the {right.name}: "
@@ -39,7 +42,7 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
             if any(integers) and (in_left.is_float() or in_right.is_float()):
                 msg += " (pandas turns integers into floats where one is missing)"
             raise RankingDataError(msg)
-        types[name] = in_left if in_left == in_right else common_integer(in_left, in_right)
+        types[name] = common_integer(in_left, in_right)
     return types
 
 
@@ -96,8 +99,9 @@ def as_rank(name: str) -> pl.Expr:
     return pl.col(name).cast(pl.Int64, strict=False)
 
 
-def row_rules(table: Table) -> Iterator[Rule]:
+def row_rules(table: Table) -> list[Rule]:
     """Rules that a row breaks by itself: every call checks them on every row."""
+    found: list[Rule] = []
     for name in [*table.keys, table.item]:
         if name not in table.truth_groups:
             role = {table.user: "user", table.item: "item"}.get(name, "group")
@@ -105,19 +109,21 @@ def row_rules(table: Table) -> Iterator[Rule]:
             cure = f"{'judge with the same by=, ' * judge}drop the row, or fill in the {role}"
             if role == "group" and isinstance(table.schema[name], pl.String):
                 cure += f": .with_columns(pl.col({name!r}).fill_null('unknown'))"
-            for rule in missing_rules(table, name, role, cure):
-                alone = _is_alone(table, name)
-                yield rule if alone is None else rule._replace(broken=rule.broken & ~alone)
-    yield from _rank_rules(table)
+            missing = missing_rules(table, name, role, cure)
+            if (alone := _is_alone(table, name)) is not None:
+                missing = [rule._replace(broken=rule.broken & ~alone) for rule in missing]
+            found += missing
+    found += _rank_rules(table)
     if table.score is not None and table.schema[table.score].is_float():
         text = "infinite score: use a finite one, or null if the item was not retrieved"
-        yield Rule(table.name, table.score, text, pl.col(table.score).is_infinite())
-    yield from _relevance_rules(table)
+        found.append(Rule(table.name, table.score, text, pl.col(table.score).is_infinite()))
+    found += _relevance_rules(table)
     if table.subtopic is not None:
         judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
         cure = "drop the row, or fill in the subtopic"
-        for rule in missing_rules(table, table.subtopic, "subtopic of a judgment", cure):
-            yield rule._replace(broken=rule.broken & judged)
+        missing = missing_rules(table, table.subtopic, "subtopic of a judgment", cure)
+        found += [rule._replace(broken=rule.broken & judged) for rule in missing]
+    return found
 
 
 def _is_alone(table: Table, name: str) -> pl.Expr | None:
@@ -142,10 +148,12 @@ NO_RANK = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours
 def _rank_rules(table: Table) -> Iterator[Rule]:
     if table.rank is None:
         return
-    value, rank = pl.col(table.rank), as_rank(table.rank)
-    broken = value.is_not_null() & (rank.is_null() | (rank != value) | (rank < 1))
+    value = pl.col(table.rank)
     if table.schema[table.rank] in _FIT_IN_64_BITS:  # saves three passes
         broken = value < 1
+    else:
+        rank = as_rank(table.rank)
+        broken = value.is_not_null() & (rank.is_null() | (rank != value) | (rank < 1))
     yield Rule(table.name, table.rank, NO_RANK, broken)
     if table.schema[table.rank] not in _FIT_IN_32_BITS:
         text = "a rank above 2^53: number the places of each list from 1"

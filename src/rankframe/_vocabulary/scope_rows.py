@@ -169,8 +169,8 @@ def _of_items(judged: Judged, reading: Reading) -> list[str]:
 
 def _with_columns_of_items(frame: pl.LazyFrame, judged: Judged, reading: Reading) -> pl.LazyFrame:
     """Join the columns of the catalogue that metrics read."""
-    names = [n for n in _of_items(judged, reading) if n not in (*judged.keys, judged.item)]
-    if not names:
+    ids = (*judged.keys, judged.item)
+    if not (names := [name for name in _of_items(judged, reading) if name not in ids]):
         return frame
     keys, items = [*judged.inputs["items"].by, judged.item], judged.inputs["items"].frame
     return frame.join(items.select(*keys, *names), on=keys, how="left")
@@ -186,7 +186,7 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
             msg = f"the columns {', '.join(map(repr, sorted(pending)))} are derived from each other"
             raise ValueError(msg)
         if derived := [name for name in ready if pending[name].derive]:
-            frame = frame.with_columns(_expression(name, rows).alias(name) for name in derived)
+            frame = frame.with_columns([_expression(name, rows).alias(name) for name in derived])
             ready = derived  # joins come after the columns that need none
         joins: dict[Join, dict[str, tuple[Any, ...]]] = {}
         for name in ready:
