@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+import rankframe.trec
 
 RUN = pl.DataFrame({"user": ["q1", "q1", "7"], "item": ["d2", "1", "d1"], "rank": [1, 2, 1]})
 ELASTICSEARCH = {
