@@ -1,7 +1,7 @@
 """The public names by room, with the module of each, which is imported when the name is used."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -51,6 +51,22 @@ ROOMS = {
         "side_by_side": "_evaluation.side_by_side",
     },
 }
+#: The other names of a room, in whose functions no frame comes first; None is a module in the room.
+_OTHERS: dict[str, dict[str, str | None]] = {
+    "": {
+        "from_grades": "_inputs.matrices",
+        "from_scores": "_inputs.matrices",
+        "Meter": "parts._meter",
+        "as_dict": "_evaluation.trackers",
+        "sql": "_warehouse.query",
+        "register_metric": "_request.registration",
+        "RankingDataError": "errors",
+        **dict.fromkeys(("metrics", "parts", "plot", "presets", "runs", "stats")),
+    },
+    "metrics": {"rows": "_evaluation.row_verbs"},
+    "runs": {"stack": "_tables.run_dicts"},
+    "typing": {"Report": "_report.report", "ResultsTable": "_report.results"},
+}
 #: Words of the field that are no functions, and what to take.
 _INSTEAD = {
     "heatmap": "rf.plot.segments",
@@ -75,21 +91,25 @@ def function_of(name: str, module: str) -> Any:
     return getattr(import_module(f"rankframe.{module}"), name)
 
 
-def doors(
-    room: str, homes: Mapping[str, str | None]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a room; a name without a home is a module in it."""
-    names = vars(sys.modules[room])
+def homes_of(room: str) -> dict[str, str | None]:
+    """Return the names of a room that are imported when they are first used."""
+    return {**(ROOMS.get(room, {}) if room else VERBS), **_OTHERS.get(room, {})}
+
+
+def open_door(module: str) -> None:
+    """Give a module the names of its room: ``__all__``, if it has none, and their later imports."""
+    names, homes = vars(sys.modules[module]), homes_of(module.partition(".")[2])
 
     def value_of(name: str) -> Any:
         if name not in homes:
             inside = [f"; it is rf.{r}.{name}" for r in reversed(ROOMS) if name in ROOMS[r]]
-            more = inside[0] if inside and room == "rankframe" else hint(name, names["__all__"])
-            msg = f"module {room!r} has no attribute {name!r}{more}"
+            more = inside[0] if inside and "." not in module else hint(name, names["__all__"])
+            msg = f"module {module!r} has no attribute {name!r}{more}"
             raise AttributeError(msg)
         home = homes[name]
-        value = function_of(name, home) if home else import_module(f"{room}.{name}")
+        value = function_of(name, home) if home else import_module(f"{module}.{name}")
         names[name] = value
         return value
 
-    return value_of, lambda: sorted(names["__all__"])
+    names.setdefault("__all__", [*homes])
+    names |= {"__getattr__": value_of, "__dir__": lambda: sorted(names["__all__"])}

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from rankframe._report.report import Report
     from rankframe._report.results import ResultsTable
 else:
-    _LATER = {"Report": "_report.report", "ResultsTable": "_report.results"}
-    __getattr__, __dir__ = _rooms.doors(__name__, _LATER)
+    _rooms.open_door(__name__)
 
 __all__ = [
     "Frame",

@@ -24,7 +24,7 @@ from rankframe.metrics.user_models import *  # noqa: F403
 if TYPE_CHECKING:
     from rankframe._evaluation.row_verbs import rows
 else:
-    __getattr__, __dir__ = _rooms.doors(__name__, {"rows": "_evaluation.row_verbs"})
+    _rooms.open_door(__name__)
 
 __all__ = ["describe", "of_label", "register_column", "rows"]
 __all__ += core.__all__
