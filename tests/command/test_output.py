@@ -1,6 +1,5 @@
 """What the command prints: tables of 80 columns, JSON, and what trec_eval prints."""
 
-import argparse
 import json
 import os
 import re
@@ -8,11 +7,12 @@ import sys
 import threading
 from pathlib import Path
 
+import extension
 import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._command import files, progress, text_tables
+from rankframe._command import progress, text_tables
 from rankframe._command.main import main
 from rankframe._command.trec import spelled_out
 from rankframe._evaluation import evaluation
@@ -277,12 +277,19 @@ def test_an_output_beside_follows_no_link(folder, monkeypatch):
     assert not Path("out.csv").exists()
 
 
-def test_several_files_keep_the_columns_of_their_own(folder):
-    for name in ("old", "new"):
-        pl.read_csv(f"{name}.csv").with_columns(price=2.0).write_parquet(f"{name}.parquet")
-    arguments = argparse.Namespace(by=[], weights=None, user=[])
-    runs = {name: pl.scan_parquet(f"{name}.parquet") for name in ("old", "new")}
-    assert files.of_systems(runs, arguments, {}).collect()["price"].unique().to_list() == [2.0]
+def test_a_metric_on_a_column_of_several_runs(folder, capsys):
+    """As in Python, also where the numbers of one file have no fraction."""
+    prices = {"old": 2, "new": 2.5}
+    for name, price in prices.items():
+        pl.read_csv(f"{name}.csv").with_columns(price=price, note=pl.lit(name)).write_csv(
+            f"{name}.csv"
+        )
+    runs = {name: pl.read_csv(f"{name}.csv").cast({"price": float}) for name in prices}
+    with extension.registered():
+        rows = rows_of(printed(capsys, "evaluate old.csv new.csv truth.csv -m mean_price@5 --json"))
+        want = rf.evaluate(runs, "mean_price@5", truth=TRUTH)
+    assert rows == want.to_dicts()
+    assert [row["mean_price@5"] for row in rows] == [2, 2.5]
 
 
 def test_several_runs_are_evaluated(folder, capsys):

@@ -7,13 +7,11 @@ import glob
 import gzip
 import io
 import itertools
-import json
 import re
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar, cast
-from urllib.parse import unquote
+from typing import IO, Any, NamedTuple, cast
 
 import polars as pl
 
@@ -24,9 +22,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._tables import adapters, column_roles, run_dicts, side_tables
 from rankframe.trec import _formats, _lines
-from rankframe.trec._formats import Fit, Kind, Line, Stream
-
-T = TypeVar("T")
+from rankframe.trec._formats import Kind, Line, Stream
 
 FORMATS = {
     "parquet": (".parquet", ".pq"),
@@ -37,6 +33,7 @@ FORMATS = {
     "json": (".json",),
     "trec": (".trec", ".run", ".qrels", ".txt"),
 }
+_BINARY = ("parquet", "ipc")
 _SEPARATORS = {"csv": ",", "tsv": "\t", "trec": None}
 FILE_ROLES = {
     "run": ("user", "item", "rank", "score"),
@@ -44,7 +41,6 @@ FILE_ROLES = {
 }
 #: The files of further tables.
 BESIDE = (*side_tables.INPUT_MEANINGS, "queries")
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a folder whose rows have a null
 
 
 class Tables(NamedTuple):
@@ -56,42 +52,48 @@ class Tables(NamedTuple):
     columns: Columns
     tag: str  # the run name in the first file
 
+    def in_memory(self) -> "Tables":
+        """Read all files, once for several commands."""
+        runs = {name: run.collect().lazy() for name, run in self.runs.items()}
+        beside = {name: table.collect().lazy() for name, table in self.beside.items()}
+        truth = None if self.truth is None else self.truth.collect().lazy()
+        return self._replace(runs=runs, truth=truth, beside=beside)
+
 
 def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
-    """Scan runs, truth and further tables; give each id one type, and parse numbers in CSV.
+    """Scan runs, truth and further tables, and give each id one type.
 
     The returned columns include the common names that were found.
     """
     users: list[str] = arguments.user
     columns = {**columns, "user": users[-1]} if users else columns
     runs: list[Input] = arguments.runs
-    paths = {name: getattr(arguments, name) for name in BESIDE}
-    beside = {name: path for name, path in paths.items() if path is not None}
-    judged = _if_any(arguments.truth)
-    inputs.check_inputs([*runs, *judged, *beside.values()])
-    weights = _if_any(arguments.weights)
-    as_run, as_truth = _layout("run", arguments, columns), _layout("truth", arguments, columns)
-    files = [_scan(path, as_run) for path in runs]
-    truths = [_scan(path, as_truth) for path in judged]
-    both = _named_alike([*files, *truths], arguments, columns)
-    files, truths = both[: len(files)], both[len(files) :]
-    columns = _with_names(arguments, columns, files, truths)
+    judged = [] if arguments.truth is None else [arguments.truth]
+    sources = {name: getattr(arguments, name) for name in BESIDE}
+    sources = {name: source for name, source in sources.items() if source is not None}
+    inputs.check_inputs([*runs, *judged, *sources.values()])
+    both = [
+        *(_scan(source, _layout("run", arguments, columns)) for source in runs),
+        *(_scan(source, _layout("truth", arguments, columns)) for source in judged),
+    ]
+    both = _named_alike(both, arguments, columns)
+    columns = _with_names(arguments, columns, both[: len(runs)], both[len(runs) :])
     ids = ids_of(arguments, columns)
-    files = [
-        _with_numbers(file, [*_placing(file, arguments, columns), *weights], without=ids)
-        for file in files
-    ]
+    texts = [*ids, columns.get("model", keywords.MODEL), columns.get("subtopic", "subtopic")]
+    texts += [getattr(arguments, "cluster", None)]
+    both = [_typed(file, texts) for file in both]
+    files = [_with_numbers(file, _placing(file, arguments, columns)) for file in both[: len(runs)]]
+    grades = [columns.get("relevance", "relevance"), arguments.weights]
     if not judged:  # a run that has a relevance is a judged table
-        grades = [columns.get("relevance", "relevance")]
-        files = [_with_numbers(file, grades, without=ids, booleans=True) for file in files]
-    files += [
-        _with_grades(_without_folders(truth, as_truth, arguments, columns), arguments, columns)
-        for truth in truths
-    ]
-    for name, path in beside.items():
-        files.append(_with_numbers(_scan(path, _layout(name, arguments, columns)), [], without=ids))
-    if getattr(arguments, "time", None) is not None:
-        files = _with_times(files, arguments.time, without=ids)
+        files = [_with_numbers(file, grades) for file in files]
+    for truth in both[len(runs) :]:
+        names = truth.frame.collect_schema().names()
+        found = column_roles.with_roles(columns, arguments.by, names, ["relevance"])
+        (judgments,) = _of_one_type(columns.get("subtopic", "subtopic"), truth)
+        judgments = _with_numbers(judgments, [found.get("relevance", "relevance"), *grades])
+        files.append(_without_folders(judgments, arguments, columns))
+    for name, source in sources.items():
+        files.append(_typed(_scan(source, _layout(name, arguments, columns)), ids))
     for name in ids:
         files = list(_of_one_type(name, *files))
     frames = [file.frame for file in files]
@@ -99,32 +101,10 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     return Tables(
         dict(zip(names, frames[: len(runs)], strict=True)),
         frames[len(runs)] if judged else None,
-        dict(zip(beside, frames[len(runs) + len(judged) :], strict=True)),
+        dict(zip(sources, frames[len(runs) + len(judged) :], strict=True)),
         {**columns, "user": users} if len(users) > 1 else columns,
         files[0].tag or names[0],
     )
-
-
-def _if_any(value: T | None) -> list[T]:
-    return [] if value is None else [value]
-
-
-def _with_grades(truth: "_File", arguments: argparse.Namespace, columns: Columns) -> "_File":
-    """Parse the numbers of the truth: grades, or otherwise each column that may have them."""
-    subtopic = columns.get("subtopic", "subtopic")
-    names = truth.frame.collect_schema().names()
-    roles = column_roles.with_roles(columns, arguments.by, names, ["relevance"])
-    grades = roles.get("relevance", "relevance")
-    weights = _if_any(arguments.weights)
-    ids = ids_of(arguments, columns)
-    read = [*ids, subtopic, *weights, getattr(arguments, "cluster", None)]
-    possible = (*column_roles.RATINGS, *column_roles.GRADES)
-    numbers = [grades]
-    if grades not in names:
-        numbers = list(dict.fromkeys([*_numeric(truth, possible), *_flags(truth, read)]))
-    (typed,) = _of_one_type(subtopic, truth)
-    typed = _with_numbers(typed, numbers, without=ids, booleans=True)
-    return _with_numbers(typed, weights, without=[*ids, grades])
 
 
 def _named_alike(
@@ -137,10 +117,7 @@ def _named_alike(
     for role in ("user", "item"):
         names = column_roles.fitting(role, columns, arguments.by, headers)
         change |= {role: names[0]} if len(set(names)) == 1 else {}
-    return [
-        file._replace(frame=file.frame.rename(change, strict=False)) if file.is_unnamed else file
-        for file in files
-    ]
+    return [file.renamed(change) if file.is_unnamed else file for file in files]
 
 
 def _with_names(
@@ -157,44 +134,11 @@ def _with_names(
     return column_roles.with_roles(with_ids, arguments.by, names, [role])
 
 
-def _with_times(files: list["_File"], time: str, *, without: Sequence[str]) -> list["_File"]:
-    """Parse times of CSV as numbers if all of them are, since 999 is before 1000."""
-    texts = [file for file in files if file.is_text and time in file.frame.collect_schema()]
-    if not all(_numeric(file, [time]) for file in texts):
-        return files
-    return [_with_numbers(file, [time], without=without) for file in files]
-
-
-def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
-    """Return the columns of a CSV file that contain only numbers."""
-    candidates = [name for name in names if file.is_text and name in file.frame.collect_schema()]
-    columns = map(pl.col, candidates)
-    fits = [of.cast(pl.Float64, strict=False).count() == of.count() for of in columns]
-    return _that_fit(file, candidates, fits)
-
-
-def _flags(file: "_File", without: Sequence[str | None]) -> list[str]:
-    """Return the columns of a CSV file that contain only 0 and 1, or only true and false."""
-    names = file.frame.collect_schema().names() if file.is_text else []
-    has_ids = {*without[:2]} <= {*names}  # otherwise, it may be a file of another format
-    candidates = [name for name in names if name not in without] if has_ids else []
-    texts = [pl.col(name).str.strip_chars(" \t").str.to_lowercase() for name in candidates]
-    words = (["0", "1", "0.0", "1.0"], ["true", "false"])
-    fits = [pl.any_horizontal(text.is_in(pair).all() for pair in words) for text in texts]
-    return _that_fit(file, candidates, fits)
-
-
-def _that_fit(file: "_File", names: Sequence[str], fits: Sequence[pl.Expr]) -> list[str]:
-    """Return the columns of which an expression of the file is true."""
-    named = [fit.alias(str(place)) for place, fit in enumerate(fits)]
-    return list(itertools.compress(names, file.read(*named).row(0))) if names else []
-
-
-def _placing(file: "_File", arguments: argparse.Namespace, columns: Columns) -> list[str]:
+def _placing(file: "_File", arguments: argparse.Namespace, columns: Columns) -> list[str | None]:
     """Return the columns of a run that are read as numbers: the rank, or otherwise the score."""
     rank, score = columns.get("rank", "rank"), columns.get("score", "score")
     by_rank = rank in file.frame.collect_schema() and getattr(arguments, "ties", None) is None
-    return [rank, "tied"] if by_rank else [score]
+    return [*([rank, "tied"] if by_rank else [score]), arguments.weights]
 
 
 def of_systems(
@@ -206,12 +150,11 @@ def of_systems(
     ids = [name for name in ids_of(arguments, columns) if name != model]
     read = [*ids, *filter(None, of_users)]
     rank, score = columns.get("rank", "rank"), columns.get("score", "score")
-    first, *others = (run.collect_schema() for run in runs.values())
+    schemas = [run.collect_schema() for run in runs.values()]
     own = [  # what metrics may read
         name
-        for name, dtype in first.items()
-        if name not in (*read, rank, score, model)
-        and all(name in other and other[name] == dtype for other in others)
+        for name in schemas[0]
+        if name not in (*read, rank, score, model) and _are_alike(name, schemas)
     ]
     frames: list[pl.LazyFrame] = []
     used: set[str | None] = set()
@@ -225,6 +168,12 @@ def of_systems(
         msg = f"only some runs have {rank!r}: add it to all runs, or leave only {score!r} in all"
         raise ValueError(msg)
     return pl.concat(frames, how="diagonal_relaxed")
+
+
+def _are_alike(name: str, schemas: Sequence[pl.Schema]) -> bool:
+    """Whether all tables have a column, of one type or of numbers."""
+    types = {schema.get(name) for schema in schemas}
+    return len(types) == 1 or all(dtype is not None and dtype.is_numeric() for dtype in types)
 
 
 def ids_of(arguments: argparse.Namespace, columns: Columns) -> list[str]:
@@ -250,35 +199,30 @@ class _Layout(NamedTuple):
         roles = alone.get(self.table, ("user", "item", *self.own))
         return {role: self.own.get(role, self.shared.get(role, role)) for role in roles}
 
-    def option(self, fit: Fit) -> str:
-        """Return the option that selects a format."""
-        if self.table in FILE_ROLES:
-            fields = fit.form == "fields"
-            return f"--{self.table}-" + (f"fields {fit.fields}" if fields else f"format {fit.form}")
-        if fit.form == "fields":
-            return "add a header"
-        return f"end its name in {FORMATS[fit.form][0]}"
-
 
 class _File(NamedTuple):
     name: str
     form: str
     frame: pl.LazyFrame
     names: Mapping[str, str] = {}  # names in the file of columns that have been renamed
-    source: Path | bytes | None = None
+    sources: Sequence[Path | bytes | str] = ()  # files, what was read at once, or an address
     tag: str | None = None  # of a run of TREC
-    parts: Sequence["_File"] = ()  # of a table of several files
-    folders: Sequence[str] = ()  # columns that come from the path
+
+    def renamed(self, change: Mapping[str, str]) -> "_File":
+        """Rename columns that it may have, and remember their names in the file."""
+        has = self.frame.collect_schema()
+        names = {new: self.names.get(old, old) for old, new in change.items() if old in has}
+        kept = {new: old for new, old in self.names.items() if new not in change}
+        return self._replace(frame=self.frame.rename(change, strict=False), names=kept | names)
 
     @property
     def is_unnamed(self) -> bool:
         """Whether the format has no names of columns, or those of BEIR, whose roles are known."""
-        is_beir = self.names.get("user") == _formats.BEIR["user"]
-        return is_beir or self.form in ("trec", "judgments")
+        return _formats.BEIR["user"] in self.names.values() or self.form in ("trec", "judgments")
 
     @property
     def is_text(self) -> bool:
-        """Whether all columns are read as text, whatever they contain."""
+        """Whether types of columns are not declared."""
         return self.form in ("csv", "tsv")
 
     def read(self, *exprs: pl.Expr) -> pl.DataFrame:
@@ -333,123 +277,58 @@ def _more_of_user(table: str, own: Sequence[str | None], shared: Sequence[str]) 
 
 
 def _scan(source: Input, layout: _Layout) -> _File:
-    """Scan an input; columns of CSV files are read as text, and those with roles are renamed."""
+    """Scan an input; columns of CSV files are text, and those with roles are renamed."""
     if source.is_remote:
-        file = _in_roles(_scan_remote(source, layout), layout)
-        return file if _is_remote_table(source) else _with_folders(file, source)
+        return _scan_remote(source, layout)
     if not source.is_table:
-        file = _scan_file(source, layout)
-        return file if source.is_stdin else _with_folders(file, source)
-    files = source.files()
-    if empty := [path for path in files if not path.stat().st_size]:
+        return _scan_file(source, layout)
+    paths = source.files()
+    if empty := [path for path in paths if not path.stat().st_size]:
         msg = f"{empty[0]}: it is empty: write it again, or remove it if it has no rows"
         raise ValueError(msg)
-    first, *_ = parts = [_scan_file(Input(str(path)), layout) for path in files]
-    _check_alike(source, parts, layout)
-    names = first.frame.collect_schema().names()
-    folders = _folders(source, files, as_text=first.is_text)
-    frames = [
-        part.frame.select(names).with_columns(
-            pl.lit(values[place], values.dtype).alias(name) for name, values in folders.items()
-        )
-        for place, part in enumerate(parts)
-    ]
-    frame = pl.concat(frames, how="vertical_relaxed")
-    added = [name for name in folders if name not in names]
-    return first._replace(name=str(source), frame=frame, source=None, parts=parts, folders=added)
+    forms = {_format_of_suffix(path): path for path in paths}
+    if len(forms) > 1 and layout.form is None:
+        one, other = sorted(map(str, forms.values()))[:2]
+        msg = f"{source}: files of one table must have one format, not {one} and {other}"
+        raise ValueError(msg)
+    first = _scan_file(Input(str(paths[0])), layout)
+    if first.form in _BINARY:
+        table = _File(str(source), first.form, _frame(paths, first.form))
+        return _in_roles(table, layout)._replace(sources=paths)
+    parts = [first, *(_scan_file(Input(str(path)), layout) for path in paths[1:])]
+    return first._replace(name=str(source), frame=_stacked(parts), sources=paths)
 
 
-def _check_alike(source: Input, parts: Sequence[_File], layout: _Layout) -> None:
-    """Check that the files of a table have one format, and the same columns of like types."""
-    first, *rest = parts
-    for part in rest:
-        if part.form != first.form:
-            forms = f"{first.name} is {first.form}, {part.name} is {part.form}"
-            msg = f"{source}: files of one table must have one format: {forms}"
-            raise ValueError(msg)
-        lacking = {*first.frame.collect_schema()} ^ {*part.frame.collect_schema()}
-        if lacking:
+def _stacked(parts: Sequence[_File]) -> pl.LazyFrame:
+    """Stack the files of a table, which have the same columns."""
+    if len(parts) == 1:
+        return parts[0].frame
+    first, *rest = (part.frame.collect_schema().names() for part in parts)
+    for part, names in zip(parts[1:], rest, strict=True):
+        if lacking := {*first} ^ {*names}:
             name = min(lacking)
-            has, no = (first, part) if name in first.frame.collect_schema() else (part, first)
+            has, no = (parts[0], part) if name in first else (part, parts[0])
             columns = "files of one table must have the same columns"
             msg = f"{no.name}: no column {name!r}, which {has.name} has: {columns}"
             raise ValueError(msg)
-    ids = {*layout.names.values()}
-    seen: dict[str, tuple[str, pl.DataType]] = {}
-    for part in parts:
-        for name, dtype in part.frame.collect_schema().items():
-            if dtype == pl.Null:
-                continue
-            file, other = seen.setdefault(name, (part.name, dtype))
-            if _kind(dtype, is_id=name in ids) != _kind(other, is_id=name in ids):
-                msg = (
-                    f"{source}, column {name!r}: it is {adapters.type_words(other, dtype)} in "
-                    f"{file} and {adapters.type_words(dtype, other)} in {part.name}: files of one "
-                    "table must have the same types: write one again"
-                )
-                raise ValueError(msg)
+    return pl.concat([part.frame.select(first) for part in parts], how="vertical_relaxed")
 
 
-def _kind(dtype: pl.DataType, *, is_id: bool) -> object:
-    """Return what types of one kind share; a score may be whole in one file, and an id may not."""
-    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
-        return pl.String
-    if dtype.is_numeric():
-        return dtype.is_integer() if is_id else "number"
-    return type(dtype)
-
-
-def _with_folders(file: _File, source: Input) -> _File:
-    """Add the columns of the folders in the path of a single file that it does not have."""
-    has = file.frame.collect_schema()
-    folders = _folders(source, [source.path], as_text=file.is_text)
-    added = {name: values for name, values in folders.items() if name not in has}
-    frame = file.frame.with_columns(
-        pl.lit(values[0], values.dtype).alias(name) for name, values in added.items()
-    )
-    return file._replace(frame=frame, folders=[*added])
-
-
-def _without_folders(
-    truth: _File, layout: _Layout, arguments: argparse.Namespace, columns: Columns
-) -> _File:
+def _without_folders(truth: _File, arguments: argparse.Namespace, columns: Columns) -> _File:
     """Drop the columns of folders that no option names: shard=0 and shard=1 are no grades."""
-    named = {
-        *(keywords.MODEL, *ids_of(arguments, columns)),
-        *(getattr(arguments, option, None) for option in ("weights", "cluster")),
-        *(*layout.names.values(), *columns.values(), *column_roles.SEARCHED),
-    }
+    options = (getattr(arguments, option, None) for option in ("weights", "cluster"))
+    named = {keywords.MODEL, *ids_of(arguments, columns), *options, *column_roles.SEARCHED}
+    named |= {*columns.values(), *keywords.ROLES, *truth.names}
     labels = " ".join(getattr(arguments, "metrics", ()))
-    unnamed = [name for name in truth.folders if name not in named]
-    unused = [name for name in unnamed if not re.search(rf"\b{re.escape(name)}\b", labels)]
-    return truth._replace(frame=truth.frame.drop(unused)) if unused else truth
+    folders = _folders(truth.sources[0]) if truth.form in _BINARY else set[str]()
+    unused = [name for name in folders - named if not re.search(rf"\b{re.escape(name)}\b", labels)]
+    return truth._replace(frame=truth.frame.drop(unused, strict=False))
 
 
-def _folders(source: Input, files: Sequence[Path], *, as_text: bool) -> dict[str, pl.Series]:
-    """Return the columns that Hive keeps in names of folders, such as day=2026-11-01."""
-    pairs = [dict(part.split("=", 1) for part in file.parts[:-1] if "=" in part) for file in files]
-    for file, pair in zip(files, pairs, strict=True):
-        if lacking := {*pairs[0]} ^ {*pair}:
-            msg = f"{source}: only one of {files[0]} and {file} is in a folder {min(lacking)}=…"
-            raise ValueError(msg)
-    return {
-        name: _typed(name, [pair[name] for pair in pairs], as_text=as_text) for name in pairs[0]
-    }
-
-
-def _typed(name: str, texts: Sequence[str], *, as_text: bool) -> pl.Series:
-    """Read the names of folders as integers, dates, or otherwise text, as Polars does."""
-    column = pl.Series(name, [None if text == _NO_VALUE else unquote(text) for text in texts])
-    if as_text:
-        return column
-    numbers = column.cast(pl.Int64, strict=False)
-    dates = column.str.to_date("%Y-%m-%d", strict=False)
-    fit = (read for read in (numbers, dates) if read.null_count() == column.null_count())
-    return next(fit, column)
-
-
-def _is_remote_table(source: Input) -> bool:
-    return bool(inputs.PATTERN.search(source.text)) or source.text.endswith("/")
+def _folders(source: Path | bytes | str) -> set[str]:
+    """Return the names of Hive's folders in a path, such as day of day=2026-11-01."""
+    folders = [] if isinstance(source, bytes) else str(source).split("/")[:-1]
+    return {folder.partition("=")[0] for folder in folders if "=" in folder}
 
 
 def _scan_remote(source: Input, layout: _Layout) -> _File:
@@ -459,59 +338,69 @@ def _scan_remote(source: Input, layout: _Layout) -> _File:
         msg = f"{source}: only Parquet, CSV, TSV, Arrow IPC and JSON Lines are read from an address"
         raise ValueError(msg)
     with _named_in_errors(str(source)):
-        frame = _frame(source.text, form, folders=_is_remote_table(source))
+        frame = _frame(source.text, form)
         frame.collect_schema()
-    return _File(str(source), form, frame)
+    return _in_roles(_File(str(source), form, frame, sources=[source.text]), layout)
 
 
-def _frame(content: str | Path | bytes, form: str, *, folders: bool | None = None) -> pl.LazyFrame:
-    """Scan a source of a format; the name of a local file is no pattern."""
-    remote = isinstance(content, str)
-    if form == "parquet":
-        return pl.scan_parquet(content, glob=remote, hive_partitioning=folders or None)
-    if form == "ipc":
-        return pl.scan_ipc(content, glob=remote)
+def _frame(
+    source: str | Path | list[Path] | bytes,
+    form: str,
+    texts: Collection[str] | None = None,
+) -> pl.LazyFrame:
+    """Scan a source of a format; the name of a local file is no pattern.
+
+    Columns of CSV are text; with ``texts`` only these, and others as Polars infers from all rows.
+    """
+    is_address = isinstance(source, str)
+    if form in _BINARY:
+        scan = pl.scan_parquet if form == "parquet" else pl.scan_ipc
+        folders = is_address
+        if not isinstance(source, str | bytes):  # a column of the file wins over its folder
+            own = scan(source, glob=False, hive_partitioning=False).collect_schema()
+            first = source if isinstance(source, Path) else source[0]
+            folders = _folders(first).isdisjoint(own)
+        return scan(source, glob=is_address, hive_partitioning=folders)
+    source = cast("str | Path | bytes", source)  # text is scanned file by file
     if form == "json":
-        return pl.read_json(_unpacked(content), infer_schema_length=None).lazy()
+        return pl.read_json(_unpacked(source), infer_schema_length=None).lazy()
     if form == "jsonl":
-        source = glob.escape(str(content)) if isinstance(content, Path) else content
+        source = glob.escape(str(source)) if isinstance(source, Path) else source
         return pl.scan_ndjson(source, infer_schema_length=None)
-    separator = _SEPARATORS[form] or ","
-    return pl.scan_csv(content, separator=separator, infer_schema=False, glob=remote)
+    types: dict[str, Any] = {"infer_schema": False}
+    if texts is not None:
+        types = {"infer_schema_length": None, "schema_overrides": dict.fromkeys(texts, pl.String)}
+    return pl.scan_csv(source, separator=_SEPARATORS[form] or ",", glob=is_address, **types)
 
 
 def _scan_file(file: Input, layout: _Layout) -> _File:
     name = str(file)
     with _named_in_errors(name):
         with _opened(file) as stream:
-            lines = [] if _formats.binary_format(stream) else _formats.first_lines(stream)
-            form = _format_of(file.path, stream, lines, layout)
+            form = _format_of(file.path, stream, layout)
             source = file.path if stream.path is not None else stream
             if form == "trec" or layout.fields is not None:
-                return _scan_lines(name, form, source, lines, layout)
+                return _scan_lines(name, form, source, layout)
             content = source.read_all() if isinstance(source, Stream) else source
         if layout.kind == "truth" and form in ("json", "jsonl"):
             read = content if isinstance(content, bytes) else content.read_bytes()
             judgments = judgment_files.read_nested(name, read)
             if judgments is not None:
                 roles = {role: layout.shared.get(role, role) for role in judgments.columns}
-                return _File(name, "judgments", judgments.lazy().rename(roles), source=content)
+                return _File(name, "judgments", judgments.lazy().rename(roles))
         try:
             frame = _frame(content, form)
             frame.collect_schema()
         except pl.exceptions.PanicException as error:
             msg = f"{name}: {adapters.why_unreadable(error)}"
             raise ValueError(msg) from None
-        except pl.exceptions.PolarsError:
-            if form == "jsonl":
-                _raise_at_broken_json(name, content)
-            raise
-    return _in_roles(_File(name, form, frame, source=content), layout)
+        except pl.exceptions.PolarsError as error:
+            msg = f"{name}: {one_line(error)} (read as {form}; --format names another format)"
+            raise ValueError(msg) from None
+    return _in_roles(_File(name, form, frame, sources=[content]), layout)
 
 
-def _scan_lines(
-    name: str, form: str, source: Path | Stream, lines: Sequence[Line], layout: _Layout
-) -> _File:
+def _scan_lines(name: str, form: str, source: Path | Stream, layout: _Layout) -> _File:
     """Scan lines of TREC, or fields without a header."""
     if form not in _SEPARATORS:
         msg = (
@@ -519,6 +408,7 @@ def _scan_lines(
             f"and this file is of format {form}"
         )
         raise ValueError(msg)
+    lines = _lines_at_start(source)
     header = layout.fields or [word for line in lines[:1] for word in line.words]
     shared = {role: column for role, column in layout.shared.items() if column in header}
     file_roles = FILE_ROLES.get(layout.kind, FILE_ROLES["run"])
@@ -571,47 +461,49 @@ def _check_has(file: str, table: str, roles: Mapping[str, str], has: Sequence[st
             raise ValueError(msg)
 
 
-def _format_of(path: Path, stream: Stream, lines: Sequence[Line], layout: _Layout) -> str:
-    """Find the format of a file: the declared one, that of its content, or of its suffix."""
-    form = layout.form or _formats.binary_format(stream) or _formats.json_format(lines)
-    if form in (None, "csv", "tsv") and _formats.has_semicolons(lines, layout.kind):
-        problem = "the separator is ';': write the file with commas or tabs"
-        raise _at_line(stream.name, lines[0], problem)
-    if form not in (None, "trec") or layout.fields is not None:
+def _lines_at_start(source: Path | Stream) -> list[Line]:
+    if isinstance(source, Stream):
+        return _formats.first_lines(source)
+    with source.open("rb", buffering=0) as file:
+        return _formats.first_lines(Stream(file, str(source), source))
+
+
+def _format_of(path: Path, stream: Stream, layout: _Layout) -> str:
+    """Return the declared format, that of the suffix, or TREC or CSV by the first lines."""
+    form = layout.form or _format_of_suffix(path)
+    form = None if form == "trec" and layout.kind == "table" else form
+    if layout.fields is not None or form not in (None, "trec", "csv", "tsv"):
         return form or "trec"
-    if layout.table in FILE_ROLES and _formats.is_of_other_kind(lines, layout.kind):
-        other = "qrels" if layout.kind == "run" else "a run"
-        problem = (
-            f"a line of {other}, not of the {layout.table}: pass the run first, then the truth"
-        )
-        raise _at_line(stream.name, lines[0], problem)
-    if form is not None and not (layout.kind == "run" and _formats.has_three_fields(lines)):
-        return form
-    return _format_of_text(path, stream, lines, layout)
-
-
-def _format_of_text(path: Path, stream: Stream, lines: Sequence[Line], layout: _Layout) -> str:
-    """Find the only format that fits the lines; otherwise, the suffix decides."""
-    suffix = _format_of_suffix(path)
-    fits = _formats.text_fits(lines, layout.kind, layout.names.values())
-    if len(fits) > 1:
-        fits = [fit for fit in fits if fit.form == suffix and fit.by_suffix] or fits
-    if len(fits) == 1:
-        return fits[0].form
-    if fits:
-        choices = " or ".join(f"{fit.meaning} ({layout.option(fit)})" for fit in fits)
-        raise _at_line(stream.name, lines[0], f"it may be {choices}")
+    lines = _formats.first_lines(stream)
+    if form in ("csv", "tsv") and layout.table in FILE_ROLES:
+        _check_header(stream.name, lines, form, layout)
+    told = form or _formats.text_format(lines, layout.kind)
+    is_triple = layout.kind == "run" and _formats.has_three_fields(lines)
+    if told is not None and not (told == "trec" and is_triple):
+        return told
     if not stream.peek(1):
         msg = f"{stream.name}: it is empty"
         raise ValueError(msg)
-    if suffix is not None and not (suffix == "trec" and layout.kind == "table"):
-        return suffix
-    prefix = f"{layout.table}-" if layout.table in FILE_ROLES else ""
-    problem = f"its content shows no format; pass --{prefix}format {'|'.join(FORMATS)}"
-    if lines:
-        raise _at_line(stream.name, lines[0], problem)
-    msg = f"{stream.name}: {problem}"
-    raise ValueError(msg)
+    problem = "its name tells no format, and it is neither TREC nor CSV with a header"
+    if layout.table not in FILE_ROLES:
+        problem += ": end its name in .csv or .parquet"
+    elif is_triple:
+        fields = (f"--{layout.table}-fields user,item,{name}" for name in ("rank", "score"))
+        problem = f"its third field may be the rank or the score: pass {' or '.join(fields)}"
+    else:
+        problem += f": pass --{layout.table}-format {'|'.join(FORMATS)}, or the names of its "
+        problem += f"fields in --{layout.table}-fields"
+    raise _at_line(stream.name, lines, problem)
+
+
+def _check_header(name: str, lines: Sequence[Line], form: str, layout: _Layout) -> None:
+    """Check that the first line of CSV may name columns: one that has numbers alone is data."""
+    fields = _formats.split(lines[0].text, _SEPARATORS[form]) if lines else []
+    known = {*layout.names.values(), *column_roles.SEARCHED}
+    if len(fields) == 1 or (known.isdisjoint(fields) and any(map(_formats.is_number, fields))):
+        of_one = f"--{layout.table}-format {'|'.join(_SEPARATORS)}, or --{layout.table}-fields"
+        problem = f"it is no header of {form}: pass {of_one} with the names of its fields"
+        raise _at_line(name, lines, problem)
 
 
 def _format_of_suffix(path: Path) -> str | None:
@@ -620,8 +512,10 @@ def _format_of_suffix(path: Path) -> str | None:
     return next((form for form, suffixes in FORMATS.items() if suffix in suffixes), None)
 
 
-def _at_line(name: str, line: Line, problem: str) -> ValueError:
-    return ValueError(f"{name}, line {line.number}: {problem}: {line.text[:200]!r}")
+def _at_line(name: str, lines: Sequence[Line], problem: str) -> ValueError:
+    if not lines:
+        return ValueError(f"{name}: {problem}")
+    return ValueError(f"{name}, line {lines[0].number}: {problem}: {lines[0].text[:200]!r}")
 
 
 @contextlib.contextmanager
@@ -637,63 +531,84 @@ def _opened(file: Input) -> Generator[Stream]:
         yield Stream(opened, file.text, file.path if _lines.can_be_scanned(file.path) else None)
 
 
-def _with_numbers(
-    file: _File, names: Sequence[str], *, without: Sequence[str], booleans: bool = False
-) -> _File:
-    """Parse columns of CSV as numbers, whichever row has the first fraction.
+def _typed(file: _File, texts: Collection[str | None]) -> _File:
+    """Give columns of CSV the types that Polars infers from all rows; ids stay text: 007 is not 7.
 
-    A column whose values are all written as integers becomes integers, which are exact, and any
-    other becomes floats; with ``booleans`` it may also contain true and false.
+    All columns are read once, since Polars counts the fields of a line only then.
     """
     if not file.is_text:
         return file
-    has = file.frame.collect_schema().names()
-    present = [name for name in names if name in has and name not in without]
-    readings = {
-        name: _readings(name, booleans=booleans)
-        for name in present
-        if not pl.col(name).meta.has_multiple_outputs()  # a pattern: the checks raise for it
-    }
-    chosen: list[pl.Expr] = []
-    for (name, of_column), fit in zip(readings.items(), _fits(file, readings), strict=True):
-        if not any(fit):
-            for part in file.parts:  # the error has the file and its line
-                if part.read(pl.len()).item():
-                    _with_numbers(part, [name], without=(), booleans=booleans)
-            raise _not_a_number(file, name, of_column)
-        chosen.append(next(itertools.compress(of_column, fit)))
-    return file._replace(frame=file.frame.with_columns(chosen))
-
-
-def _fits(file: _File, readings: Mapping[str, Sequence[pl.Expr]]) -> list[list[bool]]:
-    """Return which readings of each column parse all of its values."""
-    wanted = [pl.len().alias("rows")]
-    for place, (name, of_column) in enumerate(readings.items()):
-        fits = pl.concat_list(reading.count() == pl.col(name).count() for reading in of_column)
-        wanted.append(fits.alias(str(place)))
-    every = pl.sum_horizontal(pl.all().count()).alias("every")
-    try:  # polars counts the fields of a line only if all columns are read
-        rows, *fitting, _ = file.frame.select(*wanted, every).collect().row(0)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        if "more fields than" in str(error):
-            for part in file.parts or [file]:
-                _raise_at_long_line(part)
-        rows, *fitting = file.read(*wanted).row(0)
+    names = {file.names.get(name, name): name for name in file.frame.collect_schema()}
+    as_text = [name for name, new in names.items() if new in texts]
+    change = {old: new for old, new in names.items() if old != new}
+    parts: list[_File] = []
+    with _named_in_errors(file.name):
+        for source in file.sources:
+            frame = _frame(source, file.form, as_text)
+            unused = [name for name in frame.collect_schema() if name not in names]
+            parts.append(file._replace(frame=frame.drop(unused).rename(change)))
+        typed = file._replace(frame=_stacked(parts))
+        every = pl.sum_horizontal(pl.all().count()).alias("every")
+        try:
+            rows, _ = typed.frame.select(pl.len(), every).collect().row(0)
+        except pl.exceptions.ComputeError as error:
+            if "more fields than" in str(error):
+                _raise_at_row(file)
+            raise
     if not rows:
         msg = f"{file.name}: it is empty"
         raise ValueError(msg)
-    return fitting
+    return typed
 
 
-def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
-    """Cast a column of text to each type, the most exact first; null for values that do not fit."""
-    text = pl.col(name).str.strip_chars(" \t")
-    numbers = [text.cast(dtype, strict=False) for dtype in (pl.Int64, pl.Int128, pl.Float64)]
-    if not booleans:
-        return numbers
-    words = {"true": True, "false": False}
-    lower = text.str.to_lowercase()
-    return [*numbers, lower.replace_strict(words, default=None, return_dtype=pl.Boolean)]
+def _with_numbers(file: _File, names: Collection[str | None]) -> _File:
+    """Cast to numbers what spaces and nan have kept text, or name the first value that is none."""
+    schema = file.frame.collect_schema()
+    texts = [name for name in schema if name in names and schema[name] == pl.String]
+    texts = [name for name in texts if file.is_text and not column_roles.is_pattern(name)]
+    for name in texts:
+        number = pl.col(name).str.strip_chars(" \t").cast(pl.Float64, strict=False)
+        if not file.read(number.count() == pl.col(name).count()).item():
+            _raise_at_row(file, file.names.get(name, name))
+            msg = f"{file.name}, column {name!r}: a value is not a number"
+            raise ValueError(msg)
+        file = file._replace(frame=file.frame.with_columns(number))
+    return file
+
+
+def _raise_at_row(file: _File, column: str | None = None) -> None:
+    """Raise for the first row of CSV that is too long, or has no number in a column."""
+    header: list[str] = []
+    for where, row in _rows_of(file):
+        if not header or row == header:
+            header = row
+        elif len(row) > len(header):
+            fields = f"it has {len(row)} fields and the header {len(header)}"
+            cure = "quote a field that holds the separator"
+            msg = f"{where}: {fields}: {cure}: {','.join(row)[:200]!r}"
+            raise ValueError(msg)
+        elif column is not None and row:
+            text = row[header.index(column)] if len(row) == len(header) else ""
+            if text and not _formats.is_number(text):
+                problem = "is not a number (leave the field of a missing one empty)"
+                if text.lower() in ("true", "false"):
+                    problem = "is in a column that is not of true and false alone"
+                msg = f"{where}, column {column!r}: {text[:200]!r} {problem}"
+                raise ValueError(msg)
+
+
+def _rows_of(file: _File) -> Iterator[tuple[str, list[str]]]:
+    """Return the rows of CSV with file and line, the header first; none of an address."""
+    for source in file.sources:
+        if isinstance(source, str):
+            continue
+        name = file.name if len(file.sources) == 1 else str(source)
+        with contextlib.suppress(csv.Error), _lines_of(source) as lines:
+            text = io.TextIOWrapper(lines, encoding="utf-8-sig", errors="replace", newline="")
+            rows, line = csv.reader(text, delimiter=_SEPARATORS[file.form] or ","), 1
+            for row in rows:
+                yield f"{name}, line {line}", row
+                line = rows.line_num + 1
 
 
 def _unpacked(content: str | Path | bytes) -> bytes:
@@ -711,77 +626,28 @@ def _lines_of(content: Path | bytes) -> Generator[IO[bytes]]:
         yield cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file
 
 
-def broken_file(paths: Sequence[Path]) -> str | None:
+def broken_file(sources: Sequence[Input]) -> str | None:
     """Read each file alone, since Polars does not name the one that cannot be read."""
-    for path in paths:
-        form = _format_of_suffix(path)
-        if form in ("parquet", "ipc"):
+    for source in sources:
+        seen: dict[str, tuple[Path, pl.DataType]] = {}
+        for path in filter(Path.is_file, source.files()):
+            form = _format_of_suffix(path)
+            if form not in _BINARY:
+                continue
             try:
-                _frame(path, form).collect()
+                schema = _frame(path, form).collect().schema
             except (OSError, pl.exceptions.PolarsError) as error:
                 text = one_line(error)
                 return text if str(path) in text else f"{path}: {text}"
+            for name, dtype in schema.items():
+                first, other = seen.setdefault(name, (path, dtype))
+                if dtype != other:
+                    return (
+                        f"{source}, column {name!r}: it is {adapters.type_words(other, dtype)} in "
+                        f"{first} and {adapters.type_words(dtype, other)} in {path}: files of one "
+                        "table must have the same types: write one again"
+                    )
     return None
-
-
-def _raise_at_long_line(file: _File) -> None:
-    """Raise for the first line of CSV with more fields than the header, if one is found."""
-    source = file.source
-    if source is None:  # at an address
-        return
-    with contextlib.suppress(csv.Error), _lines_of(source) as lines:
-        text = io.TextIOWrapper(lines, encoding="utf-8", errors="replace", newline="")
-        rows = csv.reader(text, delimiter=_SEPARATORS[file.form] or ",")
-        columns, line = len(next(rows)), rows.line_num + 1
-        for row in rows:
-            if len(row) > columns:
-                msg = (
-                    f"{file.name}, line {line}: it has {len(row)} fields and the header "
-                    f"{columns}: quote a field that holds the separator: {','.join(row)[:200]!r}"
-                )
-                raise ValueError(msg)
-            line = rows.line_num + 1
-
-
-def _raise_at_broken_json(name: str, content: Path | bytes) -> None:
-    """Raise for the first line of JSON Lines that is no JSON, if one is found."""
-    with _lines_of(content) as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.startswith(_formats.ZSTD):
-                return
-            try:
-                json.loads(line) if line.strip() else None
-            except ValueError:
-                text = line.decode(errors="replace").strip()
-                msg = f"{name}, line {number}: it is not JSON: {text[:200]!r}"
-                raise ValueError(msg) from None
-
-
-def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:
-    """Report the first value of a column that cannot be parsed, and the line of its row."""
-    has_value, number = pl.col(name).is_not_null(), readings[2]
-    breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0))
-    header = [file.names.get(column, column) for column in file.frame.collect_schema().names()]
-    before = 1 + sum(column.count("\n") for column in header)
-    rows = file._replace(
-        frame=file.frame.select(
-            value=pl.col(name),
-            line=pl.int_range(1, pl.len() + 1) + breaks.cum_sum() - breaks + before,
-            mixed=has_value & number.is_null(),
-            unknown=has_value & pl.all_horizontal(reading.is_null() for reading in readings),
-        ).filter("mixed"),
-    )
-    first = rows.read(pl.all().sort_by("unknown", descending=True, maintain_order=True).first())
-    value, line, _, unknown = first.row(0)
-    if not unknown:
-        problem = "is in a column that also has numbers"
-    elif len(readings) > 3:
-        problem = "is neither a number nor true or false"
-    else:
-        problem = "is not a number (leave the field of a missing one empty)"
-    column = file.names.get(name, name)
-    where = file.name if file.parts else f"{file.name}, line {line}"
-    return ValueError(f"{where}, column {column!r}: {value[:200]!r} {problem}")
 
 
 def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:

@@ -98,7 +98,7 @@ def _warnings_in_lines() -> Generator[None]:
 
 
 def _code_of(words: Sequence[str]) -> int:
-    namespace = options.parser_of(_COMMANDS).parse_args(options.with_each_metric(words))
+    namespace = options.parser_of(_COMMANDS, words).parse_args(options.with_each_metric(words))
     namespace.command_line = words
     code = None
     try:
@@ -171,8 +171,7 @@ def _in_words(error: Exception, arguments: argparse.Namespace) -> str:
     """Write an error in one line: the file that is broken, and options instead of keywords."""
     message = files.one_line(error)
     if isinstance(error, pl.exceptions.PolarsError | OSError):
-        call = getattr(arguments, "checked", arguments)  # of a configuration file
-        broken = files.broken_file(_paths(call)) if "runs" in call else None
+        broken = files.broken_file(_inputs(arguments)) if "runs" in arguments else None
         return broken or message
     *_, (raised_in, _) = traceback.walk_tb(error.__traceback__)
     own = str(raised_in.f_globals["__name__"]).startswith("rankframe._command")
@@ -216,24 +215,24 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
     metric_labels = _metric_labels(arguments)
     _check_rows(arguments)
-    columns, conventions = _read_options(arguments)
+    _check_outputs(arguments)
     with progress.clock():
-        tables = files.read_files(arguments, columns)
-        run, by, columns = _one_run(tables, arguments)
-        conventions |= {"truth": tables.truth, "by": by, **tables.beside, **columns}
-        names = _counts_missed([name for name in metric_labels if name != trec.RUN_ID], arguments)
-        results = _evaluated(run, names, arguments, conventions)
-        digits = _provenance(arguments, run, metric_labels, conventions)
+        tables, run, call = _read(arguments)
+        call |= _conventions(arguments)
+        names = _with_num_missed([name for name in metric_labels if name != trec.RUN_ID], arguments)
+        results = _evaluated(run, names, arguments, call)
+        digits = _provenance(arguments, run, metric_labels, call)
+    by = call["by"]
     missed = _missed_of(results[-1], by)
     extra_columns = [] if _MISSED in metric_labels else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
     extra_columns += ["users"] if arguments.per_query else []
     results = [rows.drop(extra_columns, strict=False) for rows in results]
-    users = arguments.user or [keywords.user_of(columns)]
+    users = arguments.user or [keywords.user_of(tables.columns)]
     if arguments.form == "trec":
         _print_trec(results, users[0], tables.tag if trec.RUN_ID in metric_labels else None)
         return
-    result = _with_all(results, by, users) if arguments.per_query else results[0]
-    if not _delivered(result, arguments, digits):
+    result = _with_means(results, by, users) if arguments.per_query else results[0]
+    if not _output(result, arguments, digits):
         text_tables.show_values(
             result,
             [*by, *(name for name in (*users, "users") if name in result.columns)],
@@ -243,7 +242,9 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _split_files(arguments: argparse.Namespace) -> None:
-    """Take the last of several files as the truth."""
+    """Take the last of several files as the truth; a configuration file has named it."""
+    if arguments.files is None:
+        return
     *arguments.runs, arguments.truth = (
         arguments.files if len(arguments.files) > 1 else [*arguments.files, None]
     )
@@ -260,7 +261,7 @@ def _is_for_people(arguments: argparse.Namespace) -> bool:
     return arguments.form != "trec" and not arguments.json and arguments.out is None
 
 
-def _counts_missed(names: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+def _with_num_missed(names: Sequence[str], arguments: argparse.Namespace) -> list[str]:
     """Add the count of users without a list, which a line below the table needs."""
     if (
         arguments.per_user
@@ -333,10 +334,15 @@ def _check_rows(arguments: argparse.Namespace) -> None:
         raise ValueError(msg)
 
 
-def _one_run(
-    tables: Tables, arguments: argparse.Namespace
-) -> tuple[pl.LazyFrame, list[str], Columns]:
-    """Stack several runs, put the column of the systems first in ``by``, and rank if requested."""
+def _read(
+    arguments: argparse.Namespace,
+) -> tuple[Tables, pl.LazyFrame, dict[str, Any]]:
+    """Read the tables, stack several runs, and rank if requested; return the keywords, too.
+
+    The column of the systems is first in ``by``.
+    """
+    known: Tables | None = getattr(arguments, "tables", None)  # read for several commands
+    tables = known or files.read_files(arguments, _columns(arguments))
     run, *rest = tables.runs.values()
     if rest:
         run = files.of_systems(tables.runs, arguments, tables.columns)
@@ -345,10 +351,10 @@ def _one_run(
         run = verbs.with_rank(run, by=by, ties=arguments.ties, **columns)
         columns.pop("score", None)
         columns.pop("rank", None)
-    return run, by, columns
+    return tables, run, {"truth": tables.truth, "by": by, **tables.beside, **columns}
 
 
-def _with_all(
+def _with_means(
     results: Sequence[pl.DataFrame], by: Sequence[str], users: Sequence[str]
 ) -> pl.DataFrame:
     """Put the row of all users after the rows of users, in each group."""
@@ -378,31 +384,25 @@ def _print_trec(results: Sequence[pl.DataFrame], user: str, tag: str | None) -> 
 
 def _check(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
-    labels = trec.spelled_out(arguments.metrics, arguments.preset)
-    columns, conventions = _read_options(arguments)
+    names = trec.spelled_out(arguments.metrics, arguments.preset)
     with progress.clock():
-        tables = files.read_files(arguments, columns)
-        run, by, columns = _one_run(tables, arguments)
-        both: dict[str, Any] = {"truth": tables.truth, "by": by, **tables.beside, **columns}
-        rows = row_verbs.check(run, **both).select(pl.len()).collect().item()
-        if names := [name for name in labels if name != trec.RUN_ID]:
-            evaluation.evaluate(run, *names, **conventions, **both).collect()
+        _, run, call = _read(arguments)
+        rows = row_verbs.check(run, **call).select(pl.len()).collect().item()
+        if names := [name for name in names if name != trec.RUN_ID]:
+            evaluation.evaluate(run, *names, **_conventions(arguments), **call).collect()
         missed: list[str] = []
-        if tables.truth is not None:
-            missed = _missed_of(evaluation.evaluate(run, _MISSED, **both).collect(), by)
+        if call["truth"] is not None:
+            missed = _missed_of(evaluation.evaluate(run, _MISSED, **call).collect(), call["by"])
     text_tables.print_lines([f"No rule is broken ({rows:,} row{'s' * (rows != 1)}).", *missed])
 
 
 def _health(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
-    _check_out(arguments)
+    _check_outputs(arguments)
     with progress.clock():
-        tables = files.read_files(arguments, _columns(arguments))
-        run, by, columns = _one_run(tables, arguments)
-        both: dict[str, Any] = {"truth": tables.truth, **tables.beside, **columns}
-        both |= {"k": arguments.k, "time": arguments.time}
-        result = health.health(run, by=by, **both).collect()
-    if not _delivered(result, arguments):
+        _, run, call = _read(arguments)
+        result = health.health(run, k=arguments.k, time=arguments.time, **call).collect()
+    if not _output(result, arguments):
         _show_health(result, details=arguments.details)
 
 
@@ -438,7 +438,7 @@ def _compare(arguments: argparse.Namespace) -> None:
         planned = adapters.takes_any_frame(comparison.planned)  # the user may be several columns
         packed = planned(runs, metric_labels, trial, **call).collect()
         digits = _provenance(arguments, runs, metric_labels, call, per_metric=True)
-    if not _delivered(packed.with_columns(notes.in_words(packed["note"])), arguments, digits):
+    if not _output(packed.with_columns(notes.in_words(packed["note"])), arguments, digits):
         how = {"interval": f"{arguments.confidence * 100:.10g}% intervals"}
         how |= _test_in_words(trial, packed)
         by = call["by"]
@@ -463,16 +463,15 @@ def _systems(
     arguments: argparse.Namespace, *, compares: bool = True
 ) -> tuple[pl.LazyFrame, dict[str, Any]]:
     """Read the files of one system or more, and the keywords that describe them."""
-    columns, conventions = _read_options(arguments)
-    tables = files.read_files(arguments, columns)
-    runs, by, columns = _one_run(tables, arguments)
-    if compares and columns.get("model") is None:
+    _check_outputs(arguments)
+    _, runs, call = _read(arguments)
+    if compares and call["model"] is None:
         msg = (
             f"two or more runs come before the truth, not only {arguments.runs[0]}; one table of "
             "several systems names them in a column 'model', or that of --model"
         )
         raise ValueError(msg)
-    return runs, {"truth": tables.truth, "by": by, **conventions, **tables.beside, **columns}
+    return runs, call | _conventions(arguments)
 
 
 # ------------------------------------------------------------------ gate
@@ -489,9 +488,9 @@ def _gate(arguments: argparse.Namespace) -> int:
         decision["baseline"] = _baseline(runs, call["by"], arguments)
         result = gate.gate(runs, *names, **decision, **call).collect()
         digits = _provenance(arguments, runs, names, call, per_metric=True)
-    if not _delivered(result, arguments, digits):
+    if not _output(result, arguments, digits):
         _show_decisions(result, details=arguments.details)
-    return _outcome(result, call["by"])
+    return _exit_code(result, call["by"])
 
 
 def _show_decisions(result: pl.DataFrame, *, details: bool) -> None:
@@ -517,7 +516,7 @@ def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[s
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
     requested = labels.parse_metrics(names, per_user=False)
-    if any(map(trec.is_set, arguments.metrics)):
+    if any(map(trec.is_measure_set, arguments.metrics)):
         directions = pair_tests.directions_of(requested)
         without = [name for name, better in directions.items() if better is None]
         _print_skipped(without, "gated, as neither direction is better")
@@ -526,7 +525,7 @@ def _gated(arguments: argparse.Namespace) -> tuple[list[RequestedMetric], dict[s
     return requested, {"margin": None, **bounds}, compares
 
 
-def _outcome(result: pl.DataFrame, by: Sequence[str]) -> int:
+def _exit_code(result: pl.DataFrame, by: Sequence[str]) -> int:
     """Print why each gate passes or fails, and return the exit code."""
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
@@ -584,28 +583,19 @@ def _why(row: Mapping[str, Any], by: Sequence[str]) -> str:
 
 def _report(arguments: argparse.Namespace) -> None:
     metrics = trec.spelled_out(arguments.metrics, arguments.preset)
-    columns, conventions = _read_options(arguments)
+    _check_outputs(arguments)
     if arguments.out is not inputs.STDOUT:
         report.check_path(arguments.out)
     with progress.clock(quiet=arguments.test in _RESAMPLED):
-        tables = files.read_files(arguments, columns)
-        conventions.update(tables.beside)
+        tables, run, call = _read(arguments)
+        if call["model"] is None:  # the page names the system after its file
+            call |= {"model": run_dicts.model_of_dict(tables.columns)}
+            run = files.of_systems(tables.runs, arguments, tables.columns)
         own = ("k", "title", "note", "explore")
-        run, by, columns = _one_run(tables, arguments)
-        if columns.get("model") is None:  # the page names the system after its file
-            columns = tables.columns
-            run = files.of_systems(tables.runs, arguments, columns)
-        page = report.report(
-            run,
-            *_comparable(metrics),
-            truth=tables.truth,
-            by=by,
-            baseline=_baseline(run, by, arguments),
-            **{name: getattr(arguments, name) for name in own},
-            **options.test_options(arguments),
-            **conventions,
-            **columns,
-        )
+        call |= {name: getattr(arguments, name) for name in own} | _conventions(arguments)
+        baseline = _baseline(run, call["by"], arguments)
+        test = options.test_options(arguments)
+        page = report.report(run, *_comparable(metrics), baseline=baseline, **test, **call)
     page = page.made_by(shlex.join(["rankframe", *arguments.command_line]), _paths(arguments))
     if arguments.out is inputs.STDOUT:
         text_tables.print_data(page.html(static=arguments.static))
@@ -663,16 +653,11 @@ def _schema_of(text: str) -> tuple[str, dict[str, Any]]:
 # ------------------------------------------------------------------ options and output
 
 
-def _read_options(arguments: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
-    """Read the columns that play roles, and the options of per_user."""
-    _check_out(arguments)
-    columns = _columns(arguments)
-    conventions: dict[str, Any] = {}
-    for option in options.CONVENTIONS:
-        name = option[2:].replace("-", "_")
-        if getattr(arguments, name) is not None:
-            conventions[name] = getattr(arguments, name)
-    return columns, conventions
+def _conventions(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Read the options of per_user."""
+    names = [option[2:].replace("-", "_") for option in options.CONVENTIONS]
+    values = {name: getattr(arguments, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _columns(arguments: argparse.Namespace) -> Columns:
@@ -686,46 +671,46 @@ def _columns(arguments: argparse.Namespace) -> Columns:
     return cast("Columns", columns)
 
 
-_OUTPUT_OPTIONS = {"out": "--out", "provenance": "--provenance"}
+def _check_outputs(*calls: argparse.Namespace) -> None:
+    """Check that outputs have a known format, and that each is a file of its own."""
+    paths: list[Path] = []
+    for call in calls:
+        out = getattr(call, "out", None)
+        if out is inputs.STDOUT and call.json:
+            msg = "--json and --out - both print: pass one of the two, or --out a file"
+            raise ValueError(msg)
+        is_csv = out is inputs.STDOUT or (out is not None and out.suffix.lower() == ".csv")
+        if getattr(call, "spreadsheet", False) and not is_csv:
+            msg = "--spreadsheet is for CSV: pass --out with a .csv file, or with -"
+            raise ValueError(msg)
+        endings = getattr(call, "outputs", text_tables.OUTPUTS)
+        for path, ends in ((out, endings), (getattr(call, "provenance", None), (".json",))):
+            if path is None or path is inputs.STDOUT:
+                continue
+            _check_output(path, ends, _inputs(call))
+            if any(_is_same(path, other) for other in paths):
+                msg = f"{path}: it is the file of two outputs: name another one"
+                raise ValueError(msg)
+            paths.append(path)
 
 
-def _check_out(arguments: argparse.Namespace, names: Mapping[str, str] = _OUTPUT_OPTIONS) -> None:
-    """Check that outputs have a known format, and that none is one of the inputs."""
-    out = getattr(arguments, "out", None)
-    if out is inputs.STDOUT and arguments.json:
-        msg = "--json and --out - both print: pass one of the two, or --out a file"
-        raise ValueError(msg)
-    is_csv = out is inputs.STDOUT or (out is not None and out.suffix.lower() == ".csv")
-    if getattr(arguments, "spreadsheet", False) and not is_csv:
-        msg = "--spreadsheet is for CSV: pass --out with a .csv file, or with -"
-        raise ValueError(msg)
-    if out is not None and out is not inputs.STDOUT:
-        _check_output(
-            names["out"], out, getattr(arguments, "outputs", text_tables.OUTPUTS), arguments
-        )
-    if (path := getattr(arguments, "provenance", None)) is not None:
-        _check_output(names["provenance"], path, (".json",), arguments)
-
-
-def _check_output(
-    option: str, out: Path, endings: Sequence[str], arguments: argparse.Namespace
-) -> None:
+def _check_output(out: Path, endings: Sequence[str], sources: Sequence[Input]) -> None:
     if out.suffix.lower() not in endings:
-        msg = f"{option} must end in one of {', '.join(endings)}, not {out.name!r}"
+        msg = f"{out}: an output must end in one of {', '.join(endings)}"
         raise ValueError(msg)
     real = out.resolve()
     if not real.parent.is_dir():
-        msg = f"{option} {out}: no such folder: {str(out.parent)!r}: make it first"
+        msg = f"{out}: no such folder: {str(out.parent)!r}: make it first"
         raise ValueError(msg)
     if real.is_dir():
-        msg = f"{option} {out} is a folder: name a file"
+        msg = f"{out}: it is a folder: name a file"
         raise ValueError(msg)
-    for source in _inputs(arguments):
+    for source in sources:
         if source.is_remote:
             continue
         is_source = inputs.resolved(source) in (real, *(real.parents if source.is_table else ()))
         if is_source or any(_is_same(real, path) for path in source.files()):
-            msg = f"{option} {out} is one of the inputs"
+            msg = f"{out}: it is one of the inputs: name another file"
             raise ValueError(msg)
 
 
@@ -759,7 +744,7 @@ def _provenance(
     return pl.col("metric").replace_strict(hashes["conventions_of"], default=of_all)
 
 
-def _delivered(
+def _output(
     result: pl.DataFrame, arguments: argparse.Namespace, conventions: pl.Expr | None = None
 ) -> bool:
     """Write the result, or print it for a program, if requested; return whether it was."""
@@ -807,65 +792,42 @@ def _demo(_: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    lines = config_file.command_lines(arguments.config)
-    _check_lines(lines)
+    """Run the commands of a file, whose tables are read and checked once."""
+    read = config_file.calls_of(arguments.config)
+    calls = {name: argparse.Namespace(**(vars(arguments) | call)) for name, call in read.items()}
+    _check_outputs(*calls.values())
+    for name, call in calls.items():
+        _check_metrics(name, call)
+        inputs.check_inputs(_inputs(call))
     if arguments.dry:
-        text_tables.print_text("".join(shlex.join(["rankframe", *line]) + "\n" for line in lines))
+        text_tables.print_lines([f"{arguments.config}: {' and '.join(calls)}; nothing was run."])
         return 0
-    first = arguments.checked = options.parser_of(_COMMANDS).parse_args(lines[0])
-    if "truth" in first or "files" in first:
-        _check_tables(first)
+    first, *_, last = *calls.values(), *calls.values()
+    vars(arguments).update(vars(last))  # an error names their files
+    tables = files.read_files(last, _columns(last)).in_memory()
     code = 0
-    for line in lines:  # a report follows a gate that fails, too
-        code = max(code, _code_of(line))
+    for name, call in calls.items():  # a report follows a gate that fails, too
+        beside = {one: table for one, table in tables.beside.items() if getattr(call, one)}
+        call.tables = tables._replace(beside=beside)
+        if call is first and tables.truth is not None:
+            _, run, keys = _read(call)
+            row_verbs.check(run, **keys).collect()
+        code = max(code, _COMMANDS[name](call) or 0)
         if code > 1:
             break
     return code
 
 
-def _check_tables(arguments: argparse.Namespace) -> None:
-    """Check every row of the tables, as ``check`` does."""
-    if "files" in arguments:
-        _split_files(arguments)
-    if arguments.truth is None:
+def _check_metrics(command: str, call: argparse.Namespace) -> None:
+    """Check metrics and gates, which needs no data."""
+    if command != "gate":
+        names = [name for name in _metric_labels(call) if name != trec.RUN_ID]
+        labels.parse_metrics(names, per_user=False)
         return
-    tables = files.read_files(arguments, _columns(arguments))
-    run, by, columns = _one_run(tables, arguments)
-    row_verbs.check(run, truth=tables.truth, by=by, **tables.beside, **columns).collect()
-
-
-def _check_lines(lines: Sequence[Sequence[str]]) -> None:
-    """Check what needs no data: metrics, gates, and outputs, which are named by their keys."""
-    outputs: dict[str, Path] = {}
-    for line in lines:
-        call = options.parser_of(_COMMANDS).parse_args(line)
-        if "files" in call:
-            _split_files(call)
-        if line[0] == "gate":
-            requested, bounds, compares = _gated(call)
-            amounts = {name: bounds.get(name) for name in floors.OPTIONS}
-            gate.rules_and_floors(
-                requested,
-                bounds["margin"],
-                amounts,
-                call.undecided,
-                interval=call.interval,
-                compares=compares,
-            )
-        else:
-            metrics = [name for name in _metric_labels(call) if name != trec.RUN_ID]
-            labels.parse_metrics(metrics, per_user=False)
-        names = {"out": "report" if line[0] == "report" else "out", "provenance": "provenance"}
-        _check_out(call, names)
-        for option, name in names.items():
-            path = getattr(call, option, None)
-            if path is None:
-                continue
-            for other, written in outputs.items():
-                if _is_same(path, written):
-                    msg = f"{name} {path} is also the file of {other}: name another one"
-                    raise ValueError(msg)
-            outputs[name] = path
+    requested, bounds, compares = _gated(call)
+    amounts = {name: bounds.get(name) for name in floors.OPTIONS}
+    rules = {"interval": call.interval, "compares": compares}
+    gate.rules_and_floors(requested, bounds["margin"], amounts, call.undecided, **rules)
 
 
 #: The function of each command; ``options`` has its options.

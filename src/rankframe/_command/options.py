@@ -44,8 +44,8 @@ class _Group(Protocol):
     def add_mutually_exclusive_group(self) -> Any: ...
 
 
-def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
-    """Make the parser; each command has its options and its function."""
+def parser_of(commands: Mapping[str, Run], words: Sequence[str]) -> argparse.ArgumentParser:
+    """Make the parser; the command among the words has its options and its function."""
     parser = _Parser(
         prog="rankframe",
         description="Ranking metrics for recommenders and search.",
@@ -70,7 +70,8 @@ def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
             epilog=of_one.more,
         )
         command.set_defaults(run_command=run)
-        of_one.add_options(command)
+        if name in words:  # all of them take 14 ms
+            of_one.add_options(command)
     return parser
 
 
@@ -79,6 +80,25 @@ def parser_of_command(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     _COMMANDS[name].add_options(parser)
     return parser
+
+
+def defaults_of(name: str) -> dict[str, Any]:
+    """Return the options of a command, as if none was passed."""
+    parser = parser_of_command(name)
+    names = {*parser._defaults, *(action.dest for action in parser._actions)}  # pyright: ignore
+    return {option: parser.get_default(option) for option in names}
+
+
+#: Options that keys of a configuration file replace, or that are for a person at a terminal.
+_NO_KEYS = ("help", "metrics", "json", "details", "form", "per_query", "at_least", "at_most")
+
+
+def actions_of(name: str) -> dict[str, argparse.Action]:
+    """Return the options of a command that may be keys of a configuration file."""
+    no_keys = (*_NO_KEYS, "run", "truth", {"report": "out", "gate": "margin"}.get(name))
+    actions = parser_of_command(name)._actions  # pyright: ignore
+    named = {action.dest: action for action in actions if action.option_strings}
+    return {option: action for option, action in named.items() if option not in no_keys}
 
 
 def with_each_metric(words: Sequence[str]) -> list[str]:
@@ -114,7 +134,7 @@ def _is_file(word: str) -> bool:
     try:
         labels.function_of(word)
     except ValueError:
-        return not trec.is_set(word)
+        return not trec.is_measure_set(word)
     return False
 
 

@@ -39,7 +39,7 @@ def spelled_out(labels: Sequence[str], preset: str | None = None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def is_set(label: str) -> bool:
+def is_measure_set(label: str) -> bool:
     return label.strip() in _SETS
 
 

@@ -1,7 +1,4 @@
-"""The format of a file of a run or a truth, recognized by its first bytes and lines.
-
-A format is chosen by content, and only if the content fits no other.
-"""
+"""The first lines of a file of a run or a truth, and the format that they show."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import contextlib
 import csv
 import gzip
 import io
-import json
 import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -28,9 +24,7 @@ GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 PACKINGS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 #: The columns of BEIR's truth files by the roles that they play.
 BEIR = {"user": "query-id", "item": "corpus-id", "relevance": "score"}
-TREC_LINES = {"run": "user Q0 item rank score tag", "truth": "user 0 item relevance"}
 
-_BINARY = {b"PAR1": "parquet", b"ARROW1": "ipc"}
 _FORMS = {"\t": "tsv", ",": "csv", None: "trec"}
 _HEAD, _LINES = 1 << 16, 200
 _SPACES = " \t\n\r\f\v"  # as C's isspace: a no-break space is part of an id
@@ -106,39 +100,7 @@ class Header(NamedTuple):
     separator: str | None
 
 
-class Fit(NamedTuple):
-    """A format that the first lines fit.
-
-    ``fields`` are example names for the columns of a format without a header.
-    """
-
-    form: str
-    meaning: str
-    fields: str = ""
-    by_suffix: bool = True  # whether the suffix of the file may select it
-
-
 # ------------------------------------------------------------------ the start of a file
-
-
-def binary_format(stream: Stream) -> str | None:
-    """Return the format of a file that is not text."""
-    start = stream.peek(max(map(len, _BINARY)))
-    return next((form for magic, form in _BINARY.items() if start.startswith(magic)), None)
-
-
-def json_format(lines: Sequence[Line]) -> str | None:
-    """Return the format of JSON: an object per line, or a list of them."""
-    start = lines[0].text.strip(_SPACES) if lines else ""
-    if re.match(r"\[\s*(\{|$)", start):
-        return "json"
-    if not start.startswith("{"):
-        return None
-    try:
-        json.loads(start)
-    except ValueError:  # an object over several lines, or a line that is cut off
-        return "json" if len(lines) > 1 else "jsonl"
-    return "jsonl"
 
 
 def first_lines(stream: Stream) -> list[Line]:
@@ -218,58 +180,20 @@ def has_graded_pairs(lines: Sequence[Line]) -> bool:
     return has_three_fields(lines) and all(map(_GRADE.fullmatch, thirds))
 
 
-def has_semicolons(lines: Sequence[Line], kind: Kind) -> bool:
-    """Whether the first line is divided by semicolons, and by nothing that can be read."""
+def is_number(text: str) -> bool:
+    return bool(_NUMBER.fullmatch(text.strip(_SPACES)))
+
+
+def text_format(lines: Sequence[Line], kind: Kind) -> str | None:
+    """Tell TREC from CSV by the first lines; None if they may be something else."""
     first = lines[0] if lines else Line(0, "")
-    divided = ";" in first.text and not re.search("[\t,]", first.text)
-    return divided and not (is_trec(first.words, kind) or has_three_fields(lines))
-
-
-def is_of_other_kind(lines: Sequence[Line], kind: Kind) -> bool:
-    """Whether a file passed as a run certainly holds TREC qrels, or the reverse."""
-    if not lines or kind == "table":
-        return False
-    return is_trec(lines[0].words, "truth" if kind == "run" else "run") and _is_certain(lines)
-
-
-def _is_certain(lines: Sequence[Line]) -> bool:
-    """Whether the second field is the one that TREC does not use: Q0 or 0."""
-    seconds = [line.words[1] for line in lines if len(line.words) > 3]
-    return {second.upper() for second in seconds} <= {"Q0", "0"}
-
-
-# ------------------------------------------------------------------ formats that fit
-
-
-def text_fits(lines: Sequence[Line], kind: Kind, names: Collection[str]) -> list[Fit]:
-    """Find the formats that the first lines fit; a header has ``names``."""
-    if not lines:
-        return []
-    first = lines[0]
-    fits: list[Fit] = []
-    header = header_of(first, names)
-    if header is None and kind == "truth":
-        header = header_of(first, BEIR.values())
-    if header is not None and not (kind == "table" and header.separator is None):
-        fits.append(Fit(_FORMS[header.separator], "a header"))
-    if is_trec(first.words, kind):
-        fits.append(Fit("trec", f"'{TREC_LINES[kind]}'"))
-        if not _is_certain(lines):
-            fits.append(Fit("fields", "fields of another meaning", "user,item,…"))
-    return fits or _without_names(lines, kind)
-
-
-def _without_names(lines: Sequence[Line], kind: Kind) -> list[Fit]:
+    if is_trec(first.words, kind):  # the field that TREC does not use is Q0 or 0
+        seconds = {line.words[1].upper() for line in lines if len(line.words) > 3}
+        return "trec" if seconds <= {"Q0", "0"} else None
     if kind == "truth" and has_graded_pairs(lines):
-        return [Fit("trec", "'user item relevance'")]
-    if kind != "table" and has_three_fields(lines):
-        thirds = ("rank", "score") if kind == "run" else ("relevance", "time")
-        return [Fit("fields", f"'user item {third}'", f"user,item,{third}") for third in thirds]
-    first = lines[0].text
-    separators = [separator for separator in ("\t", ",") if separator in first]
-    fields = [field for separator in separators for field in split(first, separator)]
-    numbers = any(_NUMBER.fullmatch(field.strip(_SPACES)) for field in fields)
-    fits = [Fit(_FORMS[separator], "a header", by_suffix=not numbers) for separator in separators]
-    if numbers:
-        fits.append(Fit("fields", "data without a header", "user,item,…"))
-    return fits
+        return "trec"
+    separators = [separator for separator in "\t," if separator in first.text]
+    if len(separators) != 1 or first.text.startswith(("{", "[", "PAR1", "ARROW1")):
+        return None
+    has_number = any(map(is_number, split(first.text, separators[0])))
+    return None if has_number else _FORMS[separators[0]]
