@@ -341,8 +341,8 @@ def _read(
 
     The column of the systems is first in ``by``.
     """
-    known: Tables | None = getattr(arguments, "tables", None)  # read for several commands
-    tables = known or files.read_files(arguments, _columns(arguments))
+    shared: Tables | None = getattr(arguments, "tables", None)  # of several commands
+    tables = shared or files.read_files(arguments, _columns(arguments))
     run, *rest = tables.runs.values()
     if rest:
         run = files.of_systems(tables.runs, arguments, tables.columns)
