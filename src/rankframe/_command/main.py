@@ -807,7 +807,7 @@ def _run(arguments: argparse.Namespace) -> int:
     tables = files.read_files(last, _columns(last)).in_memory()
     code = 0
     for name, call in calls.items():  # a report follows a gate that fails, too
-        beside = {one: table for one, table in tables.beside.items() if getattr(call, one)}
+        beside = {key: table for key, table in tables.beside.items() if getattr(call, key)}
         call.tables = tables._replace(beside=beside)
         if call is first and tables.truth is not None:
             _, run, keys = _read(call)
