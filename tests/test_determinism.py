@@ -9,12 +9,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from every_metric import LABELS, OF_EACH_COLUMN, SPECIAL_MEANS
+from every_metric import LABELS, OF_EACH_COLUMN, OF_TIER, SPECIAL_MEANS
 
 import rankframe as rf
 
 ENGINES = ["streaming", "in-memory"]
-ASKED = [*LABELS, *SPECIAL_MEANS]
+ASKED = [*OF_TIER, *SPECIAL_MEANS]
 SOME = [*OF_EACH_COLUMN, *SPECIAL_MEANS]
 
 

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,6 +58,21 @@ def put(lake, day, frames):
 def lake(tmp_path):
     put(tmp_path, "2026-11-01", tables(1))
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def first_day(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lake")
+    put(folder, "2026-11-01", tables(1))
+    put(folder, "2026-11-02", tables(2))
+    assert JOB.main(str(folder), "2026-11-01") == 0
+    return folder
+
+
+@pytest.fixture
+def logged(first_day, tmp_path):
+    """A lake of two days, of which the first is in the log."""
+    return shutil.copytree(first_day, tmp_path / "logged")
 
 
 def test_good_day_is_logged_drawn_and_passes(lake, capsys):
@@ -148,14 +164,12 @@ def test_broken_day_stops_the_job(lake, capsys, breaks):
 
 
 @pytest.mark.parametrize("step", ["report", "gate", "plot"])
-def test_job_that_stops_at_any_step_leaves_the_log(lake, monkeypatch, step):
+def test_job_that_stops_at_any_step_leaves_the_log(logged, monkeypatch, step):
     """The log is written last."""
-    put(lake, "2026-11-02", tables(2))
-    assert JOB.main(str(lake), "2026-11-01") == 0
-    before = (lake / "log.parquet").read_bytes()
+    before = (logged / "log.parquet").read_bytes()
     monkeypatch.setattr(JOB.rf, step, None)
-    assert JOB.main(str(lake), "2026-11-02") == 2
-    assert (lake / "log.parquet").read_bytes() == before
+    assert JOB.main(str(logged), "2026-11-02") == 2
+    assert (logged / "log.parquet").read_bytes() == before
 
 
 def test_file_that_cannot_be_read_is_named(lake, capsys):
@@ -174,38 +188,34 @@ def test_call_without_a_day_is_no_failed_gate(tmp_path):
     assert (done.returncode, done.stderr) == (2, f"{JOB.__doc__}\n")
 
 
-def test_new_metric_starts_without_breaking_the_others(lake, monkeypatch, capsys):
-    put(lake, "2026-11-02", tables(2))
-    assert JOB.main(str(lake), "2026-11-01") == 0
+def test_new_metric_starts_without_breaking_the_others(logged, monkeypatch, capsys):
     monkeypatch.setattr(JOB, "METRICS", (*JOB.METRICS, "map"))
-    assert JOB.main(str(lake), "2026-11-02") == 0
-    log = pl.read_parquet(lake / "log.parquet")
+    assert JOB.main(str(logged), "2026-11-02") == 0
+    log = pl.read_parquet(logged / "log.parquet")
     assert log.group_by("metric").agg(pl.col("conventions").n_unique())["conventions"].sum() == 3
-    made = json.loads((lake / "2026-11-02.json").read_text())
+    made = json.loads((logged / "2026-11-02.json").read_text())
     assert set(log["conventions"]) == set(made["conventions_of"].values())
     changed = log.with_columns(conventions=pl.lit("0" * 8))
-    JOB.write(lake / "log.parquet", changed)
-    assert JOB.main(str(lake), "2026-11-01") == 2
+    JOB.write(logged / "log.parquet", changed)
+    assert JOB.main(str(logged), "2026-11-01") == 2
     said = capsys.readouterr().err
     assert "day='2026-11-01'" in said
     assert "day='2026-11-02'" in said
     assert "the files of rf.provenance, such as those of two days, show what changed" in said
 
 
-def test_late_judgments_are_the_same_day_again(lake, monkeypatch):
-    put(lake, "2026-11-02", tables(2))
-    for day in ("2026-11-01", "2026-11-02"):
-        assert JOB.main(str(lake), day) == 0
-    first = pl.read_parquet(lake / "log.parquet")
+def test_late_judgments_are_the_same_day_again(logged, monkeypatch):
+    assert JOB.main(str(logged), "2026-11-02") == 0
+    first = pl.read_parquet(logged / "log.parquet")
     late = pl.concat(
         [tables(1)["truth"], pl.DataFrame({"user": 10, "item": "e", "relevance": 2})],
         how="vertical_relaxed",
     )
     run = tables(1)["run"].filter(model="live")  # and a model is gone: so are its old rows
-    put(lake, "2026-11-01", {"run": run, "truth": late})
+    put(logged, "2026-11-01", {"run": run, "truth": late})
     monkeypatch.setitem(JOB.GATE, "systems", ["live"])
-    assert JOB.main(str(lake), "2026-11-01") == 0
-    log = pl.read_parquet(lake / "log.parquet")
+    assert JOB.main(str(logged), "2026-11-01") == 0
+    log = pl.read_parquet(logged / "log.parquet")
     other = pl.col("day") == "2026-11-02"
     assert log.filter(other).equals(first.filter(other))
     again = log.filter(~other)

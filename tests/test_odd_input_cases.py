@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import odd_input
 import polars as pl
 import pytest
-from every_metric import EVERY_METRIC, FEW, RANGES
+from every_metric import FEW, OF_TIER, RANGES
 
 import rankframe as rf
 import rankframe.pandas
@@ -87,7 +87,7 @@ def test_calls_are_refused_before_a_row_is_read(case):
     assert str(error.value) == case.says
 
 
-PLAIN_METRICS = {label: expr for label, expr in EVERY_METRIC.items() if "(" not in label}
+PLAIN_METRICS = {label: expr for label, expr in OF_TIER.items() if "(" not in label}
 REFUSED = ("duplicate", "at the same rank", "10^15")  # some count these rows, or overflow
 
 

@@ -6,6 +6,7 @@ import re
 
 import polars as pl
 import pytest
+import reference
 
 import rankframe as rf
 from rankframe import parts, plot, trec
@@ -87,7 +88,7 @@ def test_misspelled_keyword_has_a_nearest_one(room):
         taken = keywords_of(call)
         known = {*taken, *(word for others in WORDS.values() for word in others.split())}
         for own in filter(str.islower, {*taken} - shared):
-            for place in range(1, len(own) - 1):
+            for place in range(1, len(own) - 1, 1 if reference.thorough else 3):
                 left_out = own[:place] + own[place + 1 :]
                 swapped = own[:place] + own[place + 1] + own[place] + own[place + 2 :]
                 for typed in {left_out, swapped, f"{own[:place]}x{own[place:]}"} - known:
