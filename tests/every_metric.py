@@ -110,7 +110,7 @@ def _few() -> list[str]:
     return picked
 
 
-#: For what does not hang on the formula: a way in, a type of ids, which metrics share a call.
+#: For what does not depend on the formula: a way in, a type of ids, which metrics share a call.
 FEW: dict[str, pl.Expr] = {label: EVERY_METRIC[label] for label in _few()}
 
 
@@ -127,10 +127,10 @@ def _of_each_column() -> list[str]:
     return picked
 
 
-#: For what does not hang on the function either: these read each column of the vocabulary.
+#: For what does not depend on the function either: these read each column of the vocabulary.
 OF_EACH_COLUMN: dict[str, pl.Expr] = {label: EVERY_METRIC[label] for label in _of_each_column()}
-#: The same as FEW, or all pairs of options with ``--thorough``.
-OF_TIER = EVERY_METRIC if reference.thorough else FEW
+#: Both, or all pairs of options with ``--thorough``.
+OF_TIER = EVERY_METRIC if reference.thorough else FEW | OF_EACH_COLUMN
 
 #: functions without an exact expectation under ties
 NO_FORM = {
