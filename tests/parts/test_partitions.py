@@ -40,7 +40,7 @@ def test_a_question_is_pickled_as_it_was_asked():
         (["precision@3"], {"users": "run"}, 3, False),
         (["precision@3", "missed", "num_missed"], {}, 3, True),
         (["precision@3", "num_ret"], {}, None, False),
-        (["precision@3"], {"count_missed": True}, 3, True),
+        (["precision@3"], {"counts": ["missed"]}, 3, True),
         (["precision@3"], {"unjudged": "drop"}, None, False),
         (["precision@3"], {"by": "model"}, 3, True),
         (["precision@3"], {"by": "genre"}, None, False),
@@ -48,9 +48,8 @@ def test_a_question_is_pickled_as_it_was_asked():
     ],
 )
 def test_what_must_go_into_a_shuffle(metrics, options, depth, relevant):
-    by, count_missed = options.pop("by", []), options.pop("count_missed", False)
-    settings = read_options(options)
-    settings = replace(settings, count_missed=count_missed)
+    by, counts = options.pop("by", []), options.pop("counts", ())
+    settings = read_options(options, counts=counts)
     plan = plan_values(ask(RUN, metrics, TRUTH, by, settings, per_user=True))
     needs = needs_of(plan, settings)
     assert (needs.depth, needs.relevant) == (depth, relevant)

@@ -33,7 +33,7 @@ from rankframe._evaluation import evaluation, ready_values
 from rankframe._evaluation.system_metrics import OfLists, OfPair
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Options, StatisticsOptions
+from rankframe._request.keywords import Count, Options, StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.share_names import Distribution
@@ -234,7 +234,7 @@ def compare(
         paired,
     )
     frame, by, options = run_dicts.as_frame(frame, by, options, compares="compare")
-    question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    question = ask_systems(frame, metrics, truth, by, options, trial, counts=["missed"])
     describe = partial(comparison_of, trial=trial, details=details)
     return summaries.described(frame, question, describe)
 
@@ -250,7 +250,7 @@ def planned(
 ) -> pl.LazyFrame:
     """Plan a comparison with all columns, and its notes as they are packed."""
     frame, by, columns = run_dicts.as_frame(frame, by, options, compares="compare")
-    question = ask_systems(frame, metrics, truth, by, columns, trial, count_missed=True)
+    question = ask_systems(frame, metrics, truth, by, columns, trial, counts=["missed"])
     return comparison_of(evaluation.user_values(question), trial, details=True)
 
 
@@ -263,13 +263,10 @@ def ask_systems(
     trial: Trial,
     *,
     per_user: bool = False,
-    count_missed: bool = False,
-    count_hits: bool = False,
+    counts: Sequence[Count] = (),
 ) -> Question:
     """Ask for the values of systems, whose column comes first in ``by``."""
-    settings = keywords.read_options(
-        options, cluster=trial.cluster, count_missed=count_missed, count_hits=count_hits
-    )
+    settings = keywords.read_options(options, cluster=trial.cluster, counts=counts)
     return ready_values.ask(frame, metrics, truth, by, settings, per_user=per_user)
 
 

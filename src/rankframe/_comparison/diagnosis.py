@@ -153,7 +153,7 @@ def who_gained(
         raise ValueError(msg)
     trial = Trial(baseline, cluster=cluster, needed_by="who_gained")
     question = comparison.ask_systems(
-        frame, metrics, truth, by, options, trial, per_user=True, count_missed=True
+        frame, metrics, truth, by, options, trial, per_user=True, counts=["missed"]
     )
 
     def describe(values: Values) -> pl.LazyFrame:

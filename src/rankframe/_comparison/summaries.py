@@ -177,7 +177,7 @@ def summarize(
     └────────┴───────┴──────────┴────────┴─────────┘
     """
     frame, by, options = run_dicts.as_frame(frame, by, options)
-    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    settings = keywords.read_options(options, cluster=cluster, counts=["missed"])
     describe = partial(
         summary_of,
         total=total,

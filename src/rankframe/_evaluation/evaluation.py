@@ -400,7 +400,7 @@ def in_groups(values: Values) -> Values:
     numbers = group_means.means_of_groups(
         alone, by, [metric.name for metric in values.of_lists.requested]
     )
-    if values.source.tables.settings.count_missed:
+    if "missed" in values.settings.counts:
         missed = group_means.over_users(values, [user_columns.number_missed()], by).drop("users")
         on: dict[str, Any] = {"on": by, "how": "left"} if by else {"how": "cross"}
         numbers = numbers.join(missed, **on).with_columns(pl.col("num_missed").fill_null(0))

@@ -59,7 +59,7 @@ def means_of_groups(
         return result
     numbers = values.of_lists.values(by)
     result = result.join(numbers, on=by, how="left") if by else result.join(numbers, how="cross")
-    undefined = values.of_lists.judged.tables.settings.undefined
+    undefined = values.settings.undefined
     if undefined is not None:
         filled = [metric.name for metric in values.of_lists.requested]
         result = result.with_columns(pl.col(filled).fill_null(undefined))

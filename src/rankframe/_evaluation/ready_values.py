@@ -129,7 +129,7 @@ def values_of(call: Question) -> Values:
         flags,
         partial(_raise_first_broken, lazy, row_rules, keys),
     )
-    return Values(requested, groups, user, rows, weights=settings.weights, cluster=settings.cluster)
+    return Values(requested, groups, user, rows, settings)
 
 
 # ------------------------------------------------------------------ what is asked of a column

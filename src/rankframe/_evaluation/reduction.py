@@ -80,12 +80,11 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
         by,
         user,
         rows.select([*names, *hit]),
+        settings,
         {name: types[name] for name in names},
         judged,
         checks,
         _of_lists(judged, requested, users) if len(of_users) < len(requested) else None,
-        weights=settings.weights,
-        cluster=settings.cluster,
     )
     return values if settings.undefined is None else _filled(values, settings.undefined)
 
@@ -246,7 +245,7 @@ def _of_relevant_rows(
 
 def _keeps_hits(judged: Judged) -> bool:
     """Whether the rows of users tell who has a hit, as gates need it."""
-    return judged.tables.has_truth and judged.tables.settings.count_hits
+    return judged.tables.has_truth and "hits" in judged.tables.settings.counts
 
 
 def _types_of(

@@ -42,7 +42,7 @@ def check_truth(question: Question) -> None:
         reading = registry.reading_of(metric.reads, inputs=question.settings.inputs)
         if reading.scope not in ("listed", "shares"):
             continue
-        reads = [name for name, column in reading.columns.items() if not column.of_lists]
+        reads = [name for name, column in reading.columns.items() if not column.known_without_truth]
         reads += ["relevant"] if share_names.needs_truth(reading.names) else []
         if reads and not readers.has_relevance(
             question.frame, question.by, question.settings.columns

@@ -67,7 +67,7 @@ CLUSTERS = Purpose(
 
 def with_missed(values: Values, question: Question) -> Values:
     """Mark the users for whom the run has no list, if these are counted."""
-    if not question.settings.count_missed:
+    if "missed" not in question.settings.counts:
         return values
     lists = scope_rows.users_with_lists(values.source)
     lists = lists.with_columns(pl.lit(value=False).alias(MISSED))

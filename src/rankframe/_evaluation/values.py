@@ -9,6 +9,7 @@ import polars as pl
 
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._request import labels
+from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import guards
 from rankframe._tables.guards import Notice
@@ -72,13 +73,12 @@ class Values(NamedTuple):
     by: list[str]
     user: str
     rows: pl.LazyFrame
+    settings: Settings
     types: Mapping[str, pl.DataType] = {}  # of the keys and the metrics
     judged: Judged | None = None  # None: ready values
     checks: Checks = Checks()
     of_lists: OfLists | None = None  # the metrics that are one number of all lists
     numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
-    weights: str | None = None  # the column of the users' weights
-    cluster: str | None = None  # the column of clusters: users who depend on each other
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
     watched: Sequence[str] = ()  # those of which a mean over fewer users is warned of
 
@@ -91,6 +91,16 @@ class Values(NamedTuple):
             return False
         missed = judged.rows_as_passed.filter((pl.col("relevance") > 0) & pl.col("rank").is_null())
         return missed.head(1).collect().is_empty()
+
+    @property
+    def weights(self) -> str | None:
+        """The column of the users' weights."""
+        return self.settings.weights
+
+    @property
+    def cluster(self) -> str | None:
+        """The column of clusters: users who depend on each other."""
+        return self.settings.cluster
 
     @property
     def names_per_user(self) -> list[str]:

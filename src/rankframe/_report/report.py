@@ -266,7 +266,7 @@ def report(
     compares = None if baseline is None else "report"
     table, by, options = run_dicts.as_frame(frame, by, options, compares=compares)
     k = keywords.whole_number("k", k)
-    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    settings = keywords.read_options(options, cluster=cluster, counts=["missed"])
     if truth is None:
         names = adapters.column_names(table, "judged table")
         ready_values.check_lists("report", names, by, settings.columns)

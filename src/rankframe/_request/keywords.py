@@ -26,6 +26,9 @@ INPUTS: tuple[InputName, ...] = get_args(InputName)
 
 Unjudged: TypeAlias = Literal["miss", "drop", "bounds"]
 
+#: What statistics count: users without a list, and, for gates, users with a hit.
+Count: TypeAlias = Literal["missed", "hits"]
+
 ChoiceT = TypeVar("ChoiceT", bound=str | None)
 
 
@@ -163,8 +166,7 @@ class Settings:
     unjudged: Unjudged = "miss"
     depth: int | None = None
     count_users: bool = False
-    count_missed: bool = False
-    count_hits: bool = False  # of gates
+    counts: Sequence[Count] = ()
     defaults: Defaults | None = field(default=None, init=False)  # this and the next by preset
     single_precision: bool = field(default=False, init=False)
     items: Frame | None = None
@@ -195,9 +197,8 @@ class Settings:
         for name, value in read_preset(self.preset).items():
             if getattr(self, name) is None or name in ("defaults", "single_precision"):
                 object.__setattr__(self, name, value)
-        flags = "count_users count_missed count_hits single_precision"
-        for name in flags.split():
-            check_flag(name, getattr(self, name))
+        check_flag("count_users", self.count_users)
+        check_flag("single_precision", self.single_precision)
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))
         if self.undefined is not None and not (

@@ -28,6 +28,8 @@ InTies: TypeAlias = Literal["both", "ranks", "blocks"]
 #: The source of columns of shares; callers may have columns called ``share`` or ``target``.
 SHARES = "shares"
 
+#: The columns that the sort by rank makes.
+_MADE_IN_ORDER = ("ideal_place", "ideal_relevance")
 _WIDTHS: Mapping[Scope, int] = {"relevant": 0, "subtopic": 0, "judged": 1, "listed": 2, "shares": 3}
 
 #: Derives a column: of the rows and its parameters.
@@ -64,10 +66,9 @@ class Column(NamedTuple):
     reads: tuple[str, ...] = ()  # what it is derived from; ``*`` stands for the same parameters
     in_ties: InTies = "ranks"
     down_to_rank: bool = False  # of run and truth: a value does not depend on items below it
-    in_order: bool = False  # its derivation needs the rows in rank order
     beside_subtopics: bool = False  # it is defined for a row of a subtopic
-    of_lists: bool = False  # it is known without a truth
-    of_all_rows: bool = False  # it is derived on all rows, not on relevant ones
+    # the rows that have it: relevant or judged ones, all, or, without a truth, those of lists
+    derived_on: Literal["truth", "all rows", "lists"] = "truth"
     # in parentheses, by name: the type, as labels have it, and the default if it may be left out;
     # only the last may be a list
     parameters: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
@@ -76,6 +77,10 @@ class Column(NamedTuple):
     form: Form | None = None  # what a join adds, for SQL; held to the join by tests
     registered: bool = False  # by a user: the name is reserved only if a metric reads it
     source: str = ""  # its table besides run and truth; reserved if that is passed
+
+    @property
+    def known_without_truth(self) -> bool:
+        return self.derived_on == "lists"
 
     @property
     def always_reserved(self) -> bool:
@@ -148,7 +153,7 @@ class Reading:
     def lists_alone(self) -> bool:
         """Whether what is read needs no truth."""
         of_lists = self.scope in ("listed", "shares")
-        return of_lists and all(column.of_lists for column in self.columns.values())
+        return of_lists and all(column.known_without_truth for column in self.columns.values())
 
     @cached_property
     def mixes_subtopics(self) -> bool:
@@ -176,7 +181,7 @@ class Reading:
     @cached_property
     def in_order(self) -> bool:
         """Whether the rows are sorted by rank anyway."""
-        return any(column.in_order for column in self.columns.values())
+        return not self.columns.keys().isdisjoint(_MADE_IN_ORDER)
 
     @cached_property
     def top_grade(self) -> bool:
@@ -312,8 +317,7 @@ def register_column(
             scope=scope,
             reads=tuple(dict.fromkeys([*reads, *_named_in(function, parameter, default)])),
             in_ties="both" if in_ties else "ranks",
-            of_lists=scope == "listed",
-            of_all_rows=scope == "listed",
+            derived_on="lists" if scope == "listed" else "truth",
             parameters={} if parameter is None else {"text": (_type_of_text(parameter), default)},
             derive=derive,
             registered=True,

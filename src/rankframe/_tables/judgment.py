@@ -240,7 +240,7 @@ def _counts_lists_alone(tables: Tables) -> bool:
     """Whether judgments of users without a list in a group change none of its numbers."""
     if not tables.lacking or tables.reads is None or tables.run.totals is not None:
         return False
-    if tables.settings.users not in ("both", "run") or tables.settings.count_missed:
+    if tables.settings.users not in ("both", "run") or "missed" in tables.settings.counts:
         return False
     reading = registry.reading_of(tables.reads, inputs=tables.beside)
     return not (reading.top_grade or reading.scope == "shares")

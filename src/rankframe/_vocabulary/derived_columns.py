@@ -26,8 +26,7 @@ registry.given_column(
     "1-based position in the list; null = not retrieved",
     down_to_rank=True,
     beside_subtopics=True,
-    of_lists=True,
-    of_all_rows=True,
+    derived_on="lists",
 )
 registry.given_column(
     "relevance",
@@ -35,11 +34,11 @@ registry.given_column(
     in_ties="both",
     down_to_rank=True,
     beside_subtopics=True,
-    of_all_rows=True,
+    derived_on="all rows",
 )
 
 
-@registry.column(beside_subtopics=True, of_all_rows=True, down_to_rank=True, in_ties="both")
+@registry.column(beside_subtopics=True, derived_on="all rows", down_to_rank=True, in_ties="both")
 def relevant(rows: Rows) -> pl.Expr:
     """The grade reaches relevant_at (by default: is > 0)."""
     line = rows.judged.tables.settings.relevant_at
@@ -47,7 +46,7 @@ def relevant(rows: Rows) -> pl.Expr:
     return reached.fill_null(value=False) if rows.scope == "listed" else reached
 
 
-@registry.column(reads=("relevant", "ideal_place"), in_order=True, down_to_rank=True)
+@registry.column(reads=("relevant", "ideal_place"), down_to_rank=True)
 def hits(rows: Rows) -> pl.Expr:
     """Relevant items at or above this rank; null without a rank."""
     if rows.judged.tables.settings.relevant_at is None and rows.scope != "judged":
@@ -79,13 +78,13 @@ def _grade_or_0(_keys: Sequence[str]) -> pl.Expr:
     return terms.relevance.clip(lower_bound=0)
 
 
-_column_in_order = partial(registry.given_column, in_ties="both", down_to_rank=True, in_order=True)
-_column_in_order(
+_given_in_order = partial(registry.given_column, in_ties="both", down_to_rank=True)
+_given_in_order(
     "ideal_place",
     "Number of the row among the user's rows in rank order, as a position in the ideal list",
     form=_place_by_grade,
 )
-_column_in_order(
+_given_in_order(
     "ideal_relevance",
     "The grade at that position of the ideal list; 0 past its end",
     form=_grade_or_0,
@@ -96,25 +95,25 @@ _column_in_order(
 # made once per metric.
 
 
-@registry.column(beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True)
+@registry.column(beside_subtopics=True, derived_on="lists", down_to_rank=True)
 def rank_discount(_rows: Rows) -> pl.Expr:
     """1 / log2(rank + 1); null without a rank."""
     return gain_functions.discount(terms.rank)
 
 
-@registry.column(reads=("ideal_place",), in_order=True, down_to_rank=True, in_ties="both")
+@registry.column(reads=("ideal_place",), down_to_rank=True, in_ties="both")
 def place_discount(_rows: Rows) -> pl.Expr:
     """1 / log2(ideal_place + 1)."""
     return gain_functions.discount(pl.col("ideal_place"))
 
 
-@registry.column(reads=("relevant",), of_all_rows=True, down_to_rank=True, in_ties="both")
+@registry.column(reads=("relevant",), derived_on="all rows", down_to_rank=True, in_ties="both")
 def total(rows: Rows) -> pl.Expr:
     """R, the number of relevant items of the user."""
     return terms.count(terms.relevant.sum().over(rows.keys))
 
 
-@registry.column(of_all_rows=True, down_to_rank=True, in_ties="both")
+@registry.column(derived_on="all rows", down_to_rank=True, in_ties="both")
 def graded(rows: Rows) -> pl.Expr:
     """Number of items of grade > 0 of the user."""
     return terms.count(terms.is_graded.sum().over(rows.keys))
@@ -125,9 +124,7 @@ _GAIN: Mapping[str, tuple[Any, ...]] = {"gain": (Gain, "linear")}
 _TOP: Mapping[str, tuple[Any, ...]] = {"max_grade": (float | None, None)}
 
 
-@registry.column(
-    beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True, parameters=CUT
-)
+@registry.column(beside_subtopics=True, derived_on="lists", down_to_rank=True, parameters=CUT)
 def within(_rows: Rows, k: int | None) -> pl.Expr:
     """Whether the item is among the first k, never null: within(10); without k, whether it is in
     the list.
@@ -144,8 +141,7 @@ def _length_of_list(_keys: Sequence[str], k: int | None) -> pl.Expr:
     parameters=CUT,
     derived_over="listed",
     beside_subtopics=True,
-    of_lists=True,
-    of_all_rows=True,
+    derived_on="lists",
     in_ties="both",
 )
 def retrieved(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
@@ -169,7 +165,7 @@ def _length(k: int | None, *, tied: bool) -> pl.Expr:
     return terms.count((places / pl.col("tied")).sum().round())
 
 
-@registry.column(scope="judged", of_all_rows=True, down_to_rank=True, in_ties="both")
+@registry.column(scope="judged", derived_on="all rows", down_to_rank=True, in_ties="both")
 def judged(_rows: Rows) -> pl.Expr:
     """The grade is ≥ 0; null where there is none; a metric that reads it reduces all rows of the
     truth.
@@ -177,7 +173,7 @@ def judged(_rows: Rows) -> pl.Expr:
     return terms.is_judged
 
 
-@registry.column(scope="listed", of_lists=True, of_all_rows=True, in_ties="both")
+@registry.column(scope="listed", derived_on="lists", in_ties="both")
 def listed(_rows: Rows) -> pl.Expr:
     """The item is in the list; a metric that reads it reduces the whole list."""
     return terms.is_listed
@@ -196,7 +192,11 @@ def pooled_hits(rows: Rows) -> pl.Expr:
 
 
 @registry.column(
-    derived_over="judged", reads=("relevant",), of_all_rows=True, down_to_rank=True, in_ties="both"
+    derived_over="judged",
+    reads=("relevant",),
+    derived_on="all rows",
+    down_to_rank=True,
+    in_ties="both",
 )
 def nonrelevant(rows: Rows) -> pl.Expr:
     """Number of judged items of the user that are not relevant."""
@@ -284,7 +284,7 @@ def _ideal_columns(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFram
     return joined.with_columns(weight).drop("__rankframe_depth")
 
 
-@registry.column(of_all_rows=True, down_to_rank=True, in_ties="both")
+@registry.column(derived_on="all rows", down_to_rank=True, in_ties="both")
 def top_grade(rows: Rows) -> pl.Expr:
     """The highest grade of the whole truth."""
     return rows.judged.top_grade
@@ -448,7 +448,7 @@ def diverse_hits(rows: Rows, alpha: float, k: int | None) -> pl.Expr:
     return terms.running(terms.relevant.cast(pl.Int64), rows.aspect, place)
 
 
-@registry.column(of_all_rows=True, in_ties="blocks", of_lists=True)
+@registry.column(derived_on="lists", in_ties="blocks")
 def tied(_rows: Rows) -> pl.Expr:
     """Size of the item's block of equal scores, in a table with rank."""
     return pl.when(terms.is_listed).then("tied")
@@ -458,8 +458,7 @@ registry.given_column(
     "block",
     "With ties, instead of rank: first position of the block; null = not retrieved",
     in_ties="blocks",
-    of_lists=True,
-    of_all_rows=True,
+    derived_on="lists",
 )
 
 

@@ -23,8 +23,7 @@ from rankframe.errors import RankingDataError
 _column = partial(
     registry.joined_column,
     source="history",
-    of_lists=True,
-    of_all_rows=True,
+    derived_on="lists",
     in_ties="both",
 )
 _PAIR = "__rankframe_pair"
@@ -139,8 +138,7 @@ def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
 _OF_PAIRS: dict[str, Any] = {
     "scope": "listed",
     "source": "items",
-    "of_lists": True,
-    "of_all_rows": True,
+    "derived_on": "lists",
 }
 
 

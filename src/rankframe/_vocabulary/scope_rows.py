@@ -134,10 +134,10 @@ def _list_rows(
     """
     judged = rows.judged
     of_lists = judged.columns_of_lists.union(judged.keys, [judged.item], _of_items(judged, reading))
-    of_lists |= {name for name, column in columns.items() if column.of_lists}
-    everywhere = {name: c for name, c in columns.items() if c.of_all_rows}
+    of_lists |= {name for name, column in columns.items() if column.known_without_truth}
+    everywhere = {name: c for name, c in columns.items() if c.derived_on != "truth"}
     everywhere["listed"] = registry.COLUMNS["listed"]
-    inner = {name: c for name, c in columns.items() if not c.of_all_rows}
+    inner = {name: c for name, c in columns.items() if c.derived_on == "truth"}
     if judged.tables.settings.unjudged != "drop" and of_lists.issuperset(
         [*columns, *reading.outside]
     ):
@@ -155,9 +155,9 @@ def _list_rows(
         )
         rest = frame.filter(~reduced.fill_null(value=False))
         frame = pl.concat([narrow, rest], how="diagonal")
-    of_truth = {name: c for name, c in everywhere.items() if not c.of_lists}
+    of_truth = {name: c for name, c in everywhere.items() if not c.known_without_truth}
     frame = _with_columns(frame, rows, of_truth)
-    alone = {name: c for name, c in everywhere.items() if c.of_lists}
+    alone = {name: c for name, c in everywhere.items() if c.known_without_truth}
     return _with_columns(frame if missed else frame.filter(terms.is_listed), rows, alone)
 
 

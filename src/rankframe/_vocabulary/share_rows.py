@@ -29,7 +29,11 @@ _rank = pl.col("rank")
 
 
 _column = partial(
-    registry.given_column, scope="shares", source=registry.SHARES, of_lists=True, in_ties="both"
+    registry.given_column,
+    scope="shares",
+    source=registry.SHARES,
+    derived_on="lists",
+    in_ties="both",
 )
 _OF: Mapping[str, tuple[Any, ...]] = {"of": (OptionalColumn, None)}
 _DISTRIBUTION: Mapping[str, tuple[Any, ...]] = {**_OF, "over": (Over,)}

@@ -232,7 +232,7 @@ def _thinned(
     more = [metric for metric in requested if not _asks_for_a_list(metric)]
     reading = _reading(more, settings)
     lists = (
-        plan.source.tables.settings.count_missed
+        "missed" in plan.source.tables.settings.counts
         or len(more) < len(requested)
         or users not in ("truth", "judged")
     )

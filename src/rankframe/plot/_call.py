@@ -40,7 +40,7 @@ class Call(NamedTuple):
         self, metrics: Sequence[Metric], *, per_user: bool = False, cluster: str | None = None
     ) -> Values:
         options = cast("Options", self.options)
-        settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+        settings = keywords.read_options(options, cluster=cluster, counts=["missed"])
         return evaluation.user_values(self._question(metrics, settings, per_user=per_user))
 
     def requested(self, metrics: Sequence[Metric]) -> list[RequestedMetric]:

@@ -559,7 +559,7 @@ def summarize(
         seed=seed,
     )
     _check_lists(frame, truth, by, options)
-    question = ask(_NO_TABLE, metrics, None, by, _read_options(options, count_missed=True))
+    question = ask(_NO_TABLE, metrics, None, by, _read_options(options, counts=["missed"]))
     return _described(frame, truth, question, partitions, describe=describe)
 
 
@@ -666,7 +666,7 @@ def compare(
     frame, by, options = _as_frame(frame, by, options)
     _check_lists(frame, truth, by, options)
     run_dicts.check_model("compare", _empty(frame), by, options)
-    question = ask(_NO_TABLE, metrics, None, by, _read_options(options, count_missed=True))
+    question = ask(_NO_TABLE, metrics, None, by, _read_options(options, counts=["missed"]))
     describe = functools.partial(comparison.comparison_of, trial=trial, details=details)
     return _described(frame, truth, question, partitions, describe=describe)
 
