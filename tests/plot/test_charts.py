@@ -491,31 +491,33 @@ def test_column_called_as_one_of_summarize_is_refused(name):
         renamed.rank.plot.at_k("rr", k=[1], truth=TRUTH, by=name)
 
 
-FRAMES = {
+#: each chart with a baseline or without: metrics and options
+CALLS = {
     "at_k": (["ndcg"], {"k": [1, 5]}),
     "per_user": (["rr"], {}),
-    "compare": (["rr"], {}),
+    "trade_off": (["rr", "coverage@5"], {"items": ITEMS}),
     "exposure": ([], {"of": "maker", "target": "truth", "items": ITEMS}),
     "lorenz": ([], {"k": 4, "discount": "hit", "items": ITEMS}),
-    "trade_off": (["rr", "coverage@5"], {"items": ITEMS}),
-    "who_gained": ([5], {"baseline": "a"}),
     "precision_recall": ([], {"k": [1, 5]}),
+    "compare": (["rr"], {}),
+    "who_gained": ([5], {"baseline": "a"}),
 }
+OF_ONE_SYSTEM = [name for name in CALLS if name not in ("compare", "who_gained")]
+
+
+def chart_from(name, run, **options):
+    args, others = CALLS[name]
+    chart = getattr(rf.plot, name)(run, *args, **others | options)
+    return chart.hconcat[1] if name == "precision_recall" else chart
 
 
 def test_lazy_frames_and_those_of_pandas_are_drawn_the_same():
     pytest.importorskip("pandas")
-    for place, (name, (args, options)) in enumerate(FRAMES.items()):
-        tables = {**options, "truth": TRUTH}
+    for place, (name, (_, options)) in enumerate(CALLS.items()):
         change = pl.DataFrame.to_pandas if place % 2 else pl.DataFrame.lazy
-        other = {
-            key: change(table) if isinstance(table, pl.DataFrame) else table
-            for key, table in tables.items()
-        }
-        draw = getattr(rf.plot, name)
-        got, expected = draw(change(RUN), *args, **other), draw(RUN, *args, **tables)
-        if name == "precision_recall":
-            got, expected = got.hconcat[1], expected.hconcat[1]
+        tables = {"truth": TRUTH} | ({"items": ITEMS} if "items" in options else {})
+        other = {key: change(table) for key, table in tables.items()}
+        got, expected = chart_from(name, change(RUN), **other), chart_from(name, RUN, **tables)
         assert_frame_equal(got.data, expected.data)
 
 
@@ -677,26 +679,11 @@ def test_legend_refuses_more_systems_than_it_holds():
             draw(*names, truth=TRUTH)
 
 
-def test_charts_without_altair_say_what_to_install(monkeypatch):
+@pytest.mark.parametrize("name", CALLS)
+def test_charts_without_altair_say_what_to_install(monkeypatch, name):
     monkeypatch.setattr("rankframe.plot._call.find_spec", lambda name: None)
-    for name, args in {
-        "at_k": ("rr",),
-        "per_user": ("rr",),
-        "compare": ("rr",),
-    }.items():
-        with pytest.raises(
-            ImportError, match=r"charts need altair: pip install 'rankframe\[plot\]'"
-        ):
-            getattr(PLOT, name)(*args, truth=TRUTH)
-    for call in (
-        lambda: PLOT.who_gained(1, baseline="a"),
-        lambda: PLOT.precision_recall(),
-        lambda: PLOT.exposure(of="genre", items=ITEMS),
-        lambda: PLOT.trade_off("rr", "hit", truth=TRUTH),
-        lambda: PLOT.lorenz(items=ITEMS),
-    ):
-        with pytest.raises(ImportError, match="charts need altair"):
-            call()
+    with pytest.raises(ImportError, match=r"charts need altair: pip install 'rankframe\[plot\]'"):
+        chart_from(name, RUN, truth=TRUTH)
 
 
 @pytest.mark.thorough
@@ -966,33 +953,19 @@ def test_change_that_no_test_shows_is_not_called_worse():
 
 
 ALONE = RUN.filter(model="a").drop("model")
-UNNAMED = {
-    "at_k": lambda run, by: rf.plot.at_k(run, "rr", truth=PLACED, **by),
-    "at_k together": lambda run, by: rf.plot.at_k(
-        run, "precision", "recall", truth=PLACED, together=True, **by
-    ),
-    "precision_recall": lambda run, by: rf.plot.precision_recall(run, truth=PLACED, **by),
-    "users": lambda run, by: rf.plot.per_user(run, "rr", truth=PLACED, **by),
-    "trade_off": lambda run, by: rf.plot.trade_off(run, "rr", "hit@3", truth=PLACED, **by),
-    "lorenz": lambda run, by: rf.plot.lorenz(run, items=ITEMS, truth=PLACED, **by),
-    "shares": lambda run, by: rf.plot.exposure(run, of="genre", items=ITEMS, truth=PLACED, **by),
-}
 
 
 @pytest.mark.parametrize("by", [{}, {"by": ()}, {"by": "country"}, {"by": ["country"]}])
-@pytest.mark.parametrize("name", UNNAMED)
+@pytest.mark.parametrize("name", OF_ONE_SYSTEM)
 def test_run_without_a_name_is_drawn(name, by):
-    chart = UNNAMED[name](ALONE, by)
+    chart = chart_from(name, ALONE, truth=PLACED, **by)
     assert svg(chart).startswith("<svg")
-    data = chart.hconcat[1].data if name == "precision_recall" else chart.data
-    assert set(data["system"]) == (set(COUNTRIES) if by.get("by") else {""})
+    assert set(chart.data["system"]) == (set(COUNTRIES) if by.get("by") else {""})
 
 
-@pytest.mark.parametrize("name", UNNAMED)
+@pytest.mark.parametrize("name", OF_ONE_SYSTEM)
 def test_dict_of_one_run_is_drawn_under_its_name(name):
-    chart = UNNAMED[name]({"mine": ALONE}, {})
-    data = chart.hconcat[1].data if name == "precision_recall" else chart.data
-    assert set(data["system"]) == {"mine"}
+    assert set(chart_from(name, {"mine": ALONE}, truth=PLACED).data["system"]) == {"mine"}
 
 
 # ------------------------------------------------------------------ names, ranges, scales

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -16,6 +17,7 @@ import rankframe as rf
 from rankframe._comparison.sentences import CORRECTIONS, TESTS
 from rankframe._comparison.trials import Correction, Test
 
+GOLDEN = Path(__file__).with_name("tables.md")
 RANKS = {
     "old": [2, 3, 4, 2, 5, 4, 3, 2, 6, 1],
     "mid": [1, 4, 4, 3, 5, 2, 3, 2, 4, 2],
@@ -146,30 +148,9 @@ def test_segment_with_the_name_of_the_best_system_is_no_ambiguity():
 def test_table_without_a_baseline_has_no_test():
     made = rf.table(lists(), "rr", truth=TRUTH)
     assert cells(made, "p_adjusted") == dict.fromkeys(RANKS)
-    assert made.note == "Means over 10 users; bold: the best mean, not tested."
     assert "†" not in str(made) + made.as_markdown() + made._repr_html_()
     one = rf.table(lists().filter(model="old").drop("model"), "rr", truth=TRUTH, digits=1)
     assert one.as_markdown().startswith("| rr ↑ |\n|-----:|\n|  0.4 |\n")
-
-
-def test_line_has_test_correction_and_users():
-    holm = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", confidence=0.99)
-    assert holm.note == (
-        "No system is shown to be better or worse than old: exact randomization test, "
-        "p < 0.01 after Holm's correction for 4 comparisons; "
-        "10 users; bold: the best mean; underlined: not significantly worse (pairs without old: "
-        "t of all pairs, Holm's correction)."
-    )
-    joint = rf.table(lists(), "rr", truth=TRUTH, baseline="old", test="max_t")
-    said = "max-t test of flipped signs, p < 0.05 corrected over all pairs with the baseline"
-    assert said in joint.note
-    alone = rf.table(lists(), "rr", truth=TRUTH, baseline="old", correction=None, primary="rr")
-    assert "p < 0.05 without correction for 2 comparisons, primary metric rr;" in alone.note
-    looked = rf.table(lists(), "rr", truth=TRUTH, baseline="old", test="sequential")
-    assert "sequential test, p < 0.05 after Holm's correction" in looked.note
-    fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 6))
-    told = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="both").note
-    assert "; 6 to 10 users; bold: " in told
 
 
 def test_segments_have_their_own_best():
@@ -270,21 +251,6 @@ def test_hostile_names_are_text_in_latex(hostile):
     assert "\n{[}2{]} {*} &" in made  # no option of the \\ before it
 
 
-def test_latex_has_bold_dagger_and_the_line_as_text():
-    text = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old").as_latex()
-    assert r"new & \textbf{0.783}\textsuperscript{\dag} & \textbf{0.600}" in text
-    assert text.startswith(r"""\begingroup
-\small\setlength{\tabcolsep}{4pt}
-\begin{tabular}{@{}lrr@{}}
-\toprule
-model & rr $\uparrow$ & hit@1 $\uparrow$ \\
-\midrule""")
-    assert (
-        r"\textsuperscript{\dag} better than old: exact randomization test, p \textless{} 0.05"
-        in text
-    )
-
-
 def test_intervals_of_many_metrics_stand_below_their_means_in_latex():
     metrics = ("rr", "hit@1", "hit@2", "ndcg@5", "map")
     text = rf.table(lists(), *metrics, truth=TRUTH, interval=True).as_latex()
@@ -293,21 +259,6 @@ def test_intervals_of_many_metrics_stand_below_their_means_in_latex():
     cell = r"\\shortstack\[r\]\{\S+ \\\\ \{\\footnotesize \[[0-9., $-]+\]\}\}"
     assert [len(re.findall(cell, row)) for row in rows] == [5, 5, 5]
     assert "shortstack" not in rf.table(lists(), "rr", truth=TRUTH, interval=True).as_latex()
-
-
-def test_table_is_read_as_text():
-    made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", test="randomization")
-    assert str(made) == (
-        "model     rr ↑  hit@1 ↑\n"
-        "-----  -------  -------\n"
-        "old    0.403     0.100◦\n"
-        "mid    0.412     0.100◦\n"
-        "new    0.783•†   0.600•\n"
-        "\n"
-        "† better than old: paired randomization test, p < 0.05 after Holm's correction\n"
-        "for 4 comparisons; 10 users; •: the best mean; ◦: not significantly worse\n"
-        "(pairs without old: t of all pairs, Holm's correction)."
-    )
 
 
 def test_systems_that_share_a_letter_do_not_differ():
@@ -322,6 +273,61 @@ def test_systems_that_share_a_letter_do_not_differ():
     assert plain.frame["letters"].null_count() == 3
     with pytest.raises(ValueError, match="the run names none"):
         rf.table(lists().filter(model="old").drop("model"), "rr", truth=TRUTH, letters=True)
+
+
+def without_mid(fewest):
+    """Lists of all users, but of mid only the first ones."""
+    return lists().filter((pl.col("model") != "mid") | (pl.col("user") < fewest))
+
+
+WEIGHED = TRUTH.with_columns(
+    group=pl.col("user") % 5, weight=pl.when(pl.col("user") < 5).then(3.0).otherwise(1.0)
+)
+COPIES = pl.concat(lists().filter(model="old").with_columns(model=pl.lit(name)) for name in "ab")
+BOTH = {"metrics": ["rr", "hit@1"], "baseline": "old"}
+#: what is asked of which table, beside ``rr`` of all lists
+TABLES = {
+    "exact test, Holm, 99%": BOTH | {"confidence": 0.99},
+    "paired randomization test": BOTH | {"test": "randomization"},
+    "max-t": {"baseline": "old", "test": "max_t"},
+    "a primary metric, no correction": {"baseline": "old", "correction": None, "primary": "rr"},
+    "sequential": {"baseline": "old", "test": "sequential"},
+    "users of both": {"run": without_mid(6), "baseline": "old", "users": "both"},
+    "no baseline": {},
+    "missed, no baseline": BOTH | {"run": without_mid(6), "baseline": None},
+    "missed": BOTH | {"run": without_mid(6)},
+    "clusters": {"truth": WEIGHED, "baseline": "old", "cluster": "group"},
+    "weights": {"truth": WEIGHED, "weights": "weight"},
+    "weights and a baseline": {"truth": WEIGHED, "weights": "weight", "baseline": "old"},
+    "one weighted system": {
+        "run": lists().filter(model="old").drop("model"), "truth": WEIGHED, "weights": "weight"
+    },
+    "no user differs": {"run": COPIES, "baseline": "a"},
+    "one user": {"run": lists().filter(user=0), "truth": TRUTH.head(1), "baseline": "old"},
+    "two systems, no correction": {
+        "run": without_mid(0), "baseline": "old", "correction": None
+    },
+    "an empty name": {
+        "run": without_mid(6).with_columns(pl.col("model").replace("mid", "")), "baseline": ""
+    },
+    "notes of two metrics": BOTH | {
+        "run": without_mid(6).remove(model="new", user=9), "users": "run"
+    },
+}  # fmt: skip
+
+
+def written(name):
+    asked = {"run": lists(), "metrics": ["rr"], "truth": TRUTH} | TABLES[name]
+    made = rf.table(asked.pop("run"), *asked.pop("metrics"), **asked)
+    latex = f"\n\n{made.as_latex()}" if name.startswith("paired") else ""
+    return f"## {name}\n\n```text\n{made}{latex}\n```\n"
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.filterwarnings("ignore:.*:rankframe.errors.RankingWarning")
+def test_table_is_that_of_the_golden_file(name):
+    """``python -m tests.report.test_result_tables`` writes the file again."""
+    assert written(name) in GOLDEN.read_text("utf-8")
 
 
 def losses(number, *, of_new):
@@ -391,58 +397,6 @@ def test_column_of_its_own_name_raises():
 def test_tests_of_compare_have_names():
     assert {*TESTS} == {*get_args(Test)}
     assert {*CORRECTIONS} == {*get_args(Correction)}
-
-
-def test_line_names_those_who_were_missed():
-    fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 6))
-    for baseline in (None, "old"):
-        told = rf.table(fewer, "rr", "hit@1", truth=TRUTH, baseline=baseline).note
-        bold = (
-            "the best mean, not tested"
-            if baseline is None
-            else "the best mean; underlined: not significantly worse (pairs without old: t of all "
-            "pairs, Holm's correction)"
-        )
-        assert told.endswith(f"; bold: {bold}. 4 of 10 users have no list of mid.")
-
-
-def test_line_has_clusters_and_effective_users():
-    truth = TRUTH.with_columns(
-        group=pl.col("user") % 5, weight=pl.when(pl.col("user") < 5).then(3.0).otherwise(1.0)
-    )
-    made = rf.table(lists(), "rr", truth=truth, baseline="old", cluster="group")
-    assert "; 10 users in 5 clusters, too few for a sure test; " in made.note
-    alone = rf.table(lists(), "rr", truth=truth, weights="weight").note
-    assert (
-        alone
-        == "Means over 10 users, weighted: effective number 8; bold: the best mean, not tested."
-    )
-    both = rf.table(lists(), "rr", truth=truth, baseline="old", weights="weight").note
-    assert "; 10 users, weighted: effective number 8; " in both
-    one = lists().filter(model="old").drop("model")
-    assert "effective number 8" in rf.table(one, "rr", truth=truth, weights="weight").note
-
-
-def test_line_says_why_nothing_is_tested():
-    same = pl.concat(lists().filter(model="old").with_columns(model=pl.lit(name)) for name in "ab")
-    said = rf.table(same, "rr", truth=TRUTH, baseline="a").note
-    assert (
-        said == "Not tested against a: no user differs; 10 users; bold: the best mean, not tested."
-    )
-    one = rf.table(lists().filter(user=0), "rr", truth=TRUTH.head(1), baseline="old").note
-    assert one.startswith("Not tested against old: one user; 1 user")
-    two = lists().filter(pl.col("model") != "mid")
-    alone = rf.table(two, "rr", truth=TRUTH, baseline="old", correction=None).note
-    assert "p < 0.05 without correction; 10 users" in alone
-
-
-def test_empty_name_is_seen():
-    nameless = lists().with_columns(pl.col("model").replace("mid", ""))
-    missing = nameless.filter((pl.col("model") != "") | (pl.col("user") < 6))
-    made = rf.table(missing, "rr", truth=TRUTH, baseline="")
-    assert "better than '': " in made.note
-    assert "4 of 10 users have no list of ''." in made.note
-    assert "| ''    |" in made.as_markdown()
 
 
 def test_note_is_a_star_at_its_cell_and_a_line_below():
@@ -519,15 +473,6 @@ def test_headers_are_names_of_the_caller():
         rf.table(lists(), "rr", "hit@1", truth=TRUTH, headers={"hit@2": "x"})
 
 
-def test_metrics_have_one_line_of_notes():
-    """Numbers that alone differ are named alone, and metrics of the same notes together."""
-    runs = {name: lists().filter(model=name).drop("model") for name in RANKS}
-    runs |= {"mid": runs["mid"].head(6), "new": runs["new"].head(5)}
-    made = rf.table(runs, "rr", "hit@1", truth=TRUTH, baseline="old", users="run")
-    left = "users are left out: they have a value with one system only"
-    assert made.note.split("\n")[1:] == [f"* rr, hit@1: 4 of 10 {left} (mid); 5 of 10 (new)."]
-
-
 def test_plain_text_is_at_most_79_places_wide_with_wide_letters_too():
     names = ["old", "新しい推薦", "e\u0301"]
     text = str(rf.table(lists(names), "rr", "hit@1", truth=TRUTH, baseline="old"))
@@ -577,3 +522,8 @@ def test_latex_compiles(tmp_path, hostile):
     )
     assert done.returncode == 0, done.stdout
     assert (tmp_path / "t.pdf").stat().st_size > 1000
+
+
+if __name__ == "__main__":
+    text = "# Tables of results\n\n" + "\n".join(map(written, TABLES))
+    GOLDEN.write_text(text, encoding="utf-8")
