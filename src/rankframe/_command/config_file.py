@@ -15,9 +15,7 @@ _TEXT, _NUMBER, _INTEGER = ((str,), "a text"), ((int, float), "a number"), ((int
 #: The types of values, and their words, by the names that values have in the help.
 _KINDS: dict[object, tuple[tuple[type, ...], str]] = {
     "N": _INTEGER,
-    "K": _INTEGER,
     "X": _NUMBER,
-    "G": _NUMBER,
     "M": ((int, float, str), "a number, or a share such as '1%'"),
     "SYSTEM": ((int, str), "a text or a number"),
 }
@@ -88,17 +86,17 @@ def _value(key: str, value: Any, action: argparse.Action, path: Path) -> Any:
     """Read a value of the type of an option."""
     kind = ((bool,), "true or false") if action.nargs == 0 else _KINDS.get(action.metavar, _TEXT)
     several = isinstance(action.default, list)
-    values = [_checked(key, one, kind) for one in (_listed(value) if several else [value])]
+    values = [_checked(key, item, kind) for item in (_listed(value) if several else [value])]
     if action.metavar == "SYSTEM":
         values = [*map(str, values)]
     elif action.metavar == "FILE":
         read = Input if action.type is Input else Path
-        values = [read(_path(key, one, path)) for one in values]
+        values = [read(_path(key, item, path)) for item in values]
     elif action.metavar == "NAME,..." and callable(action.type):
-        values = [action.type(one) for one in values]
-    for one in values:
-        if action.choices is not None and one not in action.choices:
-            msg = f"{key}: {one!r} is not one of {', '.join(action.choices)}"
+        values = [action.type(item) for item in values]
+    for item in values:
+        if action.choices is not None and item not in action.choices:
+            msg = f"{key}: {item!r} is not one of {', '.join(action.choices)}"
             raise ValueError(msg)
     return values if several else values[0]
 

@@ -88,9 +88,9 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         files = [_with_numbers(file, grades) for file in files]
     for truth in both[len(runs) :]:
         names = truth.frame.collect_schema().names()
-        found = column_roles.with_roles(columns, arguments.by, names, ["relevance"])
+        roles = column_roles.with_roles(columns, arguments.by, names, ["relevance"])
         (judgments,) = _of_one_type(columns.get("subtopic", "subtopic"), truth)
-        judgments = _with_numbers(judgments, [found.get("relevance", "relevance"), *grades])
+        judgments = _with_numbers(judgments, [roles.get("relevance", "relevance"), *grades])
         files.append(_without_folders(judgments, arguments, columns))
     for name, source in sources.items():
         files.append(_typed(_scan(source, _layout(name, arguments, columns)), ids))
@@ -288,15 +288,15 @@ def _scan(source: Input, layout: _Layout) -> _File:
         raise ValueError(msg)
     forms = {_format_of_suffix(path): path for path in paths}
     if len(forms) > 1 and layout.form is None:
-        one, other = sorted(map(str, forms.values()))[:2]
-        msg = f"{source}: files of one table must have one format, not {one} and {other}"
+        first, other = sorted(map(str, forms.values()))[:2]
+        msg = f"{source}: files of one table must have one format, not {first} and {other}"
         raise ValueError(msg)
-    first = _scan_file(Input(str(paths[0])), layout)
-    if first.form in _BINARY:
-        table = _File(str(source), first.form, _frame(paths, first.form))
+    start = _scan_file(Input(str(paths[0])), layout)
+    if start.form in _BINARY:
+        table = _File(str(source), start.form, _frame(paths, start.form))
         return _in_roles(table, layout)._replace(sources=paths)
-    parts = [first, *(_scan_file(Input(str(path)), layout) for path in paths[1:])]
-    return first._replace(name=str(source), frame=_stacked(parts), sources=paths)
+    parts = [start, *(_scan_file(Input(str(path)), layout) for path in paths[1:])]
+    return start._replace(name=str(source), frame=_stacked(parts), sources=paths)
 
 
 def _stacked(parts: Sequence[_File]) -> pl.LazyFrame:
@@ -477,10 +477,10 @@ def _format_of(path: Path, stream: Stream, layout: _Layout) -> str:
     lines = _formats.first_lines(stream)
     if form in ("csv", "tsv") and layout.table in FILE_ROLES:
         _check_header(stream.name, lines, form, layout)
-    told = form or _formats.text_format(lines, layout.kind)
+    shown = form or _formats.text_format(lines, layout.kind)
     is_triple = layout.kind == "run" and _formats.has_three_fields(lines)
-    if told is not None and not (told == "trec" and is_triple):
-        return told
+    if shown is not None and not (shown == "trec" and is_triple):
+        return shown
     if not stream.peek(1):
         msg = f"{stream.name}: it is empty"
         raise ValueError(msg)
@@ -499,8 +499,8 @@ def _format_of(path: Path, stream: Stream, layout: _Layout) -> str:
 def _check_header(name: str, lines: Sequence[Line], form: str, layout: _Layout) -> None:
     """Check that the first line of CSV may name columns: one that has numbers alone is data."""
     fields = _formats.split(lines[0].text, _SEPARATORS[form]) if lines else []
-    known = {*layout.names.values(), *column_roles.SEARCHED}
-    if len(fields) == 1 or (known.isdisjoint(fields) and any(map(_formats.is_number, fields))):
+    roles = {*layout.names.values(), *column_roles.SEARCHED}
+    if len(fields) == 1 or (roles.isdisjoint(fields) and any(map(_formats.is_number, fields))):
         of_one = f"--{layout.table}-format {'|'.join(_SEPARATORS)}, or --{layout.table}-fields"
         problem = f"it is no header of {form}: pass {of_one} with the names of its fields"
         raise _at_line(name, lines, problem)

@@ -1,6 +1,9 @@
 """Define the options of each command: a parser of arguments."""
 
 import argparse
+import ast
+import inspect
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -26,13 +29,12 @@ Run: TypeAlias = Callable[[argparse.Namespace], int | None]
 _NAMED = "each run is a system, named by NAME=FILE, or after its file without the suffix"
 _DEFAULT = "default, with a truth: nDCG, recall and precision at 10, map and mrr"
 _FILES = (
-    "Parquet, CSV, TSV, Arrow IPC, JSON Lines, or TREC run and qrels text, detected by content; "
-    "BEIR's TSV and qrels with three fields are read, too. Text may be compressed with gzip or "
-    "zstd. One file may be -, which is standard input, and pipes such as <(zcat run.gz) are read. "
-    "If the content allows two formats, the suffix decides, and if it does not either, an error "
-    "names the options. A folder, or a pattern in quotes such as 'runs/day=*/*.parquet', is one "
-    "table, and folders such as day=1 in paths are columns. Addresses such as "
-    "s3://bucket/run.parquet are read by Polars."
+    "Parquet, CSV, TSV, Arrow IPC, JSON, JSON Lines, or TREC run and qrels text, by suffix; if it "
+    "has none, the first lines tell TREC from CSV. Text may be compressed with gzip or zstd. One file "
+    "may be -, which is standard input, and pipes such as <(zcat run.gz) are read. A folder, or a "
+    "pattern in quotes such as 'runs/day=*/*.parquet', is one table, and folders such as day=1 in "
+    "paths of Parquet and IPC are columns. Addresses such as s3://bucket/run.parquet are read by "
+    "Polars."
 )
 
 
@@ -186,7 +188,7 @@ def _add_no_options(_: argparse.ArgumentParser) -> None:
 
 def _add_run(job: argparse.ArgumentParser) -> None:
     job.add_argument("config", metavar="FILE", type=Path, help="a TOML file")
-    _add(job, {"--dry": (None, "print the command lines, and write nothing")})
+    _add(job, {"--dry": (None, "check metrics, gates and outputs, and read no table")})
 
 
 def _add_metrics(listing: argparse.ArgumentParser) -> None:
@@ -413,10 +415,8 @@ def _add_sql(ask: argparse.ArgumentParser) -> None:
     of_sql = {name: option for name, option in CONVENTIONS.items() if name != "--weights"}
     _add(conventions, of_sql)
     columns = ask.add_argument_group("columns")
-    for role in ("user", "item", "rank", "relevance", "score"):
-        _add_role(columns, role, f"column of the {role}")
-    for role in ("user", "item"):
-        _add_role(columns, f"truth-{role}", f"column of the {role} in the truth")
+    for role in ("user", "item", "rank", "relevance", "score", "truth_user", "truth_item"):
+        _add_role(columns, role.replace("_", "-"), _TEXTS[role])
     ask.set_defaults(subtopic=None)
 
 
@@ -553,9 +553,9 @@ def _size(text: str) -> float | str:
 
 #: What reads the value of an option, by its name in the help.
 _TYPES: Mapping[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("X", "G"), _finite),
+    "X": _finite,
     "M": _size,
-    **dict.fromkeys(("N", "K"), int),
+    "N": int,
     "LABEL": _label,
     "NAME,...": _names,
     "FILE": Input,
@@ -612,23 +612,32 @@ def _add_conventions(ask: argparse.ArgumentParser) -> _Group:
     return group
 
 
+def _texts_of(record: type) -> dict[str, str]:
+    """Read what stands below each key of a record of keywords: its first clause, and a default."""
+    (tree,) = ast.parse(inspect.getsource(record)).body
+    texts: dict[str, str] = {}
+    for key, below in itertools.pairwise(ast.iter_child_nodes(tree)):
+        if isinstance(key, ast.AnnAssign) and isinstance(below, ast.Expr):
+            text = " ".join(ast.literal_eval(below.value).split()).replace("``", "")
+            clause = re.split(r"[.:;](?: |$)", text, maxsplit=1)[0]
+            default = re.search(r"By default (.+?)\.(?: |$)", text)
+            clause += f" (default: {default[1]})" if default else ""
+            texts[ast.unparse(key.target)] = clause[0].lower() + clause[1:].replace("%", "%%")
+    return texts
+
+
+_VALUES: Mapping[str, str | Sequence[str]] = {
+    "preset": get_args(PresetName),
+    "users": get_args(Users),
+    "undefined": "X",
+    "weights": "COL",
+    "relevant_at": "X",
+    "unjudged": get_args(Unjudged),
+    "depth": "N",
+}
+_TEXTS = _texts_of(keywords.Columns) | _texts_of(keywords.Options)
 CONVENTIONS: Mapping[str, Option] = {
-    "--preset": (
-        get_args(PresetName),
-        "the conventions of a tool (trec_eval is its -c), over which other options win",
-    ),
-    "--users": (
-        get_args(Users),
-        "users to average over (default: truth, those with a relevant item)",
-    ),
-    "--undefined": ("X", "value of undefined metrics (default: left out)"),
-    "--weights": ("COL", "column of the truth or run: the weight of each user"),
-    "--relevant-at": ("G", "lowest relevant grade (default: > 0)"),
-    "--unjudged": (
-        get_args(Unjudged),
-        "unjudged items are misses (default), are dropped, or give bounds (evaluate alone)",
-    ),
-    "--depth": ("K", "first cut the lists to K items"),
+    f"--{name.replace('_', '-')}": (value, _TEXTS[name]) for name, value in _VALUES.items()
 }
 
 
@@ -663,16 +672,16 @@ def _add_files(
     meanings = side_tables.INPUT_MEANINGS
     beside = ask.add_argument_group("further tables")
     _add(beside, {f"--{name}": ("FILE", meanings[name]) for name in beside_names})
-    columns = ask.add_argument_group("columns")
+    columns = ask.add_argument_group("columns", "Names of columns, first those of all files.")
     for role in keywords.ROLES[1:]:  # the model is among the rows
-        _add_role(columns, role, f"column of the {role}, in all files")
+        _add_role(columns, role, _TEXTS[role])
     for kind, roles in files.FILE_ROLES.items():
         for role in roles:
             text = f"column of the {role} in the {kind}, if its name differs there"
             _add_role(columns, f"{kind}-{role}", text)
     formats = ask.add_argument_group("formats", _FILES)
     choices = ("auto", *files.FORMATS)
-    _add(formats, {"--format": (choices, "format of all files (default: by content)")})
+    _add(formats, {"--format": (choices, "format of all files (default: by suffix)")})
     kinds = files.FILE_ROLES
     _add(formats, {f"--{kind}-format": (choices, f"format of the {kind}") for kind in kinds})
     fields = "names of all columns of a text {} without a header"

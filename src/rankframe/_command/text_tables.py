@@ -136,7 +136,7 @@ def show_values(result: pl.DataFrame, keys: Sequence[str], *, details: bool = Fa
     texts = [_printable(name) for name in keys if not result.schema[name].is_numeric()]
     drawn = _drawn(cells, texts)
     taken = {"metric", "value"} & {*keys}
-    if details or taken or _breadth(drawn) <= width():
+    if details or taken or _width_of(drawn) <= width():
         print_text(drawn)
         return
     metrics = [name for name in cells if name not in names]
@@ -171,7 +171,7 @@ def show_comparison(
         head += f" over {shared['users']} user" + ("" if shared["users"] == 1 else "s")
     breadth = width()
     systems = [*segments, model]
-    chosen = _most_that_fits(_compared(result), systems, shared, breadth)
+    chosen = _columns_within(_compared(result), systems, shared, breadth)
     said = ", ".join(text for name, text in how.items() if name in chosen)
     print_text(tabular.wrapped(f"{head}; {said} (--details: all columns).", breadth) + "\n")
     texts = [name for name in (*systems, "metric", "baseline", "verdict") if name in chosen]
@@ -215,26 +215,25 @@ _SHOWN = (
     *("baseline", "users", "mean", "baseline_mean", "difference", "interval", "p"),
     *("p_not_worse", "verdict", "higher/equal/lower"),
 )
-#: Those that names are cut for, and those that come where no name is cut, the most needed first.
-_NEEDED = ("difference", "verdict", "baseline", "interval")
-_WELCOME = ("p", "p_not_worse", "users", "mean", "higher/equal/lower", "baseline_mean")
+#: Those that are left out if the table is too wide, the least needed first.
+_OPTIONAL = ("baseline_mean", "higher/equal/lower", "mean", "users", "p_not_worse", "p")
+_NEEDED = ("interval", "baseline")  # which stay as long as names can be cut for them
 
 
-def _most_that_fits(
+def _columns_within(
     cells: _Columns, systems: Sequence[str], shared: Mapping[str, object], width: int
 ) -> _Columns:
+    """Leave out columns of a comparison until the table is as narrow as the terminal."""
     *segments, model = systems
     first = [model, *segments, "metric"]
-    short = _with_cut(cells, dict.fromkeys([*first, "baseline"], _NARROWEST))
-    chosen: list[str] = []
-    for names, texts in ((_NEEDED, short), (_WELCOME, cells)):
-        for name in (name for name in names if name not in shared):
-            if not any(cells.get(name, ())) and name == "p_not_worse":
-                continue
-            more = [column for column in _SHOWN if column in (*chosen, name)]
-            drawn = _drawn({column: texts[column] for column in (*first, *more)})
-            chosen = more if not chosen or _breadth(drawn) <= width else chosen
-    return {name: cells[name] for name in (*first, *chosen)}
+    names = [name for name in _SHOWN if name not in shared and any(cells.get(name, ()))]
+    shown = {name: cells[name] for name in (*first, *names)}
+    for name in (*_OPTIONAL, *_NEEDED):
+        cut = _with_cut(shown, dict.fromkeys({*first, "baseline"} & {*shown}, _NARROWEST))
+        if _width_of(_drawn(cut if name in _NEEDED else shown)) <= width:
+            break
+        shown.pop(name, None)
+    return shown
 
 
 def _notes(result: pl.DataFrame, systems: Sequence[str], width: int) -> str:
@@ -304,7 +303,7 @@ def _printable(text: str) -> str:
 def _fitted(cells: _Columns, width: int | None, texts: Sequence[str]) -> str:
     """Draw a table; if it is too wide, cut its longest columns of text."""
     drawn = _drawn(cells, texts)
-    while width is not None and (excess := _breadth(drawn) - width) > 0:
+    while width is not None and (excess := _width_of(drawn) - width) > 0:
         lengths = {name: max(map(len, [name, *cells[name]])) for name in texts}
         longest = max(lengths, key=lambda name: lengths[name], default="")
         kept = max(_NARROWEST, len(longest), lengths.get(longest, 0) - excess)
@@ -318,7 +317,7 @@ def _fitted(cells: _Columns, width: int | None, texts: Sequence[str]) -> str:
 def _wrapped_last(cells: _Columns, width: int) -> _Columns:
     """Break the texts of the last column into lines, below which the other cells are empty."""
     *others, last = cells
-    room = width - len("  ") - _breadth(_drawn({name: cells[name] for name in others}))
+    room = width - len("  ") - _width_of(_drawn({name: cells[name] for name in others}))
     lines = [textwrap.wrap(text, max(_LEAST, room)) or [""] for text in cells[last]]
     counts = [*map(len, lines)]
     beside = {
@@ -345,7 +344,7 @@ def _cut(text: str, length: int) -> str:
     return f"{text[: length - 1 - end]}…{text[len(text) - end :]}"
 
 
-def _breadth(text: str) -> int:
+def _width_of(text: str) -> int:
     return max(map(tabular.breadth, text.splitlines()))
 
 

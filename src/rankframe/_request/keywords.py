@@ -86,7 +86,7 @@ class Options(Columns, total=False):
     """The keywords of ``evaluate`` that verbs built on it pass on, with those of ``Columns``."""
 
     preset: PresetName | Preset | None
-    """The conventions of a tool, such as ``"ranx"``, or a dict with some of the keys ``users``,
+    """The conventions of a tool, such as ``"ranx"``; or a dict with some of the keys ``users``,
     ``undefined``, ``defaults`` and ``single_precision``. A keyword that you pass wins over it, also
     None, and so does a parameter in a label.
     """
@@ -102,7 +102,7 @@ class Options(Columns, total=False):
     null, which a mean leaves out.
     """
     weights: str | None
-    """The column of the truth or the run with the weight of each user, ≥ 0, for the mean Σ
+    """The column of the truth or the run with the weight of each user: ≥ 0, for the mean Σ
     weight·value / Σ weight. It has one value per user, or per user and group if the truth has
     columns of ``by``. By default all weights are equal.
     """
@@ -111,10 +111,11 @@ class Options(Columns, total=False):
     A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who counts.
     """
     unjudged: Unjudged
-    """Unjudged items of the lists, and those of negative grade, count as not relevant, ``"miss"``;
-    or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval ``-J``). ``"bounds"`` adds
-    ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and the greatest value if any of
-    them are judged, with any grade up to the highest of the truth.
+    """What becomes of unjudged items of the lists, and of those of negative grade: they count as not
+    relevant, ``"miss"``; or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval
+    ``-J``). ``"bounds"`` adds ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and
+    the greatest value if any of them are judged, with any grade up to the highest of the truth. By
+    default ``"miss"``.
     """
     depth: int | None
     """Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
