@@ -111,8 +111,8 @@ class Options(Columns, total=False):
     A label with ``rel=``, such as ``"ap(rel=2)"``, has its own, which does not change who counts.
     """
     unjudged: Unjudged
-    """What becomes of unjudged items of the lists, and of those of negative grade: they count as not
-    relevant, ``"miss"``; or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval
+    """What becomes of unjudged items of the lists, and of those of negative grade: they count as
+    not relevant, ``"miss"``; or go, after ``exclude``, and the ranks close, ``"drop"`` (trec_eval
     ``-J``). ``"bounds"`` adds ``<metric>_low`` and ``<metric>_high`` to ``"miss"``: the least and
     the greatest value if any of them are judged, with any grade up to the highest of the truth. By
     default ``"miss"``.
