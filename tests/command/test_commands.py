@@ -4,9 +4,11 @@ import gzip
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -30,12 +32,18 @@ WRITERS = {
 }
 
 
-@pytest.fixture
-def files(tmp_path):
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
     for name, frame in {"run": RUN, "truth": TRUTH}.items():
         for suffix, write in WRITERS.items():
-            write(frame, tmp_path / f"{name}.{suffix}")
-    return tmp_path
+            write(frame, folder / f"{name}.{suffix}")
+    return folder
+
+
+@pytest.fixture
+def files(templates, tmp_path):
+    return Path(shutil.copytree(templates, tmp_path / "files"))
 
 
 @pytest.mark.parametrize("truth", WRITERS)
@@ -95,34 +103,6 @@ def test_it_prints_a_table(files, capsys):
         "b        2  0.000000\n"
         "b        3  0.000000\n"
     )
-
-
-def test_every_option_reaches_the_function(files):
-    run = RUN.filter(model="a").drop("model").with_columns(points=5.0 - pl.col("rank")).drop("rank")
-    run.write_parquet(files / "scored.parquet")
-    TRUTH.rename({"relevance": "grade"}).write_parquet(files / "graded.parquet")
-    out = files / "out.parquet"
-    command = f"""evaluate {files}/scored.parquet {files}/graded.parquet --user uid --item sku
-        --score points --relevance grade -m p@1 -m ndcg --users all --undefined 0.5
-        --relevant-at 2 --unjudged drop --depth 1 --per-user --out {out}"""
-    assert main(command.split()) == 0
-    expected = rf.per_user(
-        run,
-        "p@1",
-        "ndcg",
-        truth=TRUTH.rename({"relevance": "grade"}),
-        users="all",
-        undefined=0.5,
-        relevant_at=2,
-        unjudged="drop",
-        depth=1,
-        user="uid",
-        item="sku",
-        score="points",
-        relevance="grade",
-    )
-    assert pl.read_parquet(out).equals(expected)
-    assert 0.5 in expected["p@1"]
 
 
 def test_the_demo_is_the_articles_example(capsys):
@@ -348,18 +328,6 @@ def test_bad_comparisons_are_one_line(tmp_path, capsys, monkeypatch, arguments, 
     assert err.startswith(f"rankframe: error: {message}")
 
 
-def test_totals_are_of_means(files, capsys):
-    paths = [str(files / "run.csv"), str(files / "truth.csv")]
-    options = ["-m", "map", *ROLES, "--by", "model", "--total"]
-    assert main(["evaluate", *paths, *options]) == 0
-    assert "\nnull       6  " in capsys.readouterr().out
-    assert main(["evaluate", *paths, *options, "--per-user"]) == 2
-    assert (
-        "--total adds a row of overall means and cannot be combined with --per-user"
-        in capsys.readouterr().err
-    )
-
-
 def evaluate_text(folder, run, truth, *options, suffixes=("csv", "csv")):
     paths = [folder / f"r.{suffixes[0]}", folder / f"t.{suffixes[1]}"]
     for path, text in zip(paths, (run, truth), strict=True):
@@ -418,12 +386,11 @@ def test_names_of_files_are_not_patterns(tmp_path):
         assert pl.read_csv(out)["rr"].item() == 1
 
 
-def test_output_that_is_not_utf8_gets_a_plain_table(tmp_path):
-    command = [sys.executable, "-m", "rankframe", "demo"]
-    done = subprocess.run(
-        command, capture_output=True, check=True, timeout=60, env={"PYTHONIOENCODING": "ascii"}
-    )
-    assert b"M2        10  0.352222  0.121187  0.900000" in done.stdout
+def test_output_that_is_not_utf8_gets_a_plain_table(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    assert main(["demo"]) == 0
+    assert b"M2        10  0.352222  0.121187  0.900000" in out.buffer.getvalue()
 
 
 def test_ties_and_bounds(files, capsys):
@@ -464,7 +431,7 @@ def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("name", ["a.run", "a.run.gz", "a.run.zst", "run.csv", "run.parquet"])
+@pytest.mark.parametrize("name", ["a.run.zst", "run.csv", "run.parquet"])
 def test_nothing_is_written_but_out(tmp_path, name, monkeypatch, capsys):
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
@@ -482,8 +449,6 @@ def test_nothing_is_written_but_out(tmp_path, name, monkeypatch, capsys):
     before = contents(tmp_path)
     for options, code, made in [
         ("-m map", 0, set()),
-        ("-m nothing", 2, set()),
-        ("-m map --out out.xls", 2, set()),
         ("-m map --user nobody --out out.csv", 2, set()),
         ("-m map --out none/out.csv", 2, set()),
         ("-m map --per-user --out out.csv", 0, {work / "out.csv"}),
@@ -555,18 +520,14 @@ def test_standard_input_is_the_run_or_the_truth(files, monkeypatch, suffix):
         out.unlink()
 
 
-@pytest.mark.parametrize("packing", ["uncompressed", "gzip", "zstd"])
+@pytest.mark.parametrize("packing", ["gzip", "zstd"])
 def test_packed_text_in_standard_input(files, monkeypatch, packing):
-    run, truth, out = files / "run.csv", files / "truth.csv", files / "out.parquet"
+    out = files / "out.parquet"
     options = [*METRICS, *ROLES, "--by", "model", "--format", "csv", "--out", str(out)]
     fed(monkeypatch, packed_csv(RUN, packing))
-    assert main(["evaluate", "-", str(truth), *options]) == 0
+    assert main(["evaluate", "-", str(files / "truth.csv"), *options]) == 0
     assert pl.read_parquet(out).equals(EXPECTED)
-    fed(monkeypatch, packed_csv(TRUTH, packing))
-    assert main(["evaluate", str(run), "-", *options]) == 0
-    assert pl.read_parquet(out).equals(EXPECTED)
-    suffix = {"uncompressed": "", "gzip": ".gz", "zstd": ".zst"}[packing]
-    path = files / f"a.run{suffix}"
+    path = files / f"a.run{ {'gzip': '.gz', 'zstd': '.zst'}[packing] }"
     trec.write_run(RUN.filter(model="a").drop("model"), path, user="uid", item="sku")
     trec.write_qrels(TRUTH, files / "a.qrels", user="uid", item="sku")
     fed(monkeypatch, path.read_bytes())
@@ -616,7 +577,7 @@ def test_named_pipes_are_read(files, suffix, end, options):
         data = (files / f"{name}.{suffix}").read_bytes()
         threading.Thread(target=pipe.write_bytes, args=(data,), daemon=True).start()
     given = [*pipes, *METRICS, *ROLES, "--by", "model", *options, "--out", out]
-    assert evaluate_fed(b"", "evaluate", *given) == (0, "")
+    assert main(["evaluate", *map(str, given)]) == 0
     assert pl.read_parquet(out).equals(EXPECTED)
 
 
@@ -624,25 +585,27 @@ def test_named_pipes_are_read(files, suffix, end, options):
 def test_pipes_that_cannot_be_read(files, capsys):
     pipe = files / "pipe"
     os.mkfifo(pipe)
-    truth = str(files / "truth.csv")
     assert main(["evaluate", str(pipe), str(pipe), "-m", "map", "--format", "csv"]) == 2
     assert f"{pipe}: two inputs, but it can be read only once" in capsys.readouterr().err
-    code, told = evaluate_fed(b"1 Q0 a\n", "evaluate", "-", truth, "-m", "rr", "--format", "trec")
-    assert (code, told.count("\n")) == (2, 1)
-    assert told.startswith("rankframe: error: <stdin>, line 1: it is not of the form 'user Q0")
-    given = ["evaluate", "-", "/dev/stdin", "-m", "rr", "--format", "csv"]
-    code, told = evaluate_fed(b"", *given)
-    assert (code, told.count("\n")) == (2, 1)
-    assert "/dev/stdin: two inputs, but it can be read only once" in told
+    assert main(["evaluate", "-", "/dev/stdin", "-m", "rr", "--format", "csv"]) == 2
+    assert "/dev/stdin: two inputs, but it can be read only once" in capsys.readouterr().err
 
 
-@needs_pipes
-def test_standard_input_that_is_closed(files):
-    given = f"-m rankframe evaluate - {files}/truth.csv -m map --format csv"
-    command = f"{sys.executable} {given} <&-"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60)
-    assert done.stderr == b"rankframe: error: <stdin>: standard input is closed\n"
-    assert done.returncode == 2
+@pytest.mark.parametrize(
+    ("stdin", "said"),
+    [
+        (None, "standard input is closed\n"),
+        (b"uid,sku,score\n1,7,0.5\n1,8,high\n", "line 3, column 'score': 'high' is not a number"),
+    ],
+)
+def test_standard_input_is_named_in_errors(files, monkeypatch, capsys, stdin, said):
+    fed(monkeypatch, stdin or b"")
+    if stdin is None:
+        monkeypatch.setattr(sys, "stdin", None)
+    call = ["evaluate", "-", str(files / "truth.csv"), "-m", "map", *ROLES, "--format", "csv"]
+    assert main(call) == 2
+    before = "<stdin>: " if stdin is None else "<stdin>, "
+    assert capsys.readouterr().err.startswith(f"rankframe: error: {before}{said}")
 
 
 def test_a_file_called_minus_is_a_file(files, monkeypatch, capsys):
@@ -678,17 +641,18 @@ def test_a_run_of_standard_input_is_compared(files, monkeypatch):
 
 
 @needs_pipes
-def test_out_is_not_the_file_in_standard_input(files):
-    run = files / "run.csv"
-    before = run.read_bytes()
-    given = ["evaluate", "-", files / "truth.csv", *METRICS, *ROLES, "--by", "model"]
-    command = [sys.executable, "-m", "rankframe", *map(str, given), "--format", "csv"]
-    with run.open("rb") as file:
-        done = subprocess.run(
-            [*command, "--out", str(run)], stdin=file, capture_output=True, timeout=60
-        )
-    assert b"is one of the inputs" in done.stderr
-    assert run.read_bytes() == before
+def test_out_is_not_the_file_in_standard_input(files, capsys):
+    run, before = files / "run.csv", os.dup(0)
+    given = ["evaluate", "-", str(files / "truth.csv"), *METRICS, *ROLES, "--format", "csv"]
+    try:
+        with run.open("rb") as file:
+            os.dup2(file.fileno(), 0)
+            assert main([*given, "--out", str(run)]) == 2
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+    assert "is one of the inputs" in capsys.readouterr().err
+    assert pl.read_csv(run).equals(RUN)
 
 
 # ------------------------------------------------------------------ numbers in CSV
@@ -702,58 +666,36 @@ def late(value, *, before="0", header="user,item,score", row="{n},a,{value}"):
     return "\n".join([header, *rows, row.format(n=LATE, value=value), ""])
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv"])
-@pytest.mark.parametrize("value", ["9.5", "1e3", ".5", "+7.25", " 2.5 ", '"3.5"'])
-def test_a_fraction_may_come_late(tmp_path, suffix, value):
-    both = (suffix, suffix)
-    run = late(value) + f"{LATE},b,9\n"
-    truth = f"user,item\n{LATE},a\n"
-    if suffix == "tsv":
-        run, truth = run.replace(",", "\t"), truth.replace(",", "\t")
-    got = evaluate_text(tmp_path, run, truth, suffixes=both)
-    above = float(value.strip('"')) > 9
-    assert got.rows() == [(1, 1.0 if above else 0.5)]
+@pytest.mark.parametrize("value", ["9.5", " 2.5 ", '"3.5"', "nan"])
+def test_a_fraction_may_come_late(tmp_path, value):
+    got = evaluate_text(tmp_path, late(value) + f"{LATE},b,9\n", f"user,item\n{LATE},a\n")
+    assert got.rows() == [(1, 1.0 if value == "9.5" else 0.5)]
 
 
 def test_a_late_fraction_of_every_role(tmp_path):
     run = "user,item,rank\n" + "".join(f"{n},a,1\n" for n in range(LATE + 1))
-    truth = late("0.5", header="user,item,relevance")
-    for before, after in [("relevance", "relevance"), ("relevance", "grade")]:
-        options = [] if after == before else ["--relevance", after]
-        text = truth.replace(before, after)
-        got = evaluate_text(tmp_path, run, text, "-m", "cg@1", *options)
-        assert got.rows() == [(1, 1.0, 0.5)]
-    points = late("9.5", header="user,item,points") + f"{LATE},b,9\n"
-    truth = f"user,item\n{LATE},b\n"
-    got = evaluate_text(tmp_path, points, truth, "--score", "points")
-    assert got["rr"].item() == 0.5
-    ranks = late("2.0", before="1", header="user,item,place") + f"{LATE},b,1.0\n"
-    got = evaluate_text(tmp_path, ranks, f"user,item\n{LATE},a\n", "--rank", "place")
-    assert got["rr"].item() == 0.5
+    truth = late("0.5", header="user,item,grade")
+    got = evaluate_text(tmp_path, run, truth, "-m", "cg@1", "--relevance", "grade")
+    assert got.rows() == [(1, 1.0, 0.5)]
     tied = late("1,2.0", before="1,1", header="user,item,rank,tied") + f"{LATE},b,1,2\n"
     got = evaluate_text(tmp_path, tied, f"user,item\n{LATE},a\n")
     assert got["rr"].item() == 0.75
 
 
-@pytest.mark.parametrize("low", [2**53, 2**62, 2**63, 2**64, -(2**63)])
+@pytest.mark.parametrize("low", [2**53, 2**64, -(2**63)])
 def test_large_integers_keep_their_order(tmp_path, low):
     rows = "".join(f"1,{item},{low + more}\n" for item, more in zip("cba", range(3), strict=True))
     truth = "user,item\n1,a\n"
     got = evaluate_text(tmp_path, f"user,item,score\n{rows}", truth)
     assert got["rr"].item() == 1.0  # equal floats would be in descending order of items: c, b, a
-    got = evaluate_text(tmp_path, f"user,item,score\n{rows}2,x,\n", truth)
-    assert got["rr"].item() == 1.0
 
 
-@pytest.mark.parametrize("words", [("true", "false"), ("True", "False"), ("TRUE", "FALSE")])
+@pytest.mark.parametrize("words", [("true", "false"), ("True", "False")])
 def test_a_relevance_may_be_true_or_false(tmp_path, words):
     yes, no = words
     run = "user,item,rank\n1,a,1\n1,b,2\n"
     got = evaluate_text(tmp_path, run, f"user,item,relevance\n1,a,{no}\n1,b,{yes}\n")
     assert got.rows() == [(1, 0.5)]
-    truth = late(yes, before=no, header="user,item,relevance")
-    got = evaluate_text(tmp_path, f"user,item,rank\n{LATE},a,1\n", truth)
-    assert got.rows() == [(1, 1.0)]
 
 
 def test_an_empty_field_is_not_a_value(tmp_path):
@@ -762,7 +704,7 @@ def test_an_empty_field_is_not_a_value(tmp_path):
     assert got.rows() == [(1, 1.0, 1)]
 
 
-@pytest.mark.parametrize("extra", ["1.5", "x", '"a\nb"', "99999999999999999999", "true"])
+@pytest.mark.parametrize("extra", ["x", '"a\nb"', "9" * 50])
 def test_columns_that_nobody_reads_do_no_harm(tmp_path, extra):
     row = "{n},a,1,{value}"
     run = late(extra, header="user,item,rank,more", row=row)
@@ -800,16 +742,10 @@ def test_subtopics_are_ids(tmp_path):
     ("run", "truth", "message"),
     [
         ("{head},score\n1,a,0.5\n1,b,n/a\n", None, "r.csv, line 3, column 'score': 'n/a' is not a"),
-        (
-            "{head},score\n1,a, \n",
-            None,
-            "r.csv, line 2, column 'score': ' ' is not a number (leave",
-        ),
         ("{head},score\n1,a,true\n", None, "run, column 'score': Boolean cannot be a score"),
         ('{head},score\n1,a,"1,5"\n', None, "r.csv, line 2, column 'score': '1,5' is not a number"),
         ("{head},rank\r\n1,a,1\r\n\r\n1,b,1st\r\n", None, "r.csv, line 4, column 'rank': '1st' is"),
         ('"user",item,rank,"a\nb"\n1,a,1,"\n\n"\n1,b,x,"\n"\n', None, "r.csv, line 6, column 'ra"),
-        ("{head},rank,tied\n1,a,1,two\n", None, "r.csv, line 2, column 'tied': 'two' is not a num"),
         (
             "late",
             None,
@@ -837,7 +773,6 @@ def test_subtopics_are_ids(tmp_path):
             None,
             "r.csv, line 3: it has 4 fields and the header 3: ",
         ),
-        ("{head},rank,x\n1,a,1,y\n1,b,2,9,z\n", None, "r.csv, line 3: it has 5 fields and the h"),
         (
             None,
             '{head},x\n1,a,"\n"\n1,b,2,9\n',
@@ -850,32 +785,12 @@ def test_subtopics_are_ids(tmp_path):
 def test_what_is_not_a_number_is_named(tmp_path, capsys, monkeypatch, run, truth, message):
     monkeypatch.chdir(tmp_path)
     run = late('"x\ny"') if run == "late" else run or "{head},rank\n1,a,1\n"
-    texts = {"r": run, "t": truth or "{head}\n1,a\n"}
-    for name, text in texts.items():
-        for suffix, separator in [("csv", ","), ("tsv", "\t")]:
-            path = tmp_path / f"{name}.{suffix}"
-            path.write_bytes(text.replace("{head}", "user,item").replace(",", separator).encode())
-    command = ["-m", "rr"]
-    assert main(["evaluate", "r.csv", "t.csv", *command]) == 2
+    for name, text in {"r": run, "t": truth or "{head}\n1,a\n"}.items():
+        Path(f"{name}.csv").write_bytes(text.replace("{head}", "user,item").encode())
+    assert main(["evaluate", "r.csv", "t.csv", "-m", "rr"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith(f"rankframe: error: {message}")
-    if "1,5" not in message:
-        assert main(["evaluate", "r.tsv", "t.tsv", *command]) == 2
-        message = message.replace("r.csv", "r.tsv").replace("t.csv", "t.tsv")
-        assert capsys.readouterr().err.startswith(f"rankframe: error: {message}")
-    if truth is None and "tied" not in run:  # a run of compare as well
-        (tmp_path / "other.csv").write_text("user,item,rank\n1,a,1\n")
-        assert main(["compare", "r.csv", "other.csv", "t.csv", *command]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_standard_input_is_named_in_errors(files, monkeypatch, capsys):
-    fed(monkeypatch, b"uid,sku,score\n1,7,0.5\n1,8,high\n")
-    given = ["evaluate", "-", str(files / "truth.csv"), "-m", "rr", *ROLES, "--format", "csv"]
-    assert main(given) == 2
-    told = "<stdin>, line 3, column 'score': 'high' is not a number"
-    assert capsys.readouterr().err.startswith(f"rankframe: error: {told}")
 
 
 # ------------------------------------------------------------------ files of search
@@ -1088,13 +1003,13 @@ def test_files_beside_run_and_truth_are_known_by_content(tmp_path):
     assert pl.read_csv(out)["coverage@1"].item() == 0.5
 
 
-@needs_pipes
-def test_a_pipe_needs_no_format(tmp_path):
+@pytest.mark.parametrize("packing", [bytes, gzip.compress])
+def test_a_pipe_needs_no_format(tmp_path, monkeypatch, packing):
     (tmp_path / "t").write_text(HEAD + GRADES)
-    for data in (TREC_RUN.encode(), gzip.compress(TREC_RUN.encode())):
-        given = ["evaluate", "-", tmp_path / "t", "-m", "rr", "--out", tmp_path / "out.csv"]
-        assert evaluate_fed(data, *given) == (0, "")
-        assert pl.read_csv(tmp_path / "out.csv")["rr"].item() == 0.75
+    fed(monkeypatch, packing(TREC_RUN.encode()))
+    out = tmp_path / "out.csv"
+    assert main(["evaluate", "-", str(tmp_path / "t"), "-m", "rr", "--out", str(out)]) == 0
+    assert pl.read_csv(out)["rr"].item() == 0.75
 
 
 @pytest.mark.parametrize(

@@ -216,15 +216,15 @@ WRONG = {
     "confidence = 0.99": "confidence: evaluate does not read it, but compare and gate and report",
     "title = 'Tonight'": "title: evaluate does not read it, but report",
     "baseline = 'old'\nper_user = true": "per_user: compare does not read it, but evaluate",
-    "depth = 'ten'": "depth: 'ten' is not an integer",
-    "depth = true": "depth: True is not an integer",
-    "undefined = '0'": "undefined: '0' is not a number",
+    "depth = 'ten'": "depth must be an integer ≥ 1, not 'ten'",
+    "depth = true": "depth must be an integer ≥ 1, not True",
+    "undefined = '0'": "a finite number, not '0'",
     "unjudged = true": "unjudged: True is not a text",
     "users = 'everyone'": "users: 'everyone' is not one of truth, judged, ",
     "by = ['model', 3]": "by: 3 is not a text",
     "history = 'past.csv'": "past.csv: no such file",
     "baseline = 'old'\nmargin = 'some'": "values such as '1%', not 'some'",
-    "[[gates]]\nmetrics = 'mrr'\nat_least = '0.5'": "gates[0].at_least: '0.5' is not a number",
+    "[[gates]]\nmetrics = 'mrr'\nat_least = '0.5'": "must be a finite number, not '0.5'",
     "[[gates]]\nmetrics = 'mrr'\nat_least = nan": "must be a finite number, not nan",
     "provenance = 'labels.csv'": "an output must end in one of .json",
     "gates = 3": "gates[0]: 3 is not a table",
@@ -234,7 +234,7 @@ WRONG = {
     "[[gates]]\nmetrics = 'mrr'\nundecided = 'pass'": (
         "gates[0].undecided: unknown key: the keys are metrics, margin, at_least, at_most"
     ),
-    "[[gates]]\nmetrics = 'mrr'\nmargin = [1]": "gates[0].margin: [1] is not a number, or",
+    "[[gates]]\nmetrics = 'mrr'\nmargin = [1]": "values such as '1%', not [1]",
     "out = 'labels.csv'": "it is one of the inputs",
     "depth = = 3": "(at line 7",
 }

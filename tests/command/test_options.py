@@ -36,6 +36,12 @@ CALLS = [
     ),
     ("per_user", "-m ndcg@5 --relevant-at 2 --per-user", {"relevant_at": 2}),
     ("evaluate", "-m map --weights impressions", {"weights": "impressions"}),
+    (
+        "per_user",
+        "-m p@1 -m ndcg --users all --undefined 0.5 --unjudged drop --depth 1 --per-user",
+        {"users": "all", "undefined": 0.5, "unjudged": "drop", "depth": 1},
+    ),
+    ("evaluate", "-m map --by fold --total", {"by": "fold", "total": True}),
     ("evaluate", "-m ndcg@1,3 -m map", {}),
     ("evaluate", "-m rr --users both --depth 3", {"users": "both", "depth": 3}),
     ("compare", "-m rr --by fold --total", {"by": "fold", "total": True}),
@@ -63,10 +69,13 @@ def test_options_are_keywords(verb, words, options):
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "words",
-    ["--count-users --per-user", "--weights impressions --per-user", "--weights impressions -q"],
+    [
+        "--count-users --per-user",
+        "--total --by fold --per-user",
+        "--weights impressions --per-user",
+        "--weights impressions -q",
+    ],
 )
 def test_options_that_exclude_each_other(capsys, words):
     assert main(["evaluate", "old.csv", "truth.csv", "-m", "map", *words.split()]) == 2
-    assert "cannot be combined with" in capsys.readouterr().err.replace(
-        "not combined", "cannot be combined"
-    )
+    assert "cannot be combined with" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._command import progress, text_tables
+from rankframe._command import progress, reference, text_tables
 from rankframe._command.main import main
 from rankframe._command.trec import spelled_out
 from rankframe._evaluation import evaluation
@@ -392,8 +392,8 @@ def test_a_metric_is_explained_with_readable_types(capsys):
     assert gain in " ".join(head.split())
     assert "k: int | None = None," in head
     assert "``" not in text
-    for label in every_label():
-        head = printed(capsys, f"metrics {label}").partition("\n\n")[0]
+    for function in every_label().values():
+        head = reference.explanation(function, 80).partition("\n\n")[0]
         assert not re.search(r"typing|collections|Annotated|Union|Literal|<", head), head
 
 

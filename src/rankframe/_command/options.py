@@ -30,11 +30,11 @@ _NAMED = "each run is a system, named by NAME=FILE, or after its file without th
 _DEFAULT = "default, with a truth: nDCG, recall and precision at 10, map and mrr"
 _FILES = (
     "Parquet, CSV, TSV, Arrow IPC, JSON, JSON Lines, or TREC run and qrels text, by suffix; if it "
-    "has none, the first lines tell TREC from CSV. Text may be compressed with gzip or zstd. One file "
-    "may be -, which is standard input, and pipes such as <(zcat run.gz) are read. A folder, or a "
-    "pattern in quotes such as 'runs/day=*/*.parquet', is one table, and folders such as day=1 in "
-    "paths of Parquet and IPC are columns. Addresses such as s3://bucket/run.parquet are read by "
-    "Polars."
+    "has none, the first lines tell TREC from CSV. Text may be compressed with gzip or zstd. One "
+    "file may be -, which is standard input, and pipes such as <(zcat run.gz) are read. A folder, "
+    "or a pattern in quotes such as 'runs/day=*/*.parquet', is one table, and folders such as "
+    "day=1 in paths of Parquet and IPC are columns. Addresses such as s3://bucket/run.parquet are "
+    "read by Polars."
 )
 
 
