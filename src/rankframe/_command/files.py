@@ -544,8 +544,10 @@ def _typed(file: _File, texts: Collection[str | None]) -> _File:
     parts: list[_File] = []
     with _named_in_errors(file.name):
         for source in file.sources:
-            frame = _frame(source, file.form, as_text)
-            unused = [name for name in frame.collect_schema() if name not in names]
+            has = _frame(source, file.form, as_text).collect_schema()
+            large = [name for name, dtype in has.items() if dtype == pl.Int128]  # or larger
+            frame = _frame(source, file.form, [*as_text, *large])
+            unused = [name for name in has if name not in names]
             parts.append(file._replace(frame=frame.drop(unused).rename(change)))
         typed = file._replace(frame=_stacked(parts))
         every = pl.sum_horizontal(pl.all().count()).alias("every")
@@ -562,13 +564,18 @@ def _typed(file: _File, texts: Collection[str | None]) -> _File:
 
 
 def _with_numbers(file: _File, names: Collection[str | None]) -> _File:
-    """Cast to numbers what spaces and nan have kept text, or name the first value that is none."""
+    """Cast to numbers what spaces, nan and size have kept text, or name the first that is none."""
     schema = file.frame.collect_schema()
     texts = [name for name in schema if name in names and schema[name] == pl.String]
     texts = [name for name in texts if file.is_text and not column_roles.is_pattern(name)]
     for name in texts:
-        number = pl.col(name).str.strip_chars(" \t").cast(pl.Float64, strict=False)
-        if not file.read(number.count() == pl.col(name).count()).item():
+        text = pl.col(name).str.strip_chars(" \t")
+        numbers = [text.cast(dtype, strict=False) for dtype in (pl.Int128, pl.Float64)]
+        fits = file.read(
+            pl.concat_list(number.count() == text.count() for number in numbers)
+        ).item()
+        number = next(itertools.compress(numbers, fits), None)
+        if number is None:
             _raise_at_row(file, file.names.get(name, name))
             msg = f"{file.name}, column {name!r}: a value is not a number"
             raise ValueError(msg)
