@@ -343,15 +343,8 @@ def _scan_remote(source: Input, layout: _Layout) -> _File:
     return _in_roles(_File(str(source), form, frame, sources=[source.text]), layout)
 
 
-def _frame(
-    source: str | Path | list[Path] | bytes,
-    form: str,
-    texts: Collection[str] | None = None,
-) -> pl.LazyFrame:
-    """Scan a source of a format; the name of a local file is no pattern.
-
-    Columns of CSV are text; with ``texts`` only these, and others as Polars infers from all rows.
-    """
+def _frame(source: str | Path | list[Path] | bytes, form: str) -> pl.LazyFrame:
+    """Scan a source of a format; the name of a local file is no pattern."""
     is_address = isinstance(source, str)
     if form in _BINARY:
         scan = pl.scan_parquet if form == "parquet" else pl.scan_ipc
@@ -367,10 +360,12 @@ def _frame(
     if form == "jsonl":
         source = glob.escape(str(source)) if isinstance(source, Path) else source
         return pl.scan_ndjson(source, infer_schema_length=None)
-    types: dict[str, Any] = {"infer_schema": False}
-    if texts is not None:
-        types = {"infer_schema_length": None, "schema_overrides": dict.fromkeys(texts, pl.String)}
-    return pl.scan_csv(source, separator=_SEPARATORS[form] or ",", glob=is_address, **types)
+    return _csv(source, form, infer_schema=False)
+
+
+def _csv(source: str | Path | bytes, form: str, **types: Any) -> pl.LazyFrame:
+    separator = _SEPARATORS[form] or ","
+    return pl.scan_csv(source, separator=separator, glob=isinstance(source, str), **types)
 
 
 def _scan_file(file: Input, layout: _Layout) -> _File:
@@ -539,14 +534,15 @@ def _typed(file: _File, texts: Collection[str | None]) -> _File:
     if not file.is_text:
         return file
     names = {file.names.get(name, name): name for name in file.frame.collect_schema()}
-    as_text = [name for name, new in names.items() if new in texts]
+    as_text = {name: pl.String for name, new in names.items() if new in texts}
     change = {old: new for old, new in names.items() if old != new}
     parts: list[_File] = []
     with _named_in_errors(file.name):
         for source in file.sources:
-            has = _frame(source, file.form, as_text).collect_schema()
-            large = [name for name, dtype in has.items() if dtype == pl.Int128]  # or larger
-            frame = _frame(source, file.form, [*as_text, *large])
+            inferred = _csv(source, file.form, infer_schema_length=None, schema_overrides=as_text)
+            has = dict(inferred.collect_schema())  # once, since each plan would infer it again
+            has |= {name: pl.String() for name, dtype in has.items() if dtype == pl.Int128}
+            frame = _csv(source, file.form, schema=has)
             unused = [name for name in has if name not in names]
             parts.append(file._replace(frame=frame.drop(unused).rename(change)))
         typed = file._replace(frame=_stacked(parts))

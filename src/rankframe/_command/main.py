@@ -10,7 +10,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -809,7 +808,7 @@ def _run(arguments: argparse.Namespace) -> int:
     code = 0
     for name, call in calls.items():  # a report follows a gate that fails, too
         beside = {key: table for key, table in tables.beside.items() if getattr(call, key)}
-        call.tables = replace(tables, beside=beside)
+        call.tables = tables._replace(beside=beside)
         if call is first and tables.truth is not None:
             _, run, keys = _read(call)
             row_verbs.check(run, **keys).collect()
