@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,11 +36,30 @@ PLAIN = [1 / 3, 1 / 2, (1 / 4 + 1) / 3, (NDCG + 1) / 3, 1 / 2]
 #: The error for a duplicate in a run.
 AGAIN = (
     "run, column 'item': duplicate (user, item): name a column of models in model=, of folds or days in by=; "
-    "otherwise keep the best: run.sort('rank', nulls_last=True)"
+    "otherwise keep the best row of each item: run.sort('rank', nulls_last=True)"
     ".unique(['user', 'item'], keep='first', maintain_order=True)"
-    ".rank.with_rank(close_gaps=True), or sort_values, "
-    "drop_duplicates and .ranking.with_rank in pandas. "
+    ".rank.with_rank(close_gaps=True). "
 )
+
+#: Calls of Polars that errors name, and those that they name for pandas.
+_CALLS = {
+    r"\.sort\(('\w+'), nulls_last=True\)": r".sort_values(\1)",
+    r"\.sort\(('\w+'), descending=True, nulls_last=True\)": r".sort_values(\1, ascending=False)",
+    r"\.unique\((\[.*?\])(, keep='first', maintain_order=True)?\)": r".drop_duplicates(\1)",
+    r"\.rank\.with_rank": ".ranking.with_rank",
+    r"\.group_by\((.*?)\)\.agg\(pl\.max\((.*?)\)\)": r".groupby(\1, as_index=False)[\2].max()",
+    r"truth\.drop\((.*?)\)": r"truth.drop(columns=\1)",
+    r"\.with_columns\(relevance=1\)": ".assign(relevance=1)",
+    r"\.with_columns\(pl\.col\((.*?)\)\.fill_null\('unknown'\)\)": r".fillna({\1: 'unknown'})",
+}
+
+
+def said_in(kind: str, message: str) -> str:
+    """Write an error as a caller with frames of a kind reads it."""
+    for of_polars, of_pandas in _CALLS.items() if kind == "pandas" else ():
+        message = re.sub(of_polars, of_pandas, message)
+    return message
+
 
 Expected = list[float | None] | str
 
@@ -396,9 +416,7 @@ def cases() -> dict[str, list[Case]]:
                 TRUTH,
                 f"{AGAIN}Offending row: user=1, item=9, score=0.9".replace(
                     "'rank', ", "'score', descending=True, "
-                )
-                .replace(", drop_duplicates and .ranking.with_rank", " and drop_duplicates")
-                .replace(".rank.with_rank(close_gaps=True)", ""),
+                ).replace(".rank.with_rank(close_gaps=True)", ""),
             ),
         ],
         "Scores": [
@@ -483,7 +501,7 @@ def cases() -> dict[str, list[Case]]:
                 "truth, column 'is_click': 0 and 1 but no relevance, so every judged item would be "
                 "relevant: pass relevance='is_click'; if every judged item is relevant, drop the "
                 "column: truth.drop('is_click'), or keep it beside a relevance of 1: "
-                "truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas. Offending row: user=1, item=11, is_click=0",
+                "truth.with_columns(relevance=1). Offending row: user=1, item=11, is_click=0",
             ),
             Case(
                 "the same as booleans, with a null",
@@ -492,7 +510,7 @@ def cases() -> dict[str, list[Case]]:
                 "truth, column 'bought': False and True but no relevance, so every judged item "
                 "would be relevant: pass relevance='bought'; if every judged item is relevant, "
                 "drop the column: truth.drop('bought'), or keep it beside a relevance of 1: "
-                "truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas. Offending row: user=1, item=14, bought=False",
+                "truth.with_columns(relevance=1). Offending row: user=1, item=14, bought=False",
             ),
             Case(
                 "a truth without relevance and with a column of 1, 2 and 3, or of 1 alone",
@@ -1208,7 +1226,7 @@ Each line changes one thing in two plain tables. In the run, user 1 has the item
 user 2 the items 10 and 13. In the truth, user 1 likes item 11 (grade 1) and item 14 (grade 2), and users 2 and 3 like
 item 10 (grade 1).
 
-Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
+With pandas, the calls in a message are those of pandas. Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
 named. *The same* means the results for the plain tables: 1/3, 1/2, 0.416667, 0.413271 and 1/2. A message is that
 of the `RankingDataError`, or of the `ValueError` or `TypeError` if the call is wrong and not the data. Metrics that count rows or
 judgments, such as `judged@2` and `bpref`, raise an error for duplicates that these five leave to `rf.check`.

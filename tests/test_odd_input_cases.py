@@ -56,6 +56,8 @@ def test_odd_input(case, kind):
     expected = case.gives
     if kind == "pandas" and case.in_pandas is not None:
         expected = case.in_pandas
+    if isinstance(expected, str):
+        expected = odd_input.said_in(kind, expected)
     said = pytest.warns(rf.errors.RankingWarning, match="no item of the run is in the truth")
     with said if case.remark == odd_input.NOTHING_MET else nullcontext():
         assert_gives(expected, lambda: means(run, truth, case.metrics, case.options, kind))

@@ -1,4 +1,4 @@
-"""The exception class, the class of warnings, and how to warn."""
+"""The exception class, the class of warnings, how to warn, and texts for several readers."""
 
 import inspect
 import re
@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Literal, Self, get_args
 
 __all__ = ["RankingDataError", "RankingWarning"]
 
@@ -30,11 +31,63 @@ def _cut(quoted: re.Match[str]) -> str:
     return quoted[0] if len(text) <= _MOST_SHOWN else f"{before}{text[:_MOST_SHOWN]}…{quote}"
 
 
+Reader = Literal["polars", "pandas", "command", "sql"]
+_READERS: tuple[Reader, ...] = get_args(Reader)
+_OPEN, _NEXT, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"  # no text has these characters
+_PIECE = re.compile(f"{_OPEN}{_NEXT.join(['(.*?)' for _ in _READERS])}{_CLOSE}", re.DOTALL)
+
+
+def wording(polars: str, **others: str) -> str:
+    """Return a piece of an error that says something else to the readers of these names."""
+    pieces = (rendered(others.get(reader, polars), reader) for reader in _READERS)
+    return f"{_OPEN}{_NEXT.join(pieces)}{_CLOSE}"
+
+
+def code(polars: str, pandas: str | None = None) -> str:
+    """Return a piece of an error that only readers who write Python are told."""
+    return wording(polars, pandas=polars if pandas is None else pandas, command="", sql="")
+
+
+def option(name: str, value: object = ...) -> str:
+    """Name a keyword, perhaps with its value: ``by='day'``, which is ``--by day`` in a command."""
+    flag = "the truth as the last file" if name == "truth" else f"--{name.replace('_', '-')}"
+    if value is ...:
+        return wording(f"{name}=", command=flag)
+    import shlex
+
+    typed = "" if value is True else f" {shlex.quote('none' if value is None else str(value))}"
+    return wording(f"{name}={value!r}", command=f"{flag}{typed}")
+
+
+def marked(text: object) -> str:
+    """Return a text, or that of an error or a warning, with what it says to each reader."""
+    own: object = text.args[0] if isinstance(text, Exception) and text.args else text
+    return own.marked if isinstance(own, Problem) else str(text)
+
+
+def rendered(text: object, reader: Reader) -> str:
+    """Return what a text, an error or a warning says to a reader."""
+    place = _READERS.index(reader) + 1
+    return shortened(_PIECE.sub(lambda piece: piece[place], marked(text)))
+
+
+class Problem(str):
+    """The text of an error or a warning, with what it says to each reader."""
+
+    __slots__ = ("marked",)
+    marked: str
+
+    def __new__(cls, text: object, reader: Reader = "polars") -> Self:
+        problem = super().__new__(cls, rendered(text, reader))
+        problem.marked = marked(text)
+        return problem
+
+
 class RankingDataError(ValueError):
     """A table breaks a rule: the message names the table, the column, the rule and a row."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(shortened(message))
+        super().__init__(Problem(message))
 
 
 class RankingWarning(UserWarning):
@@ -64,7 +117,7 @@ def one_call() -> Generator[None]:
 
 def warn(message: str) -> None:
     """Warn at the line of the caller, outside of this library and of polars."""
-    message = shortened(message)
+    message = Problem(message)
     if len(_calls) == 1:  # of several at once, polars does not tell which one it answers
         if message in _calls[0]:
             return

@@ -1012,29 +1012,6 @@ def test_a_pipe_needs_no_format(tmp_path, monkeypatch, packing):
     assert pl.read_csv(out)["rr"].item() == 0.75
 
 
-@pytest.mark.parametrize(
-    ("truth", "options", "cure"),
-    [
-        ("qid,docno,grade\n1,8,1\n", [], "pass --truth-user qid --truth-item docno\n"),
-        ("user,item,rating\n1,8,5\n", [], "pass --relevance rating and --relevant-at the"),
-        ("user,item\n1,8\n", ["--by", "fold"], "'rank'; join it to a table, or leave out --by\n"),
-        (
-            "user,item\n1,8\n",
-            ["-m", "gauc"],
-            "use 'auc' with --weights, the column of the weights\n",
-        ),
-    ],
-)
-def test_the_cure_is_reported_in_options(tmp_path, capsys, truth, options, cure):
-    run, judged = tmp_path / "run.csv", tmp_path / "truth.csv"
-    run.write_text("user,item,rank\n1,8,1\n")
-    judged.write_text(truth)
-    assert main(["evaluate", str(run), str(judged), "-m", "rr", *options]) == 2
-    said = capsys.readouterr().err
-    assert cure in said
-    assert "=" not in said
-
-
 @pytest.mark.parametrize("values", ["01", ["0.0", "1.0"], ["False", "true"]], ids=str)
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_grades_of_an_unknown_name_are_not_left_unread(values, form, tmp_path, capsys):

@@ -210,7 +210,7 @@ def test_segments_are_decided_by_themselves():
     ("metrics", "options", "message"),
     [
         (["rr"], {"baseline": "x"}, "baseline must be one of"),
-        (["rr"], {"undecided": "fail"}, 'such as margin="1%", or undecided="pass"'),
+        (["rr"], {"undecided": "fail"}, "such as margin='1%', or undecided='pass'"),
         (["gmap"], {"undecided": "fail"}, "is a geometric mean, whose ratio is tested"),
         (
             ["rr"],

@@ -465,15 +465,17 @@ def test_the_hint_of_what_is_shown_can_be_pasted(label):
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Int64])
-def test_a_long_catalogue_has_an_error_whose_line_makes_lists(dtype):
+@pytest.mark.parametrize("kind", ["clone", "to_pandas"])
+def test_a_long_catalogue_has_an_error_whose_line_makes_lists(dtype, kind):
     run = pl.DataFrame({"user": 1, "item": [*"ab"], "rank": [1, 2]})
     long = pl.DataFrame({"item": [*"aab"], "category": pl.Series(["1", "2", "2"]).cast(dtype)})
+    long = getattr(long, kind)()
     with pytest.raises(rf.RankingDataError, match=r"duplicate \(item\): keep one row") as got:
         rf.evaluate(run, "categories(of=category)@2", items=long)
     line = str(got.value).partition("into a list: ")[2].partition(". Offending")[0]
     items = eval(line, {"items": long, "pl": pl})
     lists = pl.DataFrame({"item": [*"ab"], "category": [["1", "2"], ["2"]]})
-    assert_frame_equal(items, lists, check_row_order=False)
+    assert_frame_equal(pl.DataFrame(items), lists, check_row_order=False)
     assert rf.evaluate(run, "categories(of=category)@2", items=items).height == 1
 
 

@@ -914,7 +914,7 @@ def test_systems_in_a_column_that_is_not_named_are_an_error_that_names_by():
     run = pl.DataFrame({"user": 1, "item": [7, 8] * 2, "rank": [1, 2] * 2, "algo": [*"aabb"]})
     truth = pl.DataFrame({"user": [1], "item": [7]})
     with pytest.raises(
-        ValueError, match='report needs the column that names the systems, .*name it, model="algo"'
+        ValueError, match="report needs the column that names the systems, .*name it, model='algo'"
     ):
         rf.report(run, "rr", truth=truth, baseline="a")
     with pytest.raises(rf.RankingDataError) as of_report:

@@ -324,16 +324,16 @@ def test_lists_in_order_break_the_same_rules(as_if_large, column, message):
 
 
 @pytest.mark.parametrize("by", [(), ("model",)])
-@pytest.mark.parametrize("lazy", [False, True])
-def test_the_cure_of_a_duplicate_gives_the_right_value_when_pasted(by, lazy):
+@pytest.mark.parametrize("kind", ["clone", "lazy", "to_pandas"])
+def test_the_cure_of_a_duplicate_gives_the_right_value_when_pasted(by, kind):
     run = pl.DataFrame({"uid": [1] * 3, "doc": [*"aab"], "place": [1, 2, 3], "model": ["m"] * 3})
-    truth = pl.DataFrame({"uid": [1], "doc": ["b"]})
     names = {"user": "uid", "item": "doc"}
-    frame = run.lazy() if lazy else run
+    frame = getattr(run, kind)()
+    truth = getattr(pl.DataFrame({"uid": [1], "doc": ["b"]}), kind)()
     with pytest.raises(rf.RankingDataError, match="duplicate") as raised:
-        rf.check(frame, truth=truth, by=by, rank="place", **names).lazy().collect()
-    cure = re.search(r"keep the best: (run\..*), or sort_values", str(raised.value))[1]
+        rf.check(frame, truth=truth, by=by, rank="place", **names).collect()
+    cure = re.search(r"keep the best row of each item: (run\..*)\. Offending", str(raised.value))[1]
     mended = eval(cure, {"run": frame})
-    got = mended.rank.evaluate("recall@2", "rr", truth=truth, by=by, rank="place", **names)
-    *_, recall, rr = got.lazy().collect().row(0)
+    got = rf.evaluate(mended, "recall@2", "rr", truth=truth, by=by, rank="place", **names)
+    *_, recall, rr = pl.DataFrame(got.collect() if kind == "lazy" else got).row(0)
     assert (recall, rr) == (1.0, 0.5)

@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import polars as pl
 
+from rankframe import errors
 from rankframe._command import inputs
 from rankframe._command.inputs import Input
 from rankframe._inputs import judgment_files
@@ -678,8 +679,9 @@ def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:
     )
 
 
-def one_line(error: Exception) -> str:
-    return printable((str(error).strip().partition("\n")[0] or type(error).__name__)[:500])
+def one_line(error: Warning | Exception | str) -> str:
+    text = errors.rendered(error, "command").strip().partition("\n")[0]
+    return printable((text or type(error).__name__)[:500])
 
 
 def printable(text: str) -> str:

@@ -89,7 +89,7 @@ def _warnings_in_lines() -> Generator[None]:
         ) -> None:
             if not issubclass(category, RankingWarning):
                 other(message, category, *where, **options)
-            elif (text := _in_options(files.printable(f"{message}"))) not in said:
+            elif (text := files.one_line(message)) not in said:
                 said.add(text)
                 text_tables.print_error(f"rankframe: warning: {text}")
 
@@ -118,87 +118,11 @@ def _code_of(words: Sequence[str]) -> int:
     return code or 0
 
 
-#: Keywords that are options of the command.
-_KEYWORDS = (
-    *("user", "item", "rank", "score", "relevance", "subtopic", "model", "by", "weights", "users"),
-    *("truth_user", "truth_item", "undefined", "depth", "relevant_at", "unjudged"),
-    *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
-    *("preset", "interval", "undecided", "at_least", "at_most", "most_missed", "systems"),
-    *("baseline", *files.BESIDE),
-)
-#: A keyword with True, a text, a number or nothing, but neither an example of a row such as user=7
-#: nor a folder such as depth=7/.
-_KEYWORD = re.compile(
-    rf"(?<![\w.(/-])(?!(?:model|user|item|rank|score)=[^ ,;:.)])({'|'.join(_KEYWORDS)})="
-    r"""(?:True\b|['"]([^'"]*)['"]|([\w.+-]++)(?!/)|(?=[ ,;:.)]|$))"""
-)
-#: Patterns of advice for Python, and what the command has instead.
-_ADVICE = (
-    (r"^systems= (.*), or pass a dict of runs", r"--systems \1, or pass several runs"),
-    (r"correction=None", "--correction none"),
-    (r"\bat_least of", "--at-least of"),
-    (r"\bat_most of", "--at-most of"),
-    (r" \(pandas turns integers into floats where one is missing\)", ""),
-    (r"(keep the best): .*? in pandas", r"\1 row of each item"),
-    (r"(keep one): .*? in pandas", r"\1"),
-    (r"(keep the highest grade): truth\.group_by\(.*?\)\)", r"\1"),
-    (r"(fill in the group): \.with_columns\(.*?\)\)", r"\1"),
-    (r"(into a list): items\.group_by\(.*\)", r"\1"),
-    (r"(take the linear gain): truth\.with_columns\(.*\)", r"\1"),
-    (r"(drop the column): truth\.\w+\(.*?\)(, or keep it .*? in pandas)?", r"\1"),
-    (r", as rank\('ordinal'\) does", ", or rank by a score with --ties item"),
-    (r"make rank and 'tied' with with_rank\(.*?\)", "drop both, and rank by a score with --ties"),
-    (r", or call with_rank to make it from the score", ", or rank by it with --ties"),
-    (r"call with_rank before judge", "rank the run first, with --ties"),
-    (r"call with_rank\(ties='item'\)", "rank it before, and drop 'tied'"),
-    (r", or call with_rank|, or pass close_gaps=True to with_rank to read the existing rank", ""),
-    (r"with_rank makes", "--ties makes"),
-    (r"; a lazy table needs it, .*? does not", "; the command needs it, and Python does not"),
-    (r"; a run needs its truth: .*?\(run, truth\)", "; a run needs its truth: name its file last"),
-    (r"or pass a judged table without truth=", "or pass the table alone, without a truth"),
-    (r"pass truth=", "name the file of the truth last"),
-    (r"([;:]) name others, as in margin=\{.*?\}", r"\1 leave out --margin"),
-    (r"rf\.register_metric\(.*?\)", "higher_is_better in a module for --import"),
-    (r"\b(user|item)='([^']*)'(?=, truth_)", r"--\1 \2"),  # they are typed without a comma
-    (r", (?=--(user|item) |truth_(user|item)=)", " "),
-    (r", as in evaluate\(.*?\)", ""),
-    (r"must be None or", "must be left out, or"),
-    (r"relevant_at must", "--relevant-at must"),
-)
-
-
 def _in_words(error: Exception, arguments: argparse.Namespace) -> str:
-    """Write an error in one line: the file that is broken, and options instead of keywords."""
-    message = files.one_line(error)
-    if isinstance(error, pl.exceptions.PolarsError | OSError):
-        broken = files.broken_file(_inputs(arguments)) if "runs" in arguments else None
-        return broken or message
-    *_, (raised_in, _) = traceback.walk_tb(error.__traceback__)
-    own = str(raised_in.f_globals["__name__"]).startswith("rankframe._command")
-    return message if own else _in_options(message)  # an error of the command has its own words
-
-
-#: A value that the caller wrote, with a keyword in it; it may be cut off.
-_QUOTED = re.compile(
-    r"""\w=(?:'[^']*'|"[^"]*")|(?<![\w=(\[{])(['"])(?:(?!\1)[^\\]|\\.)*=(?:(?!\1)[^\\]|\\.)*(?:\1|$)"""
-)
-
-
-def _in_options(message: str) -> str:
-    """Name options where a message for Python names keywords and calls, but not in quotes."""
-    advice, offending, row = message.partition("Offending row:")
-    quoted = [match[0] for match in _QUOTED.finditer(advice) if match[1]]
-    advice = _QUOTED.sub(lambda match: "\0" if match[1] else match[0], advice)
-    for pattern, instead in _ADVICE:
-        advice = re.sub(pattern, instead, advice)
-    first, *rest = _KEYWORD.sub(_option, advice).split("\0")
-    advice = first + "".join(f"{text}{after}" for text, after in zip(quoted, rest, strict=False))
-    return advice + offending + row
-
-
-def _option(keyword: re.Match[str]) -> str:
-    name, *values = keyword.groups(default="")
-    return f"--{name.replace('_', '-')} {''.join(values)}".rstrip(" ")
+    """Write an error in one line; of a file that cannot be read, its name."""
+    is_of_file = isinstance(error, pl.exceptions.PolarsError | OSError) and "runs" in arguments
+    broken = files.broken_file(_inputs(arguments)) if is_of_file else None
+    return broken or files.one_line(error)
 
 
 def _import(name: str) -> None:

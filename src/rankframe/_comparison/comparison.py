@@ -39,6 +39,7 @@ from rankframe._request.question import Question
 from rankframe._request.share_names import Distribution
 from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
+from rankframe.errors import Problem, option
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array
@@ -307,20 +308,20 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     test = trial.test
     resampling = summaries.check_trial(trial)
     if values.weights is not None and test not in trials.WITH_T:
-        msg = f"test={test!r} has no weighted form: take 't' or 'randomization'"
-        raise ValueError(msg)
+        msg = f"{option('test', test)} has no weighted form: take 't' or 'randomization'"
+        raise ValueError(Problem(msg))
     if values.cluster is not None and test == "sequential":
         msg = (
-            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization' "
-            "or 'max_t'"
+            f"{option('test', test)} takes users for independent: with {option('cluster')}, take "
+            "'t', 'randomization' or 'max_t'"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     if test == "max_t" and trial.correction != Trial().correction:
         msg = (
-            f"correction={trial.correction!r}: test={test!r} is of all systems at once, with a "
-            "correction of its own: leave out correction="
+            f"{option('correction', trial.correction)}: {option('test', test)} is of all systems "
+            f"at once, with a correction of its own: leave out {option('correction')}"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     _check_means(values)
     summaries.check_values(values, total=trial.total, least=2)
     bounds = trial.margins or _read_margins(trial.margin, values, test)  # of a gate, they are read
@@ -329,10 +330,10 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
     widths = pair_tests.widths_of(values.requested)
     if test == "sequential" and (endless := [x for x, width in widths.items() if isinf(width)]):
         msg = (
-            f"test='sequential' bets within the range of a metric, and {endless[0]!r} has no "
-            "finite one: take test='t'"
+            f"{option('test', test)} bets within the range of a metric, and {endless[0]!r} has no "
+            f"finite one: take {option('test', 't')}"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     return trial._replace(
         confidence=float(trial.confidence),
         margins=bounds,
@@ -463,15 +464,18 @@ def check_names(
             near = get_close_matches(str(name), [*metrics, *columns], n=1)
             hint = f": did you mean {near[0]!r}?" if near else ""
             msg = f"{option} names {name!r}; the metrics are {', '.join(map(repr, metrics))}{hint}"
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
 
 
 def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, Bound]:
     if margin is None:
         return {}
     if test != "t":
-        msg = f"margin bounds a difference of means, and test={test!r} takes no margin: take 't'"
-        raise ValueError(msg)
+        msg = (
+            f"margin bounds a difference of means, and {option('test', test)} takes no margin: "
+            "take 't'"
+        )
+        raise ValueError(Problem(msg))
     sizes = per_metric("margin", margin, [metric.name for metric in values.all_requested])
     return margins.read_margins(sizes, values.all_requested)
 

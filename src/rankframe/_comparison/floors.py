@@ -17,6 +17,7 @@ from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.labels import RequestedMetric
+from rankframe.errors import Problem, wording
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Sample
@@ -72,28 +73,29 @@ def floors_of(
 ) -> list[Floor]:
     """Read the bounds of ``at_least=`` or ``at_most=``."""
     floors: list[Floor] = []
+    name = wording(option, command=f"--{option.replace('_', '-')}")
     for metric in requested:
         if (amount := amounts.get(metric.name)) is None:
             continue
         if not (keywords.is_number(amount) and isfinite(amount)):
-            msg = f"{option} of {metric.name!r} must be a finite number, not {amount!r}"
-            raise ValueError(msg)
+            msg = f"{name} of {metric.name!r} must be a finite number, not {amount!r}"
+            raise ValueError(Problem(msg))
         if metric.is_of_all_lists:
             msg = (
-                f"{option}: metric {metric.name!r} is one number of all lists, without a value per "
+                f"{name}: metric {metric.name!r} is one number of all lists, without a value per "
                 "user to test: gate a metric per user"
             )
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
         if not metric.per_user and metric.over_users.epsilon is None:
             raise ValueError(labels.not_per_user(metric))
         traits = metric.traits
         floor = Floor(metric.name, float(amount), option, interval)
         if amount > traits.greatest if floor.is_least else amount < traits.least:
             msg = (
-                f"{option} of {metric.name!r} is {amount!r}, which no mean reaches: its values are "
+                f"{name} of {metric.name!r} is {amount!r}, which no mean reaches: its values are "
                 f"from {traits.least:g} to {traits.greatest:g}"
             )
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
         floors.append(floor)
     return floors
 

@@ -37,6 +37,9 @@ from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.types import FrameT, Runs, Truth
 from rankframe._tables import adapters, guards, rules, run_dicts
+from rankframe.errors import Problem, option
+
+_FLOORS = f"{option('at_least')} or {option('at_most')}"
 
 
 @adapters.takes_any_frame
@@ -213,8 +216,8 @@ def gate(
     keywords.check_choice("undecided", undecided, get_args(Undecided))
     frame, by, options = run_dicts.as_frame(frame, by, options, compares=trial.needed_by)
     if interval and not has_floors:
-        msg = "interval=True without a floor: name one in at_least= or at_most="
-        raise ValueError(msg)
+        msg = f"{option('interval', value=True)} without a floor: name one in {_FLOORS}"
+        raise ValueError(Problem(msg))
     if trial.needed_by is None:
         _check_floors(trial, compares=False, interval=interval, undecided=undecided)
     question = comparison.ask_systems(
@@ -304,9 +307,9 @@ def rules_and_floors(
     """Read what each metric must keep: a margin, if systems are compared, or floors."""
     names = [metric.name for metric in requested]
     floored: list[Floor] = []
-    for option in floors.OPTIONS:
-        of_option = comparison.per_metric(option, amounts[option], names)
-        floored += floors.floors_of(requested, of_option, option, interval=interval)
+    for bound in floors.OPTIONS:
+        amounts_of = comparison.per_metric(bound, amounts[bound], names)
+        floored += floors.floors_of(requested, amounts_of, bound, interval=interval)
     with_floor = {floor.metric for floor in floored}
     sizes = comparison.per_metric("margin", margin, names)
     gated = [*requested] * compares
@@ -321,10 +324,10 @@ def rules_and_floors(
     for name in names:
         if name not in rules and name not in with_floor:
             msg = (
-                f"metric {name!r}: it has no floor: name it in at_least= or at_most=, or pass "
-                "margin= to compare systems"
+                f"metric {name!r}: it has no floor: name it in {_FLOORS}, or pass "
+                f"{option('margin')} to compare systems"
             )
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
     return rules, floored
 
 
@@ -333,16 +336,17 @@ def _check_margin(metric: RequestedMetric, margin: float) -> None:
     if metric.over_users.epsilon is not None:
         msg = (
             f"metric {metric.name!r} is a geometric mean, whose ratio is tested, so no margin "
-            "bounds its loss: pass undecided='pass', or gate another metric"
+            f"bounds its loss: pass {option('undecided', 'pass')}, or gate another metric"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     if not margin:
         msg = (
             f"metric {metric.name!r} has no margin, and without one a system that equals the "
-            'baseline passes in 2.5% of cases only: pass the accepted loss, such as margin="1%", '
-            'or undecided="pass" to fail only what is shown to be worse'
+            "baseline passes in 2.5% of cases only: pass the accepted loss, such as "
+            f"{option('margin', '1%')}, or {option('undecided', 'pass')} to fail only what is "
+            "shown to be worse"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
 
 
 class _Presence(NamedTuple):
@@ -413,8 +417,11 @@ def _with_presence(
     if presence.systems is None:
         return table
     if not by:
-        msg = "systems= without a column of systems: name it with model=, or pass a dict of runs"
-        raise ValueError(msg)
+        msg = (
+            f"{option('systems')} without a column of systems: name it with {option('model')}, or "
+            f"pass {run_dicts.SEVERAL}"
+        )
+        raise ValueError(Problem(msg))
     came = lists[by[0]]
     if isinstance(came.dtype, pl.Enum):
         came, table = came.cast(pl.String), table.with_columns(pl.col(by[0]).cast(pl.String))
@@ -461,30 +468,33 @@ def _check_test(trial: Trial) -> None:
     keywords.check_confidence(trial.confidence)
     if trial.confidence < 0.5:
         msg = (
-            f"confidence={trial.confidence!r}: it is the probability that an interval covers the "
-            "true value, such as 0.95"
+            f"{option('confidence', trial.confidence)}: it is the probability that an interval "
+            "covers the true value, such as 0.95"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     test, rules = trial.test, trial.margins
     if rules:
         keywords.check_choice("test", test, get_args(GateTest))
     if test != "t" and (shares := [bound for bound in rules.values() if bound.relative]):
-        msg = f"margin={str(shares[0])!r}: a share of the baseline takes test='t', not {test!r}"
-        raise ValueError(msg)
+        share, t = option("margin", str(shares[0])), option("test", "t")
+        msg = f"{share}: a share of the baseline takes {t}, not {test!r}"
+        raise ValueError(Problem(msg))
     if test != "t" and rules and trial.undecided == "fail":
         msg = (
-            f"undecided='fail': test={test!r} has an interval, but no p-value of a loss of the "
-            "margin: take test='t', or undecided='pass'"
+            f"{option('undecided', 'fail')}: {option('test', test)} has an interval, but no "
+            f"p-value of a loss of the margin: take {option('test', 't')}, or "
+            f"{option('undecided', 'pass')}"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     if trial.correction is None or test != "sequential":
         return
     if margin := next((bound.size for bound in rules.values() if bound.size), None):
         msg = (
-            f"margin={margin!r}: test={test!r} has no p-value to correct for a margin: take "
-            "test='t', or correction=None, with which each interval decides by itself"
+            f"{option('margin', margin)}: {option('test', test)} has no p-value to correct for a "
+            f"margin: take {option('test', 't')}, or {option('correction', None)}, with which each "
+            "interval decides by itself"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
 
 
 def _check_floors(
@@ -492,22 +502,24 @@ def _check_floors(
 ) -> None:
     """Check that no option is lost on floors, whose means are compared, or have Student's t."""
     lost = ["paired=False"] * (not trial.paired)
-    lost += [f"test={trial.test!r}"] * (trial.test != "t")
-    cure = "leave it out, or name a baseline= to compare with"
+    lost += [option("test", trial.test)] * (trial.test != "t")
+    cure = f"leave it out, or name a {option('baseline')} to compare with"
     if not lost and not interval:
-        lost = ["undecided='pass'"] * (undecided == "pass")
-        lost += [f"confidence={trial.confidence!r}"] * (trial.confidence != Trial().confidence)
-        cure = "leave it out, or test the floor by the interval with interval=True"
+        lost = [option("undecided", "pass")] * (undecided == "pass")
+        lost += [option("confidence", trial.confidence)] * (trial.confidence != Trial().confidence)
+        cure = (
+            f"leave it out, or test the floor by the interval with {option('interval', value=True)}"
+        )
     if lost and not compares:
         how = "tests the mean of each system by Student's t" if interval else "compares the means"
         msg = f"{lost[0]} without a baseline: a floor {how}: {cure}"
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     if trial.test == "sequential":
         msg = (
-            "test='sequential' with a floor, whose interval is valid at one look only: take the "
-            "floor in a call of its own"
+            f"{option('test', trial.test)} with a floor, whose interval is valid at one look only: "
+            "take the floor in a call of its own"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
 
 
 class _Case(NamedTuple):

@@ -28,7 +28,7 @@ from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.types import FrameT, Runs, Truth
 from rankframe._tables import adapters, run_dicts
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Places, Sample
@@ -53,6 +53,7 @@ SELECTED = pl.col("users") + pl.col("num_left_out").fill_null(0)
 #: Columns of a row of totals: one vote per group.
 _VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float64}
 _ORDER = "__rankframe_order"
+_TOTAL = option("total", value=True)
 
 
 @adapters.takes_any_frame
@@ -728,8 +729,8 @@ def result_schema(verb: str, values: Values, columns: dict[str, Any]) -> dict[st
 def check_unweighted(verb: str, options: Options) -> None:
     """Check that a verb without a weighted form has no weights."""
     if options.get("weights") is not None:
-        msg = f"{verb} has no weighted form, users count alike: leave out weights="
-        raise ValueError(msg)
+        msg = f"{verb} has no weighted form, users count alike: leave out {option('weights')}"
+        raise ValueError(Problem(msg))
 
 
 def check_values(values: Values, *, total: bool, least: int) -> None:
@@ -739,15 +740,17 @@ def check_values(values: Values, *, total: bool, least: int) -> None:
     if not total:
         return
     if len(values.by) < least:
-        msg = "total=True adds a row of all users to the groups of by=: name their columns"
-        raise ValueError(msg)
+        msg = (
+            f"{_TOTAL} adds a row of all users to the groups of {option('by')}: name their columns"
+        )
+        raise ValueError(Problem(msg))
     if values.of_lists is not None:
         name = values.of_lists.requested[0].name
         msg = (
-            f"metric {name!r}: it is one number of all lists, of which total=True makes none here: "
-            "ask for it in a call with fewer columns in by="
+            f"metric {name!r}: it is one number of all lists, of which {_TOTAL} makes none here: "
+            f"ask for it in a call with fewer columns in {option('by')}"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
 
 
 def check_rows(rows: pl.DataFrame, values: Values, names: Sequence[str] | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import nan
@@ -17,7 +16,7 @@ from rankframe._comparison.trials import Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._tables import rules
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Bits, Outcome, Places, Sample
@@ -206,15 +205,12 @@ def systems_in(rows: pl.DataFrame, model: str, trial: Trial) -> Ordered:
         return Ordered(systems, None, notes.note("by_name") if by_name else None)
     if isinstance(systems.dtype, pl.Enum):
         return Ordered(systems, names[0], notes.note("first_system", name=repr(names[0])))
-    cures = [
-        f"baseline={json.dumps(name, ensure_ascii=False) if isinstance(name, str) else repr(name)}"
-        for name in names[:2]
-    ]
+    cures = [option("baseline", name) for name in names[:2]]
     msg = (
         f"column {model!r} names {', '.join(map(repr, names[:10]))}, and not which of them is the "
         f"baseline of {trial.needed_by}: name it, {' or '.join(cures)}"
     )
-    raise ValueError(msg)
+    raise ValueError(Problem(msg))
 
 
 def pairs_of_places(systems: list[object], baseline: object) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from rankframe._request import labels
 from rankframe._request.labels import Aggregate, RequestedMetric
 from rankframe._request.question import Question
 from rankframe._tables import adapters, guards, rules
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option
 
 _MOST_NAMES = 3  # of metrics, in a warning
 _METRIC = f"{labels.INNER}metric"
@@ -119,8 +119,9 @@ def _of_fewer(numbers: pl.DataFrame, by: Sequence[str]) -> str:
         texts.append(f"{name!r} is over {seen:,} of {users:,} users{where}")
     more = f", and {len(fewer) - len(texts):,} more" if len(fewer) > len(texts) else ""
     return (
-        f"means leave out users without a value: {', '.join(texts)}{more}: count_users=True adds "
-        "these numbers, and undefined=0 counts the others as 0"
+        f"means leave out users without a value: {', '.join(texts)}{more}: "
+        f"{option('count_users', value=True)} adds these numbers, and {option('undefined', 0)} "
+        "counts the others as 0"
     )
 
 
@@ -219,9 +220,9 @@ def check_weighted_means(values: Values) -> None:
         if metric.over_users.aggregate == "sum":
             msg = (
                 f"metric {metric.name!r}: it is a sum over users, which has no weighted form: "
-                "leave out weights="
+                f"leave out {option('weights')}"
             )
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
         if values.types[metric.name] == pl.Duration:
             msg = f"metric {metric.name!r}: it is a duration, which has no weighted mean: cast it"
             raise ValueError(msg)

@@ -17,7 +17,7 @@ from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT, Runs, Truth
 from rankframe._tables import adapters, readers, rules, run_dicts
 from rankframe._tables.table import Table, Tables
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, option
 
 #: The column of a log or table of values that says how its numbers were made.
 COLUMN = "conventions"
@@ -157,8 +157,8 @@ def raise_if_mixed(rows: pl.DataFrame, table: str, keys: Sequence[str]) -> None:
     rows_of_two = ", but ".join(map(rules.format_row, first.iter_slices(1)))
     msg = (
         f"{table}, column {COLUMN!r}: the rows differ in how they were made: {rows_of_two}: "
-        "keep rows of one value, compute the others again, or name the column in by=; the files of "
-        "rf.provenance, such as those of two days, show what changed"
+        f"keep rows of one value, compute the others again, or name the column in {option('by')}; "
+        "the files of rf.provenance, such as those of two days, show what changed"
     )
     raise RankingDataError(msg)
 

@@ -20,7 +20,7 @@ from rankframe._request.question import Question
 from rankframe._request.types import Frame, Truth
 from rankframe._tables import adapters, column_roles, guards, readers, rules
 from rankframe._tables.rules import Rule
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option
 
 #: The name of the caller's table in errors.
 TABLE = "table of values"
@@ -69,8 +69,8 @@ def _check_not_values(
     msg = (
         f"judged table: it has items, in column {next(iter(items), item)!r}, but neither rank nor "
         f"score. If {metrics[0]!r} is a column of values, drop the column of items: a table of "
-        "values has one row per user. If the table has lists, name their rank= or score=, and "
-        "pass truth="
+        f"values has one row per user. If the table has lists, name their {option('rank')} or "
+        f"{option('score')}, and pass {option('truth')}"
     )
     raise RankingDataError(msg)
 
@@ -84,7 +84,7 @@ def check_lists(
             f"{verb} shows lists, and a frame without items and without truth= is a table of "
             f"values, of which compare, summarize, table and charts are: {_IF_LISTS}"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
 
 
 def has_lists(
@@ -147,13 +147,13 @@ def _check_options(settings: Settings) -> None:
     roles = [role for role in settings.columns if role not in ("model", "user")]
     if lists := [*options, *roles]:
         msg = (
-            f"{lists[0]}= is of lists, and a frame without items and without truth= is a table of "
-            f"values: {_IF_LISTS}"
+            f"{option(lists[0])} is of lists, and a frame without items and without "
+            f"{option('truth')} is a table of values: {_IF_LISTS}"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
 
 
-_IF_LISTS = "if it has lists, name the column of their items in item="
+_IF_LISTS = f"if it has lists, name the column of their items in {option('item')}"
 
 
 def _of_columns(option: str, values: object, names: Sequence[str]) -> Mapping[str, Any]:
@@ -162,12 +162,12 @@ def _of_columns(option: str, values: object, names: Sequence[str]) -> Mapping[st
         return {}
     if not isinstance(values, Mapping):
         msg = f"{option} must be a mapping such as {_EXAMPLES[option]}, not {values!r}"
-        raise TypeError(msg)
+        raise TypeError(Problem(msg))
     of_names = cast("Mapping[str, Any]", values)
     for name in of_names:
         if name not in names:
             msg = f"{option} names {name!r}; the columns are {', '.join(map(repr, names))}"
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
     return of_names
 
 
@@ -229,14 +229,13 @@ def _check_columns(
     ids, values = names[: len(keys)], names[len(keys) :]
     for purpose, name in of_users.items():
         if name in ids:
-            option = purpose.option
-            msg = f"{option}={name!r}: this column has another role: name a different one"
-            raise ValueError(msg)
+            msg = f"{option(purpose.option, name)}: this column has another role: name another"
+            raise ValueError(Problem(msg))
     if missing := [name for name in (*ids, *of_users.values()) if name not in schema]:
         has = ", ".join(map(repr, schema))
         msg = f"{TABLE}: no column {', '.join(map(repr, missing))}; it has {has}"
         if keys[-1] in missing:
-            msg += "; name the column of the user with user="
+            msg += f"; name the column of the user with {option('user')}"
         raise RankingDataError(msg)
     if missing := [name for name in values if name not in schema]:
         taken = {*ids, *of_users.values()}
@@ -278,7 +277,7 @@ def _names(columns: Sequence[object]) -> list[str]:
             msg = (
                 f"a table of values takes the names of its columns, not an expression: {_IF_LISTS}"
             )
-            raise TypeError(msg)
+            raise TypeError(Problem(msg))
         if not isinstance(name, str):
             msg = f"the name of a column of values must be text, not {name!r}"
             raise TypeError(msg)
@@ -298,7 +297,7 @@ def _rules(schema: pl.Schema, columns: Sequence[str], keys: Sequence[str]) -> It
             yield Rule(TABLE, name, f"NaN {role}: {cure}", pl.col(name).is_nan())
     text = (
         f"duplicate ({', '.join(keys)}): keep one row per user, or name the columns of groups in "
-        "by="
+        f"{option('by')}"
     )
     yield Rule(TABLE, keys[-1], text, pl.struct(keys).is_duplicated())
     for name in columns:

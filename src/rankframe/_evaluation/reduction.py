@@ -21,7 +21,7 @@ from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Policy
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option
 
 
 class _Reduction(NamedTuple):
@@ -283,9 +283,10 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
                 msg = (
                     f"metric {metric.name!r} has no exact expectation under ties: it reads "
                     f"{name!r}, which an item in a block of ties (column 'tied') does not have. "
-                    "Rank with ties='item', or write a metric on 'block', 'tied' and 'hits_above'"
+                    f"Rank with {option('ties', 'item')}, or write a metric on 'block', 'tied' and "
+                    "'hits_above'"
                 )
-                raise ValueError(msg)
+                raise ValueError(Problem(msg))
             if name not in names and not name.startswith("^"):
                 columns = dict.fromkeys([*names, *registry.COLUMNS])
                 has = ", ".join(
@@ -338,8 +339,9 @@ def _cut_blocks(judged: Judged, depth: int) -> pl.LazyFrame:
 def _raise_cut(torn: pl.LazyFrame, depth: int) -> None:
     if not (row := torn.head(1).collect()).is_empty():
         msg = (
-            f"column 'tied': depth={depth} cuts through a block of ties; ask for a metric "
-            f"@{depth}, or rank with ties='item'. Offending row: {rules.format_row(row)}"
+            f"column 'tied': {option('depth', depth)} cuts through a block of ties; ask for a "
+            f"metric @{depth}, or rank with {option('ties', 'item')}. Offending row: "
+            f"{rules.format_row(row)}"
         )
         raise RankingDataError(msg)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from rankframe import errors
 from rankframe._evaluation import bounds
-from rankframe._request import parameters, registry, share_names
+from rankframe._request import keywords, registry, share_names
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.registry import Reading
 from rankframe._tables import readers, side_tables
 from rankframe._tables.table import Tables
 from rankframe._vocabulary import share_rows
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option
 
 
 def refuse(question: Question, tables: Tables) -> None:
@@ -48,8 +48,8 @@ def check_truth(question: Question) -> None:
             question.frame, question.by, question.settings.columns
         ):
             msg = (
-                f"metric {metric.name!r}: pass truth=, what users want (user, item); it reads "
-                f"{reads[0]!r}"
+                f"metric {metric.name!r}: pass {option('truth')}, what users want (user, item); it "
+                f"reads {reads[0]!r}"
             )
             raise RankingDataError(msg)
 
@@ -58,32 +58,32 @@ def _check_users(question: Question, tables: Tables) -> None:
     """Check that there is a truth to take users from, and that every user can be in a segment."""
     settings, users = question.settings, question.settings.users
     if not tables.has_truth and users in ("truth", "judged", "both"):
-        msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
-        raise ValueError(msg)
+        why = "selects users of the truth, but there is no truth"
+        raise ValueError(Problem(f"{option('users', users)} {why}: pass {option('truth')}"))
     if not tables.has_truth and settings.unjudged != "miss":
-        msg = f"unjudged={settings.unjudged!r}: nothing is judged without a truth: pass truth="
-        raise ValueError(msg)
+        why = f"{option('unjudged', settings.unjudged)}: nothing is judged without a truth"
+        raise ValueError(Problem(f"{why}: pass {option('truth')}"))
     if users in ("run", "all") and (segments := readers.segments_of(question.frame, tables.run)):
         msg = (
-            f"users={users!r} includes users who are not in the truth, but only the truth has the "
-            f"column {segments[0]!r} of by=: join it to the run"
+            f"{option('users', users)} includes users who are not in the truth, but only the truth "
+            f"has the column {segments[0]!r} of {option('by')}: join it to the run"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
 
 
 def _check_means(question: Question) -> None:
     """Check that geometric means and levels of relevance are of metrics that can have them."""
     requested, undefined = question.requested, question.settings.undefined
     if undefined is not None and undefined < 0 and not all(metric.per_user for metric in requested):
-        msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
-        raise ValueError(msg)
+        msg = f"undefined must be {keywords.UNSET} or ≥ 0 for a geometric mean, not {undefined!r}"
+        raise ValueError(Problem(msg))
     for metric in [metric for metric in requested if metric.is_of_all_lists]:
         if metric.relevant_at is not None:
             msg = (
                 f"metric {metric.name!r} is one number for all lists and has no rel= of its own: "
-                f"pass relevant_at={parameters.as_text(metric.relevant_at)}"
+                f"pass {option('relevant_at', metric.relevant_at)}"
             )
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
 
 
 def _check_scope(metric: RequestedMetric, reading: Reading, tables: Tables) -> None:
@@ -140,16 +140,14 @@ def _check_outside(name: str, metric: str, tables: Tables) -> None:
     if items is not None and name in items.schema and name not in (*roles, *items.by):
         if any(has):
             msg = (
-                f"column {name!r}: both items= and the {run.name} or the truth have it, and metric "
-                f"{metric!r} reads it: rename or drop one"
+                f"column {name!r}: both {option('items')} and the {run.name} or the truth have it, "
+                f"and metric {metric!r} reads it: rename or drop one"
             )
             raise RankingDataError(msg)
         return
     column = registry.COLUMNS.get(name.partition("(")[0])
     if column is not None and not any(has):
-        sources = column.source.split(" or ")
-        passed = " or ".join(f"{table}=, {side_tables.INPUT_MEANINGS[table]}" for table in sources)
-        msg = f"metric {metric!r}: pass {passed}; it reads {name!r}"
+        msg = f"metric {metric!r}: pass {side_tables.meanings(column.source)}; it reads {name!r}"
         raise RankingDataError(msg)
     if not (tables.has_truth or any(has) or name.startswith("^")):
         columns = dict.fromkeys([*run.schema, *(() if items is None else items.schema)])
@@ -172,7 +170,7 @@ def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> 
         raise readers.without_items(repr(metric.name))
     share_rows.check_shares(f"metric {metric.name!r}", kind, reading.names, tables.beside, item)
     if share_names.needs_truth(reading.names) and not tables.has_truth:
-        msg = f"metric {metric.name!r} reads what is relevant: pass truth="
+        msg = f"metric {metric.name!r} reads what is relevant: pass {option('truth')}"
         raise RankingDataError(msg)
     if tables.tied:
         share_names.check_shares_in_ties(f"metric {metric.name!r}", reading.names)
@@ -200,10 +198,10 @@ def _check_of_all_lists(name: str, question: Question) -> None:
     if settings.unjudged == "bounds":
         msg = f"metric {name!r} has no bounds, since it is one number for all lists: leave it out"
         raise ValueError(msg)
-    for option in ("weights", "cluster"):
-        if getattr(settings, option) is not None:
+    for column in ("weights", "cluster"):
+        if getattr(settings, column) is not None:
             msg = (
-                f"metric {name!r} is one number for all lists, and {option}= is for means over "
-                "users"
+                f"metric {name!r} is one number for all lists, and {option(column)} is for means "
+                "over users"
             )
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))

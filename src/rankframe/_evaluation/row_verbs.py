@@ -27,7 +27,7 @@ from rankframe._tables import (
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, option
 
 
 @adapters.takes_any_frame
@@ -141,7 +141,7 @@ def rows(
         reading = registry.reading_of(reads, has_subtopics=split, inputs=settings.inputs)
     for name in reading.outside:
         if name in registry.COLUMNS:
-            msg = f"a metric reads {name!r}: pass {registry.COLUMNS[name].source}="
+            msg = f"a metric reads {name!r}: pass {option(registry.COLUMNS[name].source)}"
             raise RankingDataError(msg)
     prepared, table = judgment.judge(tables), tables.run
     kept = scope_rows.rows_of_scope(prepared, reading, missed=tables.has_truth)

@@ -15,6 +15,7 @@ from rankframe._request.labels import RequestedMetric
 from rankframe._tables.guards import Notice
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Policy
+from rankframe.errors import option
 
 #: Columns of ``by_rows``.
 LISTED, ALONE, JUDGED, TOP = (
@@ -93,8 +94,8 @@ def _say(
         is_out = "is left out" if number == 1 else "are left out"
         errors.warn(
             f"{who}, and {is_out}, such as {facts['example']!r}, though all their judged items "
-            "are in the lists: users='all', undefined=0.0 counts each as 0; users='truth' "
-            "leaves them out without this warning"
+            f"are in the lists: {option('users', 'all')}, {option('undefined', 0.0)} counts each "
+            f"as 0; {option('users', 'truth')} leaves them out without this warning"
         )
         return
     named: dict[float | None, list[str]] = {}
@@ -106,7 +107,8 @@ def _say(
         if value != usual:
             more = ", …" if len(names) > _MOST_NAMES else ""
             counts.append(f"{_number(value)} in {', '.join(names[:_MOST_NAMES])}{more}")
-    errors.warn(f"{who}: each counts as {', and as '.join(counts)}; users='truth' leaves them out")
+    each = f"{who}: each counts as {', and as '.join(counts)}"
+    errors.warn(f"{each}; {option('users', 'truth')} leaves them out")
 
 
 def _number(value: float | None) -> str:

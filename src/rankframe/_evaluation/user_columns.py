@@ -21,7 +21,7 @@ from rankframe._tables import column_roles, guards, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 from rankframe._vocabulary import scope_rows
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option
 
 #: Whether the run has no list for the user.
 MISSED = f"{labels.INNER}missed"
@@ -155,8 +155,9 @@ def _lacking(purpose: Purpose, table: str) -> str:
     noun = purpose.noun
     cures = {
         "run": f"join the {noun}s to the truth, or leave out users missing from the run: "
-        "users='both'",
-        "truth": f"only the truth has {noun}s: use users='truth', or join the {noun}s to the run",
+        f"{option('users', 'both')}",
+        "truth": f"only the truth has {noun}s: use {option('users', 'truth')}, or join the {noun}s "
+        "to the run",
         "judged table": "fill in the column for every user",
     }
     return f"{purpose.user} has no {noun}: {cures[table]}"
@@ -193,19 +194,20 @@ def _has_value(names: Sequence[str]) -> pl.Expr:
     return pl.any_horizontal(pl.col(name).is_not_null() for name in names)
 
 
-def _table_with(tables: Sequence[Table], option: str, column: str) -> Table:
+def _table_with(tables: Sequence[Table], keyword: str, column: str) -> Table:
     """Find the table that has the column of an option."""
+    name = option(keyword, column)
     for table in tables:
         if column in table.schema:
             roles = (*table.row, table.rank, table.score, table.relevance)
             if column in roles:
-                msg = f"{option}={column!r}: this column has another role in the {table.name}"
-                raise ValueError(msg)
+                msg = f"{name}: this column has another role in the {table.name}"
+                raise ValueError(Problem(msg))
             return table
     names = " or ".join(f"the {table.name}" for table in tables)
     has = dict.fromkeys(name for table in tables for name in table.schema)
     columns = ", ".join(map(repr, has))
-    msg = f"{option}={column!r}: {names} must have this column; the columns are {columns}"
+    msg = f"{name}: {names} must have this column; the columns are {columns}"
     raise RankingDataError(msg)
 
 
@@ -231,8 +233,8 @@ def check_clusters(rows: pl.DataFrame, column: str, names: Sequence[str]) -> Non
     if len(clusters) == 1:
         msg = (
             f"column {column!r}: only one cluster, {clusters.item()!r}: clusters are the "
-            "observations, and an interval needs two: leave out cluster=, or name the column that "
-            "groups users"
+            "observations, and an interval needs two: leave out "
+            f"{option('cluster')}, or name the column that groups users"
         )
         raise RankingDataError(msg)
 

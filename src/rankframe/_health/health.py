@@ -15,6 +15,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame, FrameT, Runs, Truth, Types
 from rankframe._tables import adapters, column_roles, readers, rules, run_dicts
+from rankframe.errors import Problem, option
 
 _MADE: dict[str, pl.DataType] = {
     "what": pl.String(),
@@ -159,8 +160,9 @@ def health(
     k = keywords.whole_number("k", k)
     keywords.check_name("time", time)
     if time is not None and history is None:
-        msg = f"time={time!r} compares the truth with past events: pass history="
-        raise ValueError(msg)
+        past = f"compares the truth with past events: pass {option('history')}"
+        msg = f"{option('time', time)} {past}"
+        raise ValueError(Problem(msg))
     if isinstance(by, list | tuple):
         by = [name for place, name in enumerate(by) if name not in by[:place]]
     if isinstance(run, Mapping):

@@ -15,7 +15,7 @@ import polars as pl
 
 from rankframe._request.types import Frame
 from rankframe._tables import adapters
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, code, option
 
 FrameT = TypeVar("FrameT", bound=Frame)
 _ORDER = "__rankframe_group"
@@ -55,14 +55,15 @@ class Users(list[str]):
             if name in names[:place]:
                 msg = f"user: column {name!r} is named twice: name it once"
                 raise ValueError(msg)
-            for option in _NAME_COLUMNS:
-                value = options.get(option)
+            for keyword in _NAME_COLUMNS:
+                value = options.get(keyword)
                 if name in (value if isinstance(value, list | tuple) else [value]):
+                    call = f", with_columns(pl.col({name!r}).alias({name + '_copy'!r}))"
                     msg = (
-                        f"{option}={value!r} names a column of user=: copy it, with_columns("
-                        f"pl.col({name!r}).alias({name + '_copy'!r})), and name the copy"
+                        f"{option(keyword, name)} names a column of {option('user')}: copy it"
+                        f"{code(call)}, and name the copy"
                     )
-                    raise ValueError(msg)
+                    raise ValueError(Problem(msg))
         super().__init__(names)
         self.name = " and ".join(names)
         self.types: dict[str, pl.DataType] = {}

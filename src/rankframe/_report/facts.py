@@ -32,7 +32,7 @@ from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
 from rankframe._tables import adapters, judgment, readers, side_tables
 from rankframe._tables.table import Tables
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option
 from rankframe.metrics import trec
 
 #: The least share of users without a list of a system that matters.
@@ -492,12 +492,12 @@ def _users_in(values: Measurement, name: str) -> pl.DataFrame:
     columns = source.collect_schema().names()
     if name not in columns:
         choices = ", ".join(map(repr, columns))
-        msg = f"{kind}: no column {name!r} for by=; it has {choices}"
+        msg = f"{kind}: no column {name!r} for {option('by')}; it has {choices}"
         raise RankingDataError(msg)
     user = values.values.user
     if name == user:
-        msg = f"by={name!r} names the column of the users: name one that splits them"
-        raise ValueError(msg)
+        msg = f"{option('by', name)} names the column of the users: name one that splits them"
+        raise ValueError(Problem(msg))
     return source.select(user, name).unique().collect().sort(user, name)
 
 
@@ -506,8 +506,8 @@ def _values_in_segments(values: Measurement, segments: pl.DataFrame) -> Values:
     call, (user, name) = values.call, segments.columns
     whole = values.only([values.decides])
     if not whole.requested:
-        msg = f"metric {values.decides!r} is one number of all lists: leave out by="
-        raise ValueError(msg)
+        msg = f"metric {values.decides!r} is one number of all lists: leave out {option('by')}"
+        raise ValueError(Problem(msg))
     has_nan = segments[name].dtype.is_float() and segments[name].is_nan().any()  # an error there
     if segments[user].is_duplicated().any() or segments[name].null_count() or has_nan:
         question = ask(call.run, call.metrics, call.truth, [call.by, name], call.settings)

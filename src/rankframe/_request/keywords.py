@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, TypeVar, cast, get_args
 
-from rankframe import errors
 from rankframe._request.types import Frame
+from rankframe.errors import Problem, option, wording
 from rankframe.presets import PRESETS, Defaults, Preset, PresetName, Users
 
 #: The tables besides run and truth: the catalogue, past interactions, and the rows to remove
@@ -212,17 +212,22 @@ class Settings:
         if self.relevant_at is not None and not (
             is_number(self.relevant_at) and self.relevant_at > 0
         ):
-            msg = f"relevant_at must be a number > 0, not {self.relevant_at!r}"
-            raise ValueError(msg)
+            name = wording("relevant_at", command="--relevant-at")
+            msg = f"{name} must be a number > 0, not {self.relevant_at!r}"
+            raise ValueError(Problem(msg))
         if self.depth is not None:
             object.__setattr__(self, "depth", whole_number("depth", self.depth))
         check_choice("unjudged", self.unjudged, get_args(Unjudged))
         if self.unjudged == "bounds" and self.undefined:
             msg = (
-                f"unjudged='bounds': no bounds are proven with undefined={self.undefined!r}; "
-                "it must be None or 0"
+                f"{option('unjudged', 'bounds')}: no bounds are proven with "
+                f"{option('undefined', self.undefined)}; it must be {UNSET} or 0"
             )
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
+
+
+#: What options may be that have no value.
+UNSET = wording("None", command="left out,")
 
 
 def read_preset(preset: Any) -> Preset:
@@ -256,8 +261,9 @@ def read_options(
 ) -> Settings:
     """Read the keywords that a verb passes on; ``more`` are options that it has by itself."""
     if options.get("unjudged") == "bounds" and not takes_bounds:
-        msg = "unjudged='bounds': per_user and evaluate take it; here, pass 'miss' or 'drop'"
-        raise ValueError(msg)
+        bounds = option("unjudged", "bounds")
+        msg = f"{bounds}: per_user and evaluate take it; here, pass 'miss' or 'drop'"
+        raise ValueError(Problem(msg))
     own = StatisticsOptions.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
     own_options = {name: value for name, value in options.items() if name in own}
@@ -313,8 +319,11 @@ def check_total(by: Sequence[str], *, total: bool) -> None:
     """Check that there are groups, of which a row of overall means can be made."""
     check_flag("total", total)
     if total and not by:
-        msg = "total=True adds a row of overall means to the groups of by=: name their columns"
-        raise ValueError(msg)
+        msg = (
+            f"{option('total', value=True)} adds a row of overall means to the groups of "
+            f"{option('by')}: name their columns"
+        )
+        raise ValueError(Problem(msg))
 
 
 #: Tests, corrections and intervals by other names, and what to take: the first one that fits.
@@ -336,7 +345,7 @@ def check_choice(name: str, value: object, choices: Sequence[ChoiceT], also: str
         takes += [word for word in words if name == "test" and word.startswith("scipy")]
         hint = f": take {takes[0]}" if takes else ""
         msg = f"{name} must be one of {', '.join(map(repr, choices))}{also}, not {value!r}{hint}"
-        raise ValueError(errors.shortened(msg))
+        raise ValueError(Problem(msg))
     return choices[choices.index(value)]
 
 

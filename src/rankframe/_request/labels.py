@@ -20,9 +20,9 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeAlias, cast
 
 import polars as pl
 
-from rankframe import errors
 from rankframe._request import keywords, parameters, registry, share_names, wrong_keywords
 from rankframe._request.share_names import Distribution
+from rankframe.errors import Problem, code, option, wording
 from rankframe.presets import Defaults
 
 Metric: TypeAlias = str | pl.Expr | Sequence[str | pl.Expr]
@@ -463,12 +463,15 @@ def direction_of(metric: RequestedMetric) -> bool:
         name = metric.name
         how = f"higher_is_better={{{name!r}: True}} or False"
         if not metric.is_column:
-            how = "rf.register_metric(…, higher_is_better=…)"
+            how = wording(
+                "rf.register_metric(…, higher_is_better=…)",
+                command="higher_is_better in a module for --import",
+            )
         msg = (
             f"metric {name!r}: neither direction is declared better: take another metric, or "
             f"declare it with {how}"
         )
-        raise ValueError(msg)
+        raise ValueError(Problem(msg))
     return higher_is_better
 
 
@@ -584,10 +587,10 @@ def _parsed(label: str) -> ParsedLabel:
         msg = (
             f"metric {label!r}: a label of {len(label):,} characters: at most {_LONGEST:,} are read"
         )
-        raise ValueError(errors.shortened(msg))
+        raise ValueError(Problem(msg))
     parsed = look_up(label)
     if parsed is None:
-        raise ValueError(errors.shortened(_unknown(label)))
+        raise ValueError(Problem(_unknown(label)))
     return parsed
 
 
@@ -831,8 +834,8 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
 
 #: Names without a metric: what to request instead, and how it differs.
 _ELSEWHERE = {
-    "gauc": "the AUC weighted by user: use 'auc{k}' with weights=, the column of the weights, as "
-    "in evaluate('auc{k}', weights='impressions')",
+    "gauc": f"the AUC weighted by user: use 'auc{{k}}' with {option('weights')}, the column of the "
+    "weights" + code(", as in evaluate('auc{k}', weights='impressions')"),
     "hole": "a share of the results of all queries together: use 'unjudged{k}', which is per query",
     "mean_rank": "a mean over all relevant items: use 'mean_hit_rank{k}', which is over a user's "
     "retrieved ones, and then over users",
@@ -856,7 +859,7 @@ def _unknown(label: str) -> str:
     head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
     name = head.partition("(")[0].strip().lower()
     if instead := _ELSEWHERE.get(name):
-        return f"metric {label!r} is {instead.format(k=f'@{k.strip()}' if k else '')}"
+        return Problem(f"metric {label!r} is {instead.format(k=f'@{k.strip()}' if k else '')}")
     similarity = _SIMILARITY.fullmatch(label.strip())
     if similarity and _can_be_read(similarity["label"]):
         return (

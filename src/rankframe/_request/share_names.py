@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from rankframe._request import registry
+from rankframe.errors import Problem, option
 
 Over: TypeAlias = Literal["all", "user"]
 Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
@@ -53,9 +54,9 @@ def check_shares_in_ties(whose: str, names: Iterable[str]) -> None:
             msg = (
                 f"{whose} has no exact expectation under ties: it reads {share.name!r}, whose "
                 "cut-off or weights may split a block of ties (column 'tied'). Rank with "
-                "ties='item'"
+                f"{option('ties', 'item')}"
             )
-            raise ValueError(msg)
+            raise ValueError(Problem(msg))
 
 
 def share_columns(

@@ -61,7 +61,12 @@ def takes_any_frame(verb: VerbT, *, counts: bool = False) -> VerbT:
         with errors.one_call():
             own = {name: _of_arrow(options[name]) for name in options}
             opened = openers[0](verb.__name__, names, [*map(_of_arrow, args)], own, counts)
-            return opened.close(verb(*opened.args, **opened.options))
+            try:
+                return opened.close(verb(*opened.args, **opened.options))
+            except (ValueError, TypeError) as error:
+                if any(map(_is_pandas, (*args, *options.values()))):
+                    error.args = (errors.Problem(error, "pandas"),)
+                raise
 
     return cast("VerbT", call)
 

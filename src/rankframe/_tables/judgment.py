@@ -23,7 +23,7 @@ from rankframe._request.types import Types
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
 from rankframe._tables.rank_order import Bounds
 from rankframe._tables.table import Table, Tables
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, option
 
 _PAIR = "__rankframe_pair"
 _BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
@@ -275,7 +275,7 @@ def _listed(rows: pl.LazyFrame) -> pl.LazyFrame:
 def _input_rows(table: Table, types: Types) -> Table:
     """Return the rows that columns are derived from, with ids of common types."""
     frame = normalize_columns(table)
-    if table.name != "items=":  # the caller's other columns would clash with derived ones
+    if table.name != option("items"):  # the caller's other columns would clash with derived ones
         frame = frame.select(table.ids)
     frame = _with_types(frame, table, table.ids, types)
     return replace(table, frame=frame)
@@ -335,8 +335,8 @@ def raise_broken_input(judged: Judged) -> None:
         return
     if judged.run.head(1).collect().is_empty():
         msg = (
-            "exclude=: it has every row of the run, so no list has an item left: pass only items "
-            "that must not be shown, such as the interactions of the training set"
+            f"{option('exclude')}: it has every row of the run, so no list has an item left: pass "
+            "only items that must not be shown, such as the interactions of the training set"
         )
         raise RankingDataError(msg)
 
@@ -348,8 +348,8 @@ def _raise_deep_rank(judged: Judged) -> None:
         return
     greatest, groups = rank_order.PLACES, ", ".join(judged.numbered)
     text = (
-        f"a rank above {greatest:,}, which no call takes with by= ({groups}) and a truth for all "
-        "groups: rank the lists from 1, or filter one group at a time"
+        f"a rank above {greatest:,}, which no call takes with {option('by')} ({groups}) and a "
+        "truth for all groups: rank the lists from 1, or filter one group at a time"
     )
     deep = rules.Rule(run.name, run.rank, text, rules.as_rank(run.rank) > greatest)
     rules.raise_first([deep], run.frame, rules.role_columns(run))

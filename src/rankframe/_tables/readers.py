@@ -23,7 +23,7 @@ from rankframe._request.question import Question, Totals
 from rankframe._request.types import By, Frame, Truth
 from rankframe._tables import adapters, column_roles, rules
 from rankframe._tables.table import Table, Tables
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, code, option, wording
 
 #: A table beside another one, with its name.
 Beside: TypeAlias = "tuple[str, Frame] | None"
@@ -174,8 +174,8 @@ SHAPES: Mapping[str, Shape] = {
     "run": Shape(
         needs=("placing",),
         refuses={
-            "relevance": "a relevance in a run: drop the column, or pass a judged table without "
-            "truth="
+            "relevance": "a relevance in a run: drop the column, or pass "
+            + wording("a judged table without truth=", command="the table alone, without a truth")
         },
     ),
     "truth": Shape(may_have=("relevance", "subtopic")),
@@ -234,23 +234,20 @@ def _raise_if_refused(
 ) -> None:
     """Raise if a table has a role that its kind refuses, or a column that a verb will make."""
     if "placing" in shape.needs and table.rank is not None and "score" in columns:
-        text = (
-            "a rank in addition to score=: drop the rank, or call with_rank to make it from the "
-            "score"
-        )
+        cure = wording("call with_rank to make it from the score", command="rank by it with --ties")
+        text = f"a rank in addition to {option('score')}: drop the rank, or {cure}"
         raise _refused(table, table.rank, text)
     for role, text in shape.refuses.items():
         if names[role] in table.schema:
             raise _refused(table, names[role], text)
     for name in map(names.__getitem__, shape.replaces):
         if name in (*table.keys, table.item, table.score):
-            text = "with_rank makes this column, so it cannot play another role: rename it"
+            verb = wording("with_rank", command="--ties")
+            text = f"{verb} makes this column, so it cannot play another role: rename it"
             raise _refused(table, name, text)
     if table.subtopic is not None and table.score is not None:
-        text = (
-            "an item has one row per subtopic, so ranks cannot be made from scores: call with_rank "
-            "before judge"
-        )
+        cure = wording("call with_rank before judge", command="rank the run first, with --ties")
+        text = f"an item has one row per subtopic, so ranks cannot be made from scores: {cure}"
         raise _refused(table, table.subtopic, text)
 
 
@@ -264,11 +261,11 @@ def _refuse_ratings(table: Table, by: By, columns: Columns) -> None:
             what, done, worst, good = "grades", "judged", "one of grade 0", "relevant"
             if is_rating:
                 what, done, worst, good = "ratings", "rated", "a disliked one", "liked"
-            also = " and relevant_at= the lowest rating of a liked item" * is_rating
+            also = f" and {option('relevant_at')} the lowest rating of a liked item" * is_rating
             text = (
                 f"{what} but no relevance, so every {done} item would be relevant, even {worst}: "
-                f"pass relevance={name!r}{also}; if every {done} item is {good}, drop the column: "
-                f"truth.drop({name!r})"
+                f"pass {option('relevance', name)}{also}; if every {done} item is {good}, drop the "
+                f"column{rules.call_of_drop(name)}"
             )
             raise _refused(table, name, text)
 
@@ -308,7 +305,7 @@ def without_items(what: str) -> RankingDataError:
     """Return the error for a call that compares items, of a table whose rows are its items."""
     return RankingDataError(
         f"judged table: no column 'item' for item, which {what} reads; its rows are numbered "
-        "instead: name the column with item="
+        f"instead: name the column with {option('item')}"
     )
 
 
@@ -393,7 +390,8 @@ def _raise_if_missing(
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
     cures = "".join(_cures(table, missing, columns, beside, kind)) if has else ""
     needs_truth = table.name == "judged table" and "relevance" in dict(missing)
-    first = "; a run needs its truth: pass truth=, or call judge(run, truth)" * needs_truth
+    cure = wording("pass truth=, or call judge(run, truth)", command="name its file last")
+    first = f"; a run needs its truth: {cure}" * needs_truth
     msg = f"{table.name}: no column {absent}{first}; it has {has or 'no columns'}{cures}"
     raise RankingDataError(msg)
 
@@ -410,10 +408,10 @@ def _cures(
     if apart:
         has = [repr(theirs) for _, theirs in apart.values() if theirs is not None]
         yield f"; the {other} has {' and '.join(has)}"
-        pasted = ", ".join(_pasted(table, apart, columns))
+        pasted = wording(", ", command=" ").join(_pasted(table, apart, columns))
         yield f": pass {pasted}" if "truth" in (table.name, other) else ": rename one"
     if missing[-1][0] == "by":
-        yield "; join it to a table, or leave out by="
+        yield f"; join it to a table, or leave out {option('by')}"
 
 
 def _pasted(
@@ -423,8 +421,9 @@ def _pasted(
     for role, (own, theirs) in apart.items():
         run, truth = (own, theirs) if table.name == "run" else (theirs, own)
         if run is None or run != columns.get(role, role):
-            yield f"{role}={run!r}" if run else f"{role}= (a column of the run)"
-        yield f"truth_{role}={truth!r}" if truth else f"truth_{role}= (a column of the truth)"
+            yield option(role, run) if run else f"{option(role)} (a column of the run)"
+        role = f"truth_{role}"
+        yield option(role, truth) if truth else f"{option(role)} (a column of the truth)"
 
 
 def _keywords(
@@ -433,19 +432,20 @@ def _keywords(
     """Yield the keywords that name columns of these roles, and what else may be passed."""
     if roles:
         yield f"; name {'it' if len(roles) == 1 else 'them'} with "
-        yield ", ".join(f"{role}=" for role in roles)
+        yield ", ".join(map(option, roles))
     if "rank" in roles and kind == "ranked run":
         yield ", or leave out close_gaps=True to make ranks from a score"
     elif "rank" in roles and "rank" not in columns:
-        yield ", or name a score with score=, or call with_rank"
+        yield f", or name a score with {option('score')}"
+        yield code(", or call with_rank")
     if "score" in roles and columns.get("rank", "rank") in table.schema:
-        yield ", or pass close_gaps=True to with_rank to read the existing rank"
+        yield code(", or pass close_gaps=True to with_rank to read the existing rank")
     if meant := _meant(table, roles, columns, other_names):
         yield f"; perhaps {' or '.join(map(repr, meant))} is meant"
     lists = [repr(n) for n, dtype in table.schema.items() if isinstance(dtype, pl.List)]
     if "item" in roles and lists:
-        yield f"; {' and '.join(lists)} hold lists: item= names those of the items, and truth= the "
-        yield "relevant ones, if they are here"
+        yield f"; {' and '.join(lists)} hold lists: {option('item')} names those of the items, and "
+        yield f"{option('truth')} the relevant ones, if they are here"
     elif "item" in roles and table.name == "judged table":
         yield f"; {_why_not_numbered(table, columns)}"
 
@@ -456,7 +456,8 @@ def _why_not_numbered(table: Table, columns: Columns) -> str:
     rank = columns.get("rank", "rank")
     scored = placing.intersection(table.schema)
     if table.rows is None and scored:
-        return "a lazy table needs it, and a DataFrame with a score and a grade does not"
+        text = "a lazy table needs it, and a DataFrame with a score and a grade does not"
+        return wording(text, command="the command needs it, and Python does not")
     if rank in table.schema and scored:
         return f"or drop {rank!r}: with a score and a grade, but no rank, a table may lack items"
     return "only a DataFrame with a score and a grade may lack it"
@@ -615,7 +616,7 @@ def _without_shared(run: Table, truth: Table, reads: Collection[str] | None) -> 
         if reads is None or name in reads:
             msg = (
                 f"column {name!r}: both the run and the truth have it; "
-                "name it in by=, or rename or drop one"
+                f"name it in {option('by')}, or rename or drop one"
             )
             raise RankingDataError(msg)
     of_run = [name for name in shared if name not in (run.rank, run.score)]
@@ -650,18 +651,18 @@ def read_beside(name: str, frame: Frame, run: Table, columns: Columns) -> Table:
     for role, column in roles.items():
         if column not in schema:
             has = ", ".join(map(repr, schema.names()))
-            rename = f"name it with {role}=, or " if role not in columns else ""
+            rename = f"name it with {option(role)}, or " if role not in columns else ""
             msg = (
-                f"{name}=: no column {column!r} for {role}; it has {has}; {rename}rename it: names "
-                "must be the same in all tables"
+                f"{option(name)}: no column {column!r} for {role}; it has {has}; {rename}rename "
+                "it: names must be the same in all tables"
             )
             raise RankingDataError(msg)
         if not column_roles.can_be_id(schema[column]):
-            msg = f"{name}=, column {column!r}: {schema[column]} cannot be an id: use text"
+            msg = f"{option(name)}, column {column!r}: {schema[column]} cannot be an id: use text"
             raise RankingDataError(msg)
     groups = [column for column in run.by if column in schema and column not in roles.values()]
     rows = opened if isinstance(opened, pl.DataFrame) else None
-    return Table(f"{name}=", opened.lazy(), schema, groups, user, item, rows=rows)
+    return Table(option(name), opened.lazy(), schema, groups, user, item, rows=rows)
 
 
 # When a lazy ``judge`` result is evaluated, go back to its inputs: checking the joined table would

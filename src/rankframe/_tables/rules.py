@@ -15,7 +15,7 @@ import polars as pl
 from rankframe import _sizes
 from rankframe._tables import adapters
 from rankframe._tables.table import Policy, Table
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, code, option, wording
 
 
 def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
@@ -40,7 +40,7 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
                 "cast one; ids must have the same type in both tables, or any two integer types"
             )
             if any(integers) and (in_left.is_float() or in_right.is_float()):
-                msg += " (pandas turns integers into floats where one is missing)"
+                msg += code(" (pandas turns integers into floats where one is missing)")
             raise RankingDataError(msg)
         types[name] = common_integer(in_left, in_right)
     return types
@@ -106,9 +106,11 @@ def row_rules(table: Table) -> list[Rule]:
         if name not in table.truth_groups:
             role = {table.user: "user", table.item: "item"}.get(name, "group")
             judge = role == "group" and table.name == "judged table"
-            cure = f"{'judge with the same by=, ' * judge}drop the row, or fill in the {role}"
+            same_by = f"judge with the same {option('by')}, " * judge
+            cure = f"{same_by}drop the row, or fill in the {role}"
             if role == "group" and isinstance(table.schema[name], pl.String):
-                cure += f": .with_columns(pl.col({name!r}).fill_null('unknown'))"
+                call = f": .with_columns(pl.col({name!r}).fill_null('unknown'))"
+                cure += code(call, f": .fillna({{{name!r}: 'unknown'}})")
             missing = missing_rules(table, name, role, cure)
             if (alone := _is_alone(table, name)) is not None:
                 missing = [rule._replace(broken=rule.broken & ~alone) for rule in missing]
@@ -201,8 +203,9 @@ def table_rules(table: Table) -> Iterator[Rule]:
             text = "several ranks of one item: give the rows of all its subtopics the same rank"
             yield Rule(table.name, table.rank, text, several)
             shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
-        text = "make ranks without ties, as rank('ordinal') does"
-        text = f"two items of one user have the same rank: {_of_several(table)}{text}"
+        cure = wording(", as rank('ordinal') does", command=", or rank by a score with --ties item")
+        text = f"two items of one user have the same rank: {_of_several(table)}"
+        text += f"make ranks without ties{cure}"
         yield Rule(table.name, table.rank, text, placed & shared)
         return
     rank, tied, block = as_rank(table.rank), as_rank("tied"), [*table.keys, table.rank]
@@ -215,29 +218,33 @@ def table_rules(table: Table) -> Iterator[Rule]:
     yield Rule(table.name, table.rank, text, placed & (rank != before) & (rank < end))
 
 
-_CURE_OF_BLOCKS = "make rank and 'tied' with with_rank(ties='expected')"
+_CURE_OF_BLOCKS = wording(
+    "make rank and 'tied' with with_rank(ties='expected')",
+    command="drop both, and rank by a score with --ties",
+)
 
 
 def _cure_of_duplicates(table: Table) -> str:
+    row, grade = table.row, table.relevance
+    if table.name == "truth" and grade is None:
+        return f"keep one{code(f': truth.unique({row})', f': truth.drop_duplicates({row})')}"
     if table.name == "truth":
-        return (
-            "if items have several events, such as click and buy, name the column in by=, or keep "
-            f"the highest grade: truth.group_by({table.row}).agg(pl.max({table.relevance!r}))"
-            if table.relevance is not None
-            else f"keep one: truth.unique({table.row}), or drop_duplicates({table.row}) in pandas"
-        )
+        call = f": truth.group_by({row}).agg(pl.max({grade!r}))"
+        call = code(call, f": truth.groupby({row}, as_index=False)[{grade!r}].max()")
+        several = "if items have several events, such as click and buy, name the column in"
+        return f"{several} {option('by')}, or keep the highest grade{call}"
     name = "judged" if table.name == "judged table" else "run"
-    best = f"{table.rank!r}" if table.rank is not None else f"{table.score!r}, descending=True"
-    cure = (
-        f"keep the best: {name}.sort({best}, nulls_last=True)"
-        f".unique({table.row}, keep='first', maintain_order=True){_closing(table)}, or sort_values"
-        f"{', drop_duplicates and .ranking.with_rank' if table.rank else ' and drop_duplicates'} "
-        "in pandas"
-    )
-    return f"{_of_several(table)}{cure}"
+    best, first, last = repr(table.rank), "", ""
+    if table.rank is None:
+        best, first, last = repr(table.score), "descending=True, ", ", ascending=False"
+    kept = f".unique({row}, keep='first', maintain_order=True){_closing(table, 'rank')}"
+    call = f": {name}.sort({best}, {first}nulls_last=True){kept}"
+    kept = f".drop_duplicates({row}){_closing(table, 'ranking')}"
+    call = code(call, f": {name}.sort_values({best}{last}){kept}")
+    return f"{_of_several(table)}keep the best row of each item{call}"
 
 
-def _closing(table: Table) -> str:
+def _closing(table: Table, namespace: str) -> str:
     """Return the call that closes the gaps that dropped rows leave in ranks."""
     if table.rank is None:
         return ""
@@ -246,16 +253,18 @@ def _closing(table: Table) -> str:
     options: dict[str, object] = {"by": table.by} if table.by else {}
     options |= {"close_gaps": True, **own}
     named = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    renamed = "" if table.rank == "rank" else f".rename({{'rank': {table.rank!r}}})"
-    return f".rank.with_rank({named}){renamed}"
+    columns = "columns=" * (namespace == "ranking")
+    renamed = "" if table.rank == "rank" else f".rename({columns}{{'rank': {table.rank!r}}})"
+    return f".{namespace}.with_rank({named}){renamed}"
 
 
 def _of_several(table: Table) -> str:
     """Return the advice to name the column of several lists in ``by``."""
     if not table.by:
-        return "name a column of models in model=, of folds or days in by=; otherwise "
+        named = f"a column of models in {option('model')}, of folds or days in {option('by')}"
+        return f"name {named}; otherwise "
     after = f" after {table.segments[-1]!r}" if table.segments else ""
-    return f"name a column of folds or days in by={after}; otherwise "
+    return f"name a column of folds or days in {option('by')}{after}; otherwise "
 
 
 def raise_first_broken(tables: Sequence[Table], users: Policy = "truth") -> None:
@@ -441,12 +450,18 @@ def ungraded(name: str, *, boolean: bool, row: pl.DataFrame | None = None) -> Ra
     """Make the error of a truth whose grades have a name that nobody reads."""
     values = "False and True" if boolean else "0 and 1"
     shown = "" if row is None else f". Offending row: {format_row(row)}"
+    beside = ", or keep it beside a relevance of 1: truth"
+    or_keep = code(f"{beside}.with_columns(relevance=1)", f"{beside}.assign(relevance=1)")
     return RankingDataError(
         f"truth, column {name!r}: {values} but no relevance, so every judged item would be "
-        f"relevant: pass relevance={name!r}; if every judged item is relevant, drop the column: "
-        f"truth.drop({name!r}), or keep it beside a relevance of 1: "
-        f"truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas{shown}"
+        f"relevant: pass {option('relevance', name)}; if every judged item is relevant, drop the "
+        f"column{call_of_drop(name)}{or_keep}{shown}"
     )
+
+
+def call_of_drop(name: str) -> str:
+    """Write the call that drops a column of the truth, as the rest of a sentence."""
+    return code(f": truth.drop({name!r})", f": truth.drop(columns={name!r})")
 
 
 def candidates(table: Table) -> dict[str, pl.DataType]:

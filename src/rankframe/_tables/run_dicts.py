@@ -14,7 +14,7 @@ from rankframe._request.keywords import Columns
 from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT, Runs
 from rankframe._tables import adapters, column_roles, guards, rank_order, readers, rules
-from rankframe.errors import RankingDataError
+from rankframe.errors import Problem, RankingDataError, option, wording
 
 PolarsFrame: TypeAlias = pl.DataFrame | pl.LazyFrame
 ColumnsT = TypeVar("ColumnsT", bound=Mapping[str, object])
@@ -223,12 +223,12 @@ def check_model(
     text = pl.String | pl.Categorical | pl.Enum
     choices = [name for name in keywords.group_names(by) if name in schema]
     choices += [n for n, dtype in schema.items() if isinstance(dtype, text) and n not in taken]
-    named = f'model="{choices[0]}"' if choices else "model="
+    named = option("model", *choices[:1])
     msg = (
         f"{verb} needs the column that names the systems, and none is called {keywords.MODEL!r}: "
-        f"name it, {named}, or pass a dict of runs"
+        f"name it, {named}, or pass {SEVERAL}"
     )
-    raise ValueError(msg)
+    raise ValueError(Problem(msg))
 
 
 def _in_order(frame: FrameT) -> FrameT:
@@ -265,6 +265,7 @@ def check_runs(runs: object, model: object = keywords.MODEL) -> None:
             raise TypeError(msg)
 
 
+SEVERAL = wording("a dict of runs", command="several runs")
 _CURE_OF_COLUMNS = "rf.from_lists reads {user: [items]}; a dict of runs is {name: run}"
 
 
@@ -292,7 +293,7 @@ def common_types_of_runs(schemas: Mapping[str, pl.Schema], model: str) -> dict[s
         if model in schema:
             msg = (
                 f"run {run!r}, column {model!r}: the names of the runs make a column of this name: "
-                "drop or rename it, or name theirs with model="
+                f"drop or rename it, or name theirs with {option('model')}"
             )
             raise RankingDataError(msg)
     for run in rest:

@@ -17,7 +17,7 @@ from rankframe._request.types import Frame
 from rankframe._tables import adapters, guards, readers, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table, Tables
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, code, option
 
 INPUT_MEANINGS = {
     "items": "the catalogue, one row per item",
@@ -28,6 +28,11 @@ INPUT_MEANINGS = {
 #: The columns that describe an item or a query best, and the types of all that do.
 _TITLES = ("title", "name", "text", "query")
 _TEXT = pl.String | pl.Categorical | pl.Enum
+
+
+def meanings(source: str) -> str:
+    """Name the tables from which a column may come, such as ``items or history``."""
+    return " or ".join(f"{option(name)}, {INPUT_MEANINGS[name]}" for name in source.split(" or "))
 
 
 def raise_first_broken(beside: Mapping[str, Table]) -> None:
@@ -46,7 +51,8 @@ def raise_if_nothing_meets(inputs: Mapping[str, Table], run: Table, lists: pl.La
         if lists.join(ids, on=column, how="semi").head(1).collect().is_empty():
             role = "item" if column == run.item else "user"
             example = ids.head(1).collect().item()
-            text = f"no {role} of the {run.name} is in {name}=, which has {role}s like {example!r}"
+            has = f"which has {role}s like {example!r}"
+            text = f"no {role} of the {run.name} is in {option(name)}, {has}"
             row = lists.select(run.ids).head(1).collect()
             raise rules.broken_row(run.name, column, text, row)
 
@@ -57,7 +63,7 @@ def raise_if_unknown(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFram
         return
     keys = [*inputs["items"].by, run.item]
     unknown = lists.join(inputs["items"].frame.select(keys), on=keys, how="anti")
-    text = "an item that items= lacks: add it to the catalogue, or drop the row"
+    text = f"an item that {option('items')} lacks: add it to the catalogue, or drop the row"
     rules.raise_if_any(unknown.select(run.ids), run.name, run.item, text)
 
 
@@ -90,7 +96,7 @@ def read_queries(frame: Frame, run: Table, columns: Columns) -> Table:
         others = {name: dtype for name, dtype in table.schema.items() if name not in table.ids}
         has = ", ".join(f"{name!r} ({dtype})" for name, dtype in others.items())
         cure = f"; it has {has}: cast one to text, or add one as 'text'" if has else ": add 'text'"
-        msg = f"queries=: no column of text beside {run.user!r}{cure}"
+        msg = f"{option('queries')}: no column of text beside {run.user!r}{cure}"
         raise RankingDataError(msg)
     return table
 
@@ -147,9 +153,9 @@ def _rules(table: Table) -> Iterator[Rule]:
     """Return the rules that a table must keep."""
     for name in table.ids:
         yield from rules.missing_rules(table, name, name, "drop the row")
-    if table.name == "items=":
+    if table.name == option("items"):
         yield from _rules_of_items(table)
-    if table.name == "queries=":
+    if table.name == option("queries"):
         text = f"duplicate {table.user}: keep one row per {table.user}"
         yield Rule(table.name, table.user, text, pl.struct(table.keys).is_duplicated())
 
@@ -160,9 +166,12 @@ def _rules_of_items(table: Table) -> Iterator[Rule]:
     name, dtype = rest[0] if rest else ("category", pl.String())
     # as text: a list of numbers would be a vector
     values = f"pl.col({name!r}).cast(pl.String)" if dtype.is_numeric() else repr(name)
+    cast = f".astype({{{name!r}: str}})" * dtype.is_numeric()
+    call = f": items{cast}.groupby({keys!r}, as_index=False).agg({{{name!r}: list}})"
+    call = code(f": items.group_by({keys!r}).agg({values})", call)
     text = (
         f"duplicate ({', '.join(keys)}): keep one row per item; put several values of an item "
-        f"into a list: items.group_by({keys!r}).agg({values})"
+        f"into a list{call}"
     )
     flag = guards.flag(table.frame, pl.struct(keys).n_unique() < pl.len())
     yield Rule(table.name, table.item, text, pl.struct(keys).is_duplicated(), flag)

@@ -12,6 +12,7 @@ import polars as pl
 from rankframe._request.keywords import Settings
 from rankframe._request.question import Totals
 from rankframe._request.types import Types
+from rankframe.errors import option
 from rankframe.presets import Users
 
 #: Who counts: a choice of the caller, or "rows", what the rows of a judged table decide.
@@ -96,7 +97,7 @@ class Tables:
     @cached_property
     def exclusions(self) -> list[str]:
         """Names of the tables whose rows are removed from the lists; a lazy ``judge`` has one."""
-        return [name for name, table in self.beside.items() if table.name == "exclude="]
+        return [name for name, table in self.beside.items() if table.name == option("exclude")]
 
     @cached_property
     def has_truth(self) -> bool:

@@ -14,6 +14,7 @@ import polars as pl
 
 from rankframe import _sizes
 from rankframe._tables import rules
+from rankframe.errors import option
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -155,4 +156,4 @@ def _vectors(items: pl.DataFrame, of: str) -> Array:
 
 def _raise_bad_vector(items: pl.DataFrame, of: str, bad: pl.Series, why: str) -> None:
     rows = items.filter(bad).drop("__rankframe_place")
-    rules.raise_if_any(rows, "items=", of, f"a vector cannot be compared: {why}")
+    rules.raise_if_any(rows, option("items"), of, f"a vector cannot be compared: {why}")

@@ -18,7 +18,7 @@ from rankframe._request.registry import Names
 from rankframe._tables import rank_order, readers
 from rankframe._tables.table import Table
 from rankframe._vocabulary.scope_rows import Rows
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, option
 
 _column = partial(
     registry.joined_column,
@@ -224,8 +224,8 @@ def _check_distance(dtype: pl.DataType, of: str, distance: str) -> None:
     of_numbers = isinstance(inner, pl.DataType) and inner.is_numeric()
     if inner.is_nested() or (of_numbers and inner is dtype):  # pyright: ignore
         msg = (
-            f"of={of}: {dtype} has no distance: items= needs a list of text (genres), a list of "
-            "numbers (a vector), or text"
+            f"of={of}: {dtype} has no distance: {option('items')} needs a list of text (genres), a "
+            "list of numbers (a vector), or text"
         )
         raise RankingDataError(msg)
     wrong = {"hamming": of_numbers, "euclidean2": not of_numbers}
@@ -272,15 +272,15 @@ def column_of_values(items: Table, item: str, of: str | None) -> str:
             near = get_close_matches(of, has, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             columns = ", ".join(map(repr, has)) or "no column beside the item"
-            msg = f"of={of}: items= has no such column; it has {columns}{hint}"
+            msg = f"of={of}: {option('items')} has no such column; it has {columns}{hint}"
             raise RankingDataError(msg)
         return of
     nested = [n for n, t in items.schema.items() if t.is_nested() and n not in items.by]
     if len(nested) != 1:
         would = ", ".join(map(repr, nested)) or "none"
         msg = (
-            f"of= is left out, but items= has {len(nested)} columns of lists or vectors ({would}): "
-            "name one, for example of=genre"
+            f"of= is left out, but {option('items')} has {len(nested)} columns of lists or vectors "
+            f"({would}): name one, for example of=genre"
         )
         raise RankingDataError(msg)
     return nested[0]

@@ -20,7 +20,7 @@ from rankframe._tables import side_tables
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Table
 from rankframe._vocabulary import derived_columns, list_columns, scope_rows
-from rankframe.errors import RankingDataError
+from rankframe.errors import RankingDataError, option
 from rankframe.metrics import _building_blocks
 
 VALUE, _PART = "__rankframe_value", "__rankframe_part"
@@ -232,10 +232,8 @@ def check_shares(
 ) -> None:
     """Check that the tables and the column whose shares are measured are present."""
     if lacking := _missing_tables(kind, names, inputs):
-        passed = " or ".join(
-            f"{t}=, {side_tables.INPUT_MEANINGS[t]}" for t in lacking.split(" or ")
-        )
-        msg = f"{whose} reads shares of {kind.of or 'a column of items='}: pass {passed}"
+        of = kind.of or f"a column of {option('items')}"
+        msg = f"{whose} reads shares of {of}: pass {side_tables.meanings(lacking)}"
         if "history" in lacking and kind.of == "item":
             msg += f"; or measure only items that are shown: {_of_shown(whose)}"
         raise RankingDataError(msg)

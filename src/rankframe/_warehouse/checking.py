@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from rankframe import _sizes
+from rankframe import _sizes, errors
 from rankframe._evaluation import trees
 from rankframe._request import labels, parameters
 from rankframe._request.keywords import Columns
@@ -78,7 +78,7 @@ def _row(
 ) -> str:
     """Select the table, column and text of a rule, and how many rows break it."""
     names = dialect.names_of(("source", "field", "problem", "num_rows"))
-    texts = [*map(dialect.literal, rule), "COUNT(*)"]
+    texts = [*(dialect.literal(errors.rendered(text, "sql")) for text in rule), "COUNT(*)"]
     columns = [f"{text} AS {name}" for text, name in zip(texts, names, strict=True)]
     return f"  SELECT {', '.join(columns)}\n  FROM ({source}) AS r\n  WHERE {where}"
 

@@ -22,6 +22,7 @@ from rankframe._warehouse.printing import ColumnText, Printer
 from rankframe._warehouse.scopes import Values
 from rankframe._warehouse.steps import Cte
 from rankframe._warehouse.tables import Sources, TableName, TableSchema
+from rankframe.errors import Problem, option
 from rankframe.presets import Preset, PresetName, Users
 
 
@@ -159,8 +160,9 @@ def sql(
         columns=empty.columns,
     )
     if settings.unjudged == "bounds":
-        msg = "unjudged='bounds' has no form in SQL: rf.evaluate and rf.per_user take it"
-        raise ValueError(msg)
+        bounds = option("unjudged", "bounds")
+        msg = f"{bounds} has no form in SQL: rf.evaluate and rf.per_user take it"
+        raise ValueError(Problem(msg))
     if settings.single_precision:
         msg = "preset: single_precision has no form in SQL, where sums are of doubles: take a dict "
         msg += "without it, such as {'users': 'both', 'undefined': 0.0}"

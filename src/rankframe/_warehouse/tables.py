@@ -22,6 +22,7 @@ from rankframe._tables.table import Table, Tables
 from rankframe._warehouse.dialects import Dialect
 from rankframe._warehouse.printing import ColumnText
 from rankframe._warehouse.steps import Cte, select
+from rankframe.errors import Problem, option, wording
 
 #: A table's name as a dotted path or a tuple of parts, or one Jinja expression.
 TableName: TypeAlias = str | tuple[str, ...]
@@ -263,12 +264,15 @@ class Sources:
     def _collation(self, run: Table) -> str:
         """Order ids of text by their bytes; only the type of the ids tells whether they are."""
         if not (self.is_typed or not self.dialect.collation):
-            msg = (
-                f"score={run.score!r}: equal scores are ordered by item, and the order depends on "
-                f"whether {run.item} is text: say what the run has, as in schema={{'run': {{…, "
-                f"{run.item!r}: pl.String, {run.score!r}: pl.Float64}}}}"
+            schema = wording(
+                f"schema={{'run': {{…, {run.item!r}: pl.String, {run.score!r}: pl.Float64}}}}",
+                command=f"--schema run=…,{run.item}:str,{run.score}:float",
             )
-            raise ValueError(msg)
+            msg = (
+                f"{option('score', run.score)}: equal scores are ordered by item, and the order "
+                f"depends on whether {run.item} is text: say what the run has, as in {schema}"
+            )
+            raise ValueError(Problem(msg))
         return self.dialect.collation if run.schema[run.item] == pl.String else ""
 
     def _judgments(self) -> Cte:
