@@ -48,10 +48,8 @@ def table():
     for label, query, reason in translations():
         if query is None:
             why = re.sub(r"^.*? has no form in SQL: |; rf.evaluate computes it$", "", reason)
-            why, _, near = why.partition("; the nearest label is ")
             why = re.sub(r"reads '\S+', (a column of subtopics|from \w+=)", r"reads \1", why)
-            near = f" (→ `{near[1:-1]}`)" if near else ""
-            reasons.setdefault(why, []).append(f"`{written(label)}`{near}")
+            reasons.setdefault(why, []).append(f"`{written(label)}`")
         else:
             sorts = len({*re.findall(r"OVER \((?:[^()]|\([^()]*\))*ORDER BY[^)]*\)", query)})
             whole = "all rows of the truth" if "LEFT JOIN lists USING" in query else "hits"
@@ -59,7 +57,7 @@ def table():
             costs.setdefault(cost, []).append(f"`{written(label)}`")
     lines = ["| joined | sorts | joins of hits with the ideal list | labels |", "|---|---|---|---|"]
     lines += [f"| {cost} | {', '.join(names)} |" for cost, names in sorted(costs.items())]
-    lines += ["", "| refused, since | labels (→ the nearest one) |", "|---|---|"]
+    lines += ["", "| refused, since | labels |", "|---|---|"]
     lines += [f"| {why} | {', '.join(names)} |" for why, names in reasons.items()]
     return "".join(f"{line}\n" for line in lines)
 

@@ -175,11 +175,11 @@ def test_the_page_names_methods_that_have_a_form():
 # ------------------------------------------------------------------ header and refusals
 
 
-def test_the_header_tells_call_assumptions_and_definitions():
+def test_header_tells_call_assumptions_and_users():
     text = rf.sql("ndcg@10", "map", run="a.recs", by="model", depth=20)
     comments = [line for line in text.splitlines()[:14] if line.startswith("--")]
     assert comments[1] == "-- rf.sql('ndcg@10', 'map', run='a.recs', by='model', depth=20)"
-    assert any(line.startswith("--   ndcg@10: Normalized DCG") for line in comments)
+    assert any(line.startswith("-- Users: all with an item of grade > 0") for line in comments)
     assert any("ranks are integers from 1" in line for line in comments)
 
 
@@ -199,7 +199,7 @@ def test_the_page_has_the_current_table_of_labels():
 @pytest.mark.parametrize(
     ("metrics", "options", "error"),
     {
-        "subtopics": (["alpha_ndcg@5"], {}, "the nearest label is 'ndcg\\(gain=binary\\)@5'"),
+        "subtopics": (["alpha_ndcg@5"], {}, "no form in SQL.*subtopics; rf.evaluate computes it"),
         "history": (["novelty@5"], {}, "from history="),
         "all lists": (["gini"], {}, "shares of all lists"),
         "a node": ([pl.col("rank").median().alias("x")], {}, "'x' has no form in SQL.*'Median'"),

@@ -33,7 +33,7 @@ class _Reduction(NamedTuple):
     counted: bool = False  # whether the surplus counts the relevant rows
 
 
-class _Which(NamedTuple):
+class RowChoice(NamedTuple):
     """Which rows a metric reduces, and which of them are relevant to it."""
 
     scope: Scope | Distribution
@@ -46,10 +46,10 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
     labels.check_names(requested, keys)
     of_users = [metric for metric in requested if not metric.is_of_all_lists]
     users = judged.tables.users
-    by_rows = _by_rows(of_users, judged)
+    by_rows = _relevant_first(metrics_by_rows(of_users, judged), judged)
     reductions = [
-        _reduced(judged, which, metrics, first=place == 0)
-        for place, (which, metrics) in enumerate(by_rows.items())
+        _reduced(judged, choice, metrics, first=place == 0)
+        for place, (choice, metrics) in enumerate(by_rows.items())
     ]
     checks = _checks(
         judged,
@@ -97,24 +97,31 @@ def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Polic
     return OfLists(metrics, names, judged, selected, judged.tables.run.by)
 
 
-def _by_rows(
+def metrics_by_rows(
     requested: Sequence[RequestedMetric], judged: Judged
-) -> dict[_Which, list[RequestedMetric]]:
-    """Group metrics by the rows that they reduce; relevant rows come first, with the users."""
-    settings = judged.tables.settings
-    by_rows: dict[_Which, list[RequestedMetric]] = {}
+) -> dict[RowChoice, list[RequestedMetric]]:
+    """Group metrics by the rows that they reduce."""
+    level = judged.tables.settings.relevant_at
+    by_rows: dict[RowChoice, list[RequestedMetric]] = {}
     for metric in requested:
         scope = metric.distribution or _reading(judged, metric.reads).scope
-        level = settings.relevant_at if metric.relevant_at is None else metric.relevant_at
-        by_rows.setdefault(_Which(scope, level), []).append(metric)
+        choice = RowChoice(scope, level if metric.relevant_at is None else metric.relevant_at)
+        by_rows.setdefault(choice, []).append(metric)
+    return by_rows
+
+
+def _relevant_first(
+    by_rows: dict[RowChoice, list[RequestedMetric]], judged: Judged
+) -> dict[RowChoice, list[RequestedMetric]]:
+    """Begin with relevant rows, which have the users."""
     if not judged.tables.has_truth:
         return by_rows
-    relevant = (which for which in by_rows if which.scope == "relevant")
-    first = next(relevant, _Which("relevant", settings.relevant_at))
+    relevant = (choice for choice in by_rows if choice.scope == "relevant")
+    first = next(relevant, RowChoice("relevant", judged.tables.settings.relevant_at))
     return {first: by_rows.pop(first, []), **by_rows}
 
 
-def _has_all_users(by_rows: Mapping[_Which, object], users: Policy, judged: Judged) -> bool:
+def _has_all_users(by_rows: Mapping[RowChoice, object], users: Policy, judged: Judged) -> bool:
     """Whether the first reduction has a row for each of the users, and for no other."""
     tables = judged.tables
     if users != ("truth" if tables.has_truth else "run") or not by_rows:
@@ -188,13 +195,13 @@ def _checks(
 
 
 def _reduced(
-    judged: Judged, which: _Which, metrics: Sequence[RequestedMetric], *, first: bool
+    judged: Judged, choice: RowChoice, metrics: Sequence[RequestedMetric], *, first: bool
 ) -> _Reduction:
     """Reduce the rows of one scope, and check the relevant ones in the same pass.
 
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
-    scope, relevant_at = which
+    scope, relevant_at = choice
     judged = judged.with_level(relevant_at)
     reading = _reading(judged, names_read(metrics))
     if scope == "relevant":

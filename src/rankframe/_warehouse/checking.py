@@ -68,7 +68,7 @@ def _of_rows(
         if rule.text == rules.NO_RANK and table.schema[rule.column].is_float():
             # infinity is equal to what is left without its fraction
             rule = rule._replace(broken=rule.broken | (pl.col(rule.column) > _sizes.WHOLE))
-        broken = rows.printer.sql(rows.ready(trees.read(rule.broken)))
+        broken = rows.printer.sql(rows.prepare(trees.read(rule.broken)))
         source = f"SELECT {broken} AS b FROM {path} AS r"
         yield _row(dialect, (rule.table, rule.column, rule.text), "b", source)
 

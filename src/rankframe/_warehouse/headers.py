@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 
-from rankframe._request import labels
 from rankframe._request.question import Question
 from rankframe._tables.table import Table, Tables
 
@@ -39,9 +37,8 @@ def header(
     tables: Tables,
     more: Sequence[str],
     call: Mapping[str, object],
-    names: Mapping[str, str],
 ) -> str:
-    """Tell the call, what the tables must hold, who counts, and what each metric is."""
+    """Tell the call, what the tables must hold, and who counts."""
     metrics = [plain(metric.name) for metric in question.requested]
     options = [f"{name}={plain(value)}" for name, value in call.items()]
     lines = [
@@ -54,12 +51,7 @@ def header(
         lines.append(f"  {groups}: users are in several groups, and the whole truth judges each")
     lines.append("Assumed, and not checked: the types that schema= says, by default numbers for")
     lines.append("  ranks and grades; ids have the same type in both tables.")
-    lines += [
-        f"Users: {_USERS[tables.users]}.",
-        "Metrics (R: the user's number of relevant items):",
-    ]
-    for metric in question.requested:
-        lines.append(f"  {plain(names[metric.name])[1:-1]}: {_definition(metric.name)}")
+    lines.append(f"Users: {_USERS[tables.users]}.")
     return comments(dialect, lines)
 
 
@@ -75,11 +67,3 @@ def _assumed(table: Table, more: Sequence[str]) -> list[str]:
     else:
         lines.append("run: the highest score is first; equal scores by item, the greatest first")
     return lines
-
-
-def _definition(name: str) -> str:
-    parsed = labels.look_up(name)
-    if parsed is None:
-        return "an expression of your own"
-    words = (inspect.getdoc(parsed.entry.function) or "").partition("\n")[0]
-    return words or parsed.entry.in_words

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import polars as pl
 
-from rankframe._evaluation import refusals, trees
+from rankframe._evaluation import reduction, refusals, trees
 from rankframe._evaluation.trees import Call, Cast, Column
-from rankframe._request import labels, registry, wrong_keywords
+from rankframe._request import labels, wrong_keywords
 from rankframe._request.keywords import Columns, Settings, Unjudged
-from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._tables import judgment, readers
 from rankframe._vocabulary.scope_rows import Rows
@@ -176,7 +176,7 @@ def sql(
     output_names = _output_names(question, [*query.sources.keys, "users"], names, written)
     text = query.text(output_names)
     read = query.judged.tables
-    return headers.header(written.name, question, read, empty.more, call, output_names) + text
+    return headers.header(written.name, question, read, empty.more, call) + text
 
 
 def _output_names(
@@ -255,17 +255,12 @@ class _Query:
 
     def _values(self) -> list[Values]:
         """Translate the metrics of each scope."""
-        by_rows: dict[tuple[Any, ...], list[RequestedMetric]] = {}
-        for metric in self.question.requested:
-            scope = registry.reading_of(metric.reads).scope
-            level = self.settings.relevant_at if metric.relevant_at is None else metric.relevant_at
-            by_rows.setdefault((scope, level), []).append(metric)
         every: list[Values] = []
-        for (_, level), metrics in by_rows.items():
-            judged = self.judged.with_level(level)
-            frame = judged.truth
+        by_rows = reduction.metrics_by_rows(self.question.requested, self.judged)
+        for choice, metrics in by_rows.items():
+            judged = self.judged.with_level(choice.relevant_at)
             # in "judged", hits are counted, not taken from the order of the rows
-            rows = Rows(judged, "judged", frame)
+            rows = Rows(judged, "judged", judged.truth)
             suffix = f"_{len(every) + 1}" if every else ""
             every.append(scopes.values_of(self.sources, rows, metrics, suffix))
         return every

@@ -138,9 +138,9 @@ class _Scope:
         for column, nullable in of.items():
             dtype = "int" if column == "rank" else "float"
             columns[column] = ColumnText(quoted(column), dtype, nullable)
-        unhidden = sources.name
-        name = unhidden(f"{name}{self.suffix}")
-        return Steps(name, comment, self.dialect, keys, source, columns, unhidden, sources.own)
+        unshadowed = sources.name
+        name = unshadowed(f"{name}{self.suffix}")
+        return Steps(name, comment, self.dialect, keys, source, columns, unshadowed, sources.own)
 
     def _steps_of_truth(self) -> Steps:
         """Begin with the rows of the truth: of grade > 0 unless others count."""
@@ -202,7 +202,7 @@ class _Scope:
             return True
         return any(map(self._needs_rank, trees.columns_of(form)))
 
-    def _made(self, node: Node, steps: Steps) -> None:
+    def _derive_columns(self, node: Node, steps: Steps) -> None:
         """Derive the columns that a node reads."""
         for name in trees.columns_of(node):
             if name in [*steps.columns, *self.sources.lacking, "own rank"]:
@@ -221,16 +221,16 @@ class _Scope:
             elif isinstance(form, SumOfTruth):
                 value = trees.read(form.value)
                 where = Call("and", (_GRADED, trees.read(form.where)))
-                self._made(Call("", (value, where)), self.hits)
-                value = self.truth.in_column(self.truth.ready(value))
+                self._derive_columns(Call("", (value, where)), self.hits)
+                value = self.truth.in_column(self.truth.prepare(value))
                 printer = self.truth.prefixed("o")
                 own_rank = ColumnText(f"a.{self.dialect.name_of('rank')}", "int")
                 printer = printer._replace(columns={**printer.columns, "own rank": own_rank})
                 condition = printer.sql(simplified(where, printer, self.truth.facts), 2)
                 self.hits.add_sum(name, value, condition, self.sources.item)
             else:
-                self._made(form, home)
-                home.add(name, form, of_all=True)
+                self._derive_columns(form, home)
+                home.add(name, form)
 
     def _length(self, name: str) -> ColumnText:
         """Read a number of the list, from the CTE that has these of all lists."""
@@ -254,7 +254,7 @@ class _Scope:
             home = self.hits if groups or any(map(self._needs_rank, names)) else self.truth
             _refuse_unpaired(names)
             if not (names and node.name in _OF_A_NUMBER and all(map(self._is_of_list, names))):
-                self._made(node, home)
+                self._derive_columns(node, home)
             return self._sum(home, node, label)
         if isinstance(node, Column):
             msg = f"it reads {node.name!r} outside an aggregate, so a user has several values"
@@ -277,7 +277,7 @@ class _Scope:
                 return node.inputs[0]
             if table == "truth" and isinstance(node.inputs[0], Literal):  # a user has rows
                 return node.inputs[0]
-        inputs = tuple(home.in_column(home.ready(below)) for below in node.inputs)
+        inputs = tuple(home.in_column(home.prepare(below)) for below in node.inputs)
         total = Call(node.name, inputs, node.option)
         text = home.printer.aggregate(total)
         if (table, text) not in self.sums:
@@ -307,8 +307,7 @@ class _Scope:
                 is_flag = self.hits.printer.dtype(inner) == "bool" and node.name == "sum"
                 name = f"{'num' if is_flag else node.name}_{snake_name(column)}"
             case _:
-                kind = "ideal" if table == "truth" and "sum" in node.name else node.name
-                name = f"{snake_name(label)}_{kind}"
+                name = f"{snake_name(label)}_{'truth_' * (table == 'truth')}{node.name}"
         taken = [*self.hits.columns, *(there.sql[1:-1] for there, _ in self.sums.values())]
         number, stem, taken = 1, name, [other.lower() for other in taken]
         while name.lower() in taken:

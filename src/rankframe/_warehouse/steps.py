@@ -44,7 +44,7 @@ class Steps:
     keys: Sequence[str]  # of a list, as far as these rows have them
     source: str  # what follows SELECT *
     columns: MutableMapping[str, ColumnText]
-    unhidden: Callable[[str], str] = str  # makes a name that hides no table
+    unshadowed: Callable[[str], str] = str  # makes a name that hides no table
     reserved: Sequence[str] = ()  # names that no derived column has
     facts: dict[Node, Node] = field(default_factory=dict[Node, Node])
     groups: frozenset[str] = frozenset()  # of lists, all of which have these rows
@@ -80,17 +80,14 @@ class Steps:
 
     def _after(self, ctes: Sequence[Cte], words: Sequence[str], body: str) -> Cte:
         """Name a step after the first column that it adds."""
-        name = self.unhidden(f"{self.name}_with_{words[0]}")
+        name = self.unshadowed(f"{self.name}_with_{words[0]}")
         while name in [cte.name for cte in ctes]:
             name += "_"
         return Cte(name, f"the same, with {', '.join(words)}", body)
 
-    def add(self, name: str, node: Node, *, of_all: bool = False) -> None:
-        """Derive a column, unless it is the same for all rows.
-
-        An aggregate in it is one of each list, or ``of_all`` rows.
-        """
-        self._derive(name, self.ready(node, of_all=of_all))
+    def add(self, name: str, node: Node) -> None:
+        """Derive a column, unless it is the same for all rows; aggregates are of all rows."""
+        self._derive(name, self.prepare(node, of_all=True))
 
     def _derive(self, name: str, node: Node) -> None:
         printer = self.printer
@@ -132,11 +129,11 @@ class Steps:
                 columns[name] = text._replace(sql=f"{table}.{text.sql}")
         return Printer(self.dialect, columns)
 
-    def ready(self, node: Node, *, of_all: bool = False) -> Node:
+    def prepare(self, node: Node, *, of_all: bool = False) -> Node:
         """Simplify a node on these rows, and put windows inside windows into columns."""
         keys = () if of_all else tuple(map(Column, self.keys))
         node = self._of_truth(node, keys)
-        return self._flat(simplified(node, self.printer, self.facts), keys)
+        return self._flatten_windows(simplified(node, self.printer, self.facts), keys)
 
     def _of_truth(self, node: Node, keys: tuple[Node, ...]) -> Node:
         """Take the windows that read the truth alone over all of its rows, before the join."""
@@ -145,7 +142,7 @@ class Steps:
         window = Over(node, keys) if isinstance(node, Call) and node.name in AGGREGATES else node
         read = {*trees.columns_of(window)} - self.truth.groups
         if isinstance(window, Over) and read <= {*self.truth.columns}:
-            return self.truth.in_column(self.truth.ready(window))
+            return self.truth.in_column(self.truth.prepare(window))
         return trees.changed(node, lambda below: self._of_truth(below, keys))
 
     def step_after(self, node: Node) -> int:
@@ -161,30 +158,32 @@ class Steps:
             word += "_"
         return self.dialect.name_of(word)
 
-    def _flat(self, node: Node, rest: tuple[Node, ...]) -> Node:
+    def _flatten_windows(self, node: Node, rest: tuple[Node, ...]) -> Node:
         """Put a window around what needs other rows: where none is named, those of ``rest``."""
         if isinstance(node, Over):
-            order = tuple(self._flat(below, rest) for below in node.order)
-            return self._pushed(node.value, node.keys, order, rest)
+            order = tuple(self._flatten_windows(below, rest) for below in node.order)
+            return self._push_window_down(node.value, node.keys, order, rest)
         if isinstance(node, Call) and node.name in AGGREGATES | {"rank", "is_duplicated"}:
-            return self._pushed(node, rest, (), rest)
+            return self._push_window_down(node, rest, (), rest)
         if isinstance(node, Call) and node.name in WINDOWED:
             msg = f"it has {node.name!r} in no order: add .over(…, order_by=…)"
             raise ValueError(msg)
-        return trees.changed(node, lambda below: self._flat(below, rest))
+        return trees.changed(node, lambda below: self._flatten_windows(below, rest))
 
-    def _pushed(
+    def _push_window_down(
         self, node: Node, keys: tuple[Node, ...], order: tuple[Node, ...], rest: tuple[Node, ...]
     ) -> Node:
         """Move a window down to the functions that need other rows."""
         if isinstance(node, Over):
-            return self._flat(node, rest)
+            return self._flatten_windows(node, rest)
         if isinstance(node, Call) and node.name in AGGREGATES | WINDOWED:
             # groups that these rows do not have yet all have the same rows
             own = (k for k in keys if not (isinstance(k, Column) and k.name in self.groups))
-            inputs = tuple(self.in_column(self._flat(below, rest)) for below in node.inputs)
+            inputs = tuple(
+                self.in_column(self._flatten_windows(below, rest)) for below in node.inputs
+            )
             return Over(Call(node.name, inputs, node.option), tuple(own), order)
-        return trees.changed(node, lambda below: self._pushed(below, keys, order, rest))
+        return trees.changed(node, lambda below: self._push_window_down(below, keys, order, rest))
 
     def in_column(self, node: Node) -> Node:
         """Put what has a window into a column of its own."""
@@ -209,23 +208,16 @@ def select(columns: Sequence[str], source: str) -> str:
 def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node:
     """Leave out what is the same for all of the rows."""
     node = trees.changed(node, lambda below: simplified(below, printer, facts))
-    if node in facts:
-        return facts[node]
+    return facts[node] if node in facts else _number(_condition(node, printer), printer)
+
+
+def _condition(node: Node, printer: Printer) -> Node:
+    """Simplify conditions, and what depends on one."""
     match node:
-        case Cast(Literal(bool() as value), dtype) if dtype != "bool":
-            return Literal(int(value))
-        case Cast(Literal(None) as null, _):
-            return null
-        case Cast(value, dtype) if printer.dtype(value) == dtype:
-            return value
         case Call("when", (Literal(condition), value, otherwise)):
             return value if condition else otherwise
         case Call("greater", (Literal(1 | 1.0), Literal(0))):
             return Literal(value=True)
-        case Call("times", (Literal(1 | 1.0), value)) | Call("times", (value, Literal(1 | 1.0))):
-            return value
-        case Call("divide", (value, Literal(1 | 1.0))):
-            return Cast(value, "float")
         case Call("and" | "or", (left, right)):
             decides = node.name == "or"  # true decides or, and false decides and
             for side, other in ((left, right), (right, left)):
@@ -237,14 +229,29 @@ def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node
             return value
         case Call("any", (Literal(False) as none,)):
             return none
-        case Call("plus", (value, Literal(int(0)))) if printer.dtype(value) == "int":
-            return value
-        case Call("sum", (Literal(1),)):
-            return Call("len", ())
-        case Call("sum", (Literal(float() | int() as number),)):
-            return Call("times", (Call("len", ()), Literal(number)))
-        case Call("cum_sum", (Literal(1),)):
-            return Call("place", ())
         case _:
             pass
     return node
+
+
+def _number(node: Node, printer: Printer) -> Node:
+    """Simplify casts, products and sums."""
+    match node:
+        case Cast(Literal(bool() as value), dtype) if dtype != "bool":
+            return Literal(int(value))
+        case Cast(Literal(None) as value, _):
+            return value
+        case Cast(value, dtype) if printer.dtype(value) == dtype:
+            return value
+        case Call("times", (Literal(1 | 1.0), value) | (value, Literal(1 | 1.0))):
+            return value
+        case Call("divide", (value, Literal(1 | 1.0))):
+            return Cast(value, "float")
+        case Call("plus", (value, Literal(int(0)))) if printer.dtype(value) == "int":
+            return value
+        case Call("sum" | "cum_sum", (Literal(1),)):
+            return Call("len" if node.name == "sum" else "place", ())
+        case Call("sum", (Literal(float() | int() as number),)):
+            return Call("times", (Call("len", ()), Literal(number)))
+        case _:
+            return node

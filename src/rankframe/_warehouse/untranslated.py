@@ -2,42 +2,14 @@
 
 from __future__ import annotations
 
-from rankframe._request import keywords, labels, registry
+from rankframe._request import keywords, registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.table import Tables
-
-#: The nearest label that has a form in SQL.
-_NEAREST = {
-    "alpha_dcg": "dcg(gain=binary)",
-    "alpha_ndcg": "ndcg(gain=binary)",
-    "ap_ia": "ap",
-    "compatibility": "rbp",
-    "concordance": "auc",
-    "corrected": "ndcg",
-    "coverage": "hit",
-    "err_ia": "err",
-    "g": "ndcg",
-    "gap": "ap",
-    "inst": "insq",
-    "kendall_tau_b": "auc",
-    "nerr_ia": "nerr",
-    "nnrbp": "rbp",
-    "nrbp": "rbp",
-    "precision_ia": "precision",
-    "snips_dcg": "dcg",
-    "snips_recall": "recall",
-    "subtopic_recall": "recall",
-}
 
 
 def error(name: str, reason: str) -> ValueError:
     """Make the error of a metric that SQL cannot say."""
-    parsed = labels.look_up(name)
-    near = None if parsed is None else _NEAREST.get(parsed.entry.plain)
-    if parsed is not None and near is not None and parsed.parts["k"]:
-        near += f"@{parsed.parts['k']}"
-    instead = "" if near is None else f"the nearest label is {near!r}; "
-    msg = f"metric {name!r} has no form in SQL: {reason}; {instead}rf.evaluate computes it"
+    msg = f"metric {name!r} has no form in SQL: {reason}; rf.evaluate computes it"
     return ValueError(msg)
 
 

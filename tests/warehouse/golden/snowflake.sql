@@ -10,12 +10,6 @@
 -- Assumed, and not checked: the types that schema= says, by default numbers for
 --   ranks and grades; ids have the same type in both tables.
 -- Users: all with an item of grade > 0; one without a list counts, as a miss.
--- Metrics (R: the user's number of relevant items):
---   precision@10: Precision: hits@k / k, the share of the first k items that are relevant.
---   recall@10: Recall: hits@k / R, the share of the relevant items that are among the first k.
---   map: Average precision: Σ hits / rank over the relevant items at rank ≤ k, divided by R.
---   mrr: Reciprocal rank: 1 / rank of the first relevant item, 0 if none is among the first k.
---   ndcg@10: Normalized DCG: DCG@k / DCG@k of the ideal list of all the user's items of gain > 0.
 WITH
 -- the items that each list returned, with their ranks
 lists AS (
@@ -62,7 +56,7 @@ relevant_sums AS (
   SELECT
     "user",
     COUNT(*) AS "num_relevant",
-    SUM("relevance" * CASE WHEN "ideal_place" <= 10 THEN "place_discount" ELSE 0.0 END) AS "ndcg_at_10_ideal"
+    SUM("relevance" * CASE WHEN "ideal_place" <= 10 THEN "place_discount" ELSE 0.0 END) AS "ndcg_at_10_truth_sum"
   FROM relevant_with_place_discount
   GROUP BY "user"
 ),
@@ -96,7 +90,7 @@ relevant_values AS (
     CAST(COALESCE("hits_at_10", 0) AS DOUBLE) / "num_relevant" AS "recall@10",
     COALESCE("map_sum", 0.0) / "num_relevant" AS "map",
     CASE WHEN "min_rank" IS NOT NULL THEN CAST(1 AS DOUBLE) / NULLIF("min_rank", 0) ELSE 0.0 END AS "mrr",
-    CASE WHEN "ndcg_at_10_ideal" <> 0 THEN CASE WHEN COALESCE("ndcg_at_10_sum", 0.0) / NULLIF("ndcg_at_10_ideal", 0) > 1 THEN 1.0 ELSE COALESCE("ndcg_at_10_sum", 0.0) / NULLIF("ndcg_at_10_ideal", 0) END END AS "ndcg@10"
+    CASE WHEN "ndcg_at_10_truth_sum" <> 0 THEN CASE WHEN COALESCE("ndcg_at_10_sum", 0.0) / NULLIF("ndcg_at_10_truth_sum", 0) > 1 THEN 1.0 ELSE COALESCE("ndcg_at_10_sum", 0.0) / NULLIF("ndcg_at_10_truth_sum", 0) END END AS "ndcg@10"
   FROM relevant_sums
   CROSS JOIN all_groups
   LEFT JOIN hits_sums USING ("model", "user")
