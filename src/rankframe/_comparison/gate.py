@@ -280,7 +280,7 @@ def _decisions(
         columns=[*schema, *added],
     )
     decided = both.map_batches(decide, schema=schema | added)
-    if values.judged is not None or presence.systems is not None:
+    if values.joined is not None or presence.systems is not None:
         if presence.systems is not None and values.by and isinstance(schema[values.by[0]], pl.Enum):
             schema[values.by[0]] = pl.String()  # a system that did not come is none of its names
         metrics = [*rules, *(floor.metric for floor in floored)]
@@ -373,10 +373,10 @@ _MET, _MISSED, _USERS, _OWED = (
 
 def _lists_of_groups(values: Values, *, total: bool) -> pl.LazyFrame:
     """Count the users with a relevant item, and those of them without a list; look for a hit."""
-    rows, judged = values.rows, values.judged
+    rows, joined = values.rows, values.joined
     names, owed = rows.collect_schema(), pl.lit(value=True)
-    if judged is not None and judged.tables.has_truth and judged.tables.users != "truth":
-        relevant = user_choice.selected(judged, "truth").with_columns(owed.alias(_OWED))
+    if joined is not None and joined.tables.has_truth and joined.tables.users != "truth":
+        relevant = user_choice.selected(joined, "truth").with_columns(owed.alias(_OWED))
         rows = rows.join(relevant, on=values.keys, how="left", nulls_equal=True)
         owed = pl.col(_OWED).fill_null(value=False)
     met = pl.col(guards.HIT).fill_null(value=False).any() if guards.HIT in names else pl.lit(None)
@@ -400,7 +400,7 @@ def _with_presence(
     lists = table.filter(pl.col(_USERS).is_not_null())
     table = table.filter(pl.col(_USERS).is_null()).drop(_MET, _MISSED, _USERS)
     by = values.by[:1]
-    if values.judged is not None and lists[_MET].null_count() == 0 and not lists[_MET].any():
+    if values.joined is not None and lists[_MET].null_count() == 0 and not lists[_MET].any():
         table = _unjudged(table, values)
     if presence.most_missed is not None:
         missing = lists.filter(pl.col(_MISSED) > presence.most_missed * pl.col(_USERS))

@@ -13,7 +13,7 @@ from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
 from rankframe._tables import judgment
-from rankframe._tables.judgment import Judged
+from rankframe._tables.judgment import Joined
 
 
 class _Judgments(NamedTuple):
@@ -48,12 +48,12 @@ def with_bounds(values: Values, question: Question) -> Values:
     """Add the least and the greatest value that judgments can give, if requested."""
     if question.settings.unjudged != "bounds":
         return values
-    keys, judged = values.keys, values.source
+    keys, joined = values.keys, values.source
     columns: list[pl.Expr] = []
     requested: list[RequestedMetric] = []
     read: dict[_Judgments, list[RequestedMetric]] = {}
     for plain, metric in zip(question.requested, values.requested, strict=True):
-        extremes = extreme_judgments(plain, tied=judged.tables.tied)
+        extremes = extreme_judgments(plain, tied=joined.tables.tied)
         for judgments in extremes:
             read.setdefault(judgments, []).append(metric)
         names = [metric.name, *(_name_under(judgments, metric) for judgments in extremes)]
@@ -65,7 +65,7 @@ def with_bounds(values: Values, question: Question) -> Values:
     labels.check_names(requested, keys)
     rows, checks = values.rows, values.checks
     for judgments, metrics in read.items():
-        other = reduction.reduced(_judged_in(judgments, judged), metrics)
+        other = reduction.reduced(_judged_in(judgments, joined), metrics)
         under = {metric.name: _name_under(judgments, metric) for metric in metrics}
         rows = rows.join(other.rows.rename(under), on=keys, how="left")
         checks = checks.with_more(other.checks.flags, *other.checks.raisers)
@@ -80,17 +80,17 @@ def _name_under(judgments: _Judgments, requested: RequestedMetric) -> str:
     return f"{labels.INNER}{judgments.inside}_{judgments.below}_{judgments.k}_{requested.name}"
 
 
-def _judged_in(judgments: _Judgments, judged: Judged) -> Judged:
+def _judged_in(judgments: _Judgments, joined: Joined) -> Joined:
     """Set the grade of unjudged items of the lists to the highest one, or to 0."""
-    depth = judged.tables.settings.depth
+    depth = joined.tables.settings.depth
     grade, rank = pl.col("relevance"), pl.col("rank")
     listed = rank.is_not_null() if depth is None else (rank <= depth)
     unjudged = listed & ~(grade >= 0).fill_null(value=False)
     inside = pl.lit(value=True) if judgments.k is None else rank <= judgments.k
-    top = judged.top_grade
+    top = joined.top_grade
     substitute = (
         pl.when(inside)
         .then(top if judgments.inside else 0)
         .otherwise(top if judgments.below else 0)
     )
-    return judgment.with_grades(judged, pl.when(unjudged).then(substitute).otherwise(grade))
+    return judgment.with_grades(joined, pl.when(unjudged).then(substitute).otherwise(grade))

@@ -345,11 +345,11 @@ def plan_values(question: Question) -> Values:
         refusals.check_truth(question)
     tables = readers.read_tables(question)
     refusals.refuse(question, tables)
-    judged = judgment.judge(tables)
+    joined = judgment.judge(tables)
     requested = question.requested
-    if judged.tables.tied:
+    if joined.tables.tied:
         requested = [*map(labels.in_ties, requested)]
-    values = reduction.reduced(judged, requested)
+    values = reduction.reduced(joined, requested)
     for step in (
         bounds.with_bounds,
         user_columns.with_columns_of_users,

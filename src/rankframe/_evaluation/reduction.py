@@ -17,7 +17,7 @@ from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, Scope
 from rankframe._request.share_names import Distribution
 from rankframe._tables import doubts, guards, judgment, rank_order, rules
-from rankframe._tables.judgment import Judged
+from rankframe._tables.judgment import Joined
 from rankframe._tables.table import Policy
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
@@ -40,41 +40,41 @@ class RowChoice(NamedTuple):
     relevant_at: float | None
 
 
-def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
+def reduced(joined: Joined, requested: Sequence[RequestedMetric]) -> Values:
     """Reduce the rows of each scope that metrics name, and join the results."""
-    settings, keys = judged.tables.settings, judged.keys
+    settings, keys = joined.tables.settings, joined.keys
     labels.check_names(requested, keys)
     of_users = [metric for metric in requested if not metric.is_of_all_lists]
-    users = judged.tables.users
-    by_rows = _relevant_first(metrics_by_rows(of_users, judged), judged)
+    users = joined.tables.users
+    by_rows = _relevant_first(metrics_by_rows(of_users, joined), joined)
     reductions = [
-        _reduced(judged, choice, metrics, first=place == 0)
+        _reduced(joined, choice, metrics, first=place == 0)
         for place, (choice, metrics) in enumerate(by_rows.items())
     ]
     checks = _checks(
-        judged,
+        joined,
         names_read(requested),
         reductions,
-        reads_relevance=any(map(partial(is_of_truth, judged), of_users)),
+        reads_relevance=any(map(partial(is_of_truth, joined), of_users)),
     )
     frames = [reduction.rows for reduction in reductions]
-    if not _has_all_users(by_rows, users, judged):
-        frames.insert(0, user_choice.selected(judged, users))
+    if not _has_all_users(by_rows, users, joined):
+        frames.insert(0, user_choice.selected(joined, users))
     if len(frames) > 1:
         checks = checks.with_more(())
     rows, *others = frames
     for other in others:
         rows = rows.join(other, on=keys, how="left")
-    types = dict(judged.types)
+    types = dict(joined.types)
     for reduction in reductions:
         types |= reduction.types
     names = [*keys, *(metric.name for metric in of_users)]
     if users == "rows":
         if settings.undefined is None:
-            rows = _with_worst(rows, judged, of_users)
-        checks = checks._replace(notices=[user_choice.notice(judged, of_users)])
+            rows = _with_worst(rows, joined, of_users)
+        checks = checks._replace(notices=[user_choice.notice(joined, of_users)])
     *by, user = keys
-    hit = [guards.HIT] if _keeps_hits(judged) else []
+    hit = [guards.HIT] if _keeps_hits(joined) else []
     values = Values(
         of_users,
         by,
@@ -82,48 +82,48 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
         rows.select([*names, *hit]),
         settings,
         {name: types[name] for name in names},
-        judged,
+        joined,
         checks,
-        _of_lists(judged, requested, users) if len(of_users) < len(requested) else None,
+        _of_lists(joined, requested, users) if len(of_users) < len(requested) else None,
     )
     return values if settings.undefined is None else _filled(values, settings.undefined)
 
 
-def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Policy) -> OfLists:
+def _of_lists(joined: Joined, requested: Sequence[RequestedMetric], users: Policy) -> OfLists:
     """Return the metrics of all lists of a call."""
-    selected = None if users == "run" else user_choice.selected(judged, users)
+    selected = None if users == "run" else user_choice.selected(joined, users)
     metrics = [metric for metric in requested if metric.is_of_all_lists]
     names = [metric.name for metric in requested]
-    return OfLists(metrics, names, judged, selected, judged.tables.run.by)
+    return OfLists(metrics, names, joined, selected, joined.tables.run.by)
 
 
 def metrics_by_rows(
-    requested: Sequence[RequestedMetric], judged: Judged
+    requested: Sequence[RequestedMetric], joined: Joined
 ) -> dict[RowChoice, list[RequestedMetric]]:
     """Group metrics by the rows that they reduce."""
-    level = judged.tables.settings.relevant_at
+    level = joined.tables.settings.relevant_at
     by_rows: dict[RowChoice, list[RequestedMetric]] = {}
     for metric in requested:
-        scope = metric.distribution or _reading(judged, metric.reads).scope
+        scope = metric.distribution or _reading(joined, metric.reads).scope
         choice = RowChoice(scope, level if metric.relevant_at is None else metric.relevant_at)
         by_rows.setdefault(choice, []).append(metric)
     return by_rows
 
 
 def _relevant_first(
-    by_rows: dict[RowChoice, list[RequestedMetric]], judged: Judged
+    by_rows: dict[RowChoice, list[RequestedMetric]], joined: Joined
 ) -> dict[RowChoice, list[RequestedMetric]]:
     """Begin with relevant rows, which have the users."""
-    if not judged.tables.has_truth:
+    if not joined.tables.has_truth:
         return by_rows
     relevant = (choice for choice in by_rows if choice.scope == "relevant")
-    first = next(relevant, RowChoice("relevant", judged.tables.settings.relevant_at))
+    first = next(relevant, RowChoice("relevant", joined.tables.settings.relevant_at))
     return {first: by_rows.pop(first, []), **by_rows}
 
 
-def _has_all_users(by_rows: Mapping[RowChoice, object], users: Policy, judged: Judged) -> bool:
+def _has_all_users(by_rows: Mapping[RowChoice, object], users: Policy, joined: Joined) -> bool:
     """Whether the first reduction has a row for each of the users, and for no other."""
-    tables = judged.tables
+    tables = joined.tables
     if users != ("truth" if tables.has_truth else "run") or not by_rows:
         return False
     if users == "truth" and tables.settings.relevant_at is not None:
@@ -131,49 +131,49 @@ def _has_all_users(by_rows: Mapping[RowChoice, object], users: Policy, judged: J
     return next(iter(by_rows)).scope not in ("judged", "subtopic")
 
 
-def is_of_truth(judged: Judged, metric: RequestedMetric) -> bool:
+def is_of_truth(joined: Joined, metric: RequestedMetric) -> bool:
     """Whether a metric reads relevance, so that it means nothing where no list meets the truth."""
-    if not judged.tables.has_truth or metric.distribution is not None:
+    if not joined.tables.has_truth or metric.distribution is not None:
         return False
-    return _reading(judged, metric.reads).scope != "listed" or "relevance" in metric.reads
+    return _reading(joined, metric.reads).scope != "listed" or "relevance" in metric.reads
 
 
 def names_read(requested: Iterable[RequestedMetric]) -> set[str]:
     return {name for metric in requested for name in metric.reads}
 
 
-def _reading(judged: Judged, names: Iterable[str]) -> Reading:
+def _reading(joined: Joined, names: Iterable[str]) -> Reading:
     return registry.reading_of(
-        names, has_subtopics=judged.tables.has_subtopics, inputs=judged.inputs
+        names, has_subtopics=joined.tables.has_subtopics, inputs=joined.inputs
     )
 
 
 def _checks(
-    judged: Judged,
+    joined: Joined,
     names: Iterable[str],
     reductions: Sequence[_Reduction],
     *,
     reads_relevance: bool,
 ) -> Checks:
     """Return the checks of the tables that metrics read, and of the values."""
-    settings, tables, users = judged.tables.settings, judged.tables.both, judged.tables.users
-    reading = registry.reading_of(names, inputs=judged.inputs)
+    settings, tables, users = joined.tables.settings, joined.tables.both, joined.tables.users
+    reading = registry.reading_of(names, inputs=joined.inputs)
     counted = [reduction for reduction in reductions if reduction.counted]
-    flags = judgment.table_flags(judged, count=bool(counted))
-    flags += judgment.input_flags(judged)
+    flags = judgment.table_flags(joined, count=bool(counted))
+    flags += judgment.input_flags(joined)
     raisers: list[Callable[[], None]] = [
         partial(rules.raise_first_broken, tables, users),
-        partial(judgment.raise_broken_input, judged),
+        partial(judgment.raise_broken_input, joined),
     ]
     if settings.unjudged == "drop" or reading.counts_judged:
         flags += [guards.lists_flag(table) for table in tables]
     elif reading.counts_listed:  # these metrics count rows that are not relevant
         flags.append(guards.lists_flag(tables[0]))
-    if settings.depth is not None and judged.tables.tied:
-        cut = _cut_blocks(judged, settings.depth)
+    if settings.depth is not None and joined.tables.tied:
+        cut = _cut_blocks(joined, settings.depth)
         flags.append(guards.flag(cut, pl.len() > 0))
         raisers.append(partial(_raise_cut, cut, settings.depth))
-    raisers += [partial(_raise_not_finite, reduction.rows, judged) for reduction in reductions]
+    raisers += [partial(_raise_not_finite, reduction.rows, joined) for reduction in reductions]
 
     def raise_global() -> None:
         rules.raise_first_global(tables, users)
@@ -195,64 +195,64 @@ def _checks(
 
 
 def _reduced(
-    judged: Judged, choice: RowChoice, metrics: Sequence[RequestedMetric], *, first: bool
+    joined: Joined, choice: RowChoice, metrics: Sequence[RequestedMetric], *, first: bool
 ) -> _Reduction:
     """Reduce the rows of one scope, and check the relevant ones in the same pass.
 
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
     scope, relevant_at = choice
-    judged = judged.with_level(relevant_at)
-    reading = _reading(judged, names_read(metrics))
+    joined = joined.with_level(relevant_at)
+    reading = _reading(joined, names_read(metrics))
     if scope == "relevant":
-        return _of_relevant_rows(judged, reading, metrics, first=first)
+        return _of_relevant_rows(joined, reading, metrics, first=first)
     if isinstance(scope, Distribution):
-        shares = Shares(judged, scope, judged.tables.run.by)
+        shares = Shares(joined, scope, joined.tables.run.by)
         rows = share_rows.rows_of_shares(shares, reading.names)
     else:
-        rows = scope_rows.rows_of_scope(judged, reading)
-    names = [*judged.keys, *(metric.name for metric in metrics)]
+        rows = scope_rows.rows_of_scope(joined, reading)
+    names = [*joined.keys, *(metric.name for metric in metrics)]
     aggregates = [metric.expr for metric in metrics]
-    values = rows.group_by(judged.keys).agg(aggregates)
-    types = _types_of(values, rows, names, metrics, tied=judged.tables.tied)
-    emptied = scope_rows.emptied_lists(judged) if scope == "listed" else None
+    values = rows.group_by(joined.keys).agg(aggregates)
+    types = _types_of(values, rows, names, metrics, tied=joined.tables.tied)
+    emptied = scope_rows.emptied_lists(joined) if scope == "listed" else None
     if emptied is not None:  # each has the value of no rows
         of_nothing = rows.clear().select(metric.expr.alias(metric.name) for metric in metrics)
         emptied = emptied.join(of_nothing, how="cross")
         emptied = emptied.select(pl.col(name).cast(types[name]) for name in names)
         values = pl.concat([values.select(names), emptied])
-    broken = pl.any_horizontal(pl.lit(value=False), *infinite(types, judged.keys))
+    broken = pl.any_horizontal(pl.lit(value=False), *infinite(types, joined.keys))
     return _Reduction(values, types, Flag(values, broken, pl.lit(0), pl.lit(value=False)))
 
 
 def _of_relevant_rows(
-    judged: Judged, reading: Reading, metrics: Sequence[RequestedMetric], *, first: bool
+    joined: Joined, reading: Reading, metrics: Sequence[RequestedMetric], *, first: bool
 ) -> _Reduction:
-    in_order = reading.in_order and not judged.tables.tied
-    counts = judged.counts_show_duplicates and judged.tables.settings.unjudged != "drop"
+    in_order = reading.in_order and not joined.tables.tied
+    counts = joined.counts_show_duplicates and joined.tables.settings.unjudged != "drop"
     count = first and in_order and counts
-    rows = scope_rows.rows_of_scope(judged, reading)
-    position = pl.col("block" if judged.tables.tied else "rank")
+    rows = scope_rows.rows_of_scope(joined, reading)
+    position = pl.col("block" if joined.tables.tied else "rank")
     if in_order:  # for 1 M users × 10, counting distinct ranks would take a tenth longer
         shared = pl.col(rank_order.SHARES_RANK).any()
     else:
-        shared = guards.shares_rank(tied=judged.tables.tied)
-    watched = guards.check_aggregates(judged.item, hit=position, shared=shared, count=count)
+        shared = guards.shares_rank(tied=joined.tables.tied)
+    watched = guards.check_aggregates(joined.item, hit=position, shared=shared, count=count)
     aggregates = [*(metric.expr for metric in metrics), *watched]
-    lists = rank_order.grouped_by_list(rows, judged.keys, judged.types, aggregates)
-    names = [*judged.keys, *(metric.name for metric in metrics)]
-    types = _types_of(lists, rows, names, metrics, tied=judged.tables.tied)
-    broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, judged.keys))
+    lists = rank_order.grouped_by_list(rows, joined.keys, joined.types, aggregates)
+    names = [*joined.keys, *(metric.name for metric in metrics)]
+    types = _types_of(lists, rows, names, metrics, tied=joined.tables.tied)
+    broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, joined.keys))
     surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
-    doubt = guards.any_doubt(judged.tables.both, judged.tables.users)
-    if first and _keeps_hits(judged):
+    doubt = guards.any_doubt(joined.tables.both, joined.tables.users)
+    if first and _keeps_hits(joined):
         names.append(guards.HIT)
     return _Reduction(lists.select(names), types, Flag(lists, broken, surplus, doubt), count)
 
 
-def _keeps_hits(judged: Judged) -> bool:
+def _keeps_hits(joined: Joined) -> bool:
     """Whether the rows of users tell who has a hit, as gates need it."""
-    return judged.tables.has_truth and "hits" in judged.tables.settings.counts
+    return joined.tables.has_truth and "hits" in joined.tables.settings.counts
 
 
 def _types_of(
@@ -304,24 +304,24 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
 
 
 def _with_worst(
-    rows: pl.LazyFrame, judged: Judged, metrics: Sequence[RequestedMetric]
+    rows: pl.LazyFrame, joined: Joined, metrics: Sequence[RequestedMetric]
 ) -> pl.LazyFrame:
     """Replace nulls of users without a relevant item with the worst value, if they count."""
     columns: list[pl.Expr] = []
     for metric in metrics:
         worst = user_choice.worst_of(metric)
-        if worst is None or _reading(judged, metric.reads).lists_alone:
+        if worst is None or _reading(joined, metric.reads).lists_alone:
             continue
         level = (
-            judged.tables.settings.relevant_at if metric.relevant_at is None else metric.relevant_at
+            joined.tables.settings.relevant_at if metric.relevant_at is None else metric.relevant_at
         )
         lacks = ~user_choice.is_relevant(level, user_choice.TOP).fill_null(value=False)
         value = pl.col(metric.name)
         unmet = pl.col(user_choice.LISTED) & lacks & value.is_null()
         columns.append(pl.when(unmet).then(worst).otherwise(value).alias(metric.name))
-    users = user_choice.by_rows(judged).select(*judged.keys, user_choice.LISTED, "relevance")
+    users = user_choice.by_rows(joined).select(*joined.keys, user_choice.LISTED, "relevance")
     grades = users.rename({"relevance": user_choice.TOP})
-    return rows.join(grades, on=judged.keys, how="left").with_columns(columns)
+    return rows.join(grades, on=joined.keys, how="left").with_columns(columns)
 
 
 def _filled(values: Values, undefined: float) -> Values:
@@ -336,11 +336,11 @@ def _filled(values: Values, undefined: float) -> Values:
     )
 
 
-def _cut_blocks(judged: Judged, depth: int) -> pl.LazyFrame:
+def _cut_blocks(joined: Joined, depth: int) -> pl.LazyFrame:
     """Return the items whose block of ties a cut at ``depth`` splits."""
     last = pl.col("rank") + pl.col("tied") - 1
-    torn = judged.run.filter((pl.col("rank") <= depth) & (last > depth))
-    return torn.select(*judged.keys, judged.item, "rank", "tied")
+    torn = joined.run.filter((pl.col("rank") <= depth) & (last > depth))
+    return torn.select(*joined.keys, joined.item, "rank", "tied")
 
 
 def _raise_cut(torn: pl.LazyFrame, depth: int) -> None:
@@ -366,9 +366,9 @@ _CURES = {
 }
 
 
-def _raise_not_finite(values: pl.LazyFrame, judged: Judged) -> None:
+def _raise_not_finite(values: pl.LazyFrame, joined: Joined) -> None:
     """Raise at the first metric that is NaN or infinite for a user."""
-    keys, schema = judged.keys, values.collect_schema()
+    keys, schema = joined.keys, values.collect_schema()
     floats = [name for name, dtype in schema.items() if dtype.is_float() and name not in keys]
     violations = values.select((~pl.col(name).is_finite()).any() for name in floats).collect()
     for name in floats:
@@ -376,15 +376,15 @@ def _raise_not_finite(values: pl.LazyFrame, judged: Judged) -> None:
             rows = values.filter(~pl.col(name).is_finite())
             row = rows.sort(keys).select(*keys, name).head(1).collect()
             msg = (
-                f"metric {name!r}: it is not a finite number for a user{_cure(name, judged)}. "
+                f"metric {name!r}: it is not a finite number for a user{_cure(name, joined)}. "
                 f"Offending row: {rules.format_row(row)}"
             )
             raise RankingDataError(msg)
 
 
-def _cure(metric: str, judged: Judged) -> str:
+def _cure(metric: str, joined: Joined) -> str:
     of_expressions = "An expression of your own must be null where it is undefined"
-    if not judged.tables.has_truth:
+    if not joined.tables.has_truth:
         return f". {of_expressions}"
     for label, cure in _CURES.items():
         if metric.startswith(label):
@@ -392,7 +392,7 @@ def _cure(metric: str, judged: Judged) -> str:
     parsed = labels.look_up(metric)
     if parsed is None or parsed.entry.registered:
         return f". {of_expressions}, and a renamed metric with gain= needs a gain of each grade"
-    positive = judged.rows("judged").filter(pl.col("relevance") > 0)
+    positive = joined.rows("judged").filter(pl.col("relevance") > 0)
     grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
     return (
         f". The grades present are {', '.join(map(str, grades.head(10)))}: give each a "

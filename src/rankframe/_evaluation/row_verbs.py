@@ -24,7 +24,7 @@ from rankframe._tables import (
     run_dicts,
     side_tables,
 )
-from rankframe._tables.judgment import Judged
+from rankframe._tables.judgment import Joined
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError, option
@@ -375,9 +375,9 @@ ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
             rules.raise_if_a_group_is_apart(tables.run, tables.truth)
             rules.raise_if_no_item_meets(tables.run, tables.truth)
         if tables.beside:
-            judged = judgment.judge(tables)
-            judgment.raise_broken_input(judged)
-            side_tables.raise_if_unknown(judged.inputs, tables.run, judged.run)
+            joined = judgment.judge(tables)
+            judgment.raise_broken_input(joined)
+            side_tables.raise_if_unknown(joined.inputs, tables.run, joined.run)
         doubts.warn_of_missing_scores(tables.run)
         doubts.warn_of_equal_scores(tables.run)
 
@@ -388,10 +388,10 @@ ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
     return adapters.with_names_as_text(frame, frame)
 
 
-def _lists_flags(prepared: Judged) -> list[pl.LazyFrame]:
+def _lists_flags(prepared: Joined) -> list[pl.LazyFrame]:
     return [guards.lists_flag(table) for table in prepared.tables.both]
 
 
-def _guarded(rows: pl.LazyFrame, prepared: Judged, flags: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+def _guarded(rows: pl.LazyFrame, prepared: Joined, flags: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     every = [*judgment.table_flags(prepared), *flags, *judgment.input_flags(prepared)]
     return guards.guarded(rows, every, partial(judgment.raise_broken, prepared))

@@ -16,7 +16,7 @@ import polars as pl
 from rankframe import _sizes
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.share_names import Distribution
-from rankframe._tables.judgment import Judged
+from rankframe._tables.judgment import Joined
 from rankframe._vocabulary import share_rows
 from rankframe._vocabulary.share_rows import Shares
 
@@ -30,7 +30,7 @@ class OfLists(NamedTuple):
 
     requested: list[RequestedMetric]
     names: list[str]  # the names of all metrics of the call
-    judged: Judged
+    joined: Joined
     users: pl.LazyFrame | None  # whose lists count; None: everybody's
     by: list[str]
 
@@ -70,7 +70,7 @@ class OfLists(NamedTuple):
         """Return the values of each group; None if these differ, or only shown ones count."""
         if kind.of == "shown":
             return None
-        values = share_rows.values_of(self.judged, kind.of, self.by)
+        values = share_rows.values_of(self.joined, kind.of, self.by)
         if not {*self.by}.isdisjoint(values.collect_schema()):
             return None
         return values.collect().sort(share_rows.VALUE)
@@ -98,7 +98,7 @@ class OfLists(NamedTuple):
         self, lists: pl.DataFrame, kind: Distribution, pair: tuple[object, object]
     ) -> OfPair:
         """Reduce the ``lists`` of users who have one of both systems, in one segment."""
-        model, user = self.by[0], self.judged.keys[-1]
+        model, user = self.by[0], self.joined.keys[-1]
         of_pair = lists.filter(pl.col(model).is_in(list(pair)))
         both = of_pair.filter(pl.col(model).n_unique().over(user) == 2)
         exposed = [name for name in lists.columns if name.startswith("exposure(")]
@@ -119,7 +119,7 @@ class OfLists(NamedTuple):
         return OfPair(means, users, of_pair[user].n_unique() - users)
 
     def _shares(self, kind: Distribution, by: Sequence[str]) -> Shares:
-        return Shares(self.judged, kind, by, self.users)
+        return Shares(self.joined, kind, by, self.users)
 
 
 class OfPair(NamedTuple):
@@ -199,7 +199,7 @@ def _errors(
 ) -> pl.DataFrame:
     import numpy as np
 
-    by, keys = of_lists.by, of_lists.judged.keys
+    by, keys = of_lists.by, of_lists.joined.keys
     names = [metric.name for metric in of_lists.kinds()[kind]]
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
     users = lists.select(keys).unique().sort(keys)
@@ -249,6 +249,6 @@ def is_of_targets(metric: RequestedMetric) -> bool:
 
 
 def _error_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
-    types = of_lists.judged.run.collect_schema()
+    types = of_lists.joined.run.collect_schema()
     groups = {name: types[name] for name in of_lists.by}
     return {**groups, "metric": pl.String(), "error": pl.Float64(), "number": pl.Float64()}

@@ -13,7 +13,7 @@ from rankframe import errors
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.guards import Notice
-from rankframe._tables.judgment import Judged
+from rankframe._tables.judgment import Joined
 from rankframe._tables.table import Policy
 from rankframe.errors import option
 
@@ -41,28 +41,28 @@ def worst_of(metric: RequestedMetric) -> float | None:
     return worst if math.isfinite(worst) else None
 
 
-def left_out(judged: Judged) -> str | None:
+def left_out(joined: Joined) -> str | None:
     """Say of a judged table how many users have no relevant item, and whether they count."""
-    if not judged.tables.from_judged or judged.tables.users not in ("rows", "truth"):
+    if not joined.tables.from_judged or joined.tables.users not in ("rows", "truth"):
         return None
-    lacks = ~is_relevant(judged.tables.settings.relevant_at).fill_null(value=False)
-    user, listed = pl.col(judged.keys[-1]), pl.col(LISTED).all()
+    lacks = ~is_relevant(joined.tables.settings.relevant_at).fill_null(value=False)
+    user, listed = pl.col(joined.keys[-1]), pl.col(LISTED).all()
     lacking = user.filter(lacks & pl.col(JUDGED)).n_unique()
-    facts = by_rows(judged).select(listed, lacking=lacking, users=user.n_unique()).collect()
+    facts = by_rows(joined).select(listed, lacking=lacking, users=user.n_unique()).collect()
     listed_alone, number, users = facts.row(0)
     if not number:
         return None
-    counts = listed_alone and judged.tables.settings.users is None
+    counts = listed_alone and joined.tables.settings.users is None
     what = "count with the worst value" if counts else "are left out"
     return f"{number:,} of {users:,} users have judged items, none relevant, and {what}."
 
 
-def notice(judged: Judged, metrics: Sequence[RequestedMetric]) -> Notice:
+def notice(joined: Joined, metrics: Sequence[RequestedMetric]) -> Notice:
     """Say whom the rows of a judged table count without a relevant item, or leave out."""
-    user, (*by, _) = pl.col(judged.keys[-1]), judged.keys
-    lacks = ~is_relevant(judged.tables.settings.relevant_at).fill_null(value=False)
+    user, (*by, _) = pl.col(joined.keys[-1]), joined.keys
+    lacks = ~is_relevant(joined.tables.settings.relevant_at).fill_null(value=False)
     lost = lacks & pl.col(ALONE) & pl.col(JUDGED)
-    facts = by_rows(judged).select(
+    facts = by_rows(joined).select(
         listed=pl.col(LISTED).all(),
         users=user.n_unique(),
         lacking=user.filter(lacks).n_unique(),
@@ -70,7 +70,7 @@ def notice(judged: Judged, metrics: Sequence[RequestedMetric]) -> Notice:
         example=user.filter(lost).min(),
         unjudged=(lacks & ~pl.col(JUDGED)).any(),
     )
-    undefined = judged.tables.settings.undefined
+    undefined = joined.tables.settings.undefined
     values = {m.name: worst_of(m) if undefined is None else undefined for m in metrics}
     return Notice(facts, partial(_say, values=values, by=by))
 
@@ -115,29 +115,29 @@ def _number(value: float | None) -> str:
     return "null" if value is None else f"{value:g}"
 
 
-def by_rows(judged: Judged) -> pl.LazyFrame:
+def by_rows(joined: Joined) -> pl.LazyFrame:
     """Return each user of a judged table, with the highest grade as relevance.
 
     ``LISTED``: if no judged row of the whole table lacks a rank, the judgments were made from the
     lists; the user counts without a relevant item, too. ``ALONE``: no judged row of this user lacks
     one. ``JUDGED``: there is one.
     """
-    rows = judged.rows_as_passed
-    if judged.tables.truth is not None:  # a lazy judge: a full join would hold the run
-        both = judged.rows("judged"), judged.placed
+    rows = joined.rows_as_passed
+    if joined.tables.truth is not None:  # a lazy judge: a full join would hold the run
+        both = joined.rows("judged"), joined.placed
         rows = pl.concat(
             [
-                part.select(*judged.keys, "rank", *name)
+                part.select(*joined.keys, "rank", *name)
                 for part, name in zip(both, (["relevance"], []), strict=True)
             ],
             how="diagonal",
         )
     grade = pl.col("relevance")
     missed = (grade.is_not_null() & pl.col("rank").is_null()).any()
-    users = rows.group_by(judged.keys).agg(
+    users = rows.group_by(joined.keys).agg(
         grade.max(), missed.alias(LISTED), grade.is_not_null().any().alias(JUDGED)
     )
-    totals = judged.tables.run.totals
+    totals = joined.tables.run.totals
     if totals is None:
         all_listed = ~pl.col(LISTED).any()
     elif totals.misses_none is None:
@@ -152,40 +152,40 @@ def by_rows(judged: Judged) -> pl.LazyFrame:
     return users.with_columns((~pl.col(LISTED)).alias(ALONE), all_listed.alias(LISTED))
 
 
-def groups_of(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
+def groups_of(joined: Joined, names: Sequence[str]) -> pl.LazyFrame:
     """Return each group of the run or the truth once."""
-    groups, truth = judged.groups, judged.tables.truth
+    groups, truth = joined.groups, joined.tables.truth
     if groups is None or truth is None:
-        return _of_all_rows(judged, names)
+        return _of_all_rows(joined, names)
     if not (shared := [name for name in names if name in truth.by]):
         return groups.select(names).unique()
-    of_truth = truth.frame.select(pl.col(name).cast(judged.types[name]) for name in shared).unique()
+    of_truth = truth.frame.select(pl.col(name).cast(joined.types[name]) for name in shared).unique()
     crossed = of_truth.join(groups, how="cross")
-    return pl.concat([judged.run.select(names), crossed.select(names)]).unique()
+    return pl.concat([joined.run.select(names), crossed.select(names)]).unique()
 
 
-def _of_all_rows(judged: Judged, names: Sequence[str]) -> pl.LazyFrame:
+def _of_all_rows(joined: Joined, names: Sequence[str]) -> pl.LazyFrame:
     """Return what the rows of both tables have in these columns, or those of a judged table."""
-    if judged.tables.truth is None:  # a row may have its user alone
-        return judged.rows("subtopic").select(names).unique()
-    return pl.concat([judged.run.select(names), judged.truth.select(names)]).unique()
+    if joined.tables.truth is None:  # a row may have its user alone
+        return joined.rows("subtopic").select(names).unique()
+    return pl.concat([joined.run.select(names), joined.truth.select(names)]).unique()
 
 
-def selected(judged: Judged, users: Policy) -> pl.LazyFrame:
+def selected(joined: Joined, users: Policy) -> pl.LazyFrame:
     """Return the users who are averaged.
 
     Those of the truth or of the run come with the first reduction (``reduction._has_all_users``).
     """
-    keys, relevant = judged.keys, is_relevant(judged.tables.settings.relevant_at)
+    keys, relevant = joined.keys, is_relevant(joined.tables.settings.relevant_at)
     if users == "rows":
-        return by_rows(judged).filter(pl.col(LISTED) | relevant).select(keys)
-    in_run, in_truth = judged.run.select(keys).unique(), judged.truth.select(keys).unique()
+        return by_rows(joined).filter(pl.col(LISTED) | relevant).select(keys)
+    in_run, in_truth = joined.run.select(keys).unique(), joined.truth.select(keys).unique()
     if users == "truth":
-        return judged.truth.filter(relevant).select(keys).unique()
+        return joined.truth.filter(relevant).select(keys).unique()
     if users == "judged":
         return in_truth
     if users == "run":
         return in_run
     if users == "both":
         return in_truth.join(in_run, on=keys, how="semi")
-    return _of_all_rows(judged, keys)
+    return _of_all_rows(joined, keys)

@@ -117,10 +117,10 @@ def with_weight_watched(values: Values, column: str) -> Values:
 
 def _with_column(values: Values, purpose: Purpose, column: str) -> Values:
     """Read one value per user from the table that has the column."""
-    judged = values.source
-    table = _table_with(judged.tables.both, purpose.option, column)
+    joined = values.source
+    table = _table_with(joined.tables.both, purpose.option, column)
     on = [*(table.by if table.name == "truth" else ()), table.user]
-    keys = [pl.col(name).cast(judged.types[name]) for name in on]
+    keys = [pl.col(name).cast(joined.types[name]) for name in on]
     value, least = pl.col(column), pl.col(_LEAST)
     dtype = table.schema[column]
     table_rows = table.frame.select(*keys, as_value(purpose, table.name, column, dtype))

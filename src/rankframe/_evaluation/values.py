@@ -13,7 +13,7 @@ from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import guards
 from rankframe._tables.guards import Notice
-from rankframe._tables.judgment import Judged
+from rankframe._tables.judgment import Joined
 
 #: Shares of all relevant items, by their plain labels.
 _OF_RECALL = frozenset(
@@ -75,7 +75,7 @@ class Values(NamedTuple):
     rows: pl.LazyFrame
     settings: Settings
     types: Mapping[str, pl.DataType] = {}  # of the keys and the metrics
-    judged: Judged | None = None  # None: ready values
+    joined: Joined | None = None  # None: ready values
     checks: Checks = Checks()
     of_lists: OfLists | None = None  # the metrics that are one number of all lists
     numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
@@ -84,12 +84,12 @@ class Values(NamedTuple):
 
     def is_of_listed(self, metric: RequestedMetric) -> bool:
         """Whether a share of all relevant items is of those that the lists of the table have."""
-        judged, call = self.judged, metric.call
-        if judged is None or call is None or call.entry.plain not in _OF_RECALL:
+        joined, call = self.joined, metric.call
+        if joined is None or call is None or call.entry.plain not in _OF_RECALL:
             return False
-        if not judged.tables.from_judged or judged.tables.run.totals is not None:
+        if not joined.tables.from_judged or joined.tables.run.totals is not None:
             return False
-        missed = judged.rows_as_passed.filter((pl.col("relevance") > 0) & pl.col("rank").is_null())
+        missed = joined.rows_as_passed.filter((pl.col("relevance") > 0) & pl.col("rank").is_null())
         return missed.head(1).collect().is_empty()
 
     @property
@@ -131,10 +131,10 @@ class Values(NamedTuple):
         return [*self.by, self.user]
 
     @property
-    def source(self) -> Judged:
+    def source(self) -> Joined:
         """The tables of values that are not ready ones."""
-        assert self.judged is not None
-        return self.judged
+        assert self.joined is not None
+        return self.joined
 
 
 def users_of(name: str) -> str:

@@ -1,7 +1,7 @@
 """The judged table: one row per (by…, user, item), with its rank and its relevance.
 
 Stage of the pipeline: ranks are made, rows excluded, and run and truth joined; the record is
-``Judged``. The columns of the relevant rows are described in
+``Joined``. The columns of the relevant rows are described in
 :mod:`rankframe._vocabulary.derived_columns`.
 """
 
@@ -30,7 +30,7 @@ _BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Judged:
+class Joined:
     """All tables with normalized columns: keys, item, rank, relevance; ids have common types.
 
     ``rows`` joins run and truth as a scope needs them; each plan is made when it is first asked.
@@ -45,13 +45,13 @@ class Judged:
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
     in_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
 
-    def with_plans(self, **values: Any) -> Judged:
+    def with_plans(self, **values: Any) -> Joined:
         """Return the same tables with some other plans; plans that were made stay."""
         other = copy(self)
         vars(other).update(values)
         return other
 
-    def with_level(self, relevant_at: float | None) -> Judged:
+    def with_level(self, relevant_at: float | None) -> Joined:
         """Return the same tables with another grade from which items are relevant."""
         if relevant_at == self.tables.settings.relevant_at:
             return self
@@ -166,7 +166,7 @@ class Judged:
 # ------------------------------------------------------------------ the pipeline
 
 
-def judge(tables: Tables) -> Judged:
+def judge(tables: Tables) -> Joined:
     """Rank the lists, remove excluded rows, and join the truth."""
     inputs = {name: _input_rows(table, tables.types) for name, table in tables.beside.items()}
     if tables.truth is None:
@@ -188,47 +188,47 @@ def judge(tables: Tables) -> Judged:
     if of_run.truth_groups:
         run = run.drop_nulls(of_run.truth_groups)
     whole, run = run, _moved_up(run, tables, inputs)
-    return Judged(tables, run, whole, truth, inputs, bounds, groups, in_order)
+    return Joined(tables, run, whole, truth, inputs, bounds, groups, in_order)
 
 
-def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Judged:
+def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Joined:
     """Take apart a judged table, or take a run alone."""
     table = tables.run
-    judged = _rows(table, tables)
-    items = _one_row_per_item(judged, table)
+    rows = _rows(table, tables)
+    items = _one_row_per_item(rows, table)
     whole = _listed(items)
     run = _moved_up(whole, tables, inputs)
     if not tables.has_truth:
         return _alone(tables, run, whole, inputs)
     plans = {"rows_as_passed": items} if tables.exclusions else {}
     if tables.exclusions:
-        judged = _with_ranks_of(run, judged, table)
-        items = _with_ranks_of(run, items, table) if tables.has_subtopics else judged
+        rows = _with_ranks_of(run, rows, table)
+        items = _with_ranks_of(run, items, table) if tables.has_subtopics else rows
     truth, bounds = items.filter(pl.col("relevance").is_not_null()), readers.bounds_of(table, table)
-    plans |= {"_table": judged, "_items": items, "_ranked_truth": truth}
-    return Judged(tables, run, whole, truth, inputs, bounds).with_plans(**plans)
+    plans |= {"_table": rows, "_items": items, "_ranked_truth": truth}
+    return Joined(tables, run, whole, truth, inputs, bounds).with_plans(**plans)
 
 
 def _alone(
     tables: Tables, run: pl.LazyFrame, whole: pl.LazyFrame, inputs: Mapping[str, Table]
-) -> Judged:
+) -> Joined:
     """Return a run without a truth."""
-    lists = Judged(tables, run, whole, run.clear(), inputs)
+    lists = Joined(tables, run, whole, run.clear(), inputs)
     return lists.with_plans(_table=run, _items=run, _ranked_truth=run)
 
 
-def with_grades(judged: Judged, grade: pl.Expr, kept: pl.Expr | None = None) -> Judged:
+def with_grades(joined: Joined, grade: pl.Expr, kept: pl.Expr | None = None) -> Joined:
     """Replace the grades of all rows that are kept, which makes each of them one of the truth."""
-    by_scope = (judged.rows("subtopic"), judged.rows("listed"))
+    by_scope = (joined.rows("subtopic"), joined.rows("listed"))
     table, items = (
         (rows if kept is None else rows.filter(kept)).with_columns(relevance=grade)
         for rows in by_scope
     )
     plans = {"_table": table, "_items": items, "_ranked_truth": items}
-    return judged.with_plans(bounds={}, numbered=(), counts_show_duplicates=False, **plans)
+    return joined.with_plans(bounds={}, numbered=(), counts_show_duplicates=False, **plans)
 
 
-def unranked(tables: Tables) -> Judged:
+def unranked(tables: Tables) -> Joined:
     """Remove excluded rows from a run whose ranks are not made yet; number its rows."""
     inputs = {name: _input_rows(table, tables.types) for name, table in tables.beside.items()}
     rows = tables.run.frame.with_row_index(rank_order.INDEX)
@@ -304,10 +304,10 @@ def _without_excluded(
     return rows
 
 
-def _with_ranks_of(run: pl.LazyFrame, judged: pl.LazyFrame, table: Table) -> pl.LazyFrame:
+def _with_ranks_of(run: pl.LazyFrame, joined: pl.LazyFrame, table: Table) -> pl.LazyFrame:
     """Set the ranks of a judged table to those of the run, null where it lacks them."""
     placed = ["rank", *(["tied"] if table.tied else [])]
-    ranked = judged.drop(placed).join(run.select(*table.ids, *placed), on=table.ids, how="left")
+    ranked = joined.drop(placed).join(run.select(*table.ids, *placed), on=table.ids, how="left")
     return ranked.filter(_is_held(table.item))
 
 
@@ -316,24 +316,24 @@ def _is_held(item: str) -> pl.Expr:
     return pl.any_horizontal(pl.col("rank", "relevance").is_not_null(), pl.col(item).is_null())
 
 
-def input_flags(judged: Judged) -> list[pl.LazyFrame]:
+def input_flags(joined: Joined) -> list[pl.LazyFrame]:
     """Flags over the tables beside run and truth."""
-    tables, run = judged.tables, judged.tables.run
-    flags = side_tables.flags_of(tables, judged.inputs, judged.whole)
+    tables, run = joined.tables, joined.tables.run
+    flags = side_tables.flags_of(tables, joined.inputs, joined.whole)
     if tables.exclusions and run.totals is None:
-        flags.append(guards.flag(judged.run, pl.len() == 0))
+        flags.append(guards.flag(joined.run, pl.len() == 0))
     return flags
 
 
-def raise_broken_input(judged: Judged) -> None:
+def raise_broken_input(joined: Joined) -> None:
     """Raise for the first rule that a table beside run and truth breaks, and for deep ranks."""
-    tables, run = judged.tables, judged.tables.run
-    _raise_deep_rank(judged)
+    tables, run = joined.tables, joined.tables.run
+    _raise_deep_rank(joined)
     side_tables.raise_first_broken(tables.beside)
-    side_tables.raise_if_nothing_meets(judged.inputs, run, judged.whole)
+    side_tables.raise_if_nothing_meets(joined.inputs, run, joined.whole)
     if not tables.exclusions or run.totals is not None:
         return
-    if judged.run.head(1).collect().is_empty():
+    if joined.run.head(1).collect().is_empty():
         msg = (
             f"{option('exclude')}: it has every row of the run, so no list has an item left: pass "
             "only items that must not be shown, such as the interactions of the training set"
@@ -341,12 +341,12 @@ def raise_broken_input(judged: Judged) -> None:
         raise RankingDataError(msg)
 
 
-def _raise_deep_rank(judged: Judged) -> None:
+def _raise_deep_rank(joined: Joined) -> None:
     """Raise for a rank that has no room in one number with its group."""
-    run = judged.tables.run
-    if not judged.numbered or run.rank is None:
+    run = joined.tables.run
+    if not joined.numbered or run.rank is None:
         return
-    greatest, groups = rank_order.PLACES, ", ".join(judged.numbered)
+    greatest, groups = rank_order.PLACES, ", ".join(joined.numbered)
     text = (
         f"a rank above {greatest:,}, which no call takes with {option('by')} ({groups}) and a "
         "truth for all groups: rank the lists from 1, or filter one group at a time"
@@ -399,8 +399,8 @@ def _ranked_truth(
 def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, table: Table) -> pl.LazyFrame:
     keys = table.ids
     # otherwise polars holds the run (300 M rows) in memory, instead of the truth (30 M)
-    judged = run.join(judgments, on=keys, how="full", coalesce=True, build_side="force_right")
-    return judged.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance"))
+    joined = run.join(judgments, on=keys, how="full", coalesce=True, build_side="force_right")
+    return joined.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance"))
 
 
 def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
@@ -412,58 +412,58 @@ def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
     return best.drop("subtopic")
 
 
-def guarded_judged(judged: Judged) -> pl.LazyFrame:
+def guarded_judged(joined: Joined) -> pl.LazyFrame:
     """Return the judged table, checked when the plan runs."""
-    flags = [*table_flags(judged), rows_flag(judged, judged.rows("listed")), *input_flags(judged)]
-    raise_global = partial(rules.raise_first_global, judged.tables.both)
+    flags = [*table_flags(joined), rows_flag(joined, joined.rows("listed")), *input_flags(joined)]
+    raise_global = partial(rules.raise_first_global, joined.tables.both)
     return guards.guarded(
-        judged.rows("subtopic"), flags, partial(raise_broken, judged), raise_global=raise_global
+        joined.rows("subtopic"), flags, partial(raise_broken, joined), raise_global=raise_global
     )
 
 
-def raise_broken(judged: Judged) -> None:
+def raise_broken(joined: Joined) -> None:
     """Raise for the first rule that a table breaks."""
-    rules.raise_first_broken(judged.tables.both)
-    raise_broken_input(judged)
+    rules.raise_first_broken(joined.tables.both)
+    raise_broken_input(joined)
 
 
-def table_flags(judged: Judged, *, count: bool = False) -> list[pl.LazyFrame]:
+def table_flags(joined: Joined, *, count: bool = False) -> list[pl.LazyFrame]:
     """Flags over every row of both tables; with ``count`` they count the relevant rows."""
-    run, truth = judged.tables.run, judged.tables.truth
+    run, truth = joined.tables.run, joined.tables.truth
     once = count and truth is not None and truth.by == run.by  # otherwise, each group has all
     flags = [guards.table_flag(run)]
     if truth is not None:
         flags.append(guards.table_flag(truth, count=once))
         if count and not once:
-            flags.append(_positive_of_groups(judged, truth))
-    if judged.tables.tied:
+            flags.append(_positive_of_groups(joined, truth))
+    if joined.tables.tied:
         flags.append(guards.table_rules_flag(run))
     if run.score is not None:  # a duplicate item shifts the ranks below it
-        flags.append(guards.lists_flag(run, judged.in_order))
-    if judged.tables.has_subtopics:
-        flags.append(guards.table_rules_flag(judged.tables.both[-1]))
+        flags.append(guards.lists_flag(run, joined.in_order))
+    if joined.tables.has_subtopics:
+        flags.append(guards.table_rules_flag(joined.tables.both[-1]))
     return flags
 
 
-def _positive_of_groups(judged: Judged, truth: Table) -> pl.LazyFrame:
+def _positive_of_groups(joined: Joined, truth: Table) -> pl.LazyFrame:
     """Subtract the relevant rows from the sum: each group that the truth lacks has all of them."""
-    if judged.groups is None or _counts_lists_alone(judged.tables):
+    if joined.groups is None or _counts_lists_alone(joined.tables):
         positive = (pl.col("relevance") > 0).sum().cast(pl.Int64)
-        return guards.flag(judged.truth, pl.lit(value=False), -positive)
-    number = judged.groups.select(groups=pl.len().cast(pl.Int64))
+        return guards.flag(joined.truth, pl.lit(value=False), -positive)
+    number = joined.groups.select(groups=pl.len().cast(pl.Int64))
     of_each = guards.table_flag(truth, count=True).select("surplus")
     product = pl.col("surplus") * pl.col("groups")
     return guards.flag(of_each.join(number, how="cross"), pl.lit(value=False), product)
 
 
-def rows_flag(judged: Judged, rows: pl.LazyFrame) -> pl.LazyFrame:
+def rows_flag(joined: Joined, rows: pl.LazyFrame) -> pl.LazyFrame:
     """Flag over the rows of grade > 0."""
-    table = judged.tables.run
+    table = joined.tables.run
     lists = rows.filter(pl.col("relevance") > 0).group_by(table.keys)
     aggregates = guards.check_aggregates(
-        table.item, hit=pl.col("rank"), shared=guards.shares_rank(tied=judged.tables.tied)
+        table.item, hit=pl.col("rank"), shared=guards.shares_rank(tied=joined.tables.tied)
     )
-    doubt = guards.any_doubt(judged.tables.both)
+    doubt = guards.any_doubt(joined.tables.both)
     return guards.flag(lists.agg(aggregates), guards.any_violation(), doubt=doubt)
 
 

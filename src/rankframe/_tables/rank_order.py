@@ -1,6 +1,6 @@
 """Ranks, the order inside lists, and joins, by packed numbers: the code written for speed.
 
-Stage of the pipeline: the frames that ``judgment`` puts into ``Judged`` get their order and ranks.
+Stage of the pipeline: the frames that ``judgment`` puts into ``Joined`` get their order and ranks.
 
 The roads from scores to ranks:
 

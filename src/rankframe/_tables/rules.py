@@ -101,7 +101,7 @@ def as_rank(name: str) -> pl.Expr:
 
 def row_rules(table: Table) -> list[Rule]:
     """Rules that a row breaks by itself: every call checks them on every row."""
-    found: list[Rule] = []
+    rules: list[Rule] = []
     for name in [*table.keys, table.item]:
         if name not in table.truth_groups:
             role = {table.user: "user", table.item: "item"}.get(name, "group")
@@ -114,18 +114,18 @@ def row_rules(table: Table) -> list[Rule]:
             missing = missing_rules(table, name, role, cure)
             if (alone := _is_alone(table, name)) is not None:
                 missing = [rule._replace(broken=rule.broken & ~alone) for rule in missing]
-            found += missing
-    found += _rank_rules(table)
+            rules += missing
+    rules += _rank_rules(table)
     if table.score is not None and table.schema[table.score].is_float():
         text = "infinite score: use a finite one, or null if the item was not retrieved"
-        found.append(Rule(table.name, table.score, text, pl.col(table.score).is_infinite()))
-    found += _relevance_rules(table)
+        rules.append(Rule(table.name, table.score, text, pl.col(table.score).is_infinite()))
+    rules += _relevance_rules(table)
     if table.subtopic is not None:
         judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
         cure = "drop the row, or fill in the subtopic"
         missing = missing_rules(table, table.subtopic, "subtopic of a judgment", cure)
-        found += [rule._replace(broken=rule.broken & judged) for rule in missing]
-    return found
+        rules += [rule._replace(broken=rule.broken & judged) for rule in missing]
+    return rules
 
 
 def _is_alone(table: Table, name: str) -> pl.Expr | None:

@@ -41,7 +41,7 @@ registry.given_column(
 @registry.column(beside_subtopics=True, derived_on="all rows", down_to_rank=True, in_ties="both")
 def relevant(rows: Rows) -> pl.Expr:
     """The grade reaches relevant_at (by default: is > 0)."""
-    line = rows.judged.tables.settings.relevant_at
+    line = rows.joined.tables.settings.relevant_at
     reached = terms.is_graded if line is None else terms.relevance >= line
     return reached.fill_null(value=False) if rows.scope == "listed" else reached
 
@@ -49,7 +49,7 @@ def relevant(rows: Rows) -> pl.Expr:
 @registry.column(reads=("relevant", "ideal_place"), down_to_rank=True)
 def hits(rows: Rows) -> pl.Expr:
     """Relevant items at or above this rank; null without a rank."""
-    if rows.judged.tables.settings.relevant_at is None and rows.scope != "judged":
+    if rows.joined.tables.settings.relevant_at is None and rows.scope != "judged":
         # if all rows are relevant, their number is the running count, at half the cost
         return pl.when(terms.is_listed).then("ideal_place")
     return terms.running(terms.relevant.cast(pl.Int64), rows.keys)
@@ -148,7 +148,7 @@ def retrieved(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """n, the length of the user's list; 0 where there is none; its items at rank ≤ 10:
     retrieved(10).
     """
-    tied = rows.judged.tables.tied
+    tied = rows.joined.tables.tied
     lengths = [_length(k, tied=tied).alias(name) for name, (k,) in names.items()]
     ranked = rows.lists.filter(terms.is_listed).group_by(rows.keys).agg(lengths)
     frame = frame.join(ranked, on=rows.keys, how="left")
@@ -216,9 +216,9 @@ def lower_graded(rows: Rows) -> pl.Expr:
 def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Names) -> pl.LazyFrame:
     """Judged items of lower grade below this one; with ties, one in its block counts one half."""
     counted = steps.lower_below(
-        rows.unjoined, rows.keys, rows.judged.item, tied=rows.judged.tables.tied
+        rows.unjoined, rows.keys, rows.joined.item, tied=rows.joined.tables.tied
     )
-    return frame.join(counted, on=[*rows.keys, rows.judged.item], how="left")
+    return frame.join(counted, on=[*rows.keys, rows.joined.item], how="left")
 
 
 @registry.column(reads=("relevant",), parameters=_GAIN, down_to_rank=True)
@@ -287,7 +287,7 @@ def _ideal_columns(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFram
 @registry.column(derived_on="all rows", down_to_rank=True, in_ties="both")
 def top_grade(rows: Rows) -> pl.Expr:
     """The highest grade of the whole truth."""
-    return rows.judged.top_grade
+    return rows.joined.top_grade
 
 
 def _first_of_the_best(keys: Sequence[str]) -> pl.Expr:
@@ -432,7 +432,7 @@ def diverse_rank(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     if rows.scope != "subtopic":  # any order is ideal
         any_order = pl.when(terms.relevant).then("ideal_rank")
         return frame.with_columns(any_order.alias(name) for name in names)
-    item = rows.judged.item
+    item = rows.joined.item
     ideals = steps.greedy_ideals(frame.filter(terms.relevant), rows.keys, item, names)
     return frame.join(ideals, on=[*rows.keys, item], how="left")
 

@@ -50,7 +50,7 @@ _popularity = pl.col("popularity")
 @_column("popularity", "Users of the history who had the item; 0 where nobody had it")
 def _of_items(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Count the history by item."""
-    history, item = rows.judged.inputs["history"], rows.judged.item
+    history, item = rows.joined.inputs["history"], rows.joined.item
     counts = popularities(history, item)
     for name, values in names.items():
         if name.startswith("tail"):
@@ -82,7 +82,7 @@ def popularities(history: Table, item: str) -> pl.LazyFrame:
 @_column("history_users", "Users of the history")
 def _of_history(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Count the whole history."""
-    history, user = rows.judged.inputs["history"], rows.keys[-1]
+    history, user = rows.joined.inputs["history"], rows.keys[-1]
     count = {"history_rows": pl.len(), "history_users": pl.col(user).n_unique()}
     counts = [count[name].cast(pl.Int64).alias(name) for name in names]
     return with_numbers(frame, history.frame, history.by, counts)
@@ -95,7 +95,7 @@ def _of_history(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
 )
 def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Count the items."""
-    items, item = catalogue(rows.judged.inputs), rows.judged.item
+    items, item = catalogue(rows.joined.inputs), rows.joined.item
     counts = [pl.col(item).n_unique().cast(pl.Int64).alias(name) for name in names]
     return with_numbers(frame, items.frame, items.by, counts)
 
@@ -111,7 +111,7 @@ def catalogue(inputs: Mapping[str, Table]) -> Table:
 )
 def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Look up the popularity of each row of the history."""
-    history, item, user = rows.judged.inputs["history"], rows.judged.item, rows.keys[-1]
+    history, item, user = rows.joined.inputs["history"], rows.joined.item, rows.keys[-1]
     counts = popularities(history, item)
     had = history.frame.select(*history.by, user, item).unique()
     history_rows = had.join(counts, on=[*history.by, item])
@@ -124,7 +124,7 @@ def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
 @_column("seen", "The user had the item before")
 def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Look for the pairs of user and item in the history."""
-    history = rows.judged.inputs["history"]
+    history = rows.joined.inputs["history"]
     pair, of_lists, of_history = _pairs(rows, history)
     listed = rows.unjoined.with_columns(of_lists).select(pair)
     # only listed pairs are made unique: the whole history would take much longer
@@ -160,7 +160,7 @@ _OF_PAIRS: dict[str, Any] = {
 )
 def _above(frame: pl.LazyFrame, rows: Rows, names: Names) -> pl.LazyFrame:
     """Add up, down each list, what the values of the items above have in common with its own."""
-    items, item, keys = rows.judged.inputs["items"], rows.judged.item, rows.keys
+    items, item, keys = rows.joined.inputs["items"], rows.joined.item, rows.keys
     by_column: dict[str, dict[str, str]] = {}
     for name, (of, *kind) in names.items():
         by_column.setdefault(column_of_values(items, item, of), {})[name] = "".join(kind)
@@ -244,9 +244,9 @@ def _pairs(rows: Rows, table: Table) -> tuple[list[str], list[pl.Expr], list[pl.
 
     One number for both ids takes half the time of two columns.
     """
-    user, item = rows.keys[-1], rows.judged.item
+    user, item = rows.keys[-1], rows.joined.item
     bounds = readers.bounds_of_lists(table)
-    codes = rank_order.pair_codes(user, item, rows.judged.types, bounds)
+    codes = rank_order.pair_codes(user, item, rows.joined.types, bounds)
     if codes is None:
         return [*table.by, user, item], [], []
     of_lists, of_table = (code.alias(_PAIR) for code in codes)

@@ -10,14 +10,14 @@ import polars as pl
 from rankframe._request import registry
 from rankframe._request.registry import Column, Join, Reading, Scope
 from rankframe._tables import rank_order
-from rankframe._tables.judgment import Judged
+from rankframe._tables.judgment import Joined
 from rankframe._vocabulary import terms
 
 
 class Rows(NamedTuple):
     """The rows on which columns are derived, and what their derivation may need."""
 
-    judged: Judged
+    joined: Joined
     scope: Scope
     unjoined: pl.LazyFrame  # before the joins of a step: joining a plan with itself plans it twice
     condensed: pl.LazyFrame | None = None  # the lists without unjudged items, if these go
@@ -28,17 +28,17 @@ class Rows(NamedTuple):
         """The keys and ranks of the lists, cut and condensed."""
         if self.condensed is not None:
             return self.condensed
-        return _cut(self.judged.placed, self.judged.tables.settings.depth)
+        return _cut(self.joined.placed, self.joined.tables.settings.depth)
 
     @property
     def keys(self) -> list[str]:
         """The columns that identify a list: the groups and the user."""
-        return self.judged.keys
+        return self.joined.keys
 
     @property
     def block(self) -> list[str]:
         """The columns that identify a block of ties."""
-        return [*self.judged.keys, "rank"]
+        return [*self.joined.keys, "rank"]
 
     @property
     def aspect(self) -> list[str]:
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
         return [*self.keys, "subtopic"] if self.scope == "subtopic" else self.keys
 
 
-def rows_of_scope(judged: Judged, reading: Reading, *, missed: bool = False) -> pl.LazyFrame:
+def rows_of_scope(joined: Joined, reading: Reading, *, missed: bool = False) -> pl.LazyFrame:
     """Return the rows that metrics reduce, with the columns that they read.
 
     With ``missed``, lists keep the rows of the
@@ -56,43 +56,43 @@ def rows_of_scope(judged: Judged, reading: Reading, *, missed: bool = False) -> 
     """
     scope, condensed = reading.scope, None
     of_truth = scope in ("relevant", "judged")
-    if judged.tables.settings.unjudged == "drop":
-        items = _with_depth(judged.rows("listed"), judged, reading)
-        frame = condensed = _condensed(items, judged.keys, tied=judged.tables.tied)
+    if joined.tables.settings.unjudged == "drop":
+        items = _with_depth(joined.rows("listed"), joined, reading)
+        frame = condensed = _condensed(items, joined.keys, tied=joined.tables.tied)
     else:
-        frame = judged.rows(scope if of_truth else "listed", graded=not reading.counts_judged)
-        frame = _with_depth(frame, judged, reading)
-    rows = Rows(judged, scope, frame, condensed)
+        frame = joined.rows(scope if of_truth else "listed", graded=not reading.counts_judged)
+        frame = _with_depth(frame, joined, reading)
+    rows = Rows(joined, scope, frame, condensed)
     if of_truth and condensed is None:
-        rows = rows._replace(numbered=judged.numbered)
-    absent = "ranks" if judged.tables.tied else "blocks"
+        rows = rows._replace(numbered=joined.numbered)
+    absent = "ranks" if joined.tables.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
         frame = _list_rows(frame, rows, reading, columns, missed=missed)
     else:
         frame = _truth_rows(frame, rows, columns)
-    return frame.rename({"rank": "block"}) if judged.tables.tied else frame
+    return frame.rename({"rank": "block"}) if joined.tables.tied else frame
 
 
-def users_of_run(judged: Judged) -> pl.LazyFrame:
+def users_of_run(joined: Joined) -> pl.LazyFrame:
     """Return each user with a list, of which ``depth`` and ``unjudged`` may leave nothing."""
-    return judged.placed.select(judged.keys).unique()
+    return joined.placed.select(joined.keys).unique()
 
 
-def emptied_lists(judged: Judged) -> pl.LazyFrame | None:
+def emptied_lists(joined: Joined) -> pl.LazyFrame | None:
     """Return each list of which options left nothing: it still is a list, of no rows."""
-    if not judged.tables.settings.cuts_lists:
+    if not joined.tables.settings.cuts_lists:
         return None
-    return users_of_run(judged).join(users_with_lists(judged), on=judged.keys, how="anti")
+    return users_of_run(joined).join(users_with_lists(joined), on=joined.keys, how="anti")
 
 
-def users_with_lists(judged: Judged) -> pl.LazyFrame:
+def users_with_lists(joined: Joined) -> pl.LazyFrame:
     """Return each user with a nonempty list once, with the groups."""
-    settings = judged.tables.settings
+    settings = joined.tables.settings
     listed = terms.is_listed if settings.depth is None else terms.rank <= settings.depth
     if settings.unjudged == "drop":
-        return judged.rows("listed").filter(listed & terms.is_judged).select(judged.keys).unique()
-    return judged.placed.filter(listed).select(judged.keys).unique()
+        return joined.rows("listed").filter(listed & terms.is_judged).select(joined.keys).unique()
+    return joined.placed.filter(listed).select(joined.keys).unique()
 
 
 # ------------------------------------------------------------------ deriving what is read
@@ -101,17 +101,17 @@ def users_with_lists(judged: Judged) -> pl.LazyFrame:
 def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) -> pl.LazyFrame:
     """Return the relevant or judged rows, or those of subtopics, with their columns."""
     if rows.scope == "subtopic":
-        items = _split(rows.judged, items)
+        items = _split(rows.joined, items)
     over_judged = {n: c for n, c in columns.items() if "judged" in (c.scope, c.derived_over)}
     frame = items.filter(terms.relevance.is_not_null() if over_judged else terms.is_graded)
-    judged = rows.judged
+    joined = rows.joined
     relevant = _expression("relevant", rows).alias("relevant")
     if over_judged:
         frame = _with_columns(frame.with_columns(relevant), rows, over_judged)
         if rows.scope != "judged":
             frame = frame.filter(terms.is_graded)
     frame = rank_order.in_rank_order(
-        frame, rows.keys, judged.item, judged.types, judged.bounds, numbered=rows.numbered
+        frame, rows.keys, joined.item, joined.types, joined.bounds, numbered=rows.numbered
     )
     if not over_judged:
         frame = frame.with_columns(relevant)
@@ -132,16 +132,16 @@ def _list_rows(
     Counts of the truth are taken before its other rows go. Running counts are derived on the
     relevant or judged rows, and null on the others.
     """
-    judged = rows.judged
-    of_lists = judged.columns_of_lists.union(judged.keys, [judged.item], _of_items(judged, reading))
+    joined = rows.joined
+    of_lists = joined.columns_of_lists.union(joined.keys, [joined.item], _of_items(joined, reading))
     of_lists |= {name for name, column in columns.items() if column.known_without_truth}
     everywhere = {name: c for name, c in columns.items() if c.derived_on != "truth"}
     everywhere["listed"] = registry.COLUMNS["listed"]
     inner = {name: c for name, c in columns.items() if c.derived_on == "truth"}
-    if judged.tables.settings.unjudged != "drop" and of_lists.issuperset(
+    if joined.tables.settings.unjudged != "drop" and of_lists.issuperset(
         [*columns, *reading.outside]
     ):
-        ranked = _with_depth(judged.run, judged, reading)
+        ranked = _with_depth(joined.run, joined, reading)
         return _with_columns(ranked.filter(terms.is_listed), rows, everywhere)
     frame = items.filter(terms.is_listed | terms.relevance.is_not_null())
     if inner:
@@ -161,18 +161,18 @@ def _list_rows(
     return _with_columns(frame if missed else frame.filter(terms.is_listed), rows, alone)
 
 
-def _of_items(judged: Judged, reading: Reading) -> list[str]:
+def _of_items(joined: Joined, reading: Reading) -> list[str]:
     """Name the columns of the catalogue that metrics read."""
-    items = judged.inputs.get("items")
+    items = joined.inputs.get("items")
     return [] if items is None else [name for name in reading.outside if name in items.schema]
 
 
-def _with_columns_of_items(frame: pl.LazyFrame, judged: Judged, reading: Reading) -> pl.LazyFrame:
+def _with_columns_of_items(frame: pl.LazyFrame, joined: Joined, reading: Reading) -> pl.LazyFrame:
     """Join the columns of the catalogue that metrics read."""
-    ids = (*judged.keys, judged.item)
-    if not (names := [name for name in _of_items(judged, reading) if name not in ids]):
+    ids = (*joined.keys, joined.item)
+    if not (names := [name for name in _of_items(joined, reading) if name not in ids]):
         return frame
-    keys, items = [*judged.inputs["items"].by, judged.item], judged.inputs["items"].frame
+    keys, items = [*joined.inputs["items"].by, joined.item], joined.inputs["items"].frame
     return frame.join(items.select(*keys, *names), on=keys, how="left")
 
 
@@ -204,16 +204,16 @@ def _expression(name: str, rows: Rows) -> pl.Expr:
     return column.derive(rows, *registry.read_parameters(name))
 
 
-def _split(judged: Judged, items: pl.LazyFrame) -> pl.LazyFrame:
+def _split(joined: Joined, items: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row per subtopic of an item, at the item's rank."""
-    item = [*judged.keys, judged.item]
-    subtopics = judged.rows("subtopic").filter(terms.relevance.is_not_null()).drop("rank")
+    item = [*joined.keys, joined.item]
+    subtopics = joined.rows("subtopic").filter(terms.relevance.is_not_null()).drop("rank")
     return subtopics.join(items.select(*item, "rank"), on=item, how="left")
 
 
-def _with_depth(frame: pl.LazyFrame, judged: Judged, reading: Reading) -> pl.LazyFrame:
+def _with_depth(frame: pl.LazyFrame, joined: Joined, reading: Reading) -> pl.LazyFrame:
     """Add the columns of the catalogue that are read, and cut the lists."""
-    return _cut(_with_columns_of_items(frame, judged, reading), judged.tables.settings.depth)
+    return _cut(_with_columns_of_items(frame, joined, reading), joined.tables.settings.depth)
 
 
 def _cut(frame: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:

@@ -17,7 +17,7 @@ from rankframe._request import registry, share_names
 from rankframe._request.parameters import OptionalColumn, Weight
 from rankframe._request.share_names import Distribution, Over, ShareName, Target
 from rankframe._tables import side_tables
-from rankframe._tables.judgment import Judged
+from rankframe._tables.judgment import Joined
 from rankframe._tables.table import Table
 from rankframe._vocabulary import derived_columns, list_columns, scope_rows
 from rankframe.errors import RankingDataError, option
@@ -61,7 +61,7 @@ _column(
 class Shares(NamedTuple):
     """What is shared out, and in whose lists."""
 
-    judged: Judged
+    joined: Joined
     kind: Distribution
     by: Sequence[str]
     users: pl.LazyFrame | None = None  # whose lists count; None: everybody's
@@ -69,7 +69,7 @@ class Shares(NamedTuple):
     @property
     def keys(self) -> list[str]:
         """The columns that identify one distribution."""
-        return self.judged.keys if self.kind.over == "user" else [*self.by]
+        return self.joined.keys if self.kind.over == "user" else [*self.by]
 
     @property
     def whole(self) -> bool:
@@ -81,18 +81,18 @@ class Shares(NamedTuple):
         """Whether no item has several values, so that each of its parts is 1."""
         if self.whole:
             return True
-        items = self.judged.inputs["items"]
-        return not items.schema[_of(self.judged, self.kind.of)].is_nested()
+        items = self.joined.inputs["items"]
+        return not items.schema[_of(self.joined, self.kind.of)].is_nested()
 
     def lists(self) -> pl.LazyFrame:
         """Return the users whose lists count, once."""
-        return self.of_users(scope_rows.users_of_run(self.judged))
+        return self.of_users(scope_rows.users_of_run(self.joined))
 
     def of_users(self, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Keep the rows of the users whose lists count."""
         if self.users is None:
             return rows
-        return rows.join(self.users, on=self.judged.keys, how="semi")
+        return rows.join(self.users, on=self.joined.keys, how="semi")
 
 
 def rows_of_shares(shares: Shares, names: Iterable[str]) -> pl.LazyFrame:
@@ -105,7 +105,7 @@ def exposures(shares: Shares, names: Iterable[str], *, per_list: bool = False) -
 
     A list, or a group of lists, without any has one row without a value.
     """
-    keys, kind = shares.judged.keys if per_list else shares.keys, shares.kind
+    keys, kind = shares.joined.keys if per_list else shares.keys, shares.kind
     columns = [share for share in share_names.parsed(names) if share.word in ("exposure", "share")]
     columns = columns or [ShareName("", "exposure", kind.of, kind.over)]
     weights = {share.exposure: share for share in columns}
@@ -116,7 +116,7 @@ def exposures(shares: Shares, names: Iterable[str], *, per_list: bool = False) -
     if not keys:
         return exposed
     lists = shares.lists()
-    lists = lists if keys == shares.judged.keys else lists.select(keys).unique()
+    lists = lists if keys == shares.joined.keys else lists.select(keys).unique()
     return lists.join(exposed, on=keys, how="left")
 
 
@@ -174,7 +174,7 @@ def with_counts(rows: pl.LazyFrame, shares: Shares, names: Iterable[str]) -> pl.
     for name in names:
         if name.startswith("values("):
             (of,) = registry.read_parameters(name)
-            values = values_of(shares.judged, of or shares.kind.of, by)
+            values = values_of(shares.joined, of or shares.kind.of, by)
             groups = [n for n in by if n in values.collect_schema()]
             rows = list_columns.with_numbers(rows, values, groups, [number.alias(name)])
         if name.startswith("lists("):
@@ -182,7 +182,7 @@ def with_counts(rows: pl.LazyFrame, shares: Shares, names: Iterable[str]) -> pl.
             lists = shares.lists()
             if k is not None:
                 lists = _lists(shares).filter(_down_to(k))
-                lists = lists.select(shares.judged.keys).unique()
+                lists = lists.select(shares.joined.keys).unique()
             rows = list_columns.with_numbers(rows, lists, by, [number.alias(name)])
     return rows
 
@@ -196,14 +196,14 @@ def _name_of_sum(share: ShareName) -> str:
     return share.name if share.word == "target" else share.exposure
 
 
-def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:
+def values_of(joined: Joined, of: str, by: Sequence[str]) -> pl.LazyFrame:
     """Return each value of the catalogue once, per group if the catalogue has groups."""
-    items = _catalogue(judged, of)
+    items = _catalogue(joined, of)
     groups = [name for name in items.by if name in by]
     if of in ("item", "shown"):
-        values = items.frame.select(*groups, pl.col(judged.item).alias(VALUE))
+        values = items.frame.select(*groups, pl.col(joined.item).alias(VALUE))
     else:
-        values = _parts(judged, of).select(*groups, VALUE)
+        values = _parts(joined, of).select(*groups, VALUE)
     return values.unique()
 
 
@@ -260,15 +260,15 @@ def _listed(shares: Shares, columns: Sequence[ShareName]) -> pl.LazyFrame:
     for share in columns:
         if share.weight in ("norm", "inverse"):
             length = pl.len() if share.k is None else _down_to(share.k).sum()
-            rows = rows.with_columns(length.over(shares.judged.keys).alias(_length(share)))
+            rows = rows.with_columns(length.over(shares.joined.keys).alias(_length(share)))
     return rows
 
 
 def _lists(shares: Shares, *names: str) -> pl.LazyFrame:
-    judged = shares.judged
-    reading = registry.reading_of({"listed", "rank", *names}, inputs=judged.inputs)
-    rows = scope_rows.rows_of_scope(judged, reading)
-    return shares.of_users(rows.rename({"block": "rank"}) if judged.tables.tied else rows)
+    joined = shares.joined
+    reading = registry.reading_of({"listed", "rank", *names}, inputs=joined.inputs)
+    rows = scope_rows.rows_of_scope(joined, reading)
+    return shares.of_users(rows.rename({"block": "rank"}) if joined.tables.tied else rows)
 
 
 def _sum_of(share: ShareName, part: pl.Expr, *, single: bool) -> pl.Expr:
@@ -294,22 +294,22 @@ def _length(share: ShareName) -> str:
 
 def _with_values(rows: pl.LazyFrame, shares: Shares) -> pl.LazyFrame:
     """Return one row per value of an item; what is not in the catalogue is left out."""
-    judged, kind = shares.judged, shares.kind
+    joined, kind = shares.joined, shares.kind
     if shares.whole:
-        rows = rows.with_columns(pl.col(judged.item).alias(VALUE))
-    if not _is_joined(kind, judged.inputs):
+        rows = rows.with_columns(pl.col(joined.item).alias(VALUE))
+    if not _is_joined(kind, joined.inputs):
         return rows
-    items, has = _catalogue(judged, kind.of), rows.collect_schema()
-    values = items.frame.select(*items.by, judged.item).unique()
-    values = values if shares.whole else _parts(judged, kind.of)
-    on = [*(name for name in items.by if name in has), judged.item]
+    items, has = _catalogue(joined, kind.of), rows.collect_schema()
+    values = items.frame.select(*items.by, joined.item).unique()
+    values = values if shares.whole else _parts(joined, kind.of)
+    on = [*(name for name in items.by if name in has), joined.item]
     return rows.join(values, on=on)
 
 
-def _parts(judged: Judged, of: str) -> pl.LazyFrame:
+def _parts(joined: Joined, of: str) -> pl.LazyFrame:
     """Return the values of each item, and the part of each value."""
-    items, of = judged.inputs["items"], _of(judged, of)
-    keys = [*items.by, judged.item]
+    items, of = joined.inputs["items"], _of(joined, of)
+    keys = [*items.by, joined.item]
     values = items.frame.select(*keys, pl.col(of).alias(VALUE)).drop_nulls(VALUE)
     dtype = items.schema[of]
     if not isinstance(dtype, pl.List | pl.Array):
@@ -321,15 +321,15 @@ def _parts(judged: Judged, of: str) -> pl.LazyFrame:
     return values.explode(VALUE, empty_as_null=False)
 
 
-def _of(judged: Judged, of: str) -> str:
-    return list_columns.column_of_values(judged.inputs["items"], judged.item, of)
+def _of(joined: Joined, of: str) -> str:
+    return list_columns.column_of_values(joined.inputs["items"], joined.item, of)
 
 
-def _catalogue(judged: Judged, of: str) -> Table:
+def _catalogue(joined: Joined, of: str) -> Table:
     """Return the table of what could be shown."""
     if of not in ("item", "shown"):
-        return judged.inputs["items"]
-    return list_columns.catalogue(judged.inputs)
+        return joined.inputs["items"]
+    return list_columns.catalogue(joined.inputs)
 
 
 # ------------------------------------------------------------------ targets and counts
@@ -340,7 +340,7 @@ def _with_unlisted(
 ) -> pl.LazyFrame:
     """Add the values of the catalogue that are in no list."""
     by = shares.by
-    values = values_of(shares.judged, shares.kind.of, by)
+    values = values_of(shares.joined, shares.kind.of, by)
     if groups is None and by:
         groups = shares.lists().select(by).unique()
     if groups is not None:
@@ -366,25 +366,25 @@ def _with_target(
 
 def _target_counts(shares: Shares, share: ShareName) -> pl.LazyFrame:
     """Count the targets of the shares."""
-    judged, kind, by = shares.judged, shares.kind, shares.by
-    per_user = judged.keys[-1:] if kind.over == "user" else []
+    joined, kind, by = shares.joined, shares.kind, shares.by
+    per_user = joined.keys[-1:] if kind.over == "user" else []
     if share.weight in ("truth", "judged"):
-        reading = registry.reading_of({"judged", "relevant"}, inputs=judged.inputs)
-        rows = scope_rows.rows_of_scope(judged, reading).filter(
+        reading = registry.reading_of({"judged", "relevant"}, inputs=joined.inputs)
+        rows = scope_rows.rows_of_scope(joined, reading).filter(
             "relevant" if share.weight == "truth" else "judged"
         )
         users = shares.lists() if shares.users is None else shares.users
-        rows = rows.join(users, on=judged.keys, how="semi")
+        rows = rows.join(users, on=joined.keys, how="semi")
         return _counted(rows, shares, [*by, *per_user], share.name)
     if share.weight == "uniform":
-        return values_of(judged, kind.of, by).with_columns(pl.lit(1.0).alias(share.name))
-    items = _catalogue(judged, kind.of)
+        return values_of(joined, kind.of, by).with_columns(pl.lit(1.0).alias(share.name))
+    items = _catalogue(joined, kind.of)
     if share.weight == "history":
-        history = judged.inputs["history"]
-        split_by = items.by if _is_joined(kind, judged.inputs) else []
+        history = joined.inputs["history"]
+        split_by = items.by if _is_joined(kind, joined.inputs) else []
         groups = [name for name in by if name in (*history.by, *split_by)]
         return _counted(history.frame, shares, [*groups, *per_user], share.name)
-    catalogue = items.frame.select(*items.by, judged.item).unique()
+    catalogue = items.frame.select(*items.by, joined.item).unique()
     if share.weight == "catalogue":
         in_items = [name for name in items.by if name in by]
         return _counted(catalogue, shares, in_items, share.name)
@@ -395,11 +395,11 @@ def _candidates(
     shares: Shares, items_by: Sequence[str], catalogue: pl.LazyFrame, name: str
 ) -> pl.LazyFrame:
     """Count the items that the users of the lists have not had."""
-    judged, own, lists = shares.judged, shares.keys, shares.lists()
-    history = judged.inputs["history"]
-    had = history.frame.select(*history.by, judged.keys[-1], judged.item).unique()
-    had = lists.join(had, on=[*history.by, judged.keys[-1]])
-    had = had.join(catalogue, on=[*items_by, judged.item], how="semi")
+    joined, own, lists = shares.joined, shares.keys, shares.lists()
+    history = joined.inputs["history"]
+    had = history.frame.select(*history.by, joined.keys[-1], joined.item).unique()
+    had = lists.join(had, on=[*history.by, joined.keys[-1]])
+    had = had.join(catalogue, on=[*items_by, joined.item], how="semi")
     number = pl.len().alias(_LISTS)
     numbers = lists.group_by(own).agg(number) if own else lists.select(number)
     in_items = [name for name in items_by if name in shares.by]

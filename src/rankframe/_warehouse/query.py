@@ -175,7 +175,7 @@ def sql(
     query = _Query(question, written, paths, empty.more, is_typed=is_typed)
     output_names = _output_names(question, [*query.sources.keys, "users"], names, written)
     text = query.text(output_names)
-    read = query.judged.tables
+    read = query.joined.tables
     return headers.header(written.name, question, read, empty.more, call) + text
 
 
@@ -223,7 +223,7 @@ class _Query:
         read = readers.read_tables(question)
         untranslated.refuse_tables(read)
         refusals.refuse(question, read)
-        self.judged = judgment.judge(read)
+        self.joined = judgment.judge(read)
         self.settings = question.settings
         self.users = read.users
         labels.check_names(question.requested, [*read.run.keys, "users"])
@@ -256,11 +256,11 @@ class _Query:
     def _values(self) -> list[Values]:
         """Translate the metrics of each scope."""
         every: list[Values] = []
-        by_rows = reduction.metrics_by_rows(self.question.requested, self.judged)
+        by_rows = reduction.metrics_by_rows(self.question.requested, self.joined)
         for choice, metrics in by_rows.items():
-            judged = self.judged.with_level(choice.relevant_at)
+            joined = self.joined.with_level(choice.relevant_at)
             # in "judged", hits are counted, not taken from the order of the rows
-            rows = Rows(judged, "judged", judged.truth)
+            rows = Rows(joined, "judged", joined.truth)
             suffix = f"_{len(every) + 1}" if every else ""
             every.append(scopes.values_of(self.sources, rows, metrics, suffix))
         return every

@@ -18,7 +18,7 @@ from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Totals, ask
 from rankframe._request.types import Frame, Truth
 from rankframe._tables import adapters, judgment, readers, rules, run_dicts
-from rankframe._tables.judgment import Judged
+from rankframe._tables.judgment import Joined
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _groups, _numbers, _partitions, _recipes
@@ -556,7 +556,7 @@ def _kept(plan: Values, settings: Settings, users: int) -> _Rows:
 
 
 def _kept_of_both(
-    source: Judged, needs: Needs, placed: Sequence[str], graded: Sequence[str]
+    source: Joined, needs: Needs, placed: Sequence[str], graded: Sequence[str]
 ) -> list[pl.DataFrame]:
     """Keep rows of the run and of the truth."""
     run, of_truth = source.tables.both

@@ -83,7 +83,7 @@ def request_of(plan: Values) -> Request:
         RequestedMean(name, over_users.aggregate, over_users.epsilon, types[name])
         for name, over_users in ((metric.name, metric.over_users) for metric in plan.requested)
     ]
-    undefined = None if plan.of_lists is None else plan.of_lists.judged.tables.settings.undefined
+    undefined = None if plan.of_lists is None else plan.settings.undefined
     groups = {name: types[name] for name in plan.by}
     return Request(groups, means, plan.columns, sorted(plan.counted), plan.weights, undefined)
 
