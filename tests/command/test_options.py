@@ -46,6 +46,11 @@ CALLS = [
     ("evaluate", "-m rr --users both --depth 3", {"users": "both", "depth": 3}),
     ("compare", "-m rr --by fold --total", {"by": "fold", "total": True}),
     ("compare", "-m rr --cluster who", {"cluster": "who"}),
+    (
+        "compare",
+        "-m ndcg@5 -m rr --correction none --confidence 0.9 --margin 0.4 --primary rr --users both",
+        {"correction": None, "confidence": 0.9, "margin": 0.4, "primary": "rr", "users": "both"},
+    ),
     ("compare", "-m gmap@3,5 --baseline new", {"baseline": "new"}),
     ("gate", "-m rr --margin 95% --undecided pass", {"margin": "95%", "undecided": "pass"}),
 ]

@@ -244,18 +244,19 @@ def _check_rows(arguments: argparse.Namespace) -> None:
         if of_users and getattr(arguments, option[2:].replace("-", "_")):
             msg = f"{option} {meaning} and cannot be combined with {of_users}"
             raise ValueError(msg)
+    problem, is_trec = "", arguments.form == "trec"
     if arguments.per_user and arguments.per_query:
-        msg = "-q includes the rows of --per-user: pass one of the two"
-        raise ValueError(msg)
-    if arguments.form == "trec" and (len(arguments.runs) > 1 or arguments.by):
-        msg = "--print trec has columns only for measure, user and value: pass one run, and no --by"
-        raise ValueError(msg)
-    if arguments.form == "trec" and len(arguments.user) > 1:
-        msg = "--print trec has one column of the user: print a table, or name one by --user"
-        raise ValueError(msg)
-    if arguments.form == "trec" and (arguments.out or arguments.json):
-        msg = "--print trec is text: leave out --out and --json"
-        raise ValueError(msg)
+        problem = "-q includes the rows of --per-user: pass one of the two"
+    elif is_trec and (len(arguments.runs) > 1 or arguments.by):
+        problem = (
+            "--print trec has no column but measure, user and value: pass one run, and no --by"
+        )
+    elif is_trec and len(arguments.user) > 1:
+        problem = "--print trec has one column of the user: print a table, or name one by --user"
+    elif is_trec and (arguments.out or arguments.json):
+        problem = "--print trec is text: leave out --out and --json"
+    if problem:
+        raise ValueError(problem)
 
 
 def _read(
@@ -579,8 +580,7 @@ def _schema_of(text: str) -> tuple[str, dict[str, Any]]:
 
 def _conventions(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read the options of per_user."""
-    names = [option[2:].replace("-", "_") for option in options.CONVENTIONS]
-    values = {name: getattr(arguments, name) for name in names}
+    values = {name: getattr(arguments, name) for name in options.CONVENTION_VALUES}
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -619,23 +619,25 @@ def _check_outputs(*calls: argparse.Namespace) -> None:
 
 
 def _check_output(out: Path, endings: Sequence[str], sources: Sequence[Input]) -> None:
+    real, problem = out.resolve(), ""
     if out.suffix.lower() not in endings:
-        msg = f"{out}: an output must end in one of {', '.join(endings)}"
+        problem = f"an output must end in one of {', '.join(endings)}"
+    elif not real.parent.is_dir():
+        problem = f"no such folder: {str(out.parent)!r}: make it first"
+    elif real.is_dir():
+        problem = "it is a folder: name a file"
+    elif any(_is_part(real, source) for source in sources if not source.is_remote):
+        problem = "it is one of the inputs: name another file"
+    if problem:
+        msg = f"{out}: {problem}"
         raise ValueError(msg)
-    real = out.resolve()
-    if not real.parent.is_dir():
-        msg = f"{out}: no such folder: {str(out.parent)!r}: make it first"
-        raise ValueError(msg)
-    if real.is_dir():
-        msg = f"{out}: it is a folder: name a file"
-        raise ValueError(msg)
-    for source in sources:
-        if source.is_remote:
-            continue
-        is_source = inputs.resolved(source) in (real, *(real.parents if source.is_table else ()))
-        if is_source or any(_is_same(real, path) for path in source.files()):
-            msg = f"{out}: it is one of the inputs: name another file"
-            raise ValueError(msg)
+
+
+def _is_part(path: Path, source: Input) -> bool:
+    """Whether a path is an input, or in its folder."""
+    folders = path.parents if source.is_table else ()
+    same = any(_is_same(path, file) for file in source.files())
+    return same or inputs.resolved(source) in (path, *folders)
 
 
 def _is_same(path: Path, other: Path) -> bool:

@@ -626,7 +626,8 @@ def _texts_of(record: type) -> dict[str, str]:
     return texts
 
 
-_VALUES: Mapping[str, str | Sequence[str]] = {
+#: The conventions of a call, with the name of each value in the help or its choices.
+CONVENTION_VALUES: Mapping[str, str | Sequence[str]] = {
     "preset": get_args(PresetName),
     "users": get_args(Users),
     "undefined": "X",
@@ -637,7 +638,8 @@ _VALUES: Mapping[str, str | Sequence[str]] = {
 }
 _TEXTS = _texts_of(keywords.Columns) | _texts_of(keywords.Options)
 CONVENTIONS: Mapping[str, Option] = {
-    f"--{name.replace('_', '-')}": (value, _TEXTS[name]) for name, value in _VALUES.items()
+    f"--{name.replace('_', '-')}": (value, _TEXTS[name])
+    for name, value in CONVENTION_VALUES.items()
 }
 
 
