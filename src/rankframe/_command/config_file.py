@@ -36,10 +36,12 @@ def calls_of(path: Path) -> dict[str, dict[str, Any]]:
         if keys.get(name, []) in ([], {}):
             msg = f"{name}: missing or empty: name one or more, as in {name} = '…'"
             raise ValueError(msg)
-    run = keys["run"] if isinstance(keys["run"], dict) else {None: keys["run"]}
-    runs = [(name, file) for name, files in run.items() for file in _listed(files)]
+    run = keys["run"]
+    runs: Any = getattr(run, "items", lambda: [(None, run)])()  # of a table of names, or none
     shared: dict[str, Any] = {
-        "runs": [Input(_path("run", file, path), name) for name, file in runs],
+        "runs": [
+            Input(_path("run", x, path), name) for name, files in runs for x in _listed(files)
+        ],
         "truth": Input(_path("truth", keys["truth"], path)) if "truth" in keys else None,
         "metrics": [_checked("metrics", label, str) for label in _listed(keys.get("metrics", []))],
     }
@@ -105,7 +107,7 @@ def _check_keys(table: str, keys: Collection[str], names: Collection[str]) -> No
 
 
 def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
 def _path(key: str, value: Any, config: Path) -> str:
