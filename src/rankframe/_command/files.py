@@ -493,12 +493,13 @@ def _format_of(path: Path, stream: Stream, layout: _Layout) -> str:
 
 
 def _check_header(name: str, lines: Sequence[Line], form: str, layout: _Layout) -> None:
-    """Check that the first line of CSV may name columns: one that has numbers alone is data."""
+    """Check that the first line of CSV names columns; with a number and no known name, it is data."""
     fields = _formats.split(lines[0].text, _SEPARATORS[form]) if lines else []
     roles = {*layout.names.values(), *column_roles.SEARCHED}
     if len(fields) == 1 or (roles.isdisjoint(fields) and any(map(_formats.is_number, fields))):
         of_one = f"--{layout.table}-format {'|'.join(_SEPARATORS)}, or --{layout.table}-fields"
-        problem = f"it is no header of {form}: pass {of_one} with the names of its fields"
+        cure = f"pass {of_one} with the names of its fields, or write it with commas or tabs"
+        problem = f"it is no header of {form}: {cure}"
         raise _at_line(name, lines, problem)
 
 
