@@ -493,7 +493,7 @@ def _format_of(path: Path, stream: Stream, layout: _Layout) -> str:
 
 
 def _check_header(name: str, lines: Sequence[Line], form: str, layout: _Layout) -> None:
-    """Check that the first line of CSV names columns; with a number and no known name, it is data."""
+    """Check that the first line of CSV is no data, which has a number and no known name."""
     fields = _formats.split(lines[0].text, _SEPARATORS[form]) if lines else []
     roles = {*layout.names.values(), *column_roles.SEARCHED}
     if len(fields) == 1 or (roles.isdisjoint(fields) and any(map(_formats.is_number, fields))):
