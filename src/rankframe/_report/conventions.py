@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,6 +40,7 @@ def provenance(numbers: Numbers) -> str:
     return " · ".join([_versions("rankframe"), *tables])
 
 
+@functools.cache  # metadata are long to parse: a tenth of a small report
 def _versions(*packages: str) -> str:
     from importlib.metadata import version
 
