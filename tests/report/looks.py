@@ -5,6 +5,7 @@ import random
 import polars as pl
 
 import rankframe as rf
+from tests.report.samples import run_of
 
 DEPTH = 5  # of all lists
 
@@ -19,7 +20,7 @@ def of_places(truth=None, **places):
     ]
     users = max(map(len, places.values()))
     return {
-        "run": pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row"),
+        "run": run_of(rows),
         "truth": truth if truth is not None else pl.DataFrame({"user": range(users), "item": "it"}),
         "baseline": next(iter(places)),
         "k": DEPTH,
@@ -49,7 +50,7 @@ def unjudged():
         for item in ["it", *lists["old"][2:], "no"]
     ]
     return {
-        "run": pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row"),
+        "run": run_of(rows),
         "truth": pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row"),
         "baseline": "old",
         "k": DEPTH,

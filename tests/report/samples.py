@@ -12,6 +12,22 @@ EVIL = "<script>window.stolen = 1;alert(1)</script>"
 WORSE = '"\'><img src=x onerror="window.stolen = 2">{{ 7 * 7 }}</script><!--'
 
 
+def run_of(rows):
+    return pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+
+
+def correlated(users=40, seed=3):
+    """A difference of all metrics that is shown alone, but not after correction."""
+    draw = random.Random(seed)
+    rows = [
+        (model, user, item, rank)
+        for user in range(users)
+        for model in ("old", "new")
+        for rank, item in enumerate(draw.sample(range(4 if model == "new" else 6), 2), 1)
+    ]
+    return {"run": run_of(rows), "truth": pl.DataFrame({"user": range(users), "item": 0})}
+
+
 def made(users=60, served=24, seed=1):
     """Lists of an old system for all users, and of a new one for some, which are as good."""
     draw = random.Random(seed)
@@ -26,7 +42,7 @@ def made(users=60, served=24, seed=1):
             best = sorted(scores, key=scores.get, reverse=True)[:8]
             run += [(model, user, item, rank) for rank, item in enumerate(best, 1)]
     return (
-        pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
+        run_of(run),
         pl.DataFrame(truth, schema=["user", "item", "relevance", "country"], orient="row"),
     )
 

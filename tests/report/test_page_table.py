@@ -10,7 +10,7 @@ import pytest
 import rankframe as rf
 from rankframe._report import table
 from tests.report.elements import unmarked
-from tests.report.samples import page_of
+from tests.report.samples import page_of, run_of
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -25,7 +25,7 @@ def made(users=90, seed=2, **shifts):
         for name, shift in shifts.items()
         for user, rank in ranks.items()
     ]
-    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    run = run_of(rows)
     truth = pl.DataFrame({"user": range(users), "item": "it"})
     return run, truth.with_columns(
         country=pl.col("user").mod(3).replace_strict({0: "SE", 1: "NO", 2: "DK"})

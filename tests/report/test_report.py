@@ -26,7 +26,18 @@ from rankframe._report import nouns as wording
 from rankframe._report.nouns import nouns_of
 from rankframe.presets import Users
 from tests.report.elements import Elements, people_of, unmarked
-from tests.report.samples import ASKED, EVIL, KEPT, METRICS, RUN, TRUTH, WORSE, made, page_of
+from tests.report.samples import (
+    ASKED,
+    EVIL,
+    KEPT,
+    METRICS,
+    RUN,
+    TRUTH,
+    WORSE,
+    correlated,
+    made,
+    page_of,
+)
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -228,22 +239,8 @@ def test_tests_are_named_in_the_report(test):
     assert html.escape(sentences.TESTS[test]) in made.html().replace("&#39;", "&#x27;")
 
 
-def undecided(users=40, seed=3):
-    """A difference of all metrics that is shown alone, but not after correction."""
-    draw = random.Random(seed)
-    rows = [
-        (model, user, item, rank)
-        for user in range(users)
-        for model in ("old", "new")
-        for rank, item in enumerate(draw.sample(range(4 if model == "new" else 6), 2), 1)
-    ]
-    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
-    truth = pl.DataFrame({"user": range(users), "item": 0})
-    return run, truth
-
-
 def test_first_default_metric_does_not_pay_for_the_others():
-    run, truth = undecided(users=38, seed=5)
+    run, truth = correlated(users=38, seed=5).values()
     made = rf.report(run, truth=truth, baseline="old", k=5)
     labels = facts.default_metrics(5)
     table = made.tables["comparison"]
@@ -275,7 +272,7 @@ def test_p_of_a_primary_metric_is_corrected_for_its_own_pairs_only():
 
 
 def test_interval_that_correction_overrules_is_explained():
-    run, truth = undecided()
+    run, truth = correlated().values()
     labels = [f"ndcg@{k}" for k in range(1, 9)]
     made = rf.report(run, *labels, truth=truth, baseline="old")
     row = made.tables["comparison"].row(0, named=True)

@@ -13,8 +13,10 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from tests.report.samples import correlated, run_of
 
 pytest.importorskip("altair")
+
 
 GOLDEN = Path(__file__).parent / "verdicts.md"
 
@@ -27,7 +29,7 @@ def of_ranks(**ranks):
         for user, rank in enumerate(of_users)
         if rank is not None
     ]
-    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    run = run_of(rows)
     users = max(map(len, ranks.values()))
     return {"run": run, "truth": pl.DataFrame({"user": range(users), "item": "it"})}
 
@@ -63,7 +65,7 @@ def unjudged():
         listed = ["x", "y", "item 1" if user % 2 else "z", "item 2", "item 3"]
         rows += [("new", user, name, rank) for rank, name in enumerate(listed, 1)]
     return {
-        "run": pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row"),
+        "run": run_of(rows),
         "truth": pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row"),
     }
 
@@ -79,7 +81,7 @@ def turned():
     ]
     truth = [(user, f"item {item}", int(item == 1)) for user in range(60) for item in (1, 2)]
     return {
-        "run": pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row"),
+        "run": run_of(rows),
         "truth": pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row"),
     }
 
@@ -117,7 +119,7 @@ def bought_again():
 
     def lists(name, items):
         rows = [(name, u, i, rank) for u in range(1000) for rank, i in enumerate(items(u), 1)]
-        return pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+        return run_of(rows)
 
     old = lists("old", lambda user: "ba")
     new = lists("new", lambda user: (f"mine{user}", "b" if user % 10 == 1 else "a"))
@@ -138,7 +140,7 @@ def other_shares():
             truth.append((user, "it", "no" if user - start < easy[model] else "se"))
         start += len(of_users)
     return {
-        "run": pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
+        "run": run_of(run),
         "truth": pl.DataFrame(truth, schema=["user", "item", "country"], orient="row"),
         "paired": False,
         "users": "run",
@@ -155,19 +157,6 @@ def in_clusters(data, *, clusters):
 def without_common_ids():
     data = of_ranks(old=[1, 2] * 20, new=[2, 1] * 20)
     return {**data, "truth": data["truth"].with_columns(item=pl.lit("0it"))}
-
-
-def correlated():
-    """A difference of all metrics that is shown alone, but not after correction."""
-    draw = random.Random(3)
-    rows = [
-        (model, user, item, rank)
-        for user in range(40)
-        for model in ("old", "new")
-        for rank, item in enumerate(draw.sample(range(4 if model == "new" else 6), 2), 1)
-    ]
-    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
-    return {"run": run, "truth": pl.DataFrame({"user": range(40), "item": 0})}
 
 
 OLD = [2, 3, 1, 4, 2, 3] * 20
@@ -409,6 +398,10 @@ DATA = {
 }
 
 
+def reported(data, *metrics, **options):
+    return rf.report(data["run"], *metrics, truth=data["truth"], **options)
+
+
 @functools.cache
 def said(name):
     """Return the verdict of a data set."""
@@ -443,7 +436,7 @@ def test_judged_table_warns_of_unjudged_items_as_its_run_and_truth_do():
 
 def test_tables_leave_open_what_unjudged_items_could_turn():
     data = turned()
-    page = rf.report(data["run"], "rr", truth=data["truth"], baseline="old", k=3).html()
+    page = reported(data, "rr", baseline="old", k=3).html()
     assert re.search("● ?</span>open: too few judgments", page)
     assert not re.search("▼ ?</span>worse", page)
     assert not re.search(r'<td class="[^"]*worse', page)
@@ -459,11 +452,8 @@ def test_open_verdict_counts_its_checks_as_the_section_of_the_data_does():
 
 
 def test_loss_below_the_margin_has_the_mark_of_a_loss():
-    lists = {"old": [1] * 100, "new": [2] * 20 + [1] * 80}
-    rows = [(name, user, 7, rank) for name in lists for user, rank in enumerate(lists[name])]
-    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
-    truth = pl.DataFrame({"user": range(100), "item": 7})
-    made = rf.report(run, "rr", truth=truth, baseline="old", margin=0.3)
+    data = of_ranks(old=[1] * 100, new=[2] * 20 + [1] * 80)
+    made = reported(data, "rr", baseline="old", margin=0.3)
     verdict = "worse, by less than the margin"
     assert made.tables["comparison"]["verdict"].to_list() == [verdict]
     assert made.verdict.startswith("new is worse than old, by less than the margin.\n")
@@ -479,7 +469,7 @@ def test_summary_of_systems_says_what_a_margin_earned():
         "mixes": [1] * 20 + [6] * 18 + [2] * 62,
     }
     data = of_ranks(**ranks)
-    told = rf.report(data["run"], "rr", truth=data["truth"], baseline="old", margin=0.07).verdict
+    told = reported(data, "rr", baseline="old", margin=0.07).verdict
     told = told.splitlines()[1]
     assert "slips is worse by less than the margin; mixes is not worse by more than the" in told
 
@@ -487,25 +477,20 @@ def test_summary_of_systems_says_what_a_margin_earned():
 def test_systems_are_told_apart_only_where_a_direction_is_better():
     ranks = {"old": OLD, "new": BETTER, "like new": [1, 2, 1, 2, 1, 2] * 20, "top": [1] * 120}
     data = of_ranks(**ranks)
-    first, second, *_ = rf.report(
-        data["run"], "rr", truth=data["truth"], baseline="old"
-    ).verdict.split("\n")
+    first, second, *_ = reported(data, "rr", baseline="old").verdict.split("\n")
     assert first == "3 of 3 systems are better than old."
     assert " Of these 3, top is the best: 1.000, +106% (" in second
     near = of_ranks(**{name: ranks[name] for name in ("old", "new", "like new")})
-    told = rf.report(near["run"], "rr", truth=near["truth"], baseline="old").verdict
+    told = reported(near, "rr", baseline="old").verdict
     assert "Neither of these two is proved worse than the best." in told
-    told = rf.report(near["run"], NO_DIRECTION, truth=near["truth"], baseline="old").verdict
+    told = reported(near, NO_DIRECTION, baseline="old").verdict
     assert "proved" not in told
     assert told.startswith("None of 2 systems has a higher mean rank than old.")
 
 
 def test_tiny_effect_is_said_once():
-    lists = {"old": [1] * 4870 + [2] * 15130, "new": [2] * 4870 + [1] * 5130 + [2] * 10000}
-    rows = [(name, user, 7, rank) for name in lists for user, rank in enumerate(lists[name])]
-    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
-    truth = pl.DataFrame({"user": range(20_000), "item": 7})
-    page = rf.report(run, "rr", truth=truth, baseline="old").html()
+    data = of_ranks(old=[1] * 4870 + [2] * 15130, new=[2] * 4870 + [1] * 5130 + [2] * 10000)
+    page = reported(data, "rr", baseline="old").html()
     said = r"So many users prove even a small change: decide whether \+1\.?\d*% matters, or set "
     assert len(re.findall(said, page)) == 1
     assert "no margin was given" not in page
@@ -553,9 +538,7 @@ def test_users_that_a_difference_needs_are_those_of_power():
 def test_truth_is_split_by_the_history():
     """Both verdicts are those of the parts of the truth that the history has and has not."""
     data = bought_again()
-    made = rf.report(
-        data["run"], "ndcg@2", truth=data["truth"], history=data["history"], baseline="old"
-    )
+    made = reported(data, "ndcg@2", history=data["history"], baseline="old")
     table = made.tables["segments: relevant items"].cast({"relevant items": pl.String})
     for group, part in (("seen before", 0), ("not seen before", 1)):
         truth = data["truth"].filter((pl.col("user") % 5 > 0) == part)
@@ -566,7 +549,7 @@ def test_truth_is_split_by_the_history():
     line = "By relevant items, new is worse for not seen before, though not overall."
     assert line in made.verdict
     few = data["history"].head(40)  # 8 of its rows are in the truth
-    made = rf.report(data["run"], "ndcg@2", truth=data["truth"], history=few, baseline="old")
+    made = reported(data, "ndcg@2", history=few, baseline="old")
     assert "segments: relevant items" not in made.tables
 
 
@@ -623,10 +606,6 @@ def test_box_has_the_loss_that_a_primary_metric_leaves_out():
 def test_equal_scores_are_a_doubt():
     text = said("equal scores in lists that end before the cut")
     assert "Ties among the first 4 items, in 100% of the lists of new: their order" in text
-
-
-def reported(data, *metrics, **options):
-    return rf.report(data["run"], *metrics, truth=data["truth"], **options)
 
 
 @pytest.mark.parametrize(("margin", "passes"), [(0.01, False), (0.05, True)])
