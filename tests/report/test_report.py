@@ -226,7 +226,7 @@ def test_items_show_their_title_their_grade_and_how_they_moved():
 
 
 def test_policies_of_users_have_words():
-    assert {*notes.templates("users")} == {*get_args(Users)}
+    assert {*notes.templates("users")} == {*get_args(Users), "rows"}
     served = rf.report(RUN, "map", truth=TRUTH, baseline="old", users="both")
     assert served.tables["comparison"]["users"].to_list() == [24]
     assert "users with a list and a row in the truth" in served.html()
@@ -902,7 +902,7 @@ def test_command_writes_the_report_and_prints_its_verdict(report, tmp_path, caps
     digest = hashlib.sha256((tmp_path / "truth.csv").read_bytes()).hexdigest()
     assert sums[-2] == f"# sha256 {digest}  {files[-1]}"
     assert main(["report", *files, "-o", str(tmp_path / "report.csv")]) == 2
-    assert "--out must end in one of .html, .htm" in capsys.readouterr().err
+    assert "report.csv: an output must end in one of .html, .htm" in capsys.readouterr().err
     assert main(["report", *files, "-o", "-", "--static", *asked]) == 0
     assert not Elements(capsys.readouterr().out).all("script")
 
