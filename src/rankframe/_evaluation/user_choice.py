@@ -107,8 +107,8 @@ def _say(
         if value != usual:
             more = ", …" if len(names) > _MOST_NAMES else ""
             counts.append(f"{_number(value)} in {', '.join(names[:_MOST_NAMES])}{more}")
-    each = f"{who}: each counts as {', and as '.join(counts)}"
-    errors.warn(f"{each}; {option('users', 'truth')} leaves them out")
+    text = f"{who}: each counts as {', and as '.join(counts)}"
+    errors.warn(f"{text}; {option('users', 'truth')} leaves them out")
 
 
 def _number(value: float | None) -> str:

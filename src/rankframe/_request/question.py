@@ -62,7 +62,7 @@ class Question:
             registry.reading_of(metric.reads, inputs=self.settings.inputs)
             for metric in self.requested
         ]
-        needs = [one for one in readings if not one.lists_alone]
+        needs = [reading for reading in readings if not reading.lists_alone]
         return not needs and not share_names.needs_truth(self.reading.names)
 
     @property

@@ -41,7 +41,7 @@ def distribution_of(metric: str, reads: frozenset[str]) -> Distribution | None:
     """Return which shares a metric reduces; None if it reduces other rows."""
     every = {Distribution(share.of, cast("Over", share.over)) for share in parsed(reads)}
     if len(every) > 1:
-        shares = " and ".join(sorted(f"{one.of} over {one.over}" for one in every))
+        shares = " and ".join(sorted(f"{share.of} over {share.over}" for share in every))
         msg = f"metric {metric!r} reads shares of {shares}: split it into one metric for each"
         raise ValueError(msg)
     return next(iter(every), None)
