@@ -96,7 +96,10 @@ def test_parts_and_meters_know_it():
     for run, truth in pairs:
         meter.update(run, truth)
     assert_frame_equal(meter.compute(), expected)
-    parts = [rf.parts.sums(run, *labels, truth=truth) for run, truth in pairs]
+    parts = [
+        rf.parts.sums(run, *labels, truth=truth, part=str(key))
+        for key, (run, truth) in enumerate(pairs)
+    ]
     assert_frame_equal(rf.parts.combine(parts), expected)
 
 

@@ -84,9 +84,8 @@ def parts(df: pl.DataFrame, lf: pl.LazyFrame, pdf: "pd.DataFrame") -> None:
     assert_type(rf.parts.combine([pdf, pdf], total=True), "pd.DataFrame")
     assert_type(rf.parts.combine(lf), pl.LazyFrame)
     assert_type(rf.parts.values(df, rf.metrics.ndcg_at(10), cluster="c"), pl.DataFrame)
-    assert_type(rf.parts.combine([lf], duplicates="last"), pl.LazyFrame)
-    assert_type(rf.parts.merge([pdf, pdf], duplicates="last"), "pd.DataFrame")
-    assert_type(rf.parts.values(lf, "ap", part="2026-11-01"), pl.LazyFrame)
+    assert_type(rf.parts.combine([lf], repeated="last"), pl.LazyFrame)
+    assert_type(rf.parts.merge([pdf, pdf], repeated="last"), "pd.DataFrame")
     meter = rf.Meter("ap", by="model", users="both")
     meter.update(df, pdf)
     meter.update(lf)
@@ -134,7 +133,7 @@ def refused(df: pl.DataFrame) -> None:
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.compare(df, "ap", margin=b"1%")  # type: ignore[arg-type]
     rf.parts.sums(df, "ap", usr="uid")  # type: ignore[call-arg]
-    rf.parts.combine([df], duplicates="first")  # type: ignore[arg-type]
+    rf.parts.combine([df], repeated="first")  # type: ignore[arg-type]
     rf.as_dict(df, names="plain")  # type: ignore[arg-type]
     rf.as_dict(df, undefined=0.0)  # type: ignore[arg-type]
     df.pipe(rf.evaluate, 10)  # type: ignore[arg-type]

@@ -271,13 +271,12 @@ def test_systems_without_a_common_user_have_no_misses_to_count(users, values):
     truth = pl.DataFrame({"user": [1, 2], "item": 7})
     options = {"by": "model", "users": users}
     assert run.rank.evaluate("rr", truth=truth, **options)["rr"].to_list() == values
-    meter = rf.Meter("rr", **options)
-    facts = rf.parts.facts(run, truth=truth, by="model")
-    parts = []
+    options["facts"] = rf.parts.facts(run, truth=truth, by="model")
+    meter, parts = rf.Meter("rr", **options), []
     for user in (1, 2):
         mine = run.filter(user=user), truth.filter(user=user)
         meter.update(*mine)
-        parts.append(rf.parts.sums(mine[0], "rr", truth=mine[1], facts=facts, **options))
+        parts.append(rf.parts.sums(mine[0], "rr", truth=mine[1], part=str(user), **options))
     assert meter.compute()["rr"].to_list() == values
     assert rf.parts.combine(parts)["rr"].to_list() == values
     for misses in ("truth", "judged", "all", None):

@@ -13,7 +13,7 @@ import rankframe as rf
 from rankframe._evaluation.evaluation import plan_means
 from rankframe._request.keywords import Settings
 from rankframe._request.question import ask
-from rankframe.parts._numbers import means_of_plan, numbers_alone, numbers_of
+from rankframe.parts._numbers import added, means_of_plan, numbers_of
 
 FROM_2 = {"relevant_at": 2}
 
@@ -201,6 +201,6 @@ def test_parts_add_up(total):
         for half in (0, 1)
     ]
     plan = plan_means(question)
-    got = means_of_plan(numbers_alone(pl.concat(parts)), plan, total=total)
+    got = means_of_plan(added(pl.concat(parts)), plan, total=total)
     want = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", total=total, **options)
     assert_same(got, want)

@@ -173,7 +173,7 @@ def test_integers_of_any_size_match_and_nulls_are_refused():
 def test_meters_add_up_users_of_several_columns(form):
     seen = RUN.filter(pl.col("rank") == 1, model="old").select(*USER, "item")
     names = {"truth_user": ["w", "session"], "truth_item": "page"}
-    metrics = [*LABELS, "err"]
+    metrics = [*LABELS, "err(max_grade=3)"]
     meters = [rf.Meter(metrics, user=USER, exclude=seen, **names) for _ in range(2)]
     for wiki in ODD:
         run, truth = (frame.filter(wiki=wiki) for frame in (RUN, TRUTH))

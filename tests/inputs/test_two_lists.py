@@ -272,7 +272,10 @@ def test_parts_take_rows_of_a_user_alone():
         for piece in pieces:
             meter.update(piece)
         assert meter.compute().sort("model").rows() == want.rows()
-        sums = [rf.parts.sums(piece, *metrics, by="model", **options) for piece in pieces]
+        sums = [
+            rf.parts.sums(piece, *metrics, by="model", part=str(key), **options)
+            for key, piece in enumerate(pieces)
+        ]
         assert rf.parts.combine(sums).sort("model").rows() == want.rows()
     assert judged.rank.evaluate("hit@5", users="all", undefined=0.0)["users"].to_list() == [4, 4]
 

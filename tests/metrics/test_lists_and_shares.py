@@ -399,12 +399,12 @@ def test_parts_of_lists_with_gaps_add_up(names, options):
     labels = [label for label in OF_ALL if not any(word in label for word in moving)]
     labels = [f"{label.replace(',', ', ')}@2" for label in (*labels, "categories(of=genre)")]
     options = {**tables, **options}
-    parts = [
-        rf.parts.sums(
-            run.filter(of_part), *labels, truth=truth.filter(of_part), facts=facts, **options
-        )
-        for of_part in (pl.col("user") == user for user in range(3))
-    ]
+    parts = []
+    for user in range(3):
+        some, judged = run.filter(user=user), truth.filter(user=user)
+        options |= {"facts": facts, "part": str(user)}
+        parts.append(rf.parts.sums(some, *labels, truth=judged, **options))
+    del options["facts"], options["part"]
     whole = rf.evaluate(run, *labels, truth=truth, **options)
     combined = rf.parts.combine(parts)  # by name
     assert_frame_equal(combined, whole, abs_tol=1e-12, check_row_order=False)

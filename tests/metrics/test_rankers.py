@@ -128,13 +128,13 @@ def test_parts_and_meters_take_it(items, grade):
     frame = frame.with_columns(item=pl.int_range(pl.len())) if items else frame
     labels = "ndcg@5", "ap", "ndcg(ideal=perfect)@3"  # the last reads the highest grade of all
     expected = frame.rank.evaluate(*labels, preset="lightgbm")
-    meter = rf.Meter(*labels, preset="lightgbm")
+    options = {"preset": "lightgbm", "facts": rf.parts.facts(frame)}
+    meter = rf.Meter(*labels, **options)
     parts = frame.partition_by("qid")
     for part in parts:
         meter.update(part)
     assert meter.compute().rows() == [pytest.approx(expected.row(0))]
-    facts = rf.parts.facts(frame)
-    sums = [rf.parts.sums(part, *labels, facts=facts, preset="lightgbm") for part in parts]
+    sums = [rf.parts.sums(p, *labels, part=str(key), **options) for key, p in enumerate(parts)]
     assert rf.parts.combine(sums).rows() == [pytest.approx(expected.row(0))]
 
 

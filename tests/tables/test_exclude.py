@@ -147,16 +147,15 @@ def test_a_rank_falls_by_the_removed_rows_above_it(seed, blocks):
     assert_frame_equal(rf.per_user(judged, *names, by="model", exclude=seen), want)
     means = rf.evaluate(expected, *names, **options)
     assert_frame_equal(rf.evaluate(run, *names, exclude=seen, **options), means)
-    meter = rf.Meter(*names, by="model", exclude=seen)
+    known = {"by": "model", "facts": rf.parts.facts(run, truth=truth, by="model")}
+    meter = rf.Meter(*names, exclude=seen, **known)
     small, users = [], range(40)
-    facts = rf.parts.facts(run, truth=truth, by="model")
     for rest in range(3):
         of_part = pl.col("user").is_in([user for user in users if user % 3 == rest])
         part, judgments = run.filter(of_part), truth.filter(of_part)
         meter.update(part, judgments)
-        small.append(
-            rf.parts.sums(part, *names, truth=judgments, by="model", facts=facts, exclude=seen)
-        )
+        known["part"] = str(rest)
+        small.append(rf.parts.sums(part, *names, truth=judgments, exclude=seen, **known))
     assert_frame_equal(meter.compute(), means)
     assert_frame_equal(rf.parts.combine(small), means)
 

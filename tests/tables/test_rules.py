@@ -1163,7 +1163,7 @@ def test_parts_and_batches_of_days_apart_are_no_tables_apart():
     meter, small = rf.Meter("rr", by="day"), []
     for part, judged in days_in_parts(run, truth):
         meter.update(part, judged)
-        small.append(rf.parts.sums(part, "rr", truth=judged, by="day"))
+        small.append(rf.parts.sums(part, "rr", truth=judged, by="day", part=str(len(small))))
     assert_equal(meter.compute(), whole)
     assert_equal(rf.parts.combine(small), whole)
     assert_equal(rf.parts.combine(rf.parts.merge(small)), whole)
@@ -1175,8 +1175,8 @@ def test_all_parts_together_know_that_the_days_are_apart(users):
     meter, small = rf.Meter("filled@1", by="day", users=users), []
     for part, judged in days_in_parts(run, truth):
         meter.update(part, judged)
-        made = rf.parts.sums(part, "filled@1", truth=judged, by="day", users=users)
-        small.append(made)
+        options = {"by": "day", "users": users, "part": str(len(small))}
+        small.append(rf.parts.sums(part, "filled@1", truth=judged, **options))
     for call in (meter.compute, lambda: rf.parts.combine(small)):
         if users == "run":
             assert call().filter(pl.col("users") > 0).rows() == [(11, 2, 1.0), (12, 1, 0.0)]
@@ -1278,7 +1278,7 @@ def test_all_parts_together_know_the_grades():
     meter, small = rf.Meter("ap"), []
     for run, judged in days_in_parts(PLAIN_RUN, truth):
         meter.update(run, judged)
-        small.append(rf.parts.sums(run, "ap", truth=judged))
+        small.append(rf.parts.sums(run, "ap", truth=judged, part=str(len(small))))
         for verb in (rf.parts.sums, rf.parts.values):
             with pytest.raises(rf.RankingDataError, match=said):
                 verb(run, "ap", truth=judged, facts=facts)
@@ -1287,9 +1287,10 @@ def test_all_parts_together_know_the_grades():
         with pytest.raises(rf.RankingDataError, match=said):
             call()
     assert rf.parts.combine(small[:1])["ap"].item() == 1.0
+    facts = rf.parts.facts(PLAIN_RUN, truth=flat)
     both = [
-        rf.parts.sums(run, "ap", truth=judged, facts=rf.parts.facts(PLAIN_RUN, truth=flat))
-        for run, judged in days_in_parts(PLAIN_RUN, flat)
+        rf.parts.sums(run, "ap", truth=judged, facts=facts, part=str(key))
+        for key, (run, judged) in enumerate(days_in_parts(PLAIN_RUN, flat))
     ]
     assert rf.parts.combine(both)["ap"].item() == 1.0
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from math import inf
 
 import polars as pl
 
 #: Values are cut into whole multiples of this, whose sums are exact, so their order is free.
 _UNIT = 2.0**-88
 _GREATEST_SUM, _LEAST_MEAN = 2.0**38, 2.0**-36
-#: What parts add up: the sum as one float, Σ |value|, which decides what fits, and the exact sum.
-NAMES = ("sum", "size", "units")
+#: What is known of the values of a part.
+TYPES: Mapping[str, pl.DataType] = {
+    "count": pl.Int64(),
+    "sum": pl.Float64(),
+    "size": pl.Float64(),
+    "units": pl.Int128(),
+    "size_units": pl.Int128(),
+    "exponent": pl.Int64(),
+}
 
 
 def order_free_mean(values: pl.Expr) -> pl.Expr:
@@ -28,17 +36,48 @@ def order_free_sum(values: pl.Expr) -> pl.Expr:
 
 
 def sums_of_part(values: pl.Expr) -> dict[str, pl.Expr]:
-    """Add up the values of a part for ``mean_of_parts``; the same in every order."""
-    numbers = order_free_sum(values), order_free_sum(values.abs()), _units(values)
-    return dict(zip(NAMES, numbers, strict=True))
+    """Add up the values of a part, for ``exact``."""
+    return {
+        "sum": values.sum(),
+        "size": values.abs().sum(),
+        "units": _units(values),
+        "size_units": _units(values.abs()),
+    }
 
 
-def mean_of_parts(number: pl.Expr, of: str = "") -> pl.Expr:
+def exact() -> dict[str, pl.Expr]:
+    """Make sums for ``mean_of_parts`` of columns with those of ``sums_of_part``.
+
+    These are the sum as one float, Σ |value|, which decides what fits, and the exact sum, each the
+    same in every order of the values.
+    """
+    total, size, units = pl.col("sum"), pl.col("size"), pl.col("units")
+    size_units = pl.col("size_units")
+    exact_size = pl.when(size <= _GREATEST_SUM).then(size_units.cast(pl.Float64) * _UNIT)
+    exact_sum = pl.when(_fits(exact_size, 1)).then(units.cast(pl.Float64) * _UNIT)
+    return {"sum": exact_sum.otherwise(total), **stored(exact_size.otherwise(inf), units)}
+
+
+def stored(size: pl.Expr, units: pl.Expr) -> dict[str, pl.Expr]:
+    """Keep an exact sum that fits a decimal of 38 digits; the size of others is infinite."""
+    fits = size <= _GREATEST_SUM
+    return {
+        "size": pl.when(fits).then(size).otherwise(inf),
+        "units": pl.when(fits).then(units).otherwise(0),
+    }
+
+
+def shifted(units: pl.Expr, exponent: pl.Expr) -> pl.Expr:
+    """Divide an exact sum by a power of two."""
+    return units.cast(pl.Int128) // pl.lit(2.0).pow(exponent.clip(0, 126)).cast(pl.Int128)
+
+
+def mean_of_parts(number: pl.Expr, suffix: str = "") -> pl.Expr:
     """Take the mean of all values from columns with the sums of all parts.
 
     It has the bits of ``order_free_mean``, since the units are the exact sum.
     """
-    total, size, units = (pl.col(f"{of}{name}") for name in NAMES)
+    total, size, units = (pl.col(f"{name}{suffix}") for name in ("sum", "size", "units"))
     exact = units.cast(pl.Float64) * _UNIT / number
     mean = pl.when(_fits(size, number)).then(exact).otherwise(total / number)
     return pl.when(number > 0).then(mean)

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 import polars as pl
 
 from rankframe._evaluation import evaluation, kept_plans
-from rankframe._evaluation.values import Values, users_of
 from rankframe._inputs import arguments, several_users
-from rankframe._request import keywords, labels, registry
-from rankframe._request.keywords import Columns, Options, Settings
-from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import Totals, ask
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Columns, Options
+from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, Truth
-from rankframe._tables import adapters, judgment, readers, rules, run_dicts
-from rankframe._tables.judgment import Joined
+from rankframe._tables import adapters, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
-from rankframe.parts import _groups, _numbers, _partitions, _recipes
-from rankframe.parts._partitions import Needs
+from rankframe.parts import _facts, _groups, _numbers, _partitions, _recipes
+from rankframe.parts._facts import Facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,18 +32,8 @@ else:
 
     MeterFrameT = TypeVar("MeterFrameT")
 
-_CODE = "__rankframe_code"
-#: Numbers of this many batches are added up at once: a batch takes 1 ms less.
+#: Sums of this many batches are added up at once: a batch takes 1 ms less.
 _WAITING = 64
-
-
-class _Rows(NamedTuple):
-    """The rows of a batch that wait for facts of the whole, with users numbered from 0."""
-
-    run: pl.DataFrame
-    truth: pl.DataFrame | None
-    roles: Columns
-    users: int
 
 
 class _State(NamedTuple):
@@ -53,12 +41,8 @@ class _State(NamedTuple):
 
     user: str
     units: pl.DataFrame  # each user, per group of the columns of by that both tables have
-    types: dict[str, pl.DataType]  # of the columns of by
-    groups: pl.DataFrame  # those of the columns of by that the truth lacks
-    grade: float | None  # the highest of the truth
+    facts: Facts | None  # given to the meter, or the groups of its first batch
     numbers: list[pl.DataFrame]  # not added up yet
-    absent: pl.DataFrame  # the sums of a group in which no user has a list
-    rows: list[_Rows]
 
 
 class Meter(Generic[MeterFrameT]):
@@ -75,6 +59,10 @@ class Meter(Generic[MeterFrameT]):
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
+    facts
+        What ``rf.parts.facts`` returned for the tables of all batches. They may be left out where
+        no metric reads the highest grade of the truth, and the first batch has all groups of the
+        columns of ``by`` that the truth lacks, such as all models. The number of users is not read.
     **options
         All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
@@ -82,21 +70,17 @@ class Meter(Generic[MeterFrameT]):
     -----
     A batch has all rows of its users, those of the run and those of the truth. With a column of
     ``by`` that both tables have, such as day, it has all rows of its (day, user), and a user may
-    return on another day. The numbers are those of ``evaluate`` for all batches together, also if a
-    model or the highest grade appears in a later batch. Means have the same bits: see
-    ``rf.parts.combine``. Of metrics that read the highest grade (``err``, ``nerr``,
-    ``rbp(gain=graded)``, ``inst``, ``insq``, ``ndcg(ideal=perfect)``), of ``compatibility`` and of
-    ``alpha_ndcg``, the last bit may differ: rows are kept in another order.
+    return on another day. The numbers are those of ``evaluate`` for all batches together, to the
+    last bit: see ``rf.parts.combine``.
+
+    Metrics that read the highest grade of the truth (``err``, ``nerr``, ``rbp(gain=graded)``,
+    ``inst``, ``insq``, ``ndcg(ideal=perfect)``) and ``unjudged="bounds"`` need it before the first
+    batch: name it, as in ``err(max_grade=4)``, or pass ``facts``.
+
+    It keeps sums and no rows: a few numbers per group and metric, one per item for metrics of all
+    lists, and the ids of the users, which show a user who comes twice.
 
     Type checkers take it to be for batches of Polars; ``rf.Meter[pd.DataFrame](…)`` is for pandas.
-
-    It keeps sums: a few numbers per group and metric, one per item for metrics of all lists, and
-    the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
-    all metrics with ``unjudged="bounds"`` need rows until ``compute``: those of the lists and the
-    truth that can change a value, with the item and the user as numbers, which takes up to 40 bytes
-    per row (with up to three columns of ``by``; columns that your own expressions read come on top,
-    and so do ids where ``items``, ``history`` or ``other`` are passed). ``err(max_grade=4)`` keeps
-    sums.
 
     It can be pickled, and meters of several processes can be merged.
 
@@ -116,6 +100,7 @@ class Meter(Generic[MeterFrameT]):
         *metrics: Metric,
         by: str | Sequence[str] = (),
         count_users: bool = False,
+        facts: Facts | None = None,
         **options: Unpack[Options],
     ) -> None:
         metrics = tuple(labels.flat(metrics))
@@ -135,16 +120,16 @@ class Meter(Generic[MeterFrameT]):
         }
         self._settings = replace(settings, **tables)
         self._by = keywords.group_names(by)
-        self._names = [metric.name for metric in _requested(metrics, settings)]
-        late = [_reads_whole(metric, settings) for metric in metrics]
-        self._late = [metric for metric, waits in zip(metrics, late, strict=True) if waits]
-        self._settled = [metric for metric, waits in zip(metrics, late, strict=True) if not waits]
+        requested = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+        self._facts = None if facts is None else _facts.checked(facts)
+        _facts.check_needs(requested, settings, facts)
+        self._metrics, self._names = metrics, [metric.name for metric in requested]
         self._state: _State | None = None
         self._like: Frame | None = None
         self._systems: list[str] = []  # the names of the dicts of runs, in their order
-        of_all = any(metric.is_of_all_lists for metric in _requested(metrics, settings))
+        of_all = any(metric.is_of_all_lists for metric in requested)
         self._keeps_plan = not (settings.inputs or of_all)
-        self._key = object()
+        self._key = object()  # of kept plans, which know the groups of the first batch
 
     def __repr__(self) -> str:
         names, state = ", ".join(map(repr, self._names)), self._state
@@ -153,7 +138,7 @@ class Meter(Generic[MeterFrameT]):
 
     def reset(self) -> None:
         """Forget all batches."""
-        self._state, self._systems = None, []
+        self._state, self._systems, self._key = None, [], object()
 
     @adapters.takes_arrow
     def update(
@@ -176,22 +161,23 @@ class Meter(Generic[MeterFrameT]):
         ------
         RankingDataError
             If a user was in another batch, in the same group of the columns of ``by`` that both
-            tables have. After any error the meter is as before.
+            tables have, or a group of the columns that the truth lacks was not in the first batch.
+            After any error the meter is as before.
         """
         roles = copy.deepcopy(self._roles)
         opened = arguments.opened(
             "update", ["run", "truth"], [frame, truth], {"by": self._by, **roles}, counts=False
         )
-        (runs, judged), columns = opened.args, cast("Columns", opened.options)
+        (runs, truth), columns = opened.args, cast("Columns", opened.options)
         del opened.options["by"]
         table, by, columns = run_dicts.as_frame(runs, self._by, columns, whole=False)
-        items = readers.with_items(table, judged, by, columns)
-        run = _eager(items, "run" if judged is not None else "judged table")
-        judgments = None if judged is None else _eager(judged, "truth")
+        items = readers.with_items(table, truth, by, columns)
+        run = _eager(items, "run" if truth is not None else "judged table")
+        judgments = None if truth is None else _eager(truth, "truth")
         before, self._settings = self._settings, replace(self._settings, columns=columns)
         try:
             batch = self._batch(run, judgments, by)
-            state = batch if self._state is None else _merged(self._state, batch, by)
+            state = batch if self._state is None else _merged(self._state, batch)
         except BaseException:
             self._settings = before
             raise
@@ -227,6 +213,9 @@ class Meter(Generic[MeterFrameT]):
         if by is None or calls[0][::2] != calls[1][::2]:
             msg = f"the meters differ in metrics, by= or options: {calls[0]} and {calls[1]}"
             raise ValueError(msg)
+        if self._facts != other._facts:
+            msg = "the meters differ in facts=: pass the same ones to both"
+            raise ValueError(msg)
         if other._state is None:
             return
         users, theirs = self._roles.get("user"), other._roles.get("user")
@@ -235,7 +224,7 @@ class Meter(Generic[MeterFrameT]):
         self._by, state = by, self._state
         if state is None:
             self._settings = replace(self._settings, columns=other._settings.columns)
-        self._state = other._state if state is None else _merged(state, other._state, self._by)
+        self._state = other._state if state is None else _merged(state, other._state)
         self._like = other._like if self._like is None else self._like
         self._add_systems(other._systems)
 
@@ -281,11 +270,8 @@ class Meter(Generic[MeterFrameT]):
             raise RankingDataError(msg)
         keywords.check_total(self._by, total=total)
         numbers = _recipes.added(pl.concat(state.numbers))
-        _recipes.raise_if_whole_is_broken(numbers, state.groups, policy=self._settings.users)
-        frames = [_recipes.means_of(numbers, total=total)] if self._settled else []
-        if self._late:
-            frames.append(_recipes.means_of(self._numbers_of_rows(state), total=total))
-        means, like = self._in_call_order(frames), self._like
+        _recipes.raise_if_whole_is_broken(numbers, policy=self._settings.users)
+        means, like = _recipes.means_of(numbers, total=total), self._like
         if self._systems:
             order = self._by[0], pl.Enum(self._systems)
             means = adapters.in_order(means, *order).sort(self._by, nulls_last=True)
@@ -297,137 +283,25 @@ class Meter(Generic[MeterFrameT]):
         settings = self._settings
         tables = _partitions.tables_of(run, truth, by, settings.columns)
         lacking = _partitions.lacking_of(tables)
-        groups = _partitions.groups_of(tables[0], lacking).collect() if lacking else pl.DataFrame()
-        grade = _partitions.top_grade_of(tables).collect().item() if self._late else None
-        totals = Totals(grade, groups if lacking else None)
-        numbers: list[pl.DataFrame] = []
-        absent = pl.DataFrame(schema=_numbers.SCHEMA)
-        rows: list[_Rows] = []
-        units = _units(tables)
-        types = {name: dtype for table in tables for name, dtype in table.schema.items()}
-        if self._settled:
-            frames = {"run": run, "truth": truth, "units": units}
-            present = {name: frame for name, frame in frames.items() if frame is not None}
-            numbers = [self._settled_numbers(present, by, totals.groups)]
-            if lacking:
-                absent = self._absent(run, tables, truth, by)
-        if self._late:
-            plan = evaluation.plan_means(ask(run, self._late, truth, by, settings, totals=totals))
-            height = run.height + (0 if truth is None else truth.height)
-            checked = adapters.collected(_recipes.small_frame(plan, settings, None), height)
-            numbers = numbers or [checked.filter(entry=_numbers.SEEN)]
-            rows = [_kept(plan, settings, units.height)]
-        return _State(
-            user=tables[0].user,
-            units=units,
-            types={name: types[name] for name in by},
-            groups=groups,
-            grade=grade,
-            numbers=numbers,
-            absent=absent,
-            rows=rows,
-        )
-
-    def _settled_numbers(
-        self, tables: Mapping[str, pl.DataFrame], by: Sequence[str], groups: pl.DataFrame | None
-    ) -> pl.DataFrame:
-        """Add up the metrics that need no facts of the whole."""
+        facts = self._facts if self._state is None else self._state.facts
+        if facts is None and lacking:
+            facts = _facts.first_groups(tables, lacking)
 
         def plan(frames: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> pl.LazyFrame:
-            run, truth, settings = frames["run"], frames.get("truth"), self._settings
-            totals = Totals(None, groups)
-            question = ask(run, self._settled, truth, by, settings, totals=totals)
+            of_users = frames.get("truth")
+            part = _facts.part_of(frames["run"], of_users, by, settings, facts)
+            question = ask(part.frame, self._metrics, of_users, by, settings, totals=part.totals)
             values = evaluation.plan_means(question)
-            return _recipes.small_frame(values, settings, None, frames["units"].lazy())
+            _facts.check_grades(values, facts)
+            small = _recipes.small_frame(values, settings, None)
+            return pl.concat([small, *part.checks(_numbers.SCHEMA)])
 
-        if groups is None and self._keeps_plan:
-            return kept_plans.collected((self._key, *by), tables, plan, grouped=bool(by))
-        return adapters.collected(plan(tables), sum(map(len, tables.values())))
-
-    def _absent(
-        self,
-        run: pl.DataFrame,
-        tables: Sequence[Table],
-        truth: pl.DataFrame | None,
-        by: Sequence[str],
-    ) -> pl.DataFrame:
-        """Add up the values of users without a list, for models that appear in a later batch."""
-        weights = self._settings.weights
-        if weights is not None and truth is not None and weights not in truth.columns:
-            msg = (
-                f"weights={weights!r}: a later batch may have a new group of by=, for whose users "
-                "the weights must be in the truth: join the column to the truth"
-            )
-            raise ValueError(msg)
-        lacking = _partitions.lacking_of(tables)
-        shared = [name for name in by if name not in lacking]
-        empty = run.clear().drop(lacking)
-        totals = Totals(None, None)
-        plan = evaluation.plan_means(
-            ask(empty, self._settled, truth, shared, self._settings, totals=totals)
-        )
-        inputs = plan.source.inputs.values()
-        if plan.of_lists is not None and any(
-            name in table.schema for table in inputs for name in lacking
-        ):
-            msg = (
-                f"metric {plan.of_lists.requested[0].name!r}: items= or history= has a column of "
-                "by= that the truth lacks, and a later batch may have a new group: use rf.parts, "
-                "with facts"
-            )
-            raise ValueError(msg)
-        numbers = _numbers.numbers_alone(_recipes.small_frame(plan, self._settings, None).collect())
-        return numbers.filter(pl.col("entry") != _numbers.SEEN)
-
-    def _numbers_of_rows(self, state: _State) -> pl.DataFrame:
-        """Add up the metrics of the rows that have waited."""
-        settings = replace(self._settings, exclude=None, columns=state.rows[0].roles)
-        types = pl.Schema(state.types)
-        user = state.user
-        runs: list[pl.DataFrame] = []
-        truths: list[pl.DataFrame] = []
-        first = 0
-        for rows in state.rows:
-            numbered = pl.col(user).cast(pl.Int64) + first if rows.users else pl.col(user)
-            first += rows.users
-            runs.append(_restored(rows.run.with_columns(numbered), types))
-            if rows.truth is not None:
-                truths.append(_restored(rows.truth.with_columns(numbered), types))
-        run = pl.concat(runs, how="vertical_relaxed")
-        truth = pl.concat(truths, how="vertical_relaxed") if truths else None
-        groups = state.groups if state.groups.columns else None
-        totals = Totals(state.grade, groups)
-        plan = evaluation.plan_means(ask(run, self._late, truth, self._by, settings, totals=totals))
-        return _recipes.added(_recipes.small_frame(plan, settings, None).collect())
-
-    def _in_call_order(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        result, *rest = frames
-        for other in rest:
-            more = other.drop("users")
-            if self._by:
-                result = result.join(
-                    more, on=self._by, how="left", nulls_equal=True, maintain_order="left"
-                )
-            else:
-                result = result.hstack(more)
-        if not rest:
-            return result
-        names = [column for name in self._names for column in (name, users_of(name))]
-        return result.select(
-            *self._by, "users", *(column for column in names if column in result.columns)
-        )
-
-
-def _requested(metrics: Sequence[Metric], settings: Settings) -> list[RequestedMetric]:
-    return labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
-
-
-def _reads_whole(metric: Metric, settings: Settings) -> bool:
-    """Whether a metric needs rows until all batches are there."""
-    if settings.unjudged == "bounds":
-        return True
-    reads = {name for entry in _requested([metric], settings) for name in entry.reads}
-    return registry.reading_of(reads, inputs=settings.inputs).top_grade
+        frames = {"run": run} if truth is None else {"run": run, "truth": truth}
+        if self._keeps_plan:
+            numbers = kept_plans.collected((self._key, *by), frames, plan, grouped=bool(by))
+        else:
+            numbers = adapters.collected(plan(frames), sum(map(len, frames.values())))
+        return _State(tables[0].user, _units(tables), facts, [numbers])
 
 
 def _eager(frame: Frame, table: str) -> pl.DataFrame:
@@ -464,7 +338,7 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
         raise RankingDataError(msg)
     old, new = left.units, right.units
     if old.schema != new.schema:
-        types = pl.Schema(_groups.common_types_of_groups(old.schema, new.schema))
+        types = pl.Schema(_groups.common_types(old.schema, new.schema))
         old, new = old.cast(types), new.cast(types)
     again = old.join(new, on=names, how="semi", nulls_equal=True)
     if again.height:
@@ -481,134 +355,26 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
     return pl.concat([old, new], rechunk=old.n_chunks() >= _WAITING)
 
 
-# ------------------------------------------------------------------ putting together
-
-
-def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
-    """Put the batches of two meters together; add the absent users of a group that only one has."""
-    lacking = left.groups.columns
-    if lacking != right.groups.columns:
-        msg = (
-            f"truth: it lacks {lacking} of by= in some batches, and {right.groups.columns} in "
-            "others: give it the same columns in all"
+def _merged(left: _State, right: _State) -> _State:
+    """Put the batches of two meters together."""
+    if left.facts != right.facts:
+        ours, theirs = (
+            _facts.groups_of(state.facts) if state.facts else pl.DataFrame()
+            for state in (left, right)
         )
-        raise RankingDataError(msg)
-    types = _groups.common_types_of_groups(left.types, right.types)
+        if ours.columns != theirs.columns:
+            msg = (
+                f"truth: it lacks {ours.columns} of by= in some batches, and {theirs.columns} in "
+                "others: give it the same columns in all"
+            )
+            raise RankingDataError(msg)
+        if len(_groups.united([ours, theirs])) != len(ours) or len(ours) != len(theirs):
+            msg = (
+                f"the first batches of the meters have other groups of {ours.columns}: pass "
+                "facts=rf.parts.facts(run, truth=truth, by=…) to both"
+            )
+            raise RankingDataError(msg)
     numbers = [*left.numbers, *right.numbers]
-    groups, absent = left.groups, left.absent
-    if lacking:
-        wide = pl.Schema({name: types[name] for name in lacking})
-        ours, theirs = groups.cast(wide), right.groups.cast(wide)
-        new, old = (
-            side.join(other, on=lacking, how="anti")
-            for side, other in ((theirs, ours), (ours, theirs))
-        )
-        groups = pl.concat([ours, new])
-        numbers.append(_recipes.of_late_groups(left.absent, new, by, lacking))
-        numbers.append(_recipes.of_late_groups(right.absent, old, by, lacking))
-        absent = _numbers.numbers_alone(pl.concat([left.absent, right.absent]))
-    if len(numbers) > _WAITING or _recipe(left) != _recipe(right):
+    if len(numbers) > _WAITING:
         numbers = [_recipes.added(pl.concat(numbers))]
-    grades = [grade for grade in (left.grade, right.grade) if grade is not None]
-    return left._replace(
-        units=_united(left, right),
-        types=types,
-        groups=groups,
-        grade=max(grades, default=None),
-        numbers=numbers,
-        absent=absent,
-        rows=[*left.rows, *right.rows],
-    )
-
-
-def _recipe(state: _State) -> str:
-    _, entry, of, _ = state.numbers[0].row(0)
-    return of if entry == _numbers.RECIPE else ""
-
-
-# ------------------------------------------------------------------ rows that wait
-
-
-def _kept(plan: Values, settings: Settings, users: int) -> _Rows:
-    """Keep the rows that can change a value, as small as can be."""
-    source, needs = plan.source, _partitions.needs_of(plan, settings)
-    run, *truths = source.tables.both
-    placed = ["rank", *(["tied"] if source.tables.tied else [])]
-    roles: Columns = {"model": run.model, "user": run.user, "item": run.item, "rank": "rank"}
-    graded = ["relevance", *(["subtopic"] if source.tables.has_subtopics else [])]
-    if source.tables.has_truth:
-        roles["relevance"] = "relevance"
-    if truths:
-        frames = _kept_of_both(source, needs, placed, graded)
-    else:
-        judged = source.rows("subtopic")
-        if needs.relevant:
-            is_first = _is_first(run.keys) if needs.lists else False
-            judged = judged.filter((pl.col("relevance") > 0).fill_null(value=False) | is_first)
-        frames = [_own(judged, [*run.keys, run.item, *placed, *graded], needs)]
-    beside = settings.inputs - {"exclude"}
-    if not beside and {run.user, run.item}.isdisjoint(needs.columns):
-        frames = _numbered(_numbered(frames, run.user), run.item)
-    else:
-        users = 0  # they have their own ids
-    kept = [_narrowed(frame, placed, run.by) for frame in frames]
-    return _Rows(kept[0], kept[1] if truths else None, roles, users)
-
-
-def _kept_of_both(
-    source: Joined, needs: Needs, placed: Sequence[str], graded: Sequence[str]
-) -> list[pl.DataFrame]:
-    """Keep rows of the run and of the truth."""
-    run, of_truth = source.tables.both
-    ids = [pl.col(n).cast(source.types[n]) for n in (*of_truth.keys, of_truth.item)]
-    truth = judgment.normalize_columns(of_truth).with_columns(ids)
-    lists = source.run
-    if needs.relevant:
-        truth = truth.filter(pl.col("relevance") > 0)
-    if needs.depth is not None:
-        lists = lists.filter(pl.col("rank") <= needs.depth)
-    if needs.judged:
-        lists = lists.join(truth, on=[*of_truth.keys, of_truth.item], how="semi")
-    if needs.lists:  # read apart: the optimizer of Polars 1.44 fails on two uses of one run
-        rows, first = lists.collect(), source.run.filter(_is_first(run.keys)).collect()
-        more = first.join(rows, on=[*run.keys, run.item], how="anti")
-        lists = pl.concat([rows, more]).lazy()
-    return [
-        _own(lists, [*run.keys, run.item, *placed], needs),
-        _own(truth, [*of_truth.keys, of_truth.item, *graded], needs),
-    ]
-
-
-def _is_first(keys: Sequence[str]) -> pl.Expr:
-    """Whether a row has the least rank of its list."""
-    first = pl.col("rank") == pl.col("rank").min().over(keys)
-    return first.fill_null(value=False)
-
-
-def _own(frame: pl.LazyFrame, names: Sequence[str], needs: Needs) -> pl.DataFrame:
-    """Keep the columns that play a role, and those that metrics read."""
-    columns = frame.collect_schema().names()
-    return frame.select(n for n in columns if n in names or n in needs.columns).collect()
-
-
-def _numbered(frames: Sequence[pl.DataFrame], name: str) -> list[pl.DataFrame]:
-    """Replace ids with numbers, the same in all frames."""
-    ids = pl.concat([frame.select(name) for frame in frames]).unique()
-    codes = ids.with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias(_CODE))
-    return [
-        frame.join(codes, on=name, how="left", maintain_order="left")
-        .with_columns(pl.col(_CODE).alias(name))
-        .drop(_CODE)
-        for frame in frames
-    ]
-
-
-def _narrowed(frame: pl.DataFrame, placed: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
-    """Use small types for ranks and groups."""
-    small = [pl.col(name).cast(pl.UInt32) for name in placed if name in frame.columns]
-    text = [name for name in by if frame.schema.get(name) == pl.String]
-    return frame.with_columns(*small, pl.col(text).cast(pl.Categorical)).rechunk()
-
-
-def _restored(frame: pl.DataFrame, types: pl.Schema) -> pl.DataFrame:
-    return frame.with_columns(pl.col(n).cast(t) for n, t in types.items() if n in frame.columns)
+    return left._replace(units=_united(left, right), numbers=numbers)

@@ -7,9 +7,8 @@ each partition is computed as on one machine: see :mod:`rankframe.parts._partiti
 A worker needs about 200 MB and, per row of its partition, 70 bytes (ranks, integer ids) to 200
 (scores, text ids), so a good partition has about 2 million rows. ``partitions=`` sets their number.
 By default it is ``spark.sql.shuffle.partitions``, and adaptive execution merges small partitions;
-if Spark may broadcast the keys of the judgments, it is one partition per 250,000 judgments, and
-``evaluate`` computes up to 2 million of them in the driver (50 bytes each). All rows of a user are
-in one partition.
+if Spark may broadcast the keys of the judgments, it is one partition per 250,000 judgments. All
+rows of a user are in one partition.
 """
 
 # pyarrow has no types
@@ -55,7 +54,7 @@ from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _numbers, _partitions, _recipes
 from rankframe.presets import Preset, PresetName, Users
-from rankframe.spark import _several, _shuffle, _types, _workers
+from rankframe.spark import _needs, _several, _shuffle, _types, _workers
 from rankframe.spark._shuffle import Side
 from rankframe.spark._types import Truth
 from rankframe.spark._workers import plain_errors
@@ -380,12 +379,10 @@ def per_user(
     sides, plan = _planned(frame, truth, question, evaluation.plan_values)
     _check_across_users(sides, settings.users)
     compute = functools.partial(_partitions.values_of, question)
-    needs = _partitions.needs_of(plan, settings)
-    joined = sides
+    needs = _needs.needs_of(plan, settings)
     # a Spark truth may return different rows when it is read again
-    if truth is not None and not isinstance(truth, DataFrame):
-        broadcast = _shuffle.broadcastable_truth(sides, needs)
-        joined = _shuffle.semi_joined(sides, broadcast.judgments) if broadcast else sides
+    is_local = truth is not None and not isinstance(truth, DataFrame)
+    joined = _shuffle.semi_joined(sides, needs) if is_local else sides
     return _shuffle.computed(sides, compute, partitions, needs, joined)
 
 
@@ -440,9 +437,7 @@ def evaluate(
     Each partition returns exact sums of its users, and the driver adds them up: means have the bits
     of ``rf.evaluate``, as in ``rf.parts.combine``, and users and counts are the same. Rows that
     cannot change a value are left out of the shuffle, as in ``per_user``; unjudged items are left
-    out if Spark may broadcast the keys of the truth. Of up to 2 million judgments, and without
-    ``by``, the driver fetches these and the rows of the run that they judge, and computes them by
-    itself, without a shuffle or workers; ``partitions=`` sends them to workers.
+    out if Spark may broadcast the keys of the truth.
 
     Examples
     --------
@@ -461,16 +456,11 @@ def evaluate(
     question = ask(_NO_TABLE, metrics, None, by, settings)
     sides, plan = _planned(frame, truth, question, plans)
     compute = functools.partial(_numbers.numbers_of, question)
-    needs = _partitions.needs_of(plan, settings)
-    if partitions is not None:
-        keywords.whole_number("partitions", partitions)
+    needs = _needs.needs_of(plan, settings)
     with plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
-        if number == _shuffle.HERE:
-            parts = _shuffle.computed_here(joined, compute, needs)
-        else:
-            parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
-    numbers = _numbers.numbers_alone(parts)
-    if not _recipes.keeps_rules(numbers, plan):  # rows that were left out may show that it does
+        parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
+    numbers = _numbers.added(parts)
+    if not _recipes.whole_tables_pass(numbers, settings.users):  # rows left out may show it
         _check_across_users(sides, settings.users)
     means = _numbers.means_of_plan(numbers, plan, total=total)
     return _shuffle.to_spark(frame.sparkSession, means)
@@ -785,7 +775,7 @@ def _described(
     describe(evaluation.in_groups(plan))  # invalid calls fail before any Spark job starts
     _check_across_users(sides, question.settings.users)
     compute = functools.partial(_partitions.rows_of, question)
-    needs = _partitions.needs_of(plan, question.settings)
+    needs = _needs.needs_of(plan, question.settings)
     with plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
         parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
     description = notes.rendered(describe(_partitions.gathered(parts, plan)))

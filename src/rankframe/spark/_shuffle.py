@@ -27,14 +27,13 @@ from rankframe._request.question import Totals
 from rankframe._tables import rules
 from rankframe._tables.table import Table
 from rankframe.parts import _partitions
-from rankframe.parts._partitions import Needs, Registered
+from rankframe.parts._partitions import Registered
 from rankframe.spark import _types
+from rankframe.spark._needs import Needs
 from rankframe.spark._types import Compute
 
 _KIND = "__rankframe_kind"  # of a row
 _OF_RUN, _OF_TRUTH, _OF_LIST = range(3)
-_JUDGMENTS_HERE = 2_000_000  # so few, and their hits, are computed without workers
-HERE = 0  # instead of a number of partitions
 _BROKEN = 0  # instead of a hash, for a row of the run that breaks a rule: the join must keep it
 
 
@@ -199,17 +198,6 @@ def _stacked(
     return functools.reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), rows)
 
 
-def computed_here(joined: Sequence[Side], compute: Compute, needs: Needs) -> pl.DataFrame:
-    """Fetch the rows that are needed, and compute them: they are one partition."""
-    tables: list[pl.LazyFrame] = []
-    for side in joined:
-        names = _columns_needed(side, needs)
-        rows = collected(_rows_needed(side, needs).select(*map(side.column, names)))
-        tables.append(with_names(rows, names).lazy().select(_types.cast_column(side.types(names))))
-    totals = Totals(_top_grade(joined) if needs.top_grade else None, None)
-    return compute(*pair(tables), totals).collect()
-
-
 def _computed_partition(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Compute a partition, inside a worker."""
     received = list(batches)
@@ -270,39 +258,6 @@ def _is_valid_sql(side: Side, condition: str) -> str:
     return f"(({' AND '.join([*present, *numbers, condition])}) <=> true)"
 
 
-class _BroadcastableTruth(NamedTuple):
-    """The judgments that are needed, and their number."""
-
-    judgments: DataFrame
-    number: int
-    is_kept: bool  # in memory, by this call
-
-
-def broadcastable_truth(
-    sides: list[Side], needs: Needs, *, keep: bool = False
-) -> _BroadcastableTruth | None:
-    """Return the judgments that are needed, if Spark may broadcast their keys.
-
-    With ``keep``, Spark keeps them in memory as it counts them, unless the caller has it keep them.
-    """
-    limit = min(_broadcast_limit(sides[0].frame.sparkSession) // 8, 2**31 - 2)
-    if not (needs.judged and len(sides) == 2 and all(map(_hash, sides)) and limit):
-        return None
-    truth = sides[1]
-    judgments = _rows_needed(truth, needs).select(*map(truth.column, _columns_needed(truth, needs)))
-    level = judgments.storageLevel
-    is_kept = keep and not (level.useMemory or level.useDisk)
-    if is_kept:
-        judgments.persist()
-    number = limit + 1
-    try:
-        number = judgments.count()
-    finally:
-        if is_kept and number > limit:
-            judgments.unpersist()
-    return _BroadcastableTruth(judgments, number, is_kept) if number <= limit else None
-
-
 @contextlib.contextmanager
 def read_once(
     sides: list[Side], partitions: int | None, needs: Needs
@@ -311,21 +266,51 @@ def read_once(
 
     They are read several times, and a query that runs again may return different rows.
     """
-    broadcast = broadcastable_truth(sides, needs, keep=True)
-    if broadcast is None:
-        yield sides, partitions
+    judgments = _hashable_judgments(sides, needs)
+    if judgments is not None:
+        with _persisted(judgments):
+            number = judgments.count()
+            if number <= _most_keys(judgments.sparkSession):
+                if partitions is None and not sides[0].table.by:
+                    partitions = 1 + number // _sizes.JUDGMENTS_OF_PARTITION
+                yield _semi_joined(sides, judgments), partitions
+                return
+    yield sides, partitions
+
+
+@contextlib.contextmanager
+def _persisted(frame: DataFrame) -> Generator[None, None, None]:
+    """Let Spark keep a frame in memory until the exit, unless the caller has it keep the frame."""
+    level = frame.storageLevel
+    if level.useMemory or level.useDisk:
+        yield
         return
-    if partitions is None and not sides[0].table.by:  # there are no more rows than judgments
-        here = broadcast.number <= _JUDGMENTS_HERE and not needs.lists
-        partitions = HERE if here else 1 + broadcast.number // _sizes.JUDGMENTS_OF_PARTITION
+    frame.persist()
     try:
-        yield semi_joined(sides, broadcast.judgments), partitions
+        yield
     finally:
-        if broadcast.is_kept:
-            broadcast.judgments.unpersist()
+        frame.unpersist()
 
 
-def semi_joined(sides: list[Side], judgments: DataFrame) -> list[Side]:
+def semi_joined(sides: list[Side], needs: Needs) -> list[Side]:
+    """Semi-join the run with the truth, if Spark may broadcast the keys of the judgments."""
+    judgments = _hashable_judgments(sides, needs)
+    if judgments is None or judgments.count() > _most_keys(judgments.sparkSession):
+        return sides
+    return _semi_joined(sides, judgments)
+
+
+def _hashable_judgments(sides: list[Side], needs: Needs) -> DataFrame | None:
+    """Return the judgments that are needed, if unjudged rows are not and keys are hashable."""
+    if not (needs.judged and len(sides) == 2 and all(map(_hash, sides))):
+        return None
+    truth = sides[1]
+    if not _most_keys(truth.frame.sparkSession):
+        return None
+    return _rows_needed(truth, needs).select(*map(truth.column, _columns_needed(truth, needs)))
+
+
+def _semi_joined(sides: list[Side], judgments: DataFrame) -> list[Side]:
     """Keep the rows of the run that are judged, and those that break a rule.
 
     The keys are hashes. A collision only keeps a row that is not needed.
@@ -354,11 +339,12 @@ def _hash(side: Side) -> str | None:
     return f"xxhash64({', '.join(wide)})"
 
 
-def _broadcast_limit(session: SparkSession) -> int:
-    """Read how many bytes Spark broadcasts by default; 0 if it does not."""
+def _most_keys(session: SparkSession) -> int:
+    """Return how many keys of 8 bytes Spark broadcasts by default; 0 if it does not."""
     threshold = str(session.conf.get("spark.sql.autoBroadcastJoinThreshold")).lower()
     number, unit = re.fullmatch(r"(-?\d+) *([kmgtp]?)i?b?", threshold).groups()  # type: ignore[union-attr]
-    return max(0, int(number)) << 10 * " kmgtp".index(unit or " ")
+    size = max(0, int(number)) << 10 * " kmgtp".index(unit or " ")
+    return int(min(size // 8, 2**31 - 2))
 
 
 def _is_irrelevant_sql(side: Side, needs: Needs) -> str | None:
