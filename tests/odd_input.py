@@ -925,14 +925,17 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
     def combine(*parts: pl.DataFrame, **options: Any) -> Callable[[], object]:
         return lambda: rf.parts.combine([given(part) for part in parts], **options)
 
-    def values(part: str, metric: str = "rr", by: str = "day") -> Any:
-        tables = given(run.rename({"day": by})), given(truth.rename({"day": by}))
-        return rf.parts.values(tables[0], metric, truth=tables[1], by=by, part=part)
-
     def updated(by: str | None) -> object:
         meter = rf.Meter[Any]("rr", by=by or ())
         for table in (run, run.with_columns(day=2)) if by is None else (run, run):
             meter.update(given(table.drop("day" if by is None else [])), given(truth))
+        return meter
+
+    def later_model() -> object:
+        meter = rf.Meter[Any]("rr")
+        for model, user in (("a", 1), ("b", 2)):
+            mine = run.drop("day").filter(user=user).with_columns(model=pl.lit(model))
+            meter.update(given(mine), given(truth.filter(user=user).drop("day")))
         return meter
 
     part = "2026-11-01"
@@ -947,77 +950,70 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         ": keep rows of one value, compute the others again, or name the column in by=; the files "
         "of rf.provenance, such as those of two days, show what changed"
     )
-    twice = "comes twice: leave one out, or keep the later one with duplicates='last'"
-    same = "frames 0 and 1 have the same 2 users in the same groups"
-    keep = (
-        "name parts that differ, such as days, with part= in sums; of a part that was computed "
-        f"again, {twice.removeprefix('comes twice: ')}"
-    )
-    cure = "If the rows of users are split, put all rows of a user into one part"
+    twice = "comes twice: leave one out, or keep the later one with repeated='last'"
     return [
         Refusal(
             "a key of parts.sums comes twice", combine(one, other), f"parts: part '{part}' {twice}"
         ),
         Refusal(
-            "a part without a key comes twice",
-            combine(sums(), sums()),
-            f"parts: a part without a key comes twice: {same}: {keep}. {cure}",
-        ),
-        Refusal(
-            "a part comes twice, once with a key",
+            "one part of two without a key",
             combine(one, sums()),
-            f"parts: part '{part}' comes twice: {same}: {keep}. {cure}",
+            "parts: 1 of 2 have no key, so none shows whether one comes twice: give each its own, "
+            "such as its day, in rf.parts.sums(…, part='2026-11-01')",
         ),
         Refusal(
-            "the same, duplicates='last', after merge",
-            combine(tree, one, duplicates="last"),
+            "a key that comes twice, repeated='last', after merge",
+            combine(tree, one, repeated="last"),
             f"parts: part '{part}' comes again, but its first sums are merged with those of part "
             "'2026-11-02': keep the last one before you merge",
         ),
         Refusal(
-            "the same, duplicates='last', rows of both frames mixed",
-            combine(pl.concat([one, one]).sort("entry"), duplicates="last"),
+            "a key that comes twice, repeated='last', rows of both frames mixed",
+            combine(pl.concat([one, one]).sort("kind"), repeated="last"),
             "parts: the rows of several frames are mixed, so none of them is the last: pass a list "
             "of the frames, or concatenate them in order",
         ),
         Refusal(
             "sums without the row of their part",
-            combine(one.filter(pl.col("entry") != "part")),
-            "parts: 1 row 'recipe' and 0 rows 'part', but each part has one of each: rows are "
-            "missing, or another version made them: make them again with rf.parts.sums",
+            combine(one.filter(pl.col("kind") != "part")),
+            "parts: 1 row 'call' and 0 rows 'part', but each part has one of each, so rows are "
+            "missing: recreate them with rf.parts.sums",
         ),
         Refusal(
-            "duplicates='first'",
-            combine(one, duplicates="first"),
-            "duplicates must be one of 'error', 'last', not 'first'",
+            "repeated='first'",
+            combine(one, repeated="first"),
+            "repeated must be one of 'error', 'last', not 'first'",
         ),
         Refusal(
-            "facts, duplicates='last'",
-            lambda: rf.parts.merge([facts, facts], duplicates="last"),  # type: ignore[call-overload]
-            "duplicates='last': facts have no key: leave out those that come twice",
+            "facts, repeated='last'",
+            lambda: rf.parts.merge([facts, facts], repeated="last"),  # type: ignore[call-overload]
+            "repeated='last': facts have no key: leave out those that come twice",
         ),
         Refusal("part=''", lambda: sums(""), "part must be text, such as '2026-11-01', not ''"),
         Refusal(
-            "a key of parts.values comes twice",
-            lambda: rf.parts.merge([values(part), values(part)]),
-            f"parts: part '{part}' {twice}",
-        ),
-        Refusal(
-            "values of two metrics",
-            lambda: rf.parts.merge([values("1"), values("2", "ap")]),
-            "parts: values have the columns 'day', 'user', 'rr', 'part' and 'day', 'user', 'ap', "
-            "'part': make all parts with the same call",
-        ),
-        Refusal(
-            "part= of values with by='part'",
-            lambda: values("1", by="part"),
-            "part= makes a column 'part', and the values already have one: rename that one",
+            "values where sums are merged",
+            lambda: rf.parts.merge([given(means)]),
+            "part 0: no column 'group': parts are what rf.parts.sums returned; values are put "
+            "together with pl.concat",
         ),
         Refusal(
             "a user in two batches of a Meter",
             lambda: updated(None),
             "column 'user': a user is in two batches: put all rows of a user into one, or name in "
             "by= the column of both tables that tells their lists apart, such as day. Offending row: user=1",
+        ),
+        Refusal(
+            "err of a Meter",
+            lambda: rf.Meter("err"),
+            "metric 'err': it reads the highest grade of the whole truth, which may be in another "
+            "part: name it, such as 'err(max_grade=4)', or pass facts=rf.parts.facts(run, truth=truth)",
+        ),
+        Refusal(
+            "a model in the second batch of a Meter",
+            later_model,
+            "run: model='b' is in this batch and not in the first, so its misses there are not "
+            "counted: give the first batch all groups, or pass them to the Meter in "
+            "facts=rf.parts.facts(run, truth=truth, by=…)",
         ),
         Refusal(
             "a user in two batches, by='day'",
