@@ -424,7 +424,7 @@ def test_sizes_as_spark_writes_them(rs):
 
     sizes = {"10485760b": 10 << 20, "10MB": 10 << 20, "1g": 1 << 30, "64 k": 64 << 10, "7": 7}
     for said, size in {**sizes, "-1": 0, "-1b": 0, "1kib": 1 << 10}.items():
-        assert rs._shuffle._broadcast_limit(Session(said)) == size
+        assert rs._shuffle._most_keys(Session(said)) == size // 8
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
@@ -490,10 +490,9 @@ def test_a_bad_row_of_the_run(rs, bring, truth, name):
     else:
         judged = TRUTH_3
     expected = str(told(rf.evaluate, local, *metrics, truth=judged))
-    partitions = None if name == "null user" else 2  # without workers, or in them
-    error = told(rs.evaluate, bring(local), *metrics, truth=truth, partitions=partitions)
+    error = told(rs.evaluate, bring(local), *metrics, truth=truth, partitions=2)
     assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
-    assert isinstance(error.__cause__, PythonException) == (partitions is not None)
+    assert isinstance(error.__cause__, PythonException)
     if name not in ("twice", "shared"):  # which of two rows it names is open
         assert str(error) == expected
 

@@ -66,7 +66,8 @@ def united(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
         table.select(key(table.schema, table.columns).alias(GROUP), *table.columns)
         for table in tables
     ]
-    stacked = pl.concat([table.cast(dict(types)) for table in keyed])
+    own = pl.Schema({GROUP: pl.String(), **types})
+    stacked = pl.concat([table.cast(own) for table in keyed])
     return stacked.unique(GROUP).sort(types.names()) if types else stacked.unique(GROUP)
 
 

@@ -164,7 +164,8 @@ def added(small: pl.DataFrame) -> pl.DataFrame:
     """Add up concatenated small frames of one call."""
     calls = small.filter(kind=CALL)
     common = encoded(_common(calls["metric"].unique(maintain_order=True).to_list()))
-    return pl.concat([_numbers.row_of(CALL, common, calls["count"].sum()), _numbers.added(small)])
+    number = int(calls["count"].sum())
+    return pl.concat([_numbers.row_of(CALL, common, number), _numbers.added(small)])
 
 
 def whole_tables_pass(numbers: pl.DataFrame, users: Users | None) -> bool:
