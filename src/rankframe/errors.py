@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Literal, Self, get_args
+from typing import Self
 
 __all__ = ["RankingDataError", "RankingWarning"]
 
@@ -31,8 +31,7 @@ def _cut(quoted: re.Match[str]) -> str:
     return quoted[0] if len(text) <= _MOST_SHOWN else f"{before}{text[:_MOST_SHOWN]}…{quote}"
 
 
-Reader = Literal["polars", "pandas", "command", "sql"]
-_READERS: tuple[Reader, ...] = get_args(Reader)
+_READERS = "polars", "pandas", "command", "sql"
 _OPEN, _NEXT, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"  # no text has these characters
 _PIECE = re.compile(f"{_OPEN}{_NEXT.join(['(.*?)' for _ in _READERS])}{_CLOSE}", re.DOTALL)
 
@@ -65,7 +64,7 @@ def marked(text: object) -> str:
     return own.marked if isinstance(own, Problem) else str(text)
 
 
-def rendered(text: object, reader: Reader) -> str:
+def rendered(text: object, reader: str) -> str:
     """Return what a text, an error or a warning says to a reader."""
     place = _READERS.index(reader) + 1
     return shortened(_PIECE.sub(lambda piece: piece[place], marked(text)))
@@ -77,7 +76,7 @@ class Problem(str):
     __slots__ = ("marked",)
     marked: str
 
-    def __new__(cls, text: object, reader: Reader = "polars") -> Self:
+    def __new__(cls, text: object, reader: str = "polars") -> Self:
         problem = super().__new__(cls, rendered(text, reader))
         problem.marked = marked(text)
         return problem

@@ -256,7 +256,7 @@ def test_runs_of_trec_are_compared_in_segments(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("a.csv t.csv -m rr", "two or more runs come before the truth, not only a"),
+        ("a.csv t.csv -m rr", "compare needs the column that names the systems, and none is call"),
         ("a.csv b.csv t.csv -m rr --baseline c", "baseline must be one of 'a', 'b', not 'c'"),
         ("a.csv b.csv t.csv -m rr --test x", "argument --test: invalid choice: 'x'"),
         ("a.csv b.csv t.csv -m rr --by day", "run: no column 'day' for by"),

@@ -231,7 +231,7 @@ def test_totals_are_weighted():
 
 def test_a_total_needs_segments():
     for verb in (rf.compare, rf.summarize):
-        with pytest.raises(ValueError, match="total=True adds a row of all users to the groups of"):
+        with pytest.raises(ValueError, match="total=True adds a row of overall means to the"):
             one = MODELS if verb is rf.compare else MODELS.filter(model="a").drop("model")
             verb(one, "rr", truth=TRUTH, total=True)
         with pytest.raises(TypeError, match="total must be True or False, not 'yes'"):

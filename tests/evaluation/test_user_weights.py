@@ -450,7 +450,7 @@ def test_what_is_no_mean_refuses_weights():
     with pytest.raises(TypeError, match="'weights': it returns one value per user"):
         RUN.rank.precision_at(1, **options)
     run = pl.concat([RUN.with_columns(model=pl.lit(m)) for m in "ab"])
-    with pytest.raises(ValueError, match="who_gained describes users in bins"):
+    with pytest.raises(ValueError, match="who_gained has no weighted form"):
         run.rank.stats.who_gained(2, baseline="a", **options)
 
 

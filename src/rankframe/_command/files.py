@@ -163,7 +163,8 @@ def of_systems(
         has = run.collect_schema().names()
         order = next((column for column in (rank, score) if column in has), None)
         used.add(order)
-        frame = run.select(*(name for name in (*read, order) if name in has), *own)
+        names = dict.fromkeys([*read, order])  # a column may be named twice
+        frame = run.select(*(name for name in names if name in has), *own)
         frames.append(frame.with_columns(pl.lit(name, pl.Enum(list(runs))).alias(model)))
     if len(used) > 1:
         msg = f"only some runs have {rank!r}: add it to all runs, or leave only {score!r} in all"

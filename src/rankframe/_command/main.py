@@ -384,18 +384,10 @@ def _test_in_words(trial: Trial, compared: pl.DataFrame) -> dict[str, str]:
     return {**said, "verdict": test, "p": f"p {corrected}"}
 
 
-def _systems(
-    arguments: argparse.Namespace, *, compares: bool = True
-) -> tuple[pl.LazyFrame, dict[str, Any]]:
+def _systems(arguments: argparse.Namespace) -> tuple[pl.LazyFrame, dict[str, Any]]:
     """Read the files of one system or more, and the keywords that describe them."""
     _check_outputs(arguments)
     _, runs, call = _read(arguments)
-    if compares and call["model"] is None:
-        msg = (
-            f"two or more runs come before the truth, not only {arguments.runs[0]}; one table of "
-            "several systems names them in a column 'model', or that of --model"
-        )
-        raise ValueError(msg)
     return runs, call | _conventions(arguments)
 
 
@@ -403,13 +395,13 @@ def _systems(
 
 
 def _gate(arguments: argparse.Namespace) -> int:
-    requested, bounds, compares = _gated(arguments)
+    requested, bounds, _ = _gated(arguments)
     names = [metric.name for metric in requested]
     own = ("interval", "undecided", "most_missed", "total")
     decision: dict[str, Any] = {name: getattr(arguments, name) for name in own}
     decision |= {**options.test_options(arguments), "systems": arguments.systems or None, **bounds}
     with progress.clock(quiet=arguments.test in _RESAMPLED):
-        runs, call = _systems(arguments, compares=compares)
+        runs, call = _systems(arguments)
         decision["baseline"] = _baseline(runs, call["by"], arguments)
         result = gate.gate(runs, *names, **decision, **call).collect()
         digits = _provenance(arguments, runs, names, call, per_metric=True)

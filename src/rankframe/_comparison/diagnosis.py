@@ -148,9 +148,7 @@ def who_gained(
     )
     levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
     metrics = [trec.num_relevant().alias("total"), trec.num_hits(k).alias("hits"), *levels]
-    if options.get("weights") is not None:
-        msg = "who_gained describes users in bins, which have no weighted form: leave out weights="
-        raise ValueError(msg)
+    summaries.check_unweighted("who_gained", options)
     trial = Trial(baseline, cluster=cluster, needed_by="who_gained")
     question = comparison.ask_systems(
         frame, metrics, truth, by, options, trial, per_user=True, counts=["missed"]

@@ -53,7 +53,6 @@ SELECTED = pl.col("users") + pl.col("num_left_out").fill_null(0)
 #: Columns of a row of totals: one vote per group.
 _VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float64}
 _ORDER = "__rankframe_order"
-_TOTAL = option("total", value=True)
 
 
 @adapters.takes_any_frame
@@ -736,19 +735,13 @@ def check_unweighted(verb: str, options: Options) -> None:
 def check_values(values: Values, *, total: bool, least: int) -> None:
     """Check metrics; for a total, that there are groups, and that every metric can be combined."""
     check_numbers(values)
-    keywords.check_flag("total", total)
-    if not total:
-        return
-    if len(values.by) < least:
-        msg = (
-            f"{_TOTAL} adds a row of all users to the groups of {option('by')}: name their columns"
-        )
-        raise ValueError(Problem(msg))
-    if values.of_lists is not None:
+    keywords.check_total(values.by[least - 1 :], total=total)
+    if total and values.of_lists is not None:
         name = values.of_lists.requested[0].name
         msg = (
-            f"metric {name!r}: it is one number of all lists, of which {_TOTAL} makes none here: "
-            f"ask for it in a call with fewer columns in {option('by')}"
+            f"metric {name!r}: it is one number of all lists, of which "
+            f"{option('total', value=True)} makes none here: ask for it in a call with fewer "
+            f"columns in {option('by')}"
         )
         raise ValueError(Problem(msg))
 
