@@ -377,7 +377,11 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     _add(page, {"-k": ("N", "length of lists (default: 10)")}, default=10)
     _add(page, {"--title": ("TEXT", "title of the page")})
     _add(page, {"--note": ("TEXT", "a line below the title, such as author and occasion")})
-    _add(page, {"--explore": ("N", "users whose lists the page has (default: 8)")}, default=8)
+    _add(
+        page,
+        {"--explore": ("N", "number of users whose lists the page includes (default: 8)")},
+        default=8,
+    )
     _add(page, {"--queries": ("FILE", "the texts of the queries, one row per query")})
     rows = pairs.add_argument_group("systems and segments")
     _add(rows, {"--baseline": ("SYSTEM", "compare with this system (default: the first run)")})
