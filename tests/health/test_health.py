@@ -1,8 +1,9 @@
-"""``health`` counts every defect, as plain Python does, and never fails on bad data."""
+"""``health`` counts every defect, as plain Python does, and what breaks a rule of ``check``."""
 
 import datetime
 import decimal
 import math
+import re
 from collections import Counter
 
 import odd_input
@@ -34,43 +35,58 @@ def row(found, table, what, **groups):
 
 
 CASES = [case for section in odd_input.cases().values() for case in section]
+#: What is counted of the rules of each row, and of rows together.
+RULES = pl.col("what").str.contains(
+    "^(null_(groups|users|items|relevances|subtopics)|(invalid|several|shared)_ranks|duplicates)$"
+    "|^(infinite_scores|nonfinite_relevances|neither_rank_nor_relevance|unread_grades)$|_blocks$"
+)
 
 
-@pytest.mark.sample(7)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
-def test_odd_input_is_counted_and_never_raises(case, kind):
-    options = {name: value for name, value in case.options.items() if name in ROLES | {"by"}}
-    run, truth = case.run, case.truth
-    if kind == "lazy":
-        got = rf.health(run.lazy(), truth=truth.lazy(), **options).collect()
-    elif kind == "pandas":
-        pytest.importorskip("pandas")
-        try:
-            frames = run.to_pandas(), truth.to_pandas()
-        except pl.exceptions.PolarsError:
-            pytest.skip("pandas has no such type")
-        got = pl.from_pandas(rf.health(frames[0], truth=frames[1], **options))
+def text_of(call):
+    """Give the error of a call, or None."""
+    try:
+        call()
+    except rf.RankingDataError as error:
+        return str(error)
+    return None
+
+
+def assert_as_check(run, **options):
+    """What breaks a rule is counted, nothing else is, and what has no roles raises as in check."""
+    lazy = {n: t.lazy() if isinstance(t, pl.DataFrame) else t for n, t in options.items()}
+    at_the_call = text_of(lambda: rf.check(run.lazy(), **lazy))
+    if at_the_call is not None:
+        for frame, others in ((run, options), (run.lazy(), lazy)):
+            assert text_of(lambda frame=frame, others=others: rf.health(frame, **others)) == (
+                at_the_call
+            )
+        return None
+    found = rf.health(run, **options)
+    assert found.null_count().select("table", "what", "count").row(0) == (0, 0, 0)
+    assert found["count"].min() >= 0
+    assert found["share"].drop_nulls().is_between(0, 1).all()
+    broken = text_of(lambda: rf.check(run.lazy(), **lazy).collect())
+    if broken is None:
+        assert found.filter(RULES)["count"].sum() == 0
     else:
-        got = rf.health(run, truth=truth, **options)
-    assert got.height > 0
-    assert got["count"].null_count() == 0
-    assert got["count"].min() >= 0
-    assert got["share"].drop_nulls().is_between(0, 1).all()
-    if kind == "eager":
-        assert counts(got, "run").get("rows", run.height) == run.height or "by" in options
+        assert found.filter("problem").height, broken
+    return found
 
 
-@pytest.mark.sample(4)
+@pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_odd_judged_tables_are_counted(case):
+def test_odd_input_is_counted_where_check_raises_of_a_row(case):
+    options = {name: value for name, value in case.options.items() if name in ROLES | {"by"}}
+    found = assert_as_check(case.run, truth=case.truth, **options)
+    if found is not None:
+        lazily = rf.health(case.run.lazy(), truth=case.truth.lazy(), **options)
+        assert_frame_equal(lazily.collect(), found)
     try:
         judged = case.run.join(case.truth, on=["user", "item"], how="full", coalesce=True)
     except pl.exceptions.PolarsError:
-        pytest.skip("no judged table can be made of it")
-    got = rf.health(judged, by=case.options.get("by", ()))
-    assert got["count"].min() >= 0
-    assert got["share"].drop_nulls().is_between(0, 1).all()
+        return  # no judged table can be made of it
+    if "relevance" in judged.columns:
+        assert_as_check(judged, by=case.options.get("by", ()))
 
 
 WILD = {
@@ -87,15 +103,16 @@ WILD = {
     "text": pl.Series(["1", "x"]),
     "category": pl.Series(["b", "a"], dtype=pl.Categorical),
     "float": pl.Series([math.nan, -math.inf]),
-    "wide": pl.Series([2**127, 1], dtype=pl.UInt128),
+    "wide": pl.Series([2**127 - 1, 1], dtype=pl.UInt128),
     "negative": pl.Series([-(2**63), 2**63 - 1]),
 }
 
 
 @pytest.mark.sample(2)
+@pytest.mark.filterwarnings("ignore::rankframe.errors.RankingWarning")
 @pytest.mark.parametrize("wild", WILD)
 @pytest.mark.parametrize("column", ["model", "user", "item", "rank", "score", "relevance"])
-def test_no_type_of_a_column_raises(column, wild):
+def test_a_column_of_any_type_is_counted_or_refused(column, wild):
     tame = pl.DataFrame({"model": ["x", "y"], "user": [1, 2], "item": [1, 2]})
     placing = "score" if column == "score" else "rank"
     run = tame.with_columns(pl.Series(placing, [1, 1]))
@@ -105,52 +122,40 @@ def test_no_type_of_a_column_raises(column, wild):
     truths = [truth, truth if column in ("model", placing) else truth.with_columns(odd)]
     for one in runs:
         for other in truths:
-            got = rf.health(one, truth=other, items=other, history=other)
-            assert got["count"].min() >= 0
-            assert row_count(got, "truth") == [2]
-    judged = run.with_columns(relevance=1).with_columns(odd)
-    assert rf.health(judged)["count"].min() >= 0
+            assert_as_check(one, truth=other, history=other)
+    assert_as_check(run.with_columns(relevance=1).with_columns(odd))
 
 
 @pytest.mark.parametrize("kind", [pl.DataFrame.clone, pl.DataFrame.lazy, pl.DataFrame.to_pandas])
-def test_lists_that_cannot_be_made_long_are_unreadable(kind):
+def test_lists_that_cannot_be_made_long_raise(kind):
     lists = pl.DataFrame({"user": [1, 2], "item": [["a"], []]})
     truth = pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "relevance": 1})
     for one in ({}, {"truth": truth}):
-        got = rf.health(kind(lists), **{name: kind(table) for name, table in one.items()})
-        got = pl.from_pandas(got) if kind is pl.DataFrame.to_pandas else got.lazy().collect()
-        (text,) = got.filter(what="unreadable")["example"]
-        assert text.startswith("frame of lists, column 'item': empty or null list")
-        assert "user=2" in text
+        with pytest.raises(rf.RankingDataError, match="column 'item': empty or null list.*user=2"):
+            rf.health(kind(lists), **{n: kind(table) for n, table in one.items()}).lazy().collect()
 
 
 def row_count(found, table):
     return found.filter(table=table, what="rows")["count"].to_list()
 
 
-def test_tables_without_columns_or_rows_are_counted():
-    empty = pl.DataFrame()
-    found = rf.health(empty, truth=empty, items=empty, history=empty)
-    assert set(found["what"]) == {"unreadable"}
+def test_tables_without_rows_are_counted():
     found = rf.health(RUN.clear(), truth=TRUTH.clear())
     assert row_count(found, "run") == row_count(found, "truth") == [0]
     assert found["share"].null_count() == found.height
-    assert rf.health(pl.DataFrame({"x": [1]}), by=["day", "day"])["day"].to_list() == [None]
 
 
-def pandas_cases():
-    pytest.importorskip("pandas")
-    return odd_input.pandas_cases()
-
-
-@pytest.mark.parametrize("case", pandas_cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", odd_input.pandas_cases(), ids=lambda case: case.name)
 def test_odd_input_of_pandas_is_counted(case):
     import rankframe.pandas  # noqa: F401
 
     truth = TRUTH.to_pandas() if case.truth is None else case.truth
+    if isinstance(case.gives, str):
+        with pytest.raises(rf.RankingDataError, match=re.escape(case.gives)):
+            case.run.ranking.health(truth=truth)
+        return
     got = case.run.ranking.health(truth=truth)
     assert list(got.columns) == ["table", "what", "count", "share", "problem", "example"]
-    assert ("unreadable" in set(got["what"])) == isinstance(case.gives, str)
 
 
 # ------------------------------------------------------------------ the same in plain Python
@@ -343,15 +348,13 @@ def test_each_defect_is_counted_with_its_share_and_example(table, run, truth, wh
     assert expected[2] in example if expected[2] else example is None
 
 
-def test_ids_of_other_types_are_counted_with_an_example():
+def test_ids_as_text_of_floats_are_counted_with_an_example():
     text = RUN.with_columns(pl.col("user", "item").cast(pl.String))
-    found = rf.health(text, truth=TRUTH)
+    floats = TRUTH.with_columns(pl.col("user", "item").cast(pl.Float64).cast(pl.String))
+    found = rf.health(text, truth=floats)
     assert row(found, "both", "user_ids_differ_in_type") == (2, 1.0, "user='1'")
     assert row(found, "both", "item_ids_differ_in_type") == (2, 0.5, "item='10'")
-    assert row(found, "both", "missed_users") == (2, 1.0, "user=1")
-    assert "it is String in the run and Int64 in the truth" in row(found, "both", "unreadable")[2]
-    floats = TRUTH.with_columns(pl.col("user").cast(pl.Float64))
-    assert row(rf.health(RUN, truth=floats), "both", "user_ids_differ_in_type")[0] == 2
+    assert row(found, "both", "missed_users") == (2, 1.0, "user='1.0'")
 
 
 def test_integers_of_other_widths_meet():
@@ -394,13 +397,47 @@ def test_a_catalogue_and_a_history():
     assert row(found, "history", "seen_at_2") == (1, 0.25, "user=1, item=10, rank=1")
 
 
-def test_a_run_of_a_dict_that_is_empty_or_of_other_columns_is_counted():
-    other = pl.DataFrame({"user": [1], "item": [10], "shelf": [2]})
-    found = rf.health({"old": RUN, "new": other, "none": RUN.clear()}, truth=TRUTH)
+def test_an_empty_run_of_a_dict_is_counted():
+    found = rf.health({"old": RUN, "none": RUN.clear()}, truth=TRUTH)
     assert row(found, "run", "rows", model="none")[0] == 0
     assert row(found, "both", "missed_users", model="none")[0] == 2
-    assert row(found, "run", "rows", model="new")[0] == 1
-    assert "run 'new'" in row(found, "run", "unreadable")[2]
+    with pytest.raises(rf.RankingDataError, match="run 'new': no column 'rank'"):
+        rf.health({"old": RUN, "new": RUN.drop("rank")}, truth=TRUTH)
+
+
+def test_users_in_several_folds_that_the_truth_lacks_are_counted():
+    folds = pl.concat([RUN.with_columns(fold=1), RUN.filter(user=2).with_columns(fold=2)])
+    found = rf.health(folds, truth=TRUTH, by="fold")
+    assert row(found, "both", "users_in_several_folds") == (1, 0.5, "user=2")
+    of_folds = pl.concat(TRUTH.with_columns(fold=fold) for fold in (1, 2))
+    assert "users_in_several_folds" not in counts(
+        rf.health(folds, truth=of_folds, by="fold"), "both"
+    )
+
+
+def test_rows_of_subtopics_share_the_rank_of_their_item():
+    judged = pl.DataFrame({"user": 1, "item": [*"aab"], "subtopic": [*"xyx"], "rank": [1, 1, 2]})
+    judged = judged.with_columns(relevance=1)
+    assert_as_check(judged)
+    shared = assert_as_check(judged.with_columns(rank=1))
+    assert row(shared, "run", "shared_ranks")[:2] == (1, 1 / 3)
+    several = assert_as_check(judged.with_columns(rank=pl.Series([1, 3, 2])))
+    assert row(several, "run", "several_ranks")[:2] == (1, 1 / 3)
+    nulls = assert_as_check(judged.with_columns(subtopic=pl.Series([None, "y", "x"])))
+    assert row(nulls, "truth", "null_subtopics")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("tied", "rank", "what"),
+    [
+        ([0, 1], [1, 2], "invalid_sizes_of_blocks"),
+        ([1, 1], [1, 1], "wrong_sizes_of_blocks"),
+        ([3, 1], [1, 2], "ranks_inside_blocks"),
+    ],
+)
+def test_rules_on_blocks_of_ties_are_counted(tied, rank, what):
+    run = pl.DataFrame({"user": 1, "item": [10, 11], "rank": rank, "tied": tied})
+    assert row(assert_as_check(run, truth=TRUTH), "run", what)[0] > 0
 
 
 def test_folds_of_the_truth_are_its_groups():
@@ -477,11 +514,6 @@ def test_rows_without_an_item_are_no_duplicates():
 A_TWICE = pl.DataFrame({"user": [1, 1], "item": ["a", "a"], "rank": [3, 4], "relevance": [1, 1]})
 
 
-def test_a_table_without_columns_is_described():
-    found = rf.health(pl.DataFrame())
-    assert found["example"].item().endswith("; it has no columns")
-
-
 def test_a_filter_leaves_only_what_is_wrong():
     wrong = pl.col("problem")
     run = pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "rank": [1, 1]})
@@ -490,8 +522,6 @@ def test_a_filter_leaves_only_what_is_wrong():
     bad = rf.health(run.with_columns(rank=0), truth=truth.with_columns(item=pl.lit("c")), k=1)
     found = set(bad.filter(wrong)["what"])
     assert {"invalid_ranks", "items_unknown_to_truth", "items_unknown_to_run"} <= found
-    unreadable = rf.health(run.drop("user"), truth=truth).filter(wrong)
-    assert "unreadable" in unreadable["what"].to_list()
 
 
 # ------------------------------------------------------------------ leakage
@@ -537,14 +567,15 @@ def test_leakage_knows_folds_and_types():
     found = rf.health(run, truth=TESTED, history=events, time="t", by="fold")
     counts = found.filter(table="history", what="not_before_the_truth")
     assert counts.select("fold", "count").rows() == [(0, 1), (1, 1)]
+    timed = LISTED.with_columns(t=0)  # the times are those of the truth
+    found = rf.health(timed, truth=TESTED.drop("fold"), history=EVENTS, time="t")
+    assert row(found, "history", "not_before_the_truth")[0] == 3
     days = TESTED.with_columns(t=pl.lit("2026-01-01"))
-    found = rf.health(LISTED, truth=days, history=EVENTS, time="t")
-    assert row(found, "history", "unreadable")[2] == (
-        "column 't': it is String in the truth and Int64 in the history: cast one"
-    )
-    assert "not_before_the_truth" not in found["what"]
-    found = rf.health(LISTED, truth=TESTED.drop("t", "fold"), history=EVENTS, time="t")
-    assert "no column 't' for time=; it has 'user', 'item'" in row(found, "truth", "unreadable")[2]
+    said = "^column 't': it is String in the truth and Int64 in the history: cast one$"
+    with pytest.raises(rf.RankingDataError, match=said):
+        rf.health(LISTED, truth=days, history=EVENTS, time="t")
+    with pytest.raises(rf.RankingDataError, match="^truth: no column 't' for time=; it has 'user'"):
+        rf.health(LISTED, truth=TESTED.drop("t", "fold"), history=EVENTS, time="t")
     with pytest.raises(ValueError, match="time='t' compares the truth with past events: pass hist"):
         rf.health(LISTED, truth=TESTED, time="t")
 

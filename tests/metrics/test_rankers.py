@@ -172,7 +172,6 @@ def test_two_models_are_not_one_list():
 def test_health_reads_what_check_reads(frame):
     rf.check(frame)
     counts = pl.DataFrame(rf.health(frame)).filter(pl.col("count") > 0)
-    assert "unreadable" not in counts["what"]
     rows = counts.filter(what="rows", table="run")
     assert set(rows["count"]) == {GROUPS.height}
 

@@ -1,47 +1,56 @@
-"""What ``health`` counts in each table, and in two side by side."""
+"""What ``health`` counts in each table, and in two side by side.
+
+Columns that are made here begin with ``labels.INNER``, as no column of the caller does.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
 
-from rankframe._health import inputs
-from rankframe._health.inputs import Part
-from rankframe._tables import rank_order, rules
+from rankframe._request import labels
+from rankframe._request.types import Types
+from rankframe._tables import rank_order, readers, rules, side_tables
+from rankframe._tables.rules import Rule
+from rankframe._tables.table import Table, Tables
 
 #: If a truth has more grades than this, only their number is reported.
 _MOST_GRADES = 20
 
-_user, _item, _rank, _given = pl.col("user"), pl.col("item"), pl.col("rank"), pl.col("given")
-_score, _relevance, _time = pl.col("score"), pl.col("relevance"), pl.col("time")
-_all, _met, _surplus = pl.len(), pl.col("met"), pl.col("surplus")
+_INNER = labels.INNER
+_RANK, _LISTED, _ROWS, _MET = (f"{_INNER}{name}" for name in ("rank", "listed", "rows", "met"))
+_GAP, _CROWDED, _CONSTANT = (f"{_INNER}{name}" for name in ("gap", "crowded", "constant"))
+_RELEVANT, _FORM, _ALIKE = (f"{_INNER}{name}" for name in ("relevant", "form", "alike"))
+_FIRST, _FIRST_OF_ALL = f"{_INNER}first", f"{_INNER}first_of_all"
+_all, _rank, _listed = pl.len(), pl.col(_RANK), pl.col(_LISTED)
+_met, _relevant = pl.col(_MET), pl.col(_RELEVANT)
 
 
-class _Sample(NamedTuple):
-    """The candidates for an example: those of ``rows`` that are ``broken``.
+class Sample(NamedTuple):
+    """The candidates for an example: those of ``rows`` that are ``broken``, with these columns.
 
     If a row is broken together with others, ``among`` defines these rows of a user.
     """
 
-    part: Part
+    columns: Sequence[str]
     rows: pl.LazyFrame
     broken: pl.Expr
     among: pl.Expr | None = None
 
 
 class Measure(NamedTuple):
-    """A count, its total, and the least id that is counted."""
+    """A count, its total, and the least id that is counted, in the column ``of_id``."""
 
     what: str
     number: pl.Expr
     of: pl.Expr | None = None
     least: pl.Expr | None = None
-    role: str = "user"  # of the id
-    sample: _Sample | None = None
-    name: str = ""  # the caller's name of the id
+    of_id: str = ""
+    sample: Sample | None = None
 
 
 class Section(NamedTuple):
@@ -53,263 +62,301 @@ class Section(NamedTuple):
     measures: list[Measure]
 
 
-def _among(what: str, broken: pl.Expr, part: Part, role: str, of: pl.Expr = _all) -> Measure:
-    """Count the ids, one per row, for which a condition holds; by default as a share of all."""
-    least = pl.col(role).filter(broken).min()
-    return Measure(what, broken.sum(), of, least, role, name=part.names[role])
+# ------------------------------------------------------------------ tables, ids and rows
 
 
-def _of_rows(what: str, broken: pl.Expr, part: Part, rows: pl.LazyFrame | None = None) -> Measure:
-    """Count rows for which a condition holds, as a share of all."""
-    role = next((role for role in inputs.IDS if part.has(role) and what != f"null_{role}s"), "")
-    sample = _Sample(part, part.rows if rows is None else rows, broken) if role else None
-    least = pl.col(role).filter(broken).min() if role else None
-    return Measure(what, broken.sum(), _all, least, role, sample)
+def prepared(table: Table, types: Types, time: str | None = None) -> Table:
+    """Keep the columns that are counted or shown; ids have common types, and numbers plain ones."""
+    schema, casts = table.schema, {name: types[name] for name in table.ids}
+    for name in (table.user, table.item):
+        if isinstance(casts[name], pl.Categorical | pl.Enum):
+            casts[name] = pl.String()
+    wide = pl.Decimal | pl.Null | pl.Int128 | pl.UInt128
+    for number in (table.rank, table.score, _second_score(table)):
+        if number is not None and isinstance(schema[number], wide):
+            casts[number] = pl.Float64()
+    if table.relevance is not None:
+        casts[table.relevance] = readers.type_of_relevance(table)
+    names = [*rules.role_columns(table), *(["tied"] if table.tied else []), _second_score(table)]
+    names += [time] if time in schema else []
+    kept = {name: casts.get(name, schema[name]) for name in names if name is not None}
+    frame = table.frame.select(pl.col(name).cast(dtype) for name, dtype in kept.items())
+    ungraded = table.ungraded
+    if ungraded is not None:
+        ungraded = ungraded.with_columns(pl.col(name).cast(types[name]) for name in table.by)
+    return replace(table, frame=frame, schema=pl.Schema(kept), ungraded=ungraded)
 
 
-def _nulls(part: Part) -> Iterator[Measure]:
-    """Count missing ids."""
-    if part.groups:
-        broken = pl.any_horizontal(part.missing(group) for group in part.groups)
-        yield _of_rows("null_groups", broken, part)
-    for role in inputs.IDS:
-        if part.has(role):
-            yield _of_rows(f"null_{role}s", part.missing(role), part)
+def _second_score(table: Table) -> str | None:
+    """Name the score of a table that has ranks, too, which shows what is a matter of ties."""
+    has_score = table.rank is not None and table.schema.get("score", pl.String()).is_numeric()
+    return "score" if has_score and "score" not in rules.role_columns(table) else None
 
 
-def _duplicates(part: Part, rows: pl.LazyFrame) -> Measure:
-    twice = pl.struct([*part.keys, *_row(part)]).is_duplicated()
-    sample = _Sample(part, rows, ~part.missing("item"), twice)
-    least = _user.filter(_surplus > 0).min()
-    return Measure("duplicates", _surplus.sum(), pl.col("rows").sum(), least, "user", sample)
+def _name(table: Table) -> str:
+    return table.name.removesuffix("=")
 
 
-def _row(part: Part) -> list[str]:
-    """Return the columns that identify a row of a list."""
-    return [role for role in ("item", "subtopic") if part.has(role)]
+def _ids(table: Table) -> dict[str, str]:
+    """Return the columns of the user and the item; a catalogue has only items."""
+    ids = {"user": table.user, "item": table.item}
+    return {"item": table.item} if table.user == table.item else ids
 
 
-def _repeated(part: Part) -> list[pl.Expr]:
-    """Count the rows of a list beyond the first of each item, if the table has items."""
-    if not part.has("item"):
-        return []
-    columns = _row(part)
-    row = pl.col(columns[0]) if len(columns) == 1 else pl.struct(columns)
-    rows = row.filter(~part.missing("item"))
-    return [(rows.len() - rows.n_unique()).cast(pl.Int64).alias("surplus")]
+def _rows_with(table: Table, *names: str) -> pl.LazyFrame:
+    """Keep the rows whose ids are present."""
+    return table.frame.filter(rules.is_present(table, name) for name in names)
 
 
-def _ids(part: Part, role: str) -> pl.LazyFrame:
+def _distinct(table: Table, name: str) -> pl.LazyFrame:
     """Return each id once per group."""
-    return part.rows_with(role).select(*part.groups, role).unique()
+    return _rows_with(table, name).select(*table.by, name).unique()
 
 
-def _items(table: str, part: Part) -> Iterator[Section]:
-    if part.has("item"):
-        yield Section(table, _ids(part, "item"), part.groups, [Measure("items", _all)])
+def _among(what: str, broken: pl.Expr, name: str, of: pl.Expr = _all) -> Measure:
+    """Count the ids, one per row, for which a condition holds; by default as a share of all."""
+    return Measure(what, broken.sum(), of, pl.col(name).filter(broken).min(), name)
 
 
-def sections(parts: dict[str, Part], k: int, groups: pl.LazyFrame | None) -> Iterator[Section]:
+def _of_rows(what: str, broken: pl.Expr, table: Table, rows: pl.LazyFrame | None = None) -> Measure:
+    """Count rows for which a condition holds, as a share of all."""
+    names = [name for role, name in _ids(table).items() if what != f"null_{role}s"]
+    if not names:
+        return Measure(what, broken.sum(), _all)
+    name = names[0]
+    sample = Sample(_shown(table), table.frame if rows is None else rows, broken)
+    return Measure(what, broken.sum(), _all, pl.col(name).filter(broken).min(), name, sample)
+
+
+def _shown(table: Table) -> list[str]:
+    """Return the columns of an example."""
+    hidden = {"tied", _second_score(table), _RANK, _LISTED}
+    return [name for name in table.schema if name not in hidden]
+
+
+# ------------------------------------------------------------------ rules
+
+
+def _of_rules(table: Table, broken_rules: Iterable[Rule]) -> list[Measure]:
+    """Count the rows that break a rule by themselves."""
+    conditions: dict[str, list[pl.Expr]] = {}
+    for rule in broken_rules:
+        conditions.setdefault(rule.what, []).append(rule.broken)
+    return [_of_rows(what, pl.any_horizontal(of), table) for what, of in conditions.items()]
+
+
+def _of_lists_and_rules(
+    table: Table,
+    broken_rules: Iterable[Rule],
+    aggregates: Sequence[pl.Expr] = (),
+    measures: Sequence[Measure] = (),
+) -> Section:
+    """Count in lists, also the rows that break a rule together; of several, all but one."""
+    columns, counted = [_all.alias(_ROWS), *aggregates], list[Measure]()
+    rows, of, user = _rows_with(table, table.user), pl.col(_ROWS).sum(), pl.col(table.user)
+    for rule in broken_rules:
+        if rule.surplus is not None:
+            number = pl.col(f"{_INNER}{rule.what}")
+            columns.append(rule.surplus.cast(pl.Int64).alias(f"{_INNER}{rule.what}"))
+            # null items are only in their own count
+            held = rules.is_present(table, {table.item: table.item}.get(rule.column, table.user))
+            sample = Sample(_shown(table), rows, held, rule.broken)
+            least = user.filter(number > 0).min()
+            counted.append(Measure(rule.what, number.sum(), of, least, table.user, sample))
+    return Section(
+        _name(table), rows.group_by(table.keys).agg(columns), table.by, [*counted, *measures]
+    )
+
+
+def _of_blocks(table: Table) -> Iterator[Section]:
+    """Count the rows that break rules on blocks of ties."""
+    for rule in rules.table_rules(table):
+        if rule.surplus is None:
+            rows = table.frame.with_columns(rule.broken.alias(_MET))
+            yield Section(table.name, rows, table.by, [_of_rows(rule.what, _met, table, rows)])
+
+
+# ------------------------------------------------------------------ each table
+
+
+def sections(
+    tables: Tables, k: int, time: str | None, groups: pl.LazyFrame | None
+) -> Iterator[Section]:
     """Yield everything that can be counted, table by table."""
-    run, truth = parts.get("run"), parts.get("truth")
-    items, history = parts.get("items"), parts.get("history")
-    if run is not None and run.has("relevance"):
+    judged = tables.truth is None and tables.has_truth
+    run = prepared(tables.run, tables.types, time if judged else None)
+    truth = None if tables.truth is None else prepared(tables.truth, tables.types, time)
+    if judged:
         yield from _of_judged(run)
         run, truth = _split(run)
-    if run is not None:
-        run = _listed(run)
-        yield from _of_run(run, k)
-        run = _lists_alone(run)
+    run = _ranked(run)
+    yield from _of_run(run, k)
+    run = replace(run, frame=run.frame.filter(_listed))
     if truth is not None:
         yield from _of_truth(truth)
-    if run is not None and truth is not None:
         yield from _of_both(run, truth, k, groups)
-    if items is not None:
-        yield from _of_items(items, run, groups)
-    if history is not None:
+    if (items := tables.beside.get("items")) is not None:
+        yield from _of_items(prepared(items, tables.types), run, groups)
+    if (history := tables.beside.get("history")) is not None:
+        history = prepared(history, tables.types, time)
         yield from _of_history(history, run, k)
-    if history is not None and truth is not None:
-        yield from _leaks(truth, history)
+        if truth is not None:
+            yield from _leaks(truth, history, time)
 
 
-def _of_judged(part: Part) -> Iterator[Section]:
-    """Count what needs all rows of a judged table."""
-    placing = [pl.col(name).is_null() for name in ("given", "score") if part.has(name)]
-    if placing:
-        broken = placing[0] & _relevance.is_null()
-        if part.has("item"):  # without an item, the user has neither a list nor judgments
-            broken &= _item.is_not_null()
-        neither = _of_rows("neither_rank_nor_relevance", broken, part)
-        yield Section("judged table", part.rows, part.groups, [neither])
-        yield _beyond_lists(part)
-    if part.has(*inputs.IDS):
-        rows = part.rows_with(*inputs.IDS)
-        lists = rows.group_by(part.keys).agg(*_repeated(part), rows=_all)
-        yield Section("judged table", lists, part.groups, [_duplicates(part, rows)])
+def _of_judged(table: Table) -> Iterator[Section]:
+    """Count what needs all rows of a judged table; run and truth have the rest."""
+    neither = [rule for rule in rules.row_rules(table) if rule.what.startswith("neither")]
+    yield Section(table.name, table.frame, table.by, _of_rules(table, neither))
+    # if no judged row lacks a rank, recall knows of no item but those of the lists
+    grade = _grade(table)
+    missed, is_missed = (grade.is_not_null() & ~_is_placed(table)).any(), pl.col(_MET)
+    rows = table.frame.with_columns(missed.alias(_MET))
+    only = (grade > 0).fill_null(value=False) & ~is_missed
+    count = _of_rows("relevant_only_from_lists", only, table, rows)
+    yield Section(table.name, rows, table.by, [count._replace(of=(grade > 0).sum())])
+    duplicates = [rule for rule in rules.table_rules(table) if rule.what == "duplicates"]
+    items = replace(table, frame=_rows_with(table, table.item))
+    yield _of_lists_and_rules(items, duplicates)
 
 
-def _beyond_lists(part: Part) -> Section:
-    """Count relevant rows of a table of which no judged row lacks a rank: recall knows no more."""
-    floats = part.types["relevance"].is_float()
-    grade = _relevance.fill_nan(None) if floats else _relevance
-    missed = (grade.is_not_null() & ~_is_placed(part)).any()
-    relevant = (grade > 0).fill_null(value=False)
-    rows = part.rows.with_columns(missed=missed)
-    count = _of_rows("relevant_only_from_lists", relevant & ~pl.col("missed"), part, rows)
-    return Section("judged table", rows, part.groups, [count._replace(of=relevant.sum())])
+def _grade(table: Table) -> pl.Expr:
+    """Return the relevance without NaN, which is greater than any number."""
+    if table.relevance is None:
+        return pl.lit(1)
+    grade = pl.col(table.relevance)
+    return grade.fill_nan(None) if table.schema[table.relevance].is_float() else grade
 
 
-def _is_placed(part: Part) -> pl.Expr:
-    """Whether a row has a rank or, in a table without ranks, a score."""
-    if part.has("given"):
-        return _given.is_not_null()
-    return (_score.fill_nan(None) if part.types["score"].is_float() else _score).is_not_null()
+def _is_placed(table: Table) -> pl.Expr:
+    """Whether a row has a rank, also one that is none, or a score."""
+    return rules.is_retrieved(table) if table.rank is None else pl.col(table.rank).is_not_null()
 
 
-def _split(part: Part) -> tuple[Part, Part]:
+def _split(table: Table) -> tuple[Table, Table]:
     """Split a judged table into its lists and its judgments."""
-    of_truth = {role: name for role, name in part.names.items() if role not in ("given", "score")}
-    rows = part.rows
-    if part.has("given") or part.has("score"):
-        rows = rows.filter(_is_placed(part))
-    run_names = {role: name for role, name in part.names.items() if role != "relevance"}
-    truth = part._replace(rows=part.rows.filter(_relevance.is_not_null()), names=of_truth)
-    return part._replace(rows=rows, names=run_names), truth
+    assert table.relevance is not None
+    of_run = {n: t for n, t in table.schema.items() if n != table.relevance}
+    of_truth = {n: t for n, t in table.schema.items() if n not in (table.rank, table.score)}
+    rows = {"run": _is_placed(table), "truth": pl.col(table.relevance).is_not_null()}
+    run, truth = (replace(table, name=n, frame=table.frame.filter(of)) for n, of in rows.items())
+    return (
+        replace(run, schema=pl.Schema(of_run), relevance=None),
+        replace(truth, schema=pl.Schema(of_truth), rank=None, score=None),
+    )
 
 
-def _listed(part: Part) -> Part:
+def _ranked(run: Table) -> Table:
     """Mark the rows that are in a list, and compute ranks if there are only scores."""
-    if part.has("given"):
-        return part._replace(rows=part.rows.with_columns(listed=_given.is_not_null()))
-    if not part.has("score"):
-        return part._replace(rows=part.rows.with_columns(listed=pl.lit(value=True)))
-    floats = part.types["score"].is_float()
-    score = _score.fill_nan(None) if floats else _score
-    rows = part.rows.with_columns(listed=score.is_not_null())
-    if not part.has(*inputs.IDS):
-        return part._replace(rows=rows)
-    rankable = pl.col("listed") & ~part.missing("user") & ~part.missing("item")
-    schema = part.rows.collect_schema()
-    ranked = rank_order.with_positions(rows.filter(rankable), part.keys, schema, _score, _item)
+    rows = run.frame.with_columns(_is_placed(run).alias(_LISTED))
+    if run.rank is not None:
+        rank = rules.as_rank(run.rank)
+        is_rank = (rank == pl.col(run.rank)) & (rank >= 1)
+        return replace(run, frame=rows.with_columns(pl.when(is_rank).then(rank).alias(_RANK)))
+    rankable = pl.all_horizontal(_listed, *(rules.is_present(run, n) for n in (run.user, run.item)))
+    score, item = pl.col(run.score or ""), pl.col(run.item)
+    ranked = rank_order.with_positions(rows.filter(rankable), run.keys, run.schema, score, item)
     rest = rows.filter(~rankable).with_columns(rank=pl.lit(None, pl.Int64))
-    return part._replace(rows=pl.concat([ranked, rest.select(ranked.collect_schema().names())]))
+    every = pl.concat([ranked, rest.select(ranked.collect_schema().names())])
+    return replace(run, frame=every.rename({"rank": _RANK}))
 
 
-def _lists_alone(run: Part) -> Part:
-    return run._replace(rows=run.rows.filter("listed"))
-
-
-def _has_rank(run: Part) -> bool:
-    return "rank" in run.rows.collect_schema()
-
-
-def _of_run(run: Part, k: int) -> Iterator[Section]:
+def _of_run(run: Table, k: int) -> Iterator[Section]:
     """Count rows, lists and items of a run."""
-    measures = [Measure("rows", _all), *_nulls(run)]
-    if run.has("given"):
-        measures.append(_of_rows("null_ranks", _given.is_null(), run))
-        broken = _given.is_not_null() & _rank.is_null()
-        measures.append(_of_rows("invalid_ranks", broken, run))
-    elif run.has("score"):
-        measures.append(_of_rows("null_scores", _score.is_null(), run))
-        if run.types["score"].is_float():
-            measures.append(_of_rows("nan_scores", _score.is_nan(), run))
-            measures.append(_of_rows("infinite_scores", _score.is_infinite(), run))
-    yield Section("run", run.rows, run.groups, measures)
-    if run.has("user"):
-        yield Section("run", _lists(run, k), run.groups, list(_of_lists(run, k)))
-    yield from _items("run", _lists_alone(run))
+    measures = [Measure("rows", _all), *_of_rules(run, rules.row_rules(run))]
+    if run.rank is not None:
+        measures.append(_of_rows("null_ranks", pl.col(run.rank).is_null(), run))
+    elif run.score is not None:
+        score = pl.col(run.score)
+        measures.append(_of_rows("null_scores", score.is_null(), run))
+        if run.schema[run.score].is_float():
+            measures.append(_of_rows("nan_scores", score.is_nan(), run))
+    yield Section("run", run.frame, run.by, measures)
+    aggregates, counted = _lists(run, k)
+    yield _of_lists_and_rules(run, rules.table_rules(run), aggregates, counted)
+    yield from _of_blocks(run)
+    items = _distinct(replace(run, frame=run.frame.filter(_listed)), run.item)
+    yield Section("run", items, run.by, [Measure("items", _all)])
 
 
-def _lists(run: Part, k: int) -> pl.LazyFrame:
-    """Return one row per list: its length, its duplicates, and the items at its cut-off."""
-    aggregates = [_all.alias("rows"), pl.col("listed").sum().alias("listed"), *_repeated(run)]
-    if _has_rank(run):
-        top, crowded = _rank.max(), (_rank <= k).sum() > k
-        covered = _rank.drop_nulls().n_unique()
-        if run.has("tied"):
-            top, covered = (_rank + rules.as_rank("tied") - 1).max(), _rank.count()
-        if run.has("score"):
-            at, below = (pl.when(_rank == place).then(_score).max() for place in (k, k + 1))
-            crowded = crowded | (at == below)
-        aggregates += [(top > covered).alias("gap"), crowded.alias("crowded")]
-        aggregates.append((_rank.count() - _rank.drop_nulls().n_unique()).alias("shared"))
-    if run.has("score") and not run.has("given"):
-        score = _score.filter("listed")
-        aggregates.append(((score.len() > 1) & (score.min() == score.max())).alias("constant"))
-    return run.rows_with("user").group_by(run.keys).agg(aggregates)
+def _lists(run: Table, k: int) -> tuple[list[pl.Expr], list[Measure]]:
+    """Aggregate lists, their length and what is at the cut-off, and count those worth a look."""
+    top, covered = _rank.max(), _rank.drop_nulls().n_unique()
+    if run.tied:
+        top, covered = (_rank + rules.as_rank("tied") - 1).max(), _rank.count()
+    crowded = (_rank <= k).sum() > k
+    score = run.score or _second_score(run)
+    if score is not None:
+        at, below = (pl.when(_rank == place).then(pl.col(score)).max() for place in (k, k + 1))
+        crowded |= at == below
+    aggregates = [_listed.sum(), (top > covered).alias(_GAP), crowded.alias(_CROWDED)]
+    user, has_list = run.user, _listed > 0
+    of = has_list.sum()
+    measures = [
+        Measure("users", of),
+        _among("short_lists", has_list & (_listed < k), user, of),
+        _among("gaps", pl.col(_GAP), user, of),
+        _among("ties_at_the_cut", pl.col(_CROWDED), user, of),
+    ]
+    if run.score is not None:
+        value = pl.col(run.score).filter(_listed)
+        constant = (value.len() > 1) & (value.min() == value.max())
+        aggregates.append(constant.alias(_CONSTANT))
+        of = (_listed > 1).sum()
+        measures.append(_among("constant_scores", pl.col(_CONSTANT), user, of))
+    return aggregates, measures
 
 
-def _of_lists(run: Part, k: int) -> Iterator[Measure]:
-    listed = pl.col("listed") > 0
-    of = listed.sum()
-    yield Measure("users", of)
-    rows = run.rows_with("user")
-    if run.has("item"):
-        yield _duplicates(run, rows)
-    if run.has("given") and not run.has("tied"):
-        twice = pl.struct([*run.keys, "rank"]).is_duplicated() & _rank.is_not_null()
-        sample = _Sample(run, rows, _rank.is_not_null(), twice)
-        shared = pl.col("shared")
-        least = _user.filter(shared > 0).min()
-        yield Measure("shared_ranks", shared.sum(), pl.col("rows").sum(), least, "user", sample)
-    yield _among("short_lists", listed & (pl.col("listed") < k), run, "user", of)
-    if _has_rank(run):
-        yield _among("gaps", pl.col("gap"), run, "user", of)
-        yield _among("ties_at_the_cut", pl.col("crowded"), run, "user", of)
-    if run.has("score") and not run.has("given"):
-        several = (pl.col("listed") > 1).sum()
-        yield _among("constant_scores", pl.col("constant"), run, "user", several)
-
-
-def _of_truth(truth: Part) -> Iterator[Section]:
+def _of_truth(truth: Table) -> Iterator[Section]:
     """Count rows, grades and users of a truth."""
-    groups = truth.groups
-    measures = [Measure("rows", _all), *_nulls(truth)]
-    if truth.has("relevance"):
-        measures.append(_of_rows("null_relevances", _relevance.is_null(), truth))
-        if truth.types["relevance"].is_float():
-            measures.append(_of_rows("nonfinite_relevances", ~_relevance.is_finite(), truth))
-        measures.append(_of_rows("negative_grades", _relevance < 0, truth))
-    yield Section("truth", truth.rows, groups, measures)
-    if truth.has("user"):
-        rows = truth.rows_with("user")
-        aggregates = [_all.alias("rows"), _is_relevant(truth), *_repeated(truth)]
-        counts = [Measure("users", _all)]
-        counts.append(_among("users_without_relevant", ~pl.col("relevant"), truth, "user"))
-        if truth.has("item"):
-            counts.append(_duplicates(truth, rows))
-        yield Section("truth", rows.group_by(truth.keys).agg(aggregates), groups, counts)
-    yield from _items("truth", truth)
+    measures = [Measure("rows", _all), *_of_rules(truth, rules.row_rules(truth))]
+    if truth.relevance is not None:
+        measures.append(_of_rows("negative_grades", pl.col(truth.relevance) < 0, truth))
+    yield Section("truth", truth.frame, truth.by, measures)
+    if truth.ungraded is not None:
+        yield _unread(truth, truth.ungraded)
+    counted = [Measure("users", _all), _among("users_without_relevant", ~_relevant, truth.user)]
+    yield _of_lists_and_rules(truth, rules.table_rules(truth), [_any_relevant(truth)], counted)
+    yield Section("truth", _distinct(truth, truth.item), truth.by, [Measure("items", _all)])
     yield from _of_grades(truth)
 
 
-def _is_relevant(truth: Part) -> pl.Expr:
+def _unread(truth: Table, rows: pl.LazyFrame) -> Section:
+    """Count the rows of 0, or False, in a column of two grades that nobody reads."""
+    zeros = [pl.lit(value=False)]
+    for name, dtype in rules.candidates(truth).items():
+        zero = ~pl.col(name) if dtype == pl.Boolean else pl.col(name) == 0
+        zeros.append(zero & rules.are_two_grades(*rules.grade_counts(name, dtype)))
+    rows = rows.with_columns(pl.any_horizontal(zeros).alias(_MET))
+    columns = [*_shown(truth), *rules.candidates(truth)]
+    measure = _of_rows("unread_grades", _met, truth, rows)
+    sample = Sample(columns, rows, _met)
+    return Section("truth", rows, truth.by, [measure._replace(sample=sample)])
+
+
+def _any_relevant(truth: Table) -> pl.Expr:
     """Return whether a user has an item of grade > 0."""
-    if not truth.has("relevance"):
-        return pl.lit(value=True).alias("relevant")
-    floats = truth.types["relevance"].is_float()  # NaN is greater than any number
-    grade = _relevance.fill_nan(None) if floats else _relevance
-    return (grade > 0).any().alias("relevant")
+    return (_grade(truth) > 0).any().alias(_RELEVANT)
 
 
-def _of_grades(truth: Part) -> Iterator[Section]:
+def _of_grades(truth: Table) -> Iterator[Section]:
     """Count the rows of each grade, or if there are many grades, only the grades."""
-    rows = truth.rows
-    if not truth.has("relevance"):
-        rows = rows.with_columns(relevance=pl.lit(1))
-    part = truth._replace(rows=rows)
-    grades = rows.select(_relevance.unique()).filter(_relevance.is_not_null()).sort("relevance")
-    first = grades.head(_MOST_GRADES + 2).collect(engine="streaming").to_series()
+    if truth.relevance is None:
+        grades = replace(truth, frame=truth.frame.with_columns(pl.lit(1).alias(_MET)))
+        name = _MET
+    else:
+        grades, name = truth, truth.relevance
+    grade, rows = pl.col(name), grades.frame
+    values = rows.select(grade.unique()).filter(grade.is_not_null()).sort(name)
+    first = values.head(_MOST_GRADES + 2).collect(engine="streaming").to_series()
     finite = [grade for grade in first.to_list() if math.isfinite(grade)]
-    distinct = _relevance.drop_nulls().n_unique()
-    yield Section("truth", rows, truth.groups, [Measure("grades", distinct)])
+    measures = [Measure("grades", grade.drop_nulls().n_unique())]
     if len(finite) <= _MOST_GRADES:
-        measures = [
-            _of_rows(_grade_name(grade), (_relevance == grade).fill_null(value=False), part)
-            for grade in finite
+        measures += [
+            _of_rows(_grade_name(value), (grade == value).fill_null(value=False), grades)
+            for value in finite
         ]
-        yield Section("truth", rows, truth.groups, measures)
+    yield Section("truth", rows, truth.by, measures)
 
 
 def _grade_name(grade: float) -> str:
@@ -320,188 +367,150 @@ def _grade_name(grade: float) -> str:
 
 
 def _marked(
-    left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str], flag: str, *, apart: bool
+    left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str], flag: str = _MET
 ) -> pl.LazyFrame:
-    """Mark the rows that are in the other table; none if types are incompatible."""
-    if apart:
-        return left.with_columns(pl.lit(value=False).alias(flag))
+    """Mark the rows that are in the other table."""
     flags = right.select(on).unique().with_columns(pl.lit(value=True).alias(flag))
     marked = left.join(flags, on=on, how="left", nulls_equal=True)
     return marked.with_columns(pl.col(flag).fill_null(value=False))
 
 
-def common_groups(left: Part, right: Part) -> list[str]:
+def common_groups(left: Table, right: Table) -> list[str]:
     """Return the groups by which both tables are split."""
-    both = [group for group in left.groups if group in right.groups]
-    return [group for group in both if not inputs.apart(left, right, group)]
+    return [name for name in left.by if name in right.by]
 
 
 def _spread(
-    ids: pl.LazyFrame, left: Part, right: Part, groups: pl.LazyFrame | None
+    ids: pl.LazyFrame, left: Table, right: Table, groups: pl.LazyFrame | None
 ) -> pl.LazyFrame:
     """Return the ids of the other table for each group of the run."""
     shared = common_groups(left, right)
-    rest = [group for group in right.groups if group not in shared]
-    ids = ids.drop(rest).unique() if rest else ids
-    if groups is None or shared == left.groups:
+    if groups is None or shared == left.by:
         return ids
     if not shared:
         return groups.join(ids, how="cross")
     return groups.join(ids, on=shared, nulls_equal=True)
 
 
-def _in_other(rows: pl.LazyFrame, part: Part, other: Part, *roles: str) -> pl.LazyFrame:
+def _in_other(rows: pl.LazyFrame, table: Table, other: Table, *names: str) -> pl.LazyFrame:
     """Mark the rows of a table whose ids are in another one, in the groups of both."""
-    apart = any(inputs.apart(part, other, role) for role in roles)
-    on = [*common_groups(part, other), *roles]
-    return _marked(rows, other.rows_with(*roles), on, "met", apart=apart)
+    on = [*common_groups(table, other), *names]
+    return _marked(rows, _rows_with(other, *names), on)
 
 
-def _unknown(part: Part, other: Part, role: str, table: str, what: str) -> Iterator[Section]:
+def _unknown(table: Table, other: Table, role: str, name: str, what: str) -> Section:
     """Count the ids of a table that another one lacks."""
-    if part.has(role) and other.has(role):
-        marked = _in_other(_ids(part, role), part, other, role)
-        yield Section(table, marked, part.groups, [_among(what, ~_met, part, role)])
+    marked = _in_other(_distinct(table, _ids(table)[role]), table, other, _ids(table)[role])
+    return Section(name, marked, table.by, [_among(what, ~_met, _ids(table)[role])])
 
 
-def _unknown_to_truth(run: Part, truth: Part, role: str) -> Iterator[Section]:
+def _unknown_to_truth(run: Table, truth: Table, role: str) -> Section:
     """Count the ids of the run that the truth lacks, or has in another form."""
-    for section in _unknown(run, truth, role, "both", f"{role}s_unknown_to_truth"):
-        marked, measures = section.frame, section.measures
-        on, rows = [*common_groups(run, truth), "form"], truth.rows_with(role)
-        comparable = pl.String in (_plain_type(run, role), _plain_type(truth, role))
-        comparable = comparable or inputs.apart(run, truth, role)
-        for difference, form in (("case", _folded), ("type", _as_text)):
-            own_form, other_form = form(role, run.types[role]), form(role, truth.types[role])
-            alike = pl.lit(value=False)
-            if comparable and own_form is not None and other_form is not None:
-                marked = marked.with_columns(own_form.alias("form"))
-                forms = rows.with_columns(other_form.alias("form"))
-                marked = _marked(marked, forms, on, difference, apart=False)
-                alike = pl.col(difference) & ~_met
-            measures.append(_among(f"{role}_ids_differ_in_{difference}", alike, run, role))
-        yield section._replace(frame=marked)
-
-
-def _plain_type(part: Part, role: str) -> pl.DataType:
-    categories = isinstance(part.types[role], pl.Categorical | pl.Enum)
-    return pl.String() if categories else part.types[role]
-
-
-def _folded(role: str, dtype: pl.DataType) -> pl.Expr | None:
-    """Normalize case and surrounding spaces of an id, if it is text."""
-    if not isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
-        return None
-    return pl.col(role).str.strip_chars().str.to_lowercase()
-
-
-def _as_text(role: str, dtype: pl.DataType) -> pl.Expr | None:
-    """Convert an id to text, and whole floats like integers."""
-    if isinstance(dtype, pl.Duration | pl.Binary):
-        return None
-    return pl.col(role).cast(pl.String, strict=False).str.replace(r"^(-?\d+)\.0+$", "${1}")
+    section, name = _unknown(run, truth, role, "both", f"{role}s_unknown_to_truth"), _ids(run)[role]
+    marked, text = section.frame, pl.col(name)
+    is_text = run.schema[name] == pl.String
+    forms = {
+        "case": text.str.strip_chars().str.to_lowercase(),
+        "type": text.str.replace(r"^(-?\d+)\.0+$", "${1}"),
+    }
+    for difference, form in forms.items():
+        alike = pl.lit(value=False)
+        if is_text:
+            on, flag = [*common_groups(run, truth), _FORM], f"{_ALIKE}_{difference}"
+            rows = _rows_with(truth, name).with_columns(form.alias(_FORM))
+            marked = _marked(marked.with_columns(form.alias(_FORM)), rows, on, flag)
+            alike = pl.col(flag) & ~_met
+        section.measures.append(_among(f"{role}_ids_differ_in_{difference}", alike, name))
+    return section._replace(frame=marked)
 
 
 def _pairs(
-    part: Part, other: Part, table: str, what: str, broken: pl.Expr, k: int | None = None
-) -> Iterator[Section]:
+    table: Table, other: Table, name: str, what: str, broken: pl.Expr, k: int | None = None
+) -> Section:
     """Count rows, perhaps among the first k, whose pairs of ids are in another table or not."""
-    ids = inputs.IDS
-    if part.has(*ids) and other.has(*ids) and (k is None or _has_rank(part)):
-        rows = part.rows_with(*ids)
-        rows = rows if k is None else rows.filter(_rank <= k)
-        marked = _in_other(rows, part, other, *ids)
-        yield Section(table, marked, part.groups, [_of_rows(what, broken, part, marked)])
+    ids = (table.user, table.item)
+    rows = _rows_with(table, *ids)
+    marked = _in_other(rows if k is None else rows.filter(_rank <= k), table, other, *ids)
+    return Section(name, marked, table.by, [_of_rows(what, broken, table, marked)])
 
 
-def _of_both(run: Part, truth: Part, k: int, groups: pl.LazyFrame | None) -> Iterator[Section]:
+def _of_both(run: Table, truth: Table, k: int, groups: pl.LazyFrame | None) -> Iterator[Section]:
     """Count ids of the truth missing from the run, and ids of the run missing from the truth."""
-    shared = common_groups(run, truth)
-    if run.has("user") and truth.has("user"):
-        users = truth.rows_with("user").group_by([*shared, "user"]).agg(_is_relevant(truth))
-        users = _spread(users, run, truth._replace(groups=shared), groups)
-        on, apart = [*run.groups, "user"], inputs.apart(run, truth, "user")
-        users = _marked(users, run.rows_with("user"), on, "met", apart=apart)
-        relevant = pl.col("relevant")
-        missed = _among("missed_users", relevant & ~_met, truth, "user", relevant.sum())
-        yield Section("both", users, run.groups, [Measure("users", _met.sum(), _all), missed])
-        if groups is not None and run.groups == groups.collect_schema().names():
-            both = users.filter(_met).select(run.groups)
-            marked = _marked(groups, both, run.groups, "met", apart=False)
-            alone = _among("groups_without_common_users", ~_met, run, run.groups[-1])
-            yield Section("both", marked, run.groups, [alone])
-    for role in inputs.IDS:
-        yield from _unknown_to_truth(run, truth, role)
-    yield from _unlisted(run, truth, "both", "items_unknown_to_run", groups)
-    yield from _pairs(run, truth, "both", f"unjudged_at_{k}", ~_met, k)
+    shared, user = common_groups(run, truth), run.user
+    users = _rows_with(truth, user).group_by([*shared, user]).agg(_any_relevant(truth))
+    users = _marked(_spread(users, run, truth, groups), _rows_with(run, user), run.keys)
+    missed = _among("missed_users", _relevant & ~_met, user, _relevant.sum())
+    yield Section("both", users, run.by, [Measure("users", _met.sum(), _all), missed])
+    if groups is not None:
+        marked = _marked(groups, users.filter(_met), run.by)
+        alone = _among("groups_without_common_users", ~_met, run.by[-1])
+        yield Section("both", marked, run.by, [alone])
+    for fold in run.by:
+        if fold not in truth.by and rules.is_fold(fold):
+            several = _rows_with(run, user).group_by(user).agg(pl.col(fold).n_unique() > 1)
+            several = several.rename({fold: _MET})
+            yield Section("both", several, [], [_among("users_in_several_folds", _met, user)])
+    for role in _ids(run):
+        yield _unknown_to_truth(run, truth, role)
+    yield _unlisted(run, truth, "both", "items_unknown_to_run", groups)
+    yield _pairs(run, truth, "both", f"unjudged_at_{k}", ~_met, k)
 
 
 def _unlisted(
-    run: Part, other: Part, table: str, what: str, groups: pl.LazyFrame | None
-) -> Iterator[Section]:
+    run: Table, other: Table, name: str, what: str, groups: pl.LazyFrame | None
+) -> Section:
     """Count the items of another table that are in no list."""
-    if not (run.has("item") and other.has("item")):
-        return
-    ids = _spread(_ids(other, "item"), run, other, groups)
-    on, apart = [*run.groups, "item"], inputs.apart(run, other, "item")
-    marked = _marked(ids, run.rows_with("item"), on, "met", apart=apart)
-    yield Section(table, marked, run.groups, [_among(what, ~_met, other, "item")])
+    shared = common_groups(run, other)
+    ids = _rows_with(other, run.item).select(*shared, run.item).unique()
+    marked = _marked(
+        _spread(ids, run, other, groups), _rows_with(run, run.item), [*run.by, run.item]
+    )
+    return Section(name, marked, run.by, [_among(what, ~_met, run.item)])
 
 
-def _of_items(items: Part, run: Part | None, groups: pl.LazyFrame | None) -> Iterator[Section]:
+def _of_items(items: Table, run: Table, groups: pl.LazyFrame | None) -> Iterator[Section]:
     """Count the items in the catalogue, and those missing from it."""
-    yield Section("items", items.rows, items.groups, [Measure("rows", _all), *_nulls(items)])
-    if not items.has("item"):
-        return
-    rows = items.rows_with("item").group_by(*items.groups, "item")
-    counts = rows.agg(rows=_all, surplus=(_all - 1).cast(pl.Int64))
-    least, name = _item.filter(_surplus > 0).min(), items.names["item"]
-    of = pl.col("rows").sum()
-    duplicates = Measure("duplicates", _surplus.sum(), of, least, "item", name=name)
-    yield Section("items", counts, items.groups, [Measure("items", _all), duplicates])
-    if run is not None:
-        yield from _unknown(run, items, "item", "items", "items_unknown_to_catalogue")
-        yield from _unlisted(run, items, "items", "items_never_listed", groups)
+    of_items = list(side_tables.rules_of(items))
+    rows = _of_rules(items, [rule for rule in of_items if rule.surplus is None])
+    yield Section("items", items.frame, items.by, [Measure("rows", _all), *rows])
+    yield _of_lists_and_rules(items, of_items, (), [Measure("items", _all)])
+    yield _unknown(run, items, "item", "items", "items_unknown_to_catalogue")
+    yield _unlisted(run, items, "items", "items_never_listed", groups)
 
 
-def _of_history(history: Part, run: Part | None, k: int) -> Iterator[Section]:
+def _of_history(history: Table, run: Table, k: int) -> Iterator[Section]:
     """Count earlier events, and new users and items."""
-    groups = history.groups
-    yield Section("history", history.rows, groups, [Measure("rows", _all), *_nulls(history)])
-    if history.has(*inputs.IDS):
-        rows = history.rows_with("user")
-        lists = rows.group_by(history.keys).agg(*_repeated(history), rows=_all)
-        counts = [Measure("users", _all), _duplicates(history, rows)]
-        yield Section("history", lists, groups, counts)
-    yield from _items("history", history)
-    if run is not None:
-        for role in inputs.IDS:
-            yield from _unknown(run, history, role, "history", f"{role}s_unknown_to_history")
-        yield from _pairs(run, history, "history", f"seen_at_{k}", _met, k)
+    rows = _of_rules(history, side_tables.rules_of(history))
+    yield Section("history", history.frame, history.by, [Measure("rows", _all), *rows])
+    users = [Measure("users", _all)]
+    yield _of_lists_and_rules(history, rules.table_rules(history), (), users)
+    yield Section("history", _distinct(history, history.item), history.by, [Measure("items", _all)])
+    for role in _ids(run):
+        yield _unknown(run, history, role, "history", f"{role}s_unknown_to_history")
+    yield _pairs(run, history, "history", f"seen_at_{k}", _met, k)
 
 
-def _leaks(truth: Part, history: Part) -> Iterator[Section]:
+def _leaks(truth: Table, history: Table, time: str | None) -> Iterator[Section]:
     """Count judgments that the history has, ids that it lacks, and events not before judgments."""
-    yield from _pairs(truth, history, "history", "truth_in_history", _met)
-    for role in inputs.IDS:
+    yield _pairs(truth, history, "history", "truth_in_history", _met)
+    for role in _ids(truth):
         what = f"truth_{role}s_unknown_to_history"
-        yield from _unknown(truth, history, role, "history", what)
-    if not (truth.has("user", "time") and history.has("user", "time")):
+        yield _unknown(truth, history, role, "history", what)
+    if time is None:
         return
-    shared, first, own_first = common_groups(truth, history), "first of all", "first"
-    rows, judgments = history.rows_with("user"), truth.rows_with("user")
-    if inputs.apart(truth, history, "user"):
-        rows = rows.with_columns(pl.lit(None, truth.types["time"]).alias(own_first))
-    else:
-        of_users = judgments.group_by(*shared, "user").agg(_time.min().alias(own_first))
-        rows = rows.join(of_users, on=[*shared, "user"], how="left", nulls_equal=True)
-    of_all = judgments.group_by(shared or pl.lit(0).alias("all")).agg(_time.min().alias(first))
+    user, shared, at = truth.user, common_groups(truth, history), pl.col(time)
+    judgments = _rows_with(truth, user)
+    of_users = judgments.group_by(*shared, user).agg(at.min().alias(_FIRST))
+    rows = _rows_with(history, user).join(
+        of_users, on=[*shared, user], how="left", nulls_equal=True
+    )
+    of_all = judgments.group_by(shared or pl.lit(0).alias(_MET)).agg(at.min().alias(_FIRST_OF_ALL))
     if shared:
         rows = rows.join(of_all, on=shared, how="left", nulls_equal=True)
     else:
         rows = rows.join(of_all, how="cross")
     measures = [
-        _of_rows("not_before_the_users_truth", _time >= pl.col(own_first), history, rows),
-        _of_rows("not_before_the_truth", _time >= pl.col(first), history, rows),
+        _of_rows("not_before_the_users_truth", at >= pl.col(_FIRST), history, rows),
+        _of_rows("not_before_the_truth", at >= pl.col(_FIRST_OF_ALL), history, rows),
     ]
-    yield Section("history", rows, history.groups, measures)
+    yield Section("history", rows, history.by, measures)

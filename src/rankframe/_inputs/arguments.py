@@ -20,7 +20,6 @@ def opened(
     names: Sequence[str],
     args: Sequence[Any],
     options: Mapping[str, Any],
-    counts: bool,  # noqa: FBT001
 ) -> adapters.Opened:
     """Open the arguments of a verb, whose own positions have ``names``; metrics follow them."""
     own, metrics = args[: len(names)], labels.flat(args[len(names) :])
@@ -41,7 +40,7 @@ def opened(
     beside = ("truth", "other")
     tables: dict[str, Any] = {name: passed[name] for name in beside if name in passed}
     by = passed.get("by", ())
-    frames, roles = frames_of(passed["run"], tables, by, passed, counts=counts)
+    frames, roles = frames_of(passed["run"], tables, by, passed)
     passed |= {**frames, **roles}
     passed[names[0]] = passed.pop("run")
     values = [passed.pop(name) for name, _ in zip(names, own, strict=False)]
@@ -95,18 +94,13 @@ def frames_of(
     tables: Mapping[str, Any],
     by: By,
     options: Mapping[str, Any],
-    *,
-    counts: bool = False,
 ) -> tuple[dict[str, Any], Columns]:
-    """Return the run and the tables beside it as frames, by name, and the roles that change.
-
-    Of a verb that ``counts`` what is wrong, lists that cannot be made long stay as they are.
-    """
+    """Return the run and the tables beside it as frames, by name, and the roles that change."""
     roles = {role: options[role] for role in keywords.ROLES if role in options}
     columns, changed = cast("Columns", roles), Columns()
     frames = {"run": run, **tables}
     if isinstance(tables.get("truth"), str) or any(map(_may_have_lists, _runs(run))):
-        frames, changed = _without_lists(frames, by, columns, counts=counts)
+        frames, changed = _without_lists(frames, by, columns)
         columns = cast("Columns", {**columns, **changed})
     if any(map(_is_of_users, frames.values())) or adapters.is_dict(frames.get("truth")):
         every = [*_runs(frames["run"]), *filter(adapters.is_frame, tables.values())]
@@ -164,7 +158,7 @@ def _may_have_lists(frame: Any) -> bool:
 
 
 def _without_lists(
-    frames: dict[str, Any], by: By, columns: Columns, *, counts: bool
+    frames: dict[str, Any], by: By, columns: Columns
 ) -> tuple[dict[str, Any], Columns]:
     """Explode the lists of items of runs, as ``from_lists``; a truth may name their column."""
     run, truth = frames["run"], frames.get("truth")
@@ -185,16 +179,10 @@ def _without_lists(
     def long(frame: Any) -> Any:
         if not adapters.is_frame(frame):
             return frame
-        rows = adapters.renamed(item_lists.from_lists(frame, **own), names)
-        return rows.collect().lazy() if counts and isinstance(rows, pl.LazyFrame) else rows
+        return adapters.renamed(item_lists.from_lists(frame, **own), names)
 
     is_dict = adapters.is_dict(run)
-    try:
-        table = {name: long(frame) for name, frame in run.items()} if is_dict else long(run)
-    except RankingDataError:
-        if not counts:
-            raise
-        return frames, Columns()
+    table = {name: long(frame) for name, frame in run.items()} if is_dict else long(run)
     return {**frames, "run": table, **({"truth": None} if expected else {})}, changed
 
 

@@ -43,14 +43,14 @@ class Opened(NamedTuple):
 
 
 #: What opens the arguments of a verb: ``arguments``, which is above this module.
-openers: list[Callable[[str, Sequence[str], Sequence[Any], dict[str, Any], bool], Opened]] = []
+openers: list[Callable[[str, Sequence[str], Sequence[Any], dict[str, Any]], Opened]] = []
 
 
-def takes_any_frame(verb: VerbT, *, counts: bool = False) -> VerbT:
+def takes_any_frame(verb: VerbT) -> VerbT:
     """Let a verb take all that holds runs and a truth: each is read once, at the start.
 
     They are tables that export Arrow, dicts of users, and frames with lists of items. Metrics may
-    be in a list. A verb that ``counts`` what is wrong keeps lists that cannot be made long.
+    be in a list.
     """
     code = inspect.unwrap(verb).__code__
     names = code.co_varnames[: code.co_argcount]
@@ -60,7 +60,7 @@ def takes_any_frame(verb: VerbT, *, counts: bool = False) -> VerbT:
     def call(*args: Any, **options: Any) -> Any:
         with errors.one_call():
             own = {name: _of_arrow(options[name]) for name in options}
-            opened = openers[0](verb.__name__, names, [*map(_of_arrow, args)], own, counts)
+            opened = openers[0](verb.__name__, names, [*map(_of_arrow, args)], own)
             try:
                 return opened.close(verb(*opened.args, **opened.options))
             except (ValueError, TypeError) as error:

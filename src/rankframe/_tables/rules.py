@@ -83,6 +83,8 @@ class Rule(NamedTuple):
     text: str
     broken: pl.Expr
     flag: pl.LazyFrame | None = None  # if it is cheaper than to look for broken rows
+    what: str = ""  # what ``health`` calls the number of these rows
+    surplus: pl.Expr | None = None  # this number, as an aggregate of one list
 
 
 def raise_first(rules: Sequence[Rule], rows: pl.LazyFrame, shown: Sequence[str]) -> None:
@@ -118,7 +120,8 @@ def row_rules(table: Table) -> list[Rule]:
     rules += _rank_rules(table)
     if table.score is not None and table.schema[table.score].is_float():
         text = "infinite score: use a finite one, or null if the item was not retrieved"
-        rules.append(Rule(table.name, table.score, text, pl.col(table.score).is_infinite()))
+        broken = pl.col(table.score).is_infinite()
+        rules.append(Rule(table.name, table.score, text, broken, what="infinite_scores"))
     rules += _relevance_rules(table)
     if table.subtopic is not None:
         judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
@@ -138,10 +141,18 @@ def _is_alone(table: Table, name: str) -> pl.Expr | None:
 
 def missing_rules(table: Table, name: str, role: str, cure: str) -> list[Rule]:
     """Return a rule for each way in which a value can be missing."""
-    null = Rule(table.name, name, f"null {role}: {cure}", pl.col(name).is_null())
+    words = {table.user: "users", table.item: "items", table.subtopic: "subtopics"}
+    what = f"null_{words.get(name, 'groups')}"
+    null = Rule(table.name, name, f"null {role}: {cure}", pl.col(name).is_null(), what=what)
     if not table.schema[name].is_float():
         return [null]
-    return [null, Rule(table.name, name, f"NaN {role}: {cure}", pl.col(name).is_nan())]
+    return [null, Rule(table.name, name, f"NaN {role}: {cure}", pl.col(name).is_nan(), what=what)]
+
+
+def is_present(table: Table, name: str) -> pl.Expr:
+    """Whether an id is neither null nor NaN."""
+    value = pl.col(name)
+    return (value.fill_nan(None) if table.schema[name].is_float() else value).is_not_null()
 
 
 NO_RANK = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
@@ -156,18 +167,19 @@ def _rank_rules(table: Table) -> Iterator[Rule]:
     else:
         rank = as_rank(table.rank)
         broken = value.is_not_null() & (rank.is_null() | (rank != value) | (rank < 1))
-    yield Rule(table.name, table.rank, NO_RANK, broken)
+    yield Rule(table.name, table.rank, NO_RANK, broken, what="invalid_ranks")
     if table.schema[table.rank] not in _FIT_IN_32_BITS:
         text = "a rank above 2^53: number the places of each list from 1"
         above = value > _sizes.WHOLE
         if table.schema[table.rank].is_float():  # larger ones break the rule of integers
             above &= value < float(1 << 63)
-        yield Rule(table.name, table.rank, text, above)
+        yield Rule(table.name, table.rank, text, above, what="invalid_ranks")
     if table.tied:
         value, size = pl.col("tied"), as_rank("tied")
         broken = size.is_null() | (size != value) | (size < 1)
         text = f"a block of ties whose size is not an integer ≥ 1: {_CURE_OF_BLOCKS}"
-        yield Rule(table.name, "tied", text, pl.col(table.rank).is_not_null() & broken)
+        broken &= pl.col(table.rank).is_not_null()
+        yield Rule(table.name, "tied", text, broken, what="invalid_sizes_of_blocks")
 
 
 def _relevance_rules(table: Table) -> Iterator[Rule]:
@@ -178,44 +190,67 @@ def _relevance_rules(table: Table) -> Iterator[Rule]:
     cure = f"use a finite grade, or {instead} if the item is unjudged"
     if table.schema[table.relevance].is_float():
         text = f"NaN or infinite relevance: {cure}"
-        yield Rule(table.name, table.relevance, text, ~relevance.is_finite())
+        broken = ~relevance.is_finite()
+        yield Rule(table.name, table.relevance, text, broken, what="nonfinite_relevances")
     if table.name == "truth":
-        yield Rule(table.name, table.relevance, f"null relevance: {cure}", relevance.is_null())
+        text, broken = f"null relevance: {cure}", relevance.is_null()
+        yield Rule(table.name, table.relevance, text, broken, what="null_relevances")
     elif table.rank is not None:
         text = "neither rank nor relevance: drop the row, or fill in one of the two"
         broken = relevance.is_null() & pl.col(table.rank).is_null()
         broken &= pl.col(table.item).is_not_null()
-        yield Rule(table.name, table.relevance, text, broken)
+        what = "neither_rank_nor_relevance"
+        yield Rule(table.name, table.relevance, text, broken, what=what)
 
 
 def table_rules(table: Table) -> Iterator[Rule]:
     """Rules that a row breaks together with others: only ``check`` checks them on every row."""
     one_row = table.row
     text = f"duplicate ({', '.join(one_row)}): {_cure_of_duplicates(table)}"
-    yield Rule(table.name, table.item, text, pl.struct(one_row).is_duplicated())
+    broken = pl.struct(one_row).is_duplicated()
+    rows = _in_list(one_row[len(table.keys) :], is_present(table, table.item))
+    surplus = rows.len() - rows.n_unique()
+    yield Rule(table.name, table.item, text, broken, what="duplicates", surplus=surplus)
     if table.rank is None:
         return
-    placed = pl.col(table.rank).is_not_null()
-    if not table.tied:
-        shared = pl.struct([*table.keys, table.rank]).is_duplicated()
-        if table.subtopic is not None:
-            several = pl.col(table.rank).n_unique().over([*table.keys, table.item]) > 1
-            text = "several ranks of one item: give the rows of all its subtopics the same rank"
-            yield Rule(table.name, table.rank, text, several)
-            shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
-        cure = wording(", as rank('ordinal') does", command=", or rank by a score with --ties item")
-        text = f"two items of one user have the same rank: {_of_several(table)}"
-        text += f"make ranks without ties{cure}"
-        yield Rule(table.name, table.rank, text, placed & shared)
+    if table.tied:
+        yield from _rules_of_blocks(table, table.rank)
         return
-    rank, tied, block = as_rank(table.rank), as_rank("tied"), [*table.keys, table.rank]
+    rank = pl.col(table.rank)
+    shared = pl.struct([*table.keys, table.rank]).is_duplicated()
+    surplus = rank.count() - rank.drop_nulls().n_unique()
+    if table.subtopic is not None:
+        several = rank.n_unique().over([*table.keys, table.item]) > 1
+        text = "several ranks of one item: give the rows of all its subtopics the same rank"
+        of = rank.is_not_null() & is_present(table, table.item)
+        places = _in_list([table.item, table.rank], of).n_unique()
+        more = places - _in_list([table.item], of).n_unique()
+        yield Rule(table.name, table.rank, text, several, what="several_ranks", surplus=more)
+        shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
+        surplus = places - _in_list([table.rank], of).n_unique()
+    cure = wording(", as rank('ordinal') does", command=", or rank by a score with --ties item")
+    text = f"two items of one user have the same rank: {_of_several(table)}"
+    text += f"make ranks without ties{cure}"
+    broken = rank.is_not_null() & shared
+    yield Rule(table.name, table.rank, text, broken, what="shared_ranks", surplus=surplus)
+
+
+def _in_list(names: Sequence[str], of: pl.Expr) -> pl.Expr:
+    """Return the values of columns, together, of some rows of a list."""
+    return (pl.col(names[0]) if len(names) == 1 else pl.struct(names)).filter(of)
+
+
+def _rules_of_blocks(table: Table, placing: str) -> Iterator[Rule]:
+    rank, tied, block = as_rank(placing), as_rank("tied"), [*table.keys, placing]
+    placed = pl.col(placing).is_not_null()
     sizes = (pl.col(table.item).n_unique() > tied) | (tied.min() != tied.max())
     text = f"a block of ties with more items than its size, or of several sizes: {_CURE_OF_BLOCKS}"
-    yield Rule(table.name, "tied", text, placed & sizes.over(block))
-    end = (rank + tied).shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
-    before = rank.shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
+    yield Rule(table.name, "tied", text, placed & sizes.over(block), what="wrong_sizes_of_blocks")
+    end = (rank + tied).shift(1).over(table.keys, order_by=placing, nulls_last=True)
+    before = rank.shift(1).over(table.keys, order_by=placing, nulls_last=True)
     text = f"a rank inside the block of ties above it: {_CURE_OF_BLOCKS}"
-    yield Rule(table.name, table.rank, text, placed & (rank != before) & (rank < end))
+    broken = placed & (rank != before) & (rank < end)
+    yield Rule(table.name, placing, text, broken, what="ranks_inside_blocks")
 
 
 _CURE_OF_BLOCKS = wording(

@@ -79,8 +79,9 @@ def _stacked(
     by: Sequence[str] = (),
     roles: Mapping[str, object] | None = None,
     whole: bool,
+    guarded: bool = True,
 ) -> FrameT:
-    """Stack runs; of a part of the users, one may be empty."""
+    """Stack runs, of which one may be empty if the result is not guarded."""
     check_runs(runs, model)
     opened = {name: adapters.to_polars(frame, f"run {name!r}") for name, frame in runs.items()}
     first, *rest = runs
@@ -102,7 +103,7 @@ def _stacked(
         for name, frame in opened.items()
     ]
     stacked = pl.concat([frame.lazy() for frame in frames])
-    if whole:
+    if guarded:
         flags = [guards.flag(frame.lazy(), pl.len() == 0) for frame in opened.values()]
         stacked = guards.guarded(stacked, flags, partial(_raise_if_empty, opened))
     table = adapters.to_caller_type(stacked, like=runs[first])
@@ -156,6 +157,7 @@ def as_frame(  # pyright: ignore[reportGeneralTypeIssues]  # only FrameT has a d
     whole: bool = True,
     compares: str | None = None,
     preset: object = None,
+    may_be_empty: bool = False,
 ) -> tuple[FrameT, list[str], ColumnsT]:
     """Make one frame of a dict of runs, and put the column of its systems first in ``by``.
 
@@ -166,7 +168,9 @@ def as_frame(  # pyright: ignore[reportGeneralTypeIssues]  # only FrameT has a d
     if adapters.is_dict(runs):
         roles = {"preset": preset, **columns}
         groups = keywords.group_names(by)
-        table = _stacked(runs, model_of_dict(columns), by=groups, roles=roles, whole=whole)
+        model = model_of_dict(columns)
+        guarded = whole and not may_be_empty
+        table = _stacked(runs, model, by=groups, roles=roles, whole=whole, guarded=guarded)
     elif not (hasattr(runs, "collect_schema") or hasattr(runs, "columns")):
         return cast("FrameT", runs), keywords.group_names(by), columns  # it is refused later
     else:

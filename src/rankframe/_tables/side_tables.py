@@ -41,7 +41,7 @@ def raise_first_broken(beside: Mapping[str, Table]) -> None:
         if table.frame.head(1).collect().is_empty():
             msg = f"{table.name}: it is empty"
             raise RankingDataError(msg)
-        rules.raise_first(list(_rules(table)), table.frame, table.ids)
+        rules.raise_first(list(rules_of(table)), table.frame, table.ids)
 
 
 def raise_if_nothing_meets(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFrame) -> None:
@@ -75,7 +75,7 @@ def flags_of(
     flags = [
         flag
         for table in beside.values()
-        for flag in guards.rule_flags(table.frame, list(_rules(table)), empty=True)
+        for flag in guards.rule_flags(table.frame, list(rules_of(table)), empty=True)
     ]
     for name, column in _meetings(inputs, run):
         if _first_rows_meet(run, inputs[name], column):
@@ -149,7 +149,7 @@ def _first_rows_meet(run: Table, table: Table, column: str) -> bool:
 # ------------------------------------------------------------------ rules on the data
 
 
-def _rules(table: Table) -> Iterator[Rule]:
+def rules_of(table: Table) -> Iterator[Rule]:
     """Return the rules that a table must keep."""
     for name in table.ids:
         yield from rules.missing_rules(table, name, name, "drop the row")
@@ -174,4 +174,6 @@ def _rules_of_items(table: Table) -> Iterator[Rule]:
         f"into a list{call}"
     )
     flag = guards.flag(table.frame, pl.struct(keys).n_unique() < pl.len())
-    yield Rule(table.name, table.item, text, pl.struct(keys).is_duplicated(), flag)
+    surplus = pl.len() - 1  # of the rows of one item
+    broken = pl.struct(keys).is_duplicated()
+    yield Rule(table.name, table.item, text, broken, flag, what="duplicates", surplus=surplus)

@@ -166,7 +166,7 @@ class Meter(Generic[MeterFrameT]):
         """
         roles = copy.deepcopy(self._roles)
         opened = arguments.opened(
-            "update", ["run", "truth"], [frame, truth], {"by": self._by, **roles}, counts=False
+            "update", ["run", "truth"], [frame, truth], {"by": self._by, **roles}
         )
         (runs, truth), columns = opened.args, cast("Columns", opened.options)
         del opened.options["by"]
