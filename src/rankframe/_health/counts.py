@@ -313,8 +313,8 @@ def _of_truth(truth: Table) -> Iterator[Section]:
     if truth.relevance is not None:
         measures.append(_of_rows("negative_grades", pl.col(truth.relevance) < 0, truth))
     yield Section("truth", truth.frame, truth.by, measures)
-    if truth.ungraded is not None:
-        yield _unread(truth, truth.ungraded)
+    if truth.relevance is None:
+        yield _unread(truth, truth.frame if truth.ungraded is None else truth.ungraded)
     counted = [Measure("users", _all), _among("users_without_relevant", ~_relevant, truth.user)]
     yield _of_lists_and_rules(truth, rules.table_rules(truth), [_any_relevant(truth)], counted)
     yield Section("truth", _distinct(truth, truth.item), truth.by, [Measure("items", _all)])

@@ -245,10 +245,10 @@ def _groups(tables: Tables, order: tuple[str, pl.Enum] | None) -> pl.DataFrame |
         return None
     types = {name: tables.types[name] for name in by}
     both = [table for table in tables.both if table.by == by]
-    found = [table.frame.select(pl.col(n).cast(t) for n, t in types.items()) for table in both]
+    frames = [table.frame.select(pl.col(n).cast(t) for n, t in types.items()) for table in both]
     if order is not None and by == [order[0]]:
-        found.append(pl.LazyFrame({by[0]: order[1].categories}, schema=types))
-    return pl.concat(found).unique().sort(by).collect(engine="streaming")
+        frames.append(pl.LazyFrame({by[0]: order[1].categories}, schema=types))
+    return pl.concat(frames).unique().sort(by).collect(engine="streaming")
 
 
 def _plan(section: Section) -> pl.LazyFrame:
