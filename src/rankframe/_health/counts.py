@@ -93,10 +93,6 @@ def _second_score(table: Table) -> str | None:
     return "score" if has_score and "score" not in rules.role_columns(table) else None
 
 
-def _name(table: Table) -> str:
-    return table.name.removesuffix("=")
-
-
 def _ids(table: Table) -> dict[str, str]:
     """Return the columns of the user and the item; a catalogue has only items."""
     ids = {"user": table.user, "item": table.item}
@@ -146,6 +142,7 @@ def _of_rules(table: Table, broken_rules: Iterable[Rule]) -> list[Measure]:
 
 
 def _of_lists_and_rules(
+    title: str,
     table: Table,
     broken_rules: Iterable[Rule],
     aggregates: Sequence[pl.Expr] = (),
@@ -163,9 +160,7 @@ def _of_lists_and_rules(
             sample = Sample(_shown(table), rows, held, rule.broken)
             least = user.filter(number > 0).min()
             counted.append(Measure(rule.what, number.sum(), of, least, table.user, sample))
-    return Section(
-        _name(table), rows.group_by(table.keys).agg(columns), table.by, [*counted, *measures]
-    )
+    return Section(title, rows.group_by(table.keys).agg(columns), table.by, [*counted, *measures])
 
 
 def _of_blocks(table: Table) -> Iterator[Section]:
@@ -217,7 +212,7 @@ def _of_judged(table: Table) -> Iterator[Section]:
     yield Section(table.name, rows, table.by, [count._replace(of=(grade > 0).sum())])
     duplicates = [rule for rule in rules.table_rules(table) if rule.what == "duplicates"]
     items = replace(table, frame=_rows_with(table, table.item))
-    yield _of_lists_and_rules(items, duplicates)
+    yield _of_lists_and_rules(table.name, items, duplicates)
 
 
 def _grade(table: Table) -> pl.Expr:
@@ -273,7 +268,7 @@ def _of_run(run: Table, k: int) -> Iterator[Section]:
             measures.append(_of_rows("nan_scores", score.is_nan(), run))
     yield Section("run", run.frame, run.by, measures)
     aggregates, counted = _lists(run, k)
-    yield _of_lists_and_rules(run, rules.table_rules(run), aggregates, counted)
+    yield _of_lists_and_rules("run", run, rules.table_rules(run), aggregates, counted)
     yield from _of_blocks(run)
     items = _distinct(replace(run, frame=run.frame.filter(_listed)), run.item)
     yield Section("run", items, run.by, [Measure("items", _all)])
@@ -316,7 +311,9 @@ def _of_truth(truth: Table) -> Iterator[Section]:
     if truth.relevance is None:
         yield _unread(truth, truth.frame if truth.ungraded is None else truth.ungraded)
     counted = [Measure("users", _all), _among("users_without_relevant", ~_relevant, truth.user)]
-    yield _of_lists_and_rules(truth, rules.table_rules(truth), [_any_relevant(truth)], counted)
+    yield _of_lists_and_rules(
+        "truth", truth, rules.table_rules(truth), [_any_relevant(truth)], counted
+    )
     yield Section("truth", _distinct(truth, truth.item), truth.by, [Measure("items", _all)])
     yield from _of_grades(truth)
 
@@ -473,7 +470,7 @@ def _of_items(items: Table, run: Table, groups: pl.LazyFrame | None) -> Iterator
     of_items = list(side_tables.rules_of(items))
     rows = _of_rules(items, [rule for rule in of_items if rule.surplus is None])
     yield Section("items", items.frame, items.by, [Measure("rows", _all), *rows])
-    yield _of_lists_and_rules(items, of_items, (), [Measure("items", _all)])
+    yield _of_lists_and_rules("items", items, of_items, (), [Measure("items", _all)])
     yield _unknown(run, items, "item", "items", "items_unknown_to_catalogue")
     yield _unlisted(run, items, "items", "items_never_listed", groups)
 
@@ -483,7 +480,7 @@ def _of_history(history: Table, run: Table, k: int) -> Iterator[Section]:
     rows = _of_rules(history, side_tables.rules_of(history))
     yield Section("history", history.frame, history.by, [Measure("rows", _all), *rows])
     users = [Measure("users", _all)]
-    yield _of_lists_and_rules(history, rules.table_rules(history), (), users)
+    yield _of_lists_and_rules("history", history, rules.table_rules(history), (), users)
     yield Section("history", _distinct(history, history.item), history.by, [Measure("items", _all)])
     for role in _ids(run):
         yield _unknown(run, history, role, "history", f"{role}s_unknown_to_history")
