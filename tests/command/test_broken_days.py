@@ -204,7 +204,7 @@ def said_by(capsys, *words):
     return code, out, err
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("day", DAYS)
 def test_a_broken_day_is_seen(tmp_path, monkeypatch, capsys, day):
     monkeypatch.chdir(tmp_path)

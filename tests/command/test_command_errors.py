@@ -220,6 +220,7 @@ def said_of(call):
         )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("call", [*LINES, *CASES])
 def test_errors_are_those_that_a_person_has_read(call):
     golden = GOLDEN.read_text(encoding="utf-8").split("\n\n")

@@ -116,6 +116,7 @@ def test_the_demo_is_the_articles_example(capsys):
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -677,6 +678,7 @@ def test_subtopics_are_ids(tmp_path):
         assert got.row(0)[2:] == pytest.approx((share, 1.0))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("run", "truth", "message"),
     [
@@ -762,6 +764,7 @@ def parquet(text, *names):
     return out.getvalue()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("truth", "options"),
     [
@@ -794,6 +797,7 @@ def test_a_trec_run_meets_a_truth_of_any_shape(tmp_path, truth, options):
     assert evaluate_named(tmp_path, TREC_RUN, truth, *options.split()) == [0.5, 1.0]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("run", "options"),
     [
@@ -839,6 +843,7 @@ def test_roles_of_files_are_those_of_every_verb(tmp_path):
 UNTOLD = "line 1: its name tells no format, and it is neither TREC nor CSV with a header"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("run", "truth", "options", "message"),
     [
@@ -1004,6 +1009,7 @@ def in_two_columns(frame, *names):
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize("verb", ["evaluate", "evaluate --per-user", "check", "health", "compare"])
 def test_several_columns_are_one_user(tmp_path, verb, suffix):

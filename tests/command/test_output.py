@@ -47,6 +47,7 @@ LONG = " ".join(f"{name}.csv" for name in NAMES)
 MANY = " ".join(f"-m {label}" for label in ("ndcg@5,10,20", "map", "recall@5,10,20", "rbp(p=0.8)"))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "command",
     [
@@ -430,6 +431,7 @@ def as_trec_eval_prints(expected, measures, tag, *, queries):
     return text + f"{'runid':<22}\tall\t{tag}\n" + "".join(lines("all", measures))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("queries", [False, True])
 @pytest.mark.parametrize("name", ["official", "set", "all_trec"])
 @pytest.mark.parametrize(
@@ -518,6 +520,7 @@ def terminal(monkeypatch):
 DEFAULTS = ["ndcg@10", "recall@10", "precision@10", "map", "mrr"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("columns", [60, 80, 120])
 @pytest.mark.parametrize(
     "command",
