@@ -804,15 +804,15 @@ def test_a_trec_run_meets_a_truth_of_any_shape(tmp_path, truth, options):
         (MSMARCO, "--run-fields user,item,rank"),
         (MSMARCO.replace("\t", " "), "--run-fields user,item,rank"),
         (MSMARCO.replace("\t", ","), "--run-fields user,item,rank --run-format csv"),
-        (MSMARCO, "--run-fields qid,pid,place --run-user qid --run-item pid --run-rank place"),
+        (MSMARCO, "--run-fields qid,pid,rank --user qid --item pid"),
         (MSMARCO, "--run-fields qid,pid,place --user qid --item pid --rank place"),
-        ("user\titem\tplace\n" + MSMARCO, "--run-rank place"),
-        ("qid,user,item,rank\n1,x,7,1\n1,x,8,2\n2,x,7,1\n", "--run-user qid"),
+        ("user\titem\tplace\n" + MSMARCO, "--rank place"),
+        ("qid,user,item,rank\n1,x,7,1\n1,x,8,2\n2,x,7,1\n", "--user qid"),
         (TREC_RUN.replace("Q0", "x"), "--run-format trec"),
         (TREC_RUN, "--run-fields user,_,item,rank,score,_ --truth-format tsv"),
         (
             parquet(MSMARCO, "query-id", "doc", "rank"),
-            "--run-format parquet --run-user query-id --run-item doc",
+            "--run-format parquet --user query-id --item doc",
         ),
     ],
 )
@@ -876,7 +876,7 @@ UNTOLD = "line 1: its name tells no format, and it is neither TREC nor CSV with 
             "t, line 1: it is not of the form 'user 0 item relevance (an integer)': '1 Q0",
         ),
         (TREC_RUN, HEAD + GRADES, "--truth-user qid", "t: no column 'qid' for --truth-user; it "),
-        (TREC_RUN, GRADES, "--run-user qid", "r, line 1: no header with 'qid', 'item', 'rank' or"),
+        (TREC_RUN, GRADES, "--truth-user qid", "t, line 1: no header with 'qid'"),
         (
             TREC_RUN,
             HEAD + GRADES,

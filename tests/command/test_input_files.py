@@ -513,7 +513,7 @@ def test_semicolons_may_be_in_ids(folder, capsys):
     Path("r.run").write_text("1 Q0 a;b 1 0.9 t\n2 Q0 b 1 0.9 t\n")
     Path("r.csv").write_text("user,item;,rank\n1,a,1\n2,b,1\n")
     assert rows_of(capsys, "evaluate r.run truth.parquet -m map --json")[0]["map"] > 0
-    command = "evaluate r.csv truth.parquet -m map --run-item item; --json"
+    command = "evaluate r.csv truth.parquet -m map --item item; --truth-item item --json"
     assert rows_of(capsys, command)[0]["map"] > 0
 
 
@@ -541,7 +541,9 @@ def test_check_takes_the_files_and_options_of_evaluate(folder, capsys):
     for name in ("a", "b"):
         RUNS[1].rename({"user": "uid"}).write_csv(f"{name}.csv")
     Path("none.csv").write_text("item,genre\na,x\n")
-    command = "check a.csv b.csv truth.parquet --run-user uid -m map --depth 5 --users both"
+    command = (
+        "check a.csv b.csv truth.parquet --user uid --truth-user user -m map --depth 5 --users both"
+    )
     assert main(command.split()) == 0
     lines = [f"1 of 3 users has no list of {name}\n" for name in "ab"]
     assert capsys.readouterr().out == "".join(["No rule is broken (4 rows).\n", *lines])

@@ -107,7 +107,7 @@ def _check_keys(table: str, keys: Collection[str], names: Collection[str]) -> No
 
 
 def _listed(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else [value]
+    return value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
 
 
 def _path(key: str, value: Any, config: Path) -> str:

@@ -244,7 +244,8 @@ def _named_in_errors(name: str) -> Generator[None]:
 
 
 def _layout(table: str, arguments: argparse.Namespace, columns: Columns) -> _Layout:
-    own = {role: getattr(arguments, f"{table}_{role}") for role in FILE_ROLES.get(table, ())}
+    named = ("user", "item", "relevance") if table == "truth" else ()
+    own = {role: getattr(arguments, f"truth_{role}") for role in named}
     shared = {role: str(name) for role, name in columns.items()}
     *more, own["user"] = own.get("user") or [None]
     if table in FILE_ROLES:

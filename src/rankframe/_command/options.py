@@ -681,10 +681,11 @@ def _add_files(
     columns = ask.add_argument_group("columns", "Names of columns, first those of all files.")
     for role in keywords.ROLES[1:]:  # the model is among the rows
         _add_role(columns, role, _TEXTS[role])
-    for kind, roles in files.FILE_ROLES.items():
-        for role in roles:
-            text = f"column of the {role} in the {kind}, if its name differs there"
-            _add_role(columns, f"{kind}-{role}", text)
+    for role in ("truth_user", "truth_item"):
+        _add_role(columns, role.replace("_", "-"), _TEXTS[role])
+    _add_role(
+        columns, "truth-relevance", "the grade in the truth, if runs have a column of its name"
+    )
     formats = ask.add_argument_group("formats", _FILES)
     choices = ("auto", *files.FORMATS)
     _add(formats, {"--format": (choices, "format of all files (default: by suffix)")})
