@@ -182,10 +182,6 @@ def _wrong_option(command: str, typed: str) -> str:
     return wrong_keywords.answer(command, word, taken, taken.__getitem__, typed)
 
 
-def _add_no_options(_: argparse.ArgumentParser) -> None:
-    return
-
-
 def _add_run(job: argparse.ArgumentParser) -> None:
     job.add_argument("config", metavar="FILE", type=Path, help="a TOML file")
     _add(job, {"--dry": (None, "check metrics, gates and outputs, and read no table")})
@@ -254,11 +250,7 @@ def _add_health(ask: argparse.ArgumentParser) -> None:
 
 def _add_compare(pairs: argparse.ArgumentParser) -> None:
     _add_runs(pairs)
-    rows = pairs.add_argument_group("systems and segments")
-    baseline = "compare only with this system (default: all pairs)"
-    _add(rows, {"--baseline": ("SYSTEM", baseline)})
-    _add_by(rows)
-    _add(rows, {"--total": (None, "add the test over all segments")})
+    _add_systems(pairs, "compare only with this system (default: all pairs)", "test")
     _add_test(pairs)
     _add_conventions(pairs)
     _add_provenance(_add_output(pairs))
@@ -275,11 +267,8 @@ def _add_gate(ask: argparse.ArgumentParser) -> None:
     missed = "fail a system without a list for more than this share of users (default: 0.05)"
     _add(bounds, {"--most-missed": ("X", missed)}, default=0.05)
     _add_repeated(bounds, "--systems", "SYSTEM", "fail if it did not come; repeat for more")
-    rows = ask.add_argument_group("systems and segments")
     baseline = "compare with this system (default: the first run, unless there are floors alone)"
-    _add(rows, {"--baseline": ("SYSTEM", baseline)})
-    _add_by(rows)
-    _add(rows, {"--total": (None, "add the decision over all segments")})
+    _add_systems(ask, baseline, "decision")
     names = [name for name in _TEST if name not in ("margin", "primary")]
     _add_test(ask, names, test=(get_args(GateTest), "the test"))
     _add_conventions(ask)
@@ -383,9 +372,7 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
         default=8,
     )
     _add(page, {"--queries": ("FILE", "the texts of the queries, one row per query")})
-    rows = pairs.add_argument_group("systems and segments")
-    _add(rows, {"--baseline": ("SYSTEM", "compare with this system (default: the first run)")})
-    _add_by(rows)
+    _add_systems(pairs, "compare with this system (default: the first run)")
     pairs.set_defaults(json=False, outputs=(".html", ".htm"))
     _add_test(pairs)
     _add_conventions(pairs)
@@ -435,7 +422,7 @@ class _Command(NamedTuple):
 
 
 _COMMANDS: dict[str, _Command] = {
-    "demo": _Command("show a small example", _add_no_options, "", ""),
+    "demo": _Command("show a small example", lambda _: None, "", ""),
     "metrics": _Command("list the metrics, or explain one", _add_metrics, "[NAME]", "ndcg@10"),
     "evaluate": _Command(
         "evaluate runs against their truth",
@@ -600,6 +587,14 @@ def _add_metric(ask: argparse.ArgumentParser, default: str = _DEFAULT) -> None:
     metrics = "metrics such as ndcg@10 map P_10 P.5,10, or a set of trec_eval: official, set or "
     metrics += f"all_trec ({default})"
     _add_repeated(ask, "-m --metric", "LABEL", metrics, dest="metrics")
+
+
+def _add_systems(pairs: argparse.ArgumentParser, baseline: str, total: str = "") -> None:
+    rows = pairs.add_argument_group("systems and segments")
+    _add(rows, {"--baseline": ("SYSTEM", baseline)})
+    _add_by(rows)
+    if total:
+        _add(rows, {"--total": (None, f"add the {total} over all segments")})
 
 
 def _add_by(rows: _Group) -> None:
