@@ -107,9 +107,9 @@ def row_rules(table: Table) -> list[Rule]:
     for name in [*table.keys, table.item]:
         if name not in table.truth_groups:
             role = {table.user: "user", table.item: "item"}.get(name, "group")
-            judge = role == "group" and table.name == "judged table"
-            same_by = f"judge with the same {option('by')}, " * judge
-            cure = f"{same_by}drop the row, or fill in the {role}"
+            cure = f"drop the row, or fill in the {role}"
+            if role == "group" and table.name == "judged table":
+                cure = f"judge with the same {option('by')}, {cure}"
             if role == "group" and isinstance(table.schema[name], pl.String):
                 call = f": .with_columns(pl.col({name!r}).fill_null('unknown'))"
                 cure += code(call, f": .fillna({{{name!r}: 'unknown'}})")
