@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Hidden columns of a comparison's rows: what they show; the one-sided p-values that a system is
 #: beyond its margin, and within, before any correction; and what decides these beside a test.
 OUTCOME, P_BEYOND, P_WITHIN, EVIDENCE = (
-    f"{labels.INNER}{name}" for name in ("outcome", "p_beyond", "p_within", "evidence")
+    f"{labels.PREFIX}{name}" for name in ("outcome", "p_beyond", "p_within", "evidence")
 )
 HIDDEN: Mapping[str, Any] = {
     **dict.fromkeys((OUTCOME, EVIDENCE), pl.String),

@@ -367,7 +367,7 @@ def _check_presence(presence: _Presence) -> None:
 
 
 _MET, _MISSED, _USERS, _OWED = (
-    f"{labels.INNER}{name}" for name in ("met", "missed", "users_of_system", "owed")
+    f"{labels.PREFIX}{name}" for name in ("met", "missed", "users_of_system", "owed")
 )
 
 

@@ -77,7 +77,7 @@ def with_bounds(values: Values, question: Question) -> Values:
 
 def _name_under(judgments: _Judgments, requested: RequestedMetric) -> str:
     """Name the column of a metric under other judgments."""
-    return f"{labels.INNER}{judgments.inside}_{judgments.below}_{judgments.k}_{requested.name}"
+    return f"{labels.PREFIX}{judgments.inside}_{judgments.below}_{judgments.k}_{requested.name}"
 
 
 def _judged_in(judgments: _Judgments, joined: Joined) -> Joined:

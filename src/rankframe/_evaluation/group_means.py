@@ -19,7 +19,7 @@ from rankframe._tables import adapters, guards, rules
 from rankframe.errors import Problem, RankingDataError, option
 
 _MOST_NAMES = 3  # of metrics, in a warning
-_METRIC = f"{labels.INNER}metric"
+_METRIC = f"{labels.PREFIX}metric"
 #: The columns of means: how each is made, and its type.
 Means: TypeAlias = dict[str, tuple[pl.Expr, pl.DataType]]
 

@@ -252,7 +252,7 @@ def _check_columns(
 
 def _check_types(schema: pl.Schema, ids: Sequence[str], values: Sequence[str]) -> None:
     for name in (*ids, *values):
-        if name.startswith(labels.INNER) or column_roles.is_pattern(name):
+        if name.startswith(labels.PREFIX) or column_roles.is_pattern(name):
             msg = f"{TABLE}, column {name!r}: this name is reserved: rename it"
             raise RankingDataError(msg)
     for name in ids:

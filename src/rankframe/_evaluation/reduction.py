@@ -297,7 +297,7 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
             if name not in names and not name.startswith("^"):
                 columns = dict.fromkeys([*names, *registry.COLUMNS])
                 has = ", ".join(
-                    repr(column) for column in columns if not column.startswith(labels.INNER)
+                    repr(column) for column in columns if not column.startswith(labels.PREFIX)
                 )
                 msg = f"metric {metric.name!r} reads a column {name!r}; the rows have {has}"
                 raise RankingDataError(msg)

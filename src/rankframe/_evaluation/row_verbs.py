@@ -147,7 +147,7 @@ def rows(
     kept = scope_rows.rows_of_scope(prepared, reading, missed=tables.has_truth)
     unread = {name for name, column in registry.COLUMNS.items() if column.always_reserved}
     unread -= {*registry.BASIC, *reading.names, "subtopic"}
-    kept = kept.drop(*rank_order.INNER, *unread, strict=False)
+    kept = kept.drop(*rank_order.ORDER_COLUMNS, *unread, strict=False)
     flags = _lists_flags(prepared) if reading.counts_judged or reading.counts_listed else []
     if tables.has_truth:
         flags.append(

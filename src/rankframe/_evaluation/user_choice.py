@@ -19,7 +19,7 @@ from rankframe.errors import option
 
 #: Columns of ``by_rows``.
 LISTED, ALONE, JUDGED, TOP = (
-    f"{labels.INNER}{name}" for name in ("listed", "alone", "judged", "top")
+    f"{labels.PREFIX}{name}" for name in ("listed", "alone", "judged", "top")
 )
 _MOST_NAMES = 3  # of metrics, in a warning
 

@@ -24,10 +24,10 @@ from rankframe._vocabulary import scope_rows
 from rankframe.errors import Problem, RankingDataError, option
 
 #: Whether the run has no list for the user.
-MISSED = f"{labels.INNER}missed"
-WEIGHT = f"{labels.INNER}weight"
-CLUSTER = f"{labels.INNER}cluster"
-_LEAST = f"{labels.INNER}least"
+MISSED = f"{labels.PREFIX}missed"
+WEIGHT = f"{labels.PREFIX}weight"
+CLUSTER = f"{labels.PREFIX}cluster"
+_LEAST = f"{labels.PREFIX}least"
 
 
 class Purpose(NamedTuple):

@@ -21,7 +21,7 @@ _OF_RECALL = frozenset(
     "interpolated_precision eleven_point_precision".split()
 )
 #: The numbers of users behind the means of a call that warns if they are smaller than ``users``.
-SEEN = f"{labels.INNER}seen"
+SEEN = f"{labels.PREFIX}seen"
 
 
 class Flag(NamedTuple):

@@ -40,7 +40,7 @@ _SCHEMA = {
     **dict.fromkeys(("higher_is_better", "best", "better", "worse"), pl.Boolean),
     **dict.fromkeys(("letters", "note"), pl.String),
 }
-_SHOWN, _PLACE, _LOOK = (f"{labels.INNER}{name}" for name in ("shown", "place", "look"))
+_SHOWN, _PLACE, _LOOK = (f"{labels.PREFIX}{name}" for name in ("shown", "place", "look"))
 _MARKS: Mapping[Literal["better", "worse"], str] = {"better": "†", "worse": "‡"}
 #: Notes of a comparison that the line below the table has already.
 _SAID = (

@@ -34,7 +34,7 @@ Alias: TypeAlias = str | Callable[[str], str]
 Extremes: TypeAlias = Literal["none or all", "above or below k"]
 
 #: The prefix of the names of internal columns.
-INNER = "__rankframe_"
+PREFIX = "__rankframe_"
 
 _TIE_MODE = contextvars.ContextVar("_TIE_MODE", default=False)
 
@@ -439,9 +439,9 @@ def check_names(requested: Sequence[RequestedMetric], taken: Sequence[str]) -> N
         if not metric.name:
             msg = "metric '': its column would have no name: give it one with .alias(…)"
             raise ValueError(msg)
-        if metric.name.startswith(INNER):
+        if metric.name.startswith(PREFIX):
             msg = (
-                f"metric {metric.name!r}: names that begin with {INNER!r} are reserved for "
+                f"metric {metric.name!r}: names that begin with {PREFIX!r} are reserved for "
                 "internal columns: rename it"
             )
             raise ValueError(msg)

@@ -119,7 +119,7 @@ def reserve_methods(names: Sequence[str]) -> None:
 def _check_free(name: str, label: str) -> None:
     """Check that a name can be read as a label, and names no other metric."""
     if not re.fullmatch(r"[a-z][a-z0-9_.-]*(\{\}[a-z0-9_.-]*)*", name) or name.startswith(
-        labels.INNER
+        labels.PREFIX
     ):
         msg = f"{name!r} is not a label: use lower-case letters, digits, '_', '-' and '.'"
         raise ValueError(msg)

@@ -17,9 +17,9 @@ from rankframe._tables.rules import Rule
 from rankframe._tables.table import Policy, Table
 
 #: The flag of a result of one row: suspect, surplus, doubt.
-OWN = tuple(f"{labels.INNER}{name}" for name in ("suspect", "surplus", "doubt"))
+OWN = tuple(f"{labels.PREFIX}{name}" for name in ("suspect", "surplus", "doubt"))
 #: Whether a list has a relevant item of its user.
-HIT = f"{labels.INNER}hit"
+HIT = f"{labels.PREFIX}hit"
 
 
 class Notice(NamedTuple):

@@ -51,7 +51,7 @@ _NEW, _ALONE = "__rankframe_new", "__rankframe_alone"
 SHARES_RANK = "__rankframe_shares_rank"
 #: users of text as categories, in the same result
 USER_CODE = "__rankframe_user_code"
-INNER = SHARES_RANK, USER_CODE
+ORDER_COLUMNS = SHARES_RANK, USER_CODE
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _FACTOR = 0x1E3779B97F4A7C15  # odd: numbers of different pairs are rarely equal

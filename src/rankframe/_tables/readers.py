@@ -547,9 +547,9 @@ def _check_names(table: Table, names: Sequence[str], allow: Sequence[str]) -> No
             raise _refused(table, name, "it has two roles: name a different column for one of them")
         if column_roles.is_pattern(name):
             raise _refused(table, name, "polars reads this name as a pattern: rename it")
-    if inner := [name for name in table.schema if name.startswith(labels.INNER)]:
+    if inner := [name for name in table.schema if name.startswith(labels.PREFIX)]:
         text = (
-            f"names that begin with {labels.INNER!r} are reserved for internal columns: rename or "
+            f"names that begin with {labels.PREFIX!r} are reserved for internal columns: rename or "
             "drop the column"
         )
         raise _refused(table, inner[0], text)

@@ -151,7 +151,7 @@ def _list_rows(
         reduced = terms.relevance.is_not_null() if wide else terms.is_graded
         narrow = _truth_rows(items, rows._replace(scope=scope), truth_columns)
         narrow = narrow.drop(
-            *rank_order.INNER, *everywhere.keys() - {"rank", "relevance"}, strict=False
+            *rank_order.ORDER_COLUMNS, *everywhere.keys() - {"rank", "relevance"}, strict=False
         )
         rest = frame.filter(~reduced.fill_null(value=False))
         frame = pl.concat([narrow, rest], how="diagonal")

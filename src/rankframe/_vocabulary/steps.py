@@ -156,7 +156,7 @@ def lower_below(frame: pl.LazyFrame, keys: list[str], item: str, *, tied: bool) 
     appears once per digit, and counts the pairs that this digit decides.
     """
     names = ("place", "digits", "power", "count")
-    place, digits, power, count = (f"{labels.INNER}{name}" for name in names)
+    place, digits, power, count = (f"{labels.PREFIX}{name}" for name in names)
     number = terms.count(terms.relevance.rank("dense").over(keys)) - 1
     # if a logarithm rounds up, one more digit decides nothing
     most = (pl.col(place).max().over(keys) + 1).log(2).floor().cast(pl.Int64) + 1
