@@ -5,105 +5,117 @@ import pytest
 from every_metric import EVERY_METRIC
 
 from rankframe._evaluation import trees
-from rankframe._evaluation.trees import Call, Cast, Column, Literal, Over
+from rankframe._evaluation.trees import CallNode, Cast, ColumnNode, LiteralNode, Over
 
-A, B, K = Column("a"), Column("b"), Column("k")
+A, B, K = ColumnNode("a"), ColumnNode("b"), ColumnNode("k")
 a, b = pl.col("a"), pl.col("b")
-ONE, NULL = Literal(1), Literal(None)
+ONE, NULL = LiteralNode(1), LiteralNode(None)
 GOLDEN = {
     "column": (a, A),
     "alias": (a.alias("x"), A),
-    "integer": (pl.lit(3), Literal(3)),
-    "float": (pl.lit(0.5), Literal(0.5)),
-    "typed": (pl.lit(2, pl.Int64), Literal(2)),
-    "boolean": (pl.lit(value=True), Literal(value=True)),
-    "text": (pl.lit("x'y"), Literal("x'y")),
+    "integer": (pl.lit(3), LiteralNode(3)),
+    "float": (pl.lit(0.5), LiteralNode(0.5)),
+    "typed": (pl.lit(2, pl.Int64), LiteralNode(2)),
+    "boolean": (pl.lit(value=True), LiteralNode(value=True)),
+    "text": (pl.lit("x'y"), LiteralNode("x'y")),
     "null": (pl.lit(None), NULL),
     "cast to integer": (a.cast(pl.Int64), Cast(A, "int")),
     "cast to float": (a.cast(pl.Float64, strict=False), Cast(A, "float")),
     "cast to boolean": (a.cast(pl.Boolean), Cast(A, "bool")),
-    "when": (pl.when(a).then(b).otherwise(1), Call("when", (A, B, ONE))),
-    "no otherwise": (pl.when(a).then(b), Call("when", (A, B, NULL))),
-    "two conditions": (pl.when(a, b).then(1), Call("when", (Call("and", (A, B)), ONE, NULL))),
-    "+": (a + b, Call("plus", (A, B))),
-    "-": (a - 1, Call("minus", (A, ONE))),
-    "*": (a * b, Call("times", (A, B))),
-    "/": (a / b, Call("divide", (A, B))),
-    "/ k, for the last bit": (a / (a * 0 + 10), Call("divide", (A, Literal(10)))),
-    "&": (a & b, Call("and", (A, B))),
-    "|": (a | b, Call("or", (A, B))),
-    "==": (a == b, Call("equal", (A, B))),
-    "!=": (a != b, Call("not_equal", (A, B))),
-    "<": (a < b, Call("less", (A, B))),
-    "<=": (a <= b, Call("less_equal", (A, B))),
-    ">": (a > b, Call("greater", (A, B))),
-    ">=": (a >= b, Call("greater_equal", (A, B))),
-    "abs": (a.abs(), Call("abs", (A,))),
-    "ceil": (a.ceil(), Call("ceil", (A,))),
-    "floor": (a.floor(), Call("floor", (A,))),
-    "exp": (a.exp(), Call("exp", (A,))),
-    "log": (a.log(2), Call("log", (A, Literal(2)))),
-    "sqrt": (a.sqrt(), Call("sqrt", (A,))),
-    "power": (a**2, Call("power", (A, Literal(2)))),
-    "negate": (-a, Call("negate", (A,))),
-    "not": (~a, Call("not", (A,))),
-    "is_null": (a.is_null(), Call("is_null", (A,))),
-    "is_not_null": (a.is_not_null(), Call("is_not_null", (A,))),
-    "is_nan": (a.is_nan(), Call("is_nan", (A,))),
-    "is_finite": (a.is_finite(), Call("is_finite", (A,))),
-    "is_infinite": (a.is_infinite(), Call("is_infinite", (A,))),
-    "fill_null": (a.fill_null(1), Call("coalesce", (A, ONE))),
+    "when": (pl.when(a).then(b).otherwise(1), CallNode("when", (A, B, ONE))),
+    "no otherwise": (pl.when(a).then(b), CallNode("when", (A, B, NULL))),
+    "two conditions": (
+        pl.when(a, b).then(1),
+        CallNode("when", (CallNode("and", (A, B)), ONE, NULL)),
+    ),
+    "+": (a + b, CallNode("plus", (A, B))),
+    "-": (a - 1, CallNode("minus", (A, ONE))),
+    "*": (a * b, CallNode("times", (A, B))),
+    "/": (a / b, CallNode("divide", (A, B))),
+    "/ k, for the last bit": (a / (a * 0 + 10), CallNode("divide", (A, LiteralNode(10)))),
+    "&": (a & b, CallNode("and", (A, B))),
+    "|": (a | b, CallNode("or", (A, B))),
+    "==": (a == b, CallNode("equal", (A, B))),
+    "!=": (a != b, CallNode("not_equal", (A, B))),
+    "<": (a < b, CallNode("less", (A, B))),
+    "<=": (a <= b, CallNode("less_equal", (A, B))),
+    ">": (a > b, CallNode("greater", (A, B))),
+    ">=": (a >= b, CallNode("greater_equal", (A, B))),
+    "abs": (a.abs(), CallNode("abs", (A,))),
+    "ceil": (a.ceil(), CallNode("ceil", (A,))),
+    "floor": (a.floor(), CallNode("floor", (A,))),
+    "exp": (a.exp(), CallNode("exp", (A,))),
+    "log": (a.log(2), CallNode("log", (A, LiteralNode(2)))),
+    "sqrt": (a.sqrt(), CallNode("sqrt", (A,))),
+    "power": (a**2, CallNode("power", (A, LiteralNode(2)))),
+    "negate": (-a, CallNode("negate", (A,))),
+    "not": (~a, CallNode("not", (A,))),
+    "is_null": (a.is_null(), CallNode("is_null", (A,))),
+    "is_not_null": (a.is_not_null(), CallNode("is_not_null", (A,))),
+    "is_nan": (a.is_nan(), CallNode("is_nan", (A,))),
+    "is_finite": (a.is_finite(), CallNode("is_finite", (A,))),
+    "is_infinite": (a.is_infinite(), CallNode("is_infinite", (A,))),
+    "fill_null": (a.fill_null(1), CallNode("coalesce", (A, ONE))),
     "is_between": (
         a.is_between(b, 1, closed="left"),
-        Call("and", (Call("greater_equal", (A, B)), Call("less", (A, ONE)))),
+        CallNode("and", (CallNode("greater_equal", (A, B)), CallNode("less", (A, ONE)))),
     ),
-    "coalesce": (pl.coalesce(a, b), Call("coalesce", (A, B))),
-    "least": (pl.min_horizontal(a, b), Call("least", (A, B))),
-    "greatest": (pl.max_horizontal(a, b), Call("greatest", (A, B))),
-    "clip": (a.clip(1), Call("when", (Call("less", (A, ONE)), ONE, A))),
-    "clip above": (a.clip(upper_bound=1), Call("when", (Call("greater", (A, ONE)), ONE, A))),
-    "all_horizontal": (pl.all_horizontal(a, b), Call("and", (A, B))),
-    "any_horizontal": (pl.any_horizontal(a, b), Call("or", (A, B))),
+    "coalesce": (pl.coalesce(a, b), CallNode("coalesce", (A, B))),
+    "least": (pl.min_horizontal(a, b), CallNode("least", (A, B))),
+    "greatest": (pl.max_horizontal(a, b), CallNode("greatest", (A, B))),
+    "clip": (a.clip(1), CallNode("when", (CallNode("less", (A, ONE)), ONE, A))),
+    "clip above": (
+        a.clip(upper_bound=1),
+        CallNode("when", (CallNode("greater", (A, ONE)), ONE, A)),
+    ),
+    "all_horizontal": (pl.all_horizontal(a, b), CallNode("and", (A, B))),
+    "any_horizontal": (pl.any_horizontal(a, b), CallNode("or", (A, B))),
     "sum_horizontal": (
         pl.sum_horizontal(a, b),
-        Call("plus", (Call("coalesce", (A, Literal(0))), Call("coalesce", (B, Literal(0))))),
-    ),
-    "sum": (a.sum(), Call("sum", (A,))),
-    "max": (a.max(), Call("max", (A,))),
-    "min": (a.min(), Call("min", (A,))),
-    "mean": (a.mean(), Call("mean", (A,))),
-    "count": (a.count(), Call("count", (A,))),
-    "n_unique": (
-        a.n_unique(),
-        Call(
+        CallNode(
             "plus",
-            (Call("n_unique", (A,)), Cast(Call("any", (Call("is_null", (A,)),)), "int")),
+            (CallNode("coalesce", (A, LiteralNode(0))), CallNode("coalesce", (B, LiteralNode(0)))),
         ),
     ),
-    "len": (pl.len(), Call("len", ())),
-    "any": (a.any(), Call("any", (A,))),
-    "all": (a.all(), Call("all", (A,))),
-    "any, Kleene": (a.any(ignore_nulls=False), Call("any", (A,), "ignore_nulls=False")),
-    "filter": (a.filter(b).sum(), Call("sum", (Call("when", (B, A, NULL)),))),
-    "filter, rows": (a.filter(b).len(), Call("sum", (B,))),
-    "over": (a.sum().over("k"), Over(Call("sum", (A,)), (K,))),
+    "sum": (a.sum(), CallNode("sum", (A,))),
+    "max": (a.max(), CallNode("max", (A,))),
+    "min": (a.min(), CallNode("min", (A,))),
+    "mean": (a.mean(), CallNode("mean", (A,))),
+    "count": (a.count(), CallNode("count", (A,))),
+    "n_unique": (
+        a.n_unique(),
+        CallNode(
+            "plus",
+            (
+                CallNode("n_unique", (A,)),
+                Cast(CallNode("any", (CallNode("is_null", (A,)),)), "int"),
+            ),
+        ),
+    ),
+    "len": (pl.len(), CallNode("len", ())),
+    "any": (a.any(), CallNode("any", (A,))),
+    "all": (a.all(), CallNode("all", (A,))),
+    "any, Kleene": (a.any(ignore_nulls=False), CallNode("any", (A,), "ignore_nulls=False")),
+    "filter": (a.filter(b).sum(), CallNode("sum", (CallNode("when", (B, A, NULL)),))),
+    "filter, rows": (a.filter(b).len(), CallNode("sum", (B,))),
+    "over": (a.sum().over("k"), Over(CallNode("sum", (A,)), (K,))),
     "running": (
         a.cum_sum().over("k", order_by="b", nulls_last=True),
-        Over(Call("cum_sum", (A,)), (K,), (B,)),
+        Over(CallNode("cum_sum", (A,)), (K,), (B,)),
     ),
     "product above": (
         a.cum_prod().shift(1, fill_value=1.0).over("k", order_by="b"),
-        Over(Call("product_above", (A,)), (K,), (B,)),
+        Over(CallNode("product_above", (A,)), (K,), (B,)),
     ),
     "shift": (
         a.shift(-1).over("k", order_by="b"),
-        Over(Call("shift", (A, Literal(-1))), (K,), (B,)),
+        Over(CallNode("shift", (A, LiteralNode(-1))), (K,), (B,)),
     ),
     "rank": (
         a.rank("ordinal", descending=True).over("k"),
-        Over(Call("rank", (A,), ("ordinal", True)), (K,)),
+        Over(CallNode("rank", (A,), ("ordinal", True)), (K,)),
     ),
-    "is_duplicated": (pl.struct("a", "b").is_duplicated(), Call("is_duplicated", (A, B))),
+    "is_duplicated": (pl.struct("a", "b").is_duplicated(), CallNode("is_duplicated", (A, B))),
 }
 
 
@@ -116,7 +128,10 @@ def test_a_node_is_read_as_its_golden_tree(kind):
 def test_every_node_has_a_golden_tree():
     golden = [trees.read(expression) for expression, _ in GOLDEN.values()]
     golden = {
-        below.name for tree in golden for below in trees.every_node(tree) if isinstance(below, Call)
+        below.name
+        for tree in golden
+        for below in trees.every_node(tree)
+        if isinstance(below, CallNode)
     }
     names = {*trees._OPERATORS.values(), *map(trees._named, trees._FUNCTIONS | trees._AGGREGATES)}
     names -= {*trees._SEEN_ONLY}

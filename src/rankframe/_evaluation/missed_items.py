@@ -7,7 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from rankframe._evaluation import trees
-from rankframe._evaluation.trees import Call, Cast, Column, Literal, Node
+from rankframe._evaluation.trees import CallNode, Cast, ColumnNode, LiteralNode, Node
 
 #: The columns of the vocabulary that are null for items that were not retrieved.
 NULL = frozenset(
@@ -35,7 +35,7 @@ def leaving_out(expr: pl.Expr, null: Collection[str]) -> tuple[str, str, int] | 
     """
     for tree in trees.readable(expr):
         for node in trees.every_node(tree):
-            if isinstance(node, Call) and node.name in _SKIPPING:
+            if isinstance(node, CallNode) and node.name in _SKIPPING:
                 column = _compared(node.inputs[0], null)
                 if column is not None:
                     cuts = (_cut(below) for below in trees.every_node(node))
@@ -45,12 +45,12 @@ def leaving_out(expr: pl.Expr, null: Collection[str]) -> tuple[str, str, int] | 
 
 def _cut(node: Node) -> int:
     """Read the k of a comparison with a rank, 0 if it is none."""
-    if not isinstance(node, Call) or node.name not in _CUTS:
+    if not isinstance(node, CallNode) or node.name not in _CUTS:
         return 0
     match node.inputs:
-        case (Column("rank"), Literal(int(k))):
+        case (ColumnNode("rank"), LiteralNode(int(k))):
             return k - (node.name in ("less", "greater_equal"))
-        case (Literal(int(k)), Column("rank")):
+        case (LiteralNode(int(k)), ColumnNode("rank")):
             return k - (node.name in ("greater", "less_equal"))
         case _:
             return 0
@@ -60,7 +60,7 @@ def _compared(node: Node, null: Collection[str]) -> str | None:
     """Name the first of these columns that a Boolean compares, with nothing that handles nulls."""
     if isinstance(node, Cast):
         return _compared(node.value, null)
-    if not isinstance(node, Call) or node.name not in _COMPARISONS | _JUNCTIONS:
+    if not isinstance(node, CallNode) or node.name not in _COMPARISONS | _JUNCTIONS:
         return None
     find = _passed_on if node.name in _COMPARISONS else _compared
     columns = (find(below, null) for below in node.inputs)
@@ -69,9 +69,9 @@ def _compared(node: Node, null: Collection[str]) -> str | None:
 
 def _passed_on(node: Node, null: Collection[str]) -> str | None:
     """Name the first of these columns whose nulls make a number null."""
-    if isinstance(node, Column):
+    if isinstance(node, ColumnNode):
         return node.name if node.name.partition("(")[0] in null else None
-    if isinstance(node, Cast) or (isinstance(node, Call) and node.name in _PASS_NULL):
+    if isinstance(node, Cast) or (isinstance(node, CallNode) and node.name in _PASS_NULL):
         columns = (_passed_on(below, null) for below in trees.inputs_of(node))
         return next((column for column in columns if column is not None), None)
     return None

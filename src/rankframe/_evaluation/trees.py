@@ -18,14 +18,14 @@ import polars as pl
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnNode:
     """A column by its name."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Literal:
+class LiteralNode:
     """A constant: a boolean, a number (also NaN), text, or None."""
 
     value: bool | float | str | None
@@ -40,7 +40,7 @@ class Cast:
 
 
 @dataclass(frozen=True)
-class Call:
+class CallNode:
     """A function or an aggregate of its inputs."""
 
     name: str
@@ -57,7 +57,7 @@ class Over:
     order: tuple[Node, ...] = ()
 
 
-Node: TypeAlias = Column | Literal | Cast | Call | Over
+Node: TypeAlias = ColumnNode | LiteralNode | Cast | CallNode | Over
 
 #: The functions that reduce many rows to one value.
 AGGREGATES = frozenset({"sum", "max", "min", "mean", "count", "any", "all", "n_unique", "len"})
@@ -72,10 +72,10 @@ class UnknownNodeError(ValueError):
 def read(expr: pl.Expr) -> Node:
     """Read an expression."""
     tree = _tree(expr)
-    if any(isinstance(n, Literal) and n.value != n.value for n in every_node(tree)):
+    if any(isinstance(n, LiteralNode) and n.value != n.value for n in every_node(tree)):
         _refuse_infinity(expr)
     for node in every_node(tree):
-        if isinstance(node, Call) and node.name in _SEEN_ONLY:
+        if isinstance(node, CallNode) and node.name in _SEEN_ONLY:
             _unknown(_SEEN_ONLY[node.name])
     return tree
 
@@ -108,7 +108,7 @@ def readable(expr: pl.Expr) -> Iterator[Node]:
 
 def inputs_of(node: Node) -> tuple[Node, ...]:
     """Return the nodes right below a node."""
-    if isinstance(node, Call):
+    if isinstance(node, CallNode):
         return node.inputs
     if isinstance(node, Cast):
         return (node.value,)
@@ -117,8 +117,8 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
 
 def changed(node: Node, change: Callable[[Node], Node]) -> Node:
     """Return a node with changed nodes right below it."""
-    if isinstance(node, Call):
-        return Call(node.name, tuple(map(change, node.inputs)), node.option)
+    if isinstance(node, CallNode):
+        return CallNode(node.name, tuple(map(change, node.inputs)), node.option)
     if isinstance(node, Cast):
         return Cast(change(node.value), node.dtype)
     if isinstance(node, Over):
@@ -136,7 +136,7 @@ def every_node(node: Node) -> Iterator[Node]:
 
 def columns_of(node: Node) -> list[str]:
     """Name the columns that a tree reads, each once."""
-    names = (below.name for below in every_node(node) if isinstance(below, Column))
+    names = (below.name for below in every_node(node) if isinstance(below, ColumnNode))
     return list(dict.fromkeys(names))
 
 
@@ -204,11 +204,11 @@ def _literal(value: Any) -> Node:
         _unknown("Literal", of)
     dtype, number = _only(scalar)
     if dtype == "Null":
-        return Literal(None)
+        return LiteralNode(None)
     if number is None and dtype.startswith("Float"):  # JSON has no NaN
-        return Literal(float("nan"))
+        return LiteralNode(float("nan"))
     if isinstance(number, bool | int | float | str) and dtype not in ("Date", "Datetime", "Time"):
-        return Literal(number)
+        return LiteralNode(number)
     _unknown("Literal", dtype)
 
 
@@ -221,7 +221,7 @@ def _cast(value: Any) -> Node:
 
 
 def _ternary(value: Any) -> Node:
-    return Call("when", tuple(_read(value[key]) for key in ("predicate", "truthy", "falsy")))
+    return CallNode("when", tuple(_read(value[key]) for key in ("predicate", "truthy", "falsy")))
 
 
 def _operation(value: Any) -> Node:
@@ -229,11 +229,11 @@ def _operation(value: Any) -> Node:
     if name is None:
         _unknown(value["op"])
     # x / (x·0 + k) is x / k, written so for the last bit in Polars
-    if name == "divide" and isinstance(right, Call) and right.name == "plus":
+    if name == "divide" and isinstance(right, CallNode) and right.name == "plus":
         zero, whole = right.inputs
-        if zero == Call("times", (left, Literal(0))):
-            return Call("divide", (left, whole))
-    return Call(name, (left, right))
+        if zero == CallNode("times", (left, LiteralNode(0))):
+            return CallNode("divide", (left, whole))
+    return CallNode(name, (left, right))
 
 
 def _aggregate(value: Any) -> Node:
@@ -247,22 +247,24 @@ def _aggregate(value: Any) -> Node:
             kind, kept = _only(inner)
             if not columns_of(_read(inner if kind != "Filter" else kept["by"])):
                 _unknown("Len", "of a constant")  # one value in Polars, and one per row in SQL
-            return Call("sum", (_read(kept["by"]),)) if kind == "Filter" else Call("len", ())
+            return (
+                CallNode("sum", (_read(kept["by"]),)) if kind == "Filter" else CallNode("len", ())
+            )
     return _reduced(_named(kind), inner)
 
 
-def _reduced(name: str, inner: Any) -> Call:
+def _reduced(name: str, inner: Any) -> CallNode:
     """Reduce a value, or those rows of it that a filter keeps: null counts in n_unique alone."""
     kind, rows = _only(inner)
     value = kept = _read(rows["input"] if kind == "Filter" else inner)
-    is_null: Node = Call("is_null", (value,))
+    is_null: Node = CallNode("is_null", (value,))
     if kind == "Filter":
         condition = _read(rows["by"])
-        kept = Call("when", (condition, value, Literal(None)))
-        is_null = Call("and", (condition, is_null))
-    reduced = Call(name, (kept,))
+        kept = CallNode("when", (condition, value, LiteralNode(None)))
+        is_null = CallNode("and", (condition, is_null))
+    reduced = CallNode(name, (kept,))
     if name == "n_unique":  # Polars counts null as a value
-        return Call("plus", (reduced, Cast(Call("any", (is_null,)), "int")))
+        return CallNode("plus", (reduced, Cast(CallNode("any", (is_null,)), "int")))
     return reduced
 
 
@@ -280,10 +282,10 @@ def _function(value: Any) -> Node:
     if kind == "IsDuplicated" and "Function" in inputs[0]:
         inputs = inputs[0]["Function"]["input"]  # of a struct: its fields
     if kind == "IsIn" and not option["nulls_equal"]:
-        return Call("is_in", (_read(inputs[0]),))
+        return CallNode("is_in", (_read(inputs[0]),))
     nodes = tuple(map(_read, inputs))
     if kind in _FUNCTIONS:
-        return Call(_named(kind), nodes)
+        return CallNode(_named(kind), nodes)
     if kind not in _WITH_OPTIONS:
         _unknown(kind)
     return _WITH_OPTIONS[kind](nodes, option)
@@ -295,7 +297,7 @@ def _product_above(inputs: Any) -> Node:
     if by == {"Literal": {"Dyn": {"Int": 1}}} and first == {"Literal": {"Dyn": {"Float": 1.0}}}:
         function = product.get("Function", {"function": ""})
         if function["function"] == {"CumProd": {"reverse": False}}:
-            return Call("product_above", (_read(function["input"][0]),))
+            return CallNode("product_above", (_read(function["input"][0]),))
     _unknown("ShiftAndFill")
 
 
@@ -303,9 +305,9 @@ def _clip(nodes: tuple[Node, ...], option: Any) -> Node:
     value, *ends = nodes
     clipped = value
     if option["has_max"]:
-        clipped = Call("when", (Call("greater", (value, ends[-1])), ends[-1], clipped))
+        clipped = CallNode("when", (CallNode("greater", (value, ends[-1])), ends[-1], clipped))
     if option["has_min"]:
-        clipped = Call("when", (Call("less", (value, ends[0])), ends[0], clipped))
+        clipped = CallNode("when", (CallNode("less", (value, ends[0])), ends[0], clipped))
     return clipped
 
 
@@ -313,37 +315,40 @@ def _between(nodes: tuple[Node, ...], option: Any) -> Node:
     value, least, most = nodes
     above = "greater_equal" if option["closed"] in ("Both", "Left") else "greater"
     below = "less_equal" if option["closed"] in ("Both", "Right") else "less"
-    return Call("and", (Call(above, (value, least)), Call(below, (value, most))))
+    return CallNode("and", (CallNode(above, (value, least)), CallNode(below, (value, most))))
 
 
 def _rank(nodes: tuple[Node, ...], option: Any) -> Node:
     method, falls = option["options"]["method"], option["options"]["descending"]
     if method not in _RANKS:
         _unknown("Rank", method)
-    return Call("rank", nodes, (_RANKS[method], falls))
+    return CallNode("rank", nodes, (_RANKS[method], falls))
 
 
 def _cumulated(nodes: tuple[Node, ...], option: Any) -> Node:
     if option["reverse"]:
         _unknown("CumSum", "reverse")
-    return Call("cum_sum", nodes)
+    return CallNode("cum_sum", nodes)
 
 
 def _joined(name: str, nodes: tuple[Node, ...]) -> Node:
     first, *rest = nodes
     for node in rest:
-        first = Call(name, (first, node))
+        first = CallNode(name, (first, node))
     return first
 
 
 def _sum_of(nodes: tuple[Node, ...], _: Any) -> Node:
     """Add columns up, null as 0."""
-    return _joined("plus", tuple(Call("coalesce", (node, Literal(0))) for node in nodes))
+    return _joined("plus", tuple(CallNode("coalesce", (node, LiteralNode(0))) for node in nodes))
 
 
 def _mean_of(nodes: tuple[Node, ...], option: Any) -> Node:
-    number = [Call("when", (Call("is_null", (node,)), Literal(0), Literal(1))) for node in nodes]
-    return Call("divide", (_sum_of(nodes, option), _joined("plus", tuple(number))))
+    number = [
+        CallNode("when", (CallNode("is_null", (node,)), LiteralNode(0), LiteralNode(1)))
+        for node in nodes
+    ]
+    return CallNode("divide", (_sum_of(nodes, option), _joined("plus", tuple(number))))
 
 
 _WITH_OPTIONS: Mapping[str, Callable[[tuple[Node, ...], Any], Node]] = {
@@ -353,9 +358,9 @@ _WITH_OPTIONS: Mapping[str, Callable[[tuple[Node, ...], Any], Node]] = {
     "CumSum": _cumulated,
     "IsBetween": _between,
     "MeanHorizontal": _mean_of,
-    "Pow": lambda nodes, option: Call("sqrt" if option == "Sqrt" else "power", nodes),
+    "Pow": lambda nodes, option: CallNode("sqrt" if option == "Sqrt" else "power", nodes),
     "Rank": _rank,
-    "Shift": lambda nodes, _: Call("shift", nodes),
+    "Shift": lambda nodes, _: CallNode("shift", nodes),
     "SumHorizontal": _sum_of,
 }
 
@@ -373,9 +378,9 @@ _READERS: Mapping[str, Callable[[Any], Node]] = {
     "Alias": lambda value: _read(value[0]),
     "BinaryExpr": _operation,
     "Cast": _cast,
-    "Column": Column,
+    "Column": ColumnNode,
     "Function": _function,
-    "Len": lambda _: Call("len", ()),
+    "Len": lambda _: CallNode("len", ()),
     "Literal": _literal,
     "Over": _over,
     "Ternary": _ternary,

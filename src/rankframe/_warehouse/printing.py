@@ -6,7 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from rankframe._evaluation.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
+from rankframe._evaluation.trees import (
+    AGGREGATES,
+    CallNode,
+    Cast,
+    ColumnNode,
+    LiteralNode,
+    Node,
+    Over,
+)
 from rankframe._warehouse.dialects import Dialect
 
 
@@ -95,15 +103,15 @@ class Printer(NamedTuple):
     def dtype(self, node: Node) -> str:
         """Tell the type of a node's values."""
         match node:
-            case Column(name):
+            case ColumnNode(name):
                 return self.columns[name].dtype
-            case Literal(value):
+            case LiteralNode(value):
                 return _TYPES_OF_LITERALS.get(type(value), "other")
             case Cast(_, dtype):
                 return dtype
             case Over(value, _, _):
                 return self.dtype(value)
-            case Call(name, inputs, _):
+            case CallNode(name, inputs, _):
                 values = inputs[1:] if name == "when" else inputs
                 types = {self.dtype(value) for value in values} - {"null"}
                 if name not in ("when", "coalesce", "max", "min", "shift"):
@@ -114,54 +122,54 @@ class Printer(NamedTuple):
     def nullable(self, node: Node) -> bool:
         """Whether a node may be null where no column is that must not be."""
         match node:
-            case Column(name):
+            case ColumnNode(name):
                 return self.columns[name].nullable
-            case Literal(value):
+            case LiteralNode(value):
                 return value is None
             case Cast(value, _) | Over(Cast(value, _), _, _):
                 return self.nullable(value)
-            case Over(Call(name, inputs, _), _, _):
+            case Over(CallNode(name, inputs, _), _, _):
                 never = name in _NEVER_NULL
                 return name == "shift" or (not never and any(map(self.nullable, inputs)))
-            case Call("coalesce", inputs, _):
+            case CallNode("coalesce", inputs, _):
                 return all(map(self.nullable, inputs))
-            case Call("divide", (part, whole), _):
+            case CallNode("divide", (part, whole), _):
                 return any(map(self.nullable, (part, whole))) or not _is_positive(whole)
-            case Call(name, inputs, _) if name not in AGGREGATES:
+            case CallNode(name, inputs, _) if name not in AGGREGATES:
                 values = inputs[1:] if name == "when" else inputs
                 return name not in _NEVER_NULL and any(map(self.nullable, values))
             case _:
-                return not (isinstance(node, Call) and node.name in _NEVER_NULL)
+                return not (isinstance(node, CallNode) and node.name in _NEVER_NULL)
 
     # -------------------------------------------------------------- writing
 
     def _written(self, node: Node) -> tuple[str, int]:
         match node:
-            case Column(name):
+            case ColumnNode(name):
                 return self.columns[name].sql, _ATOM
-            case Literal(value):
+            case LiteralNode(value):
                 negative = isinstance(value, int | float) and value < 0
                 return self.dialect.literal(value), 7 if negative else _ATOM
             case Cast(value, dtype):
                 return self._cast(value, dtype)
-            case Over(Call() as value, keys, order):
+            case Over(CallNode() as value, keys, order):
                 return self._window(value, keys, order), _ATOM
-            case Call("when", (condition, *values), _):
+            case CallNode("when", (condition, *values), _):
                 first, *other = self._branches(node, values)
-                otherwise = f" ELSE {other[0]}" if values[1] != Literal(None) else ""
+                otherwise = f" ELSE {other[0]}" if values[1] != LiteralNode(None) else ""
                 return f"CASE WHEN {self.sql(condition)} THEN {first}{otherwise} END", _ATOM
-            case Call("coalesce", inputs, _):
+            case CallNode("coalesce", inputs, _):
                 return f"COALESCE({', '.join(self._branches(node, inputs))})", _ATOM
-            case Call("least" | "greatest" as name, inputs, _):
+            case CallNode("least" | "greatest" as name, inputs, _):
                 return self._extreme(getattr(self.dialect, name), inputs), _ATOM
-            case Call("divide", (part, whole), _):  # null, not an error or infinity, by 0
+            case CallNode("divide", (part, whole), _):  # null, not an error or infinity, by 0
                 by = self.sql(whole, 7) if _is_positive(whole) else f"NULLIF({self.sql(whole)}, 0)"
                 return f"{self.number(part)} / {by}", _DIVISION
-            case Call("log", (value, Literal(2.718281828459045)), _):
+            case CallNode("log", (value, LiteralNode(2.718281828459045)), _):
                 return f"LN({self.sql(value)})", _ATOM
-            case Call(name, _, _) if name in AGGREGATES:
+            case CallNode(name, _, _) if name in AGGREGATES:
                 return self.aggregate(node), _ATOM
-            case Call(name, inputs, _) if name in _FORMS:
+            case CallNode(name, inputs, _) if name in _FORMS:
                 form = _FORMS[name]
                 needed = form.needed or (0,) * len(inputs)
                 texts = [self.sql(*pair) for pair in zip(inputs, needed, strict=True)]
@@ -169,7 +177,7 @@ class Printer(NamedTuple):
                 text = form.text.format(*texts, is_nan=is_nan, double=self.dialect.types[0])
                 return text, form.strength
             case _:
-                name = node.name if isinstance(node, Call) else "over"
+                name = node.name if isinstance(node, CallNode) else "over"
                 msg = f"it has {name!r} where SQL has no form for it"
                 raise ValueError(msg)
 
@@ -222,19 +230,19 @@ class Printer(NamedTuple):
     def _is_double(self, node: Node) -> bool:
         """Whether a value is a double in SQL, too: whole numbers are written without a point."""
         match node:
-            case Column(name):
+            case ColumnNode(name):
                 return self.columns[name].dtype == "float"
-            case Literal(value):
+            case LiteralNode(value):
                 return isinstance(value, float) and not value.is_integer()
             case Cast(value, dtype):
                 return dtype == "float" and self.dtype(value) != "bool" and self._is_double(value)
             case Over(value, _, _):
                 return self._is_double(value)
-            case Call("when" | "coalesce" as name, inputs, _):
+            case CallNode("when" | "coalesce" as name, inputs, _):
                 values = inputs[name == "when" :]
-                others = [value for value in values if not isinstance(value, Literal)]
+                others = [value for value in values if not isinstance(value, LiteralNode)]
                 return all(map(self._is_double, others)) and any(map(self._is_double, values))
-            case Call(name, inputs, _):
+            case CallNode(name, inputs, _):
                 of_name = _TYPES.get(name, "")
                 return of_name == "float" or (not of_name and any(map(self._is_double, inputs)))
 
@@ -242,7 +250,7 @@ class Printer(NamedTuple):
         """Write a value as a column, of which the type says what it is."""
         return self.number(value) if self.dtype(value) == "float" else self.sql(value)
 
-    def aggregate(self, node: Call, over: str = "") -> str:
+    def aggregate(self, node: CallNode, over: str = "") -> str:
         """Write an aggregate of a group that has rows, or of a window."""
         if node.name == "len":
             return f"COUNT(*){over}"
@@ -270,7 +278,7 @@ class Printer(NamedTuple):
             case name:
                 return f"{name.upper()}({text}){over}"
 
-    def _window(self, value: Call, keys: tuple[Node, ...], order: tuple[Node, ...]) -> str:
+    def _window(self, value: CallNode, keys: tuple[Node, ...], order: tuple[Node, ...]) -> str:
         if value.name == "is_duplicated":
             keys = value.inputs
         if value.name == "rank":
@@ -282,26 +290,26 @@ class Printer(NamedTuple):
         over = f" OVER ({' '.join(within)})"
         down = f"{over[:-1]} ROWS BETWEEN UNBOUNDED PRECEDING AND"
         match value:
-            case Call("cum_sum", (number,), _):
+            case CallNode("cum_sum", (number,), _):
                 number = Cast(number, "int") if self.dtype(number) == "bool" else number
                 return self._where_there(number, f"SUM({self.sql(number)}){down} CURRENT ROW)")
-            case Call("rank", (number,), (method, _)):
+            case CallNode("rank", (number,), (method, _)):
                 return self._where_there(number, f"{_RANKS[method]}(){over}")
-            case Call("place", _, _):
+            case CallNode("place", _, _):
                 return f"ROW_NUMBER(){over}"
-            case Call("product_above", (factor,), _):
+            case CallNode("product_above", (factor,), _):
                 text, above = self.sql(factor, 5), f"{down} 1 PRECEDING)"
                 logs = f"SUM(CASE WHEN {text} <= 0 THEN NULL ELSE LN({text}) END){above}"
                 zeros = f"MAX(CASE WHEN {text} <= 0 THEN 1 ELSE 0 END){above}"
                 return f"CASE WHEN {zeros} = 1 THEN 0.0 ELSE COALESCE(EXP({logs}), 1.0) END"
-            case Call("shift", (number, Literal(int() as by)), _):
+            case CallNode("shift", (number, LiteralNode(int() as by)), _):
                 return f"{'LAG' if by > 0 else 'LEAD'}({self.sql(number)}, {abs(by)}){over}"
-            case Call("is_duplicated", _, _):
+            case CallNode("is_duplicated", _, _):
                 return f"(COUNT(*){over} > 1)"
-            case Call(name, _, _) if name in AGGREGATES - {"n_unique"} and not order:
+            case CallNode(name, _, _) if name in AGGREGATES - {"n_unique"} and not order:
                 text = self.aggregate(value, over)
                 return f"({text})" if text.endswith(" = 1") else text
-            case Call(name, _, _):
+            case CallNode(name, _, _):
                 msg = f"it has {name!r} over a window, which has no form in SQL"
                 raise ValueError(msg)
 
@@ -319,13 +327,13 @@ class Printer(NamedTuple):
 def _is_positive(node: Node) -> bool:
     """Whether a divisor cannot be 0, since ranks and places begin at 1."""
     match node:
-        case Literal(value):
+        case LiteralNode(value):
             return isinstance(value, int | float) and value > 0
         case Cast(value, _):
             return _is_positive(value)
-        case Call("log", (Call("plus", (value, Literal(1))), base), _):
+        case CallNode("log", (CallNode("plus", (value, LiteralNode(1))), base), _):
             return _is_positive(value) and _is_positive(base)
-        case Call("plus" | "times" | "power", inputs, _):
+        case CallNode("plus" | "times" | "power", inputs, _):
             return all(map(_is_positive, inputs))
         case _:
-            return isinstance(node, Column) and node.name in _POSITIVE
+            return isinstance(node, ColumnNode) and node.name in _POSITIVE

@@ -9,7 +9,7 @@ from typing import Literal, Unpack
 import polars as pl
 
 from rankframe._evaluation import reduction, refusals, trees
-from rankframe._evaluation.trees import Call, Cast, Column
+from rankframe._evaluation.trees import CallNode, Cast, ColumnNode
 from rankframe._request import labels, wrong_keywords
 from rankframe._request.keywords import Columns, Settings, Unjudged
 from rankframe._request.labels import Metric
@@ -308,8 +308,8 @@ class _Query:
             texts[metric.name] = ColumnText(name, dtype)
             if self.settings.undefined is not None and dtype in ("int", "float", "bool"):
                 value = Printer(self.dialect, {"": ColumnText(text, dtype)})
-                fill = trees.Literal(float(self.settings.undefined))
-                text = value.sql(Call("coalesce", (Cast(Column(""), "float"), fill)))
+                fill = trees.LiteralNode(float(self.settings.undefined))
+                text = value.sql(CallNode("coalesce", (Cast(ColumnNode(""), "float"), fill)))
                 texts[metric.name] = ColumnText(name, "float" if dtype == "bool" else dtype)
             columns.append(text if text == name else f"{text} AS {name}")
         joins = [f"\nLEFT JOIN {v.name} USING ({self.keys})" for v in every if v.name != spine]

@@ -12,7 +12,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rankframe._evaluation import trees
-from rankframe._evaluation.trees import AGGREGATES, Call, Cast, Column, Literal, Node, Over
+from rankframe._evaluation.trees import (
+    AGGREGATES,
+    CallNode,
+    Cast,
+    ColumnNode,
+    LiteralNode,
+    Node,
+    Over,
+)
 from rankframe._request import registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading, SumOfTruth
@@ -26,10 +34,10 @@ from rankframe._warehouse.tables import Sources
 #: Metrics, and values of options, in which items that were not retrieved count; tests hold the
 #: others to their values.
 _OF_ALL_ROWS = {"err", "nerr", "insq", "num_nonrelevant", "utility", "attainable", "same_length"}
-_GRADED = Call("greater", (Column("relevance"), Literal(0)))
-_BELOW_0 = Call("less", (Column("relevance"), Literal(0)))
+_GRADED = CallNode("greater", (ColumnNode("relevance"), LiteralNode(0)))
+_BELOW_0 = CallNode("less", (ColumnNode("relevance"), LiteralNode(0)))
 _HAS_ROWS: Mapping[Node, Node] = {
-    Call("greater", (Column("truth COUNT(*)"), Literal(0))): Literal(value=True)
+    CallNode("greater", (ColumnNode("truth COUNT(*)"), LiteralNode(0))): LiteralNode(value=True)
 }
 #: What an aggregate of no rows is; the others are null.
 _OF_NOTHING = {"any": "FALSE", "all": "TRUE"} | dict.fromkeys(
@@ -62,7 +70,7 @@ def values_of(
     reduced: dict[str, Node] = {}
     for metric in metrics:
         try:
-            tree = _within(trees.read(metric.expr), tuple(map(Column, sources.keys)))
+            tree = _within(trees.read(metric.expr), tuple(map(ColumnNode, sources.keys)))
             reduced[metric.name] = scope.reduced(tree, metric.name)
         except ValueError as error:
             raise untranslated.error(metric.name, str(error)) from None
@@ -74,8 +82,8 @@ def _within(node: Node, keys: tuple[Node, ...]) -> Node:
     node = trees.changed(node, lambda below: _within(below, keys))
     if isinstance(node, Over):
         return Over(node.value, (*keys, *(k for k in node.keys if k not in keys)), node.order)
-    if isinstance(node, Call) and node.name == "is_duplicated":
-        return Call(node.name, (*keys, *(k for k in node.inputs if k not in keys)))
+    if isinstance(node, CallNode) and node.name == "is_duplicated":
+        return CallNode(node.name, (*keys, *(k for k in node.inputs if k not in keys)))
     return node
 
 
@@ -150,7 +158,7 @@ class _Scope:
         name, comment = ("relevant", "items of grade > 0") if graded else ("judged", "judged items")
         steps = self._steps(name, comment, f"FROM {source}{where}", {"relevance": False})
         if graded:
-            steps.facts |= {_GRADED: Literal(value=True), _BELOW_0: Literal(value=False)}
+            steps.facts |= {_GRADED: LiteralNode(value=True), _BELOW_0: LiteralNode(value=False)}
         steps.groups = frozenset(sources.lacking)
         return steps
 
@@ -220,8 +228,8 @@ class _Scope:
                 self.hits.columns[name] = self._length(name)
             elif isinstance(form, SumOfTruth):
                 value = trees.read(form.value)
-                where = Call("and", (_GRADED, trees.read(form.where)))
-                self._derive_columns(Call("", (value, where)), self.hits)
+                where = CallNode("and", (_GRADED, trees.read(form.where)))
+                self._derive_columns(CallNode("", (value, where)), self.hits)
                 value = self.truth.in_column(self.truth.prepare(value))
                 printer = self.truth.prefixed("o")
                 own_rank = ColumnText(f"a.{self.dialect.name_of('rank')}", "int")
@@ -248,7 +256,7 @@ class _Scope:
 
     def reduced(self, node: Node, label: str) -> Node:
         """Put each aggregate into a column of sums: of the truth alone, or of rows with ranks."""
-        if isinstance(node, Call) and node.name in AGGREGATES:
+        if isinstance(node, CallNode) and node.name in AGGREGATES:
             names = trees.columns_of(node)
             groups = not {*names}.isdisjoint(self.sources.lacking)
             home = self.hits if groups or any(map(self._needs_rank, names)) else self.truth
@@ -256,18 +264,18 @@ class _Scope:
             if not (names and node.name in _OF_A_NUMBER and all(map(self._is_of_list, names))):
                 self._derive_columns(node, home)
             return self._sum(home, node, label)
-        if isinstance(node, Column):
+        if isinstance(node, ColumnNode):
             msg = f"it reads {node.name!r} outside an aggregate, so a user has several values"
             raise ValueError(msg)  # noqa: TRY004  (of the expression, not of an argument)
         return trees.changed(node, lambda below: self.reduced(below, label))
 
     def _sum(self, home: Steps, node: Node, label: str) -> Node:
-        if isinstance(node, Call) and node.name in AGGREGATES:
+        if isinstance(node, CallNode) and node.name in AGGREGATES:
             node = simplified(node, home.printer, home.facts)
-        if not isinstance(node, Call) or node.name not in AGGREGATES:  # it was simplified
+        if not isinstance(node, CallNode) or node.name not in AGGREGATES:  # it was simplified
             return trees.changed(node, lambda below: self._sum(home, below, label))
         table = "truth" if home is self.truth and not self.listed else "hits"
-        if node.name in ("max", "min", "mean") and node.inputs[0] == Literal(None):
+        if node.name in ("max", "min", "mean") and node.inputs[0] == LiteralNode(None):
             msg = f"it takes the {node.name} of rows of which a constant filter keeps none"
             raise ValueError(msg)
         if node.name in _OF_A_NUMBER:
@@ -275,10 +283,10 @@ class _Scope:
             if names and all(map(self._is_of_list, names)):
                 self.lengths |= {name: self._length(name) for name in names}
                 return node.inputs[0]
-            if table == "truth" and isinstance(node.inputs[0], Literal):  # a user has rows
+            if table == "truth" and isinstance(node.inputs[0], LiteralNode):  # a user has rows
                 return node.inputs[0]
         inputs = tuple(home.in_column(home.prepare(below)) for below in node.inputs)
-        total = Call(node.name, inputs, node.option)
+        total = CallNode(node.name, inputs, node.option)
         text = home.printer.aggregate(total)
         if (table, text) not in self.sums:
             name = self._name_of_sum(table, total, label)
@@ -291,19 +299,21 @@ class _Scope:
             elif table == "hits":
                 read = there._replace(nullable=True)
             self.sums[table, text] = there, read
-        return Column(f"{table} {text}")
+        return ColumnNode(f"{table} {text}")
 
-    def _name_of_sum(self, table: str, node: Call, label: str) -> str:
+    def _name_of_sum(self, table: str, node: CallNode, label: str) -> str:
         """Name a sum after what it counts, or else after the first metric that reads it."""
         rows = self.hits.name if table == "hits" else "relevant"
         inner = node.inputs[0] if node.inputs else node
         inner = inner.value if isinstance(inner, Cast) else inner
         match inner:
-            case Call("len", ()):
+            case CallNode("len", ()):
                 name = "num_rows" if self.counts_judged else f"num_{rows}"
-            case Call("less_equal", (Column("rank"), Literal(cut))) if not self.counts_judged:
+            case CallNode("less_equal", (ColumnNode("rank"), LiteralNode(cut))) if (
+                not self.counts_judged
+            ):
                 name = f"{rows}_at_{cut}"
-            case Column(column):
+            case ColumnNode(column):
                 is_flag = self.hits.printer.dtype(inner) == "bool" and node.name == "sum"
                 name = f"{'num' if is_flag else node.name}_{snake_name(column)}"
             case _:

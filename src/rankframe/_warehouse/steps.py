@@ -11,10 +11,10 @@ from rankframe._evaluation import trees
 from rankframe._evaluation.trees import (
     AGGREGATES,
     WINDOWED,
-    Call,
+    CallNode,
     Cast,
-    Column,
-    Literal,
+    ColumnNode,
+    LiteralNode,
     Node,
     Over,
 )
@@ -52,7 +52,7 @@ class Steps:
     step_of: dict[str, int] = field(default_factory=dict[str, int])
     derived: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     joined: dict[int, dict[str, Join]] = field(default_factory=dict[int, "dict[str, Join]"])
-    windows: dict[Node, Column] = field(default_factory=dict[Node, Column])
+    windows: dict[Node, ColumnNode] = field(default_factory=dict[Node, ColumnNode])
 
     @property
     def printer(self) -> Printer:
@@ -91,8 +91,8 @@ class Steps:
 
     def _derive(self, name: str, node: Node) -> None:
         printer = self.printer
-        if isinstance(node, Literal | Column):  # no column of its own
-            self.facts[Column(name)] = node
+        if isinstance(node, LiteralNode | ColumnNode):  # no column of its own
+            self.facts[ColumnNode(name)] = node
             self.columns[name] = ColumnText(printer.sql(node), printer.dtype(node))
             return
         text = ColumnText(self._free(name), printer.dtype(node), printer.nullable(node))
@@ -131,7 +131,7 @@ class Steps:
 
     def prepare(self, node: Node, *, of_all: bool = False) -> Node:
         """Simplify a node on these rows, and put windows inside windows into columns."""
-        keys = () if of_all else tuple(map(Column, self.keys))
+        keys = () if of_all else tuple(map(ColumnNode, self.keys))
         node = self._of_truth(node, keys)
         return self._flatten_windows(simplified(node, self.printer, self.facts), keys)
 
@@ -139,7 +139,9 @@ class Steps:
         """Take the windows that read the truth alone over all of its rows, before the join."""
         if self.truth is None:
             return node
-        window = Over(node, keys) if isinstance(node, Call) and node.name in AGGREGATES else node
+        window = (
+            Over(node, keys) if isinstance(node, CallNode) and node.name in AGGREGATES else node
+        )
         read = {*trees.columns_of(window)} - self.truth.groups
         if isinstance(window, Over) and read <= {*self.truth.columns}:
             return self.truth.in_column(self.truth.prepare(window))
@@ -163,9 +165,9 @@ class Steps:
         if isinstance(node, Over):
             order = tuple(self._flatten_windows(below, rest) for below in node.order)
             return self._push_window_down(node.value, node.keys, order, rest)
-        if isinstance(node, Call) and node.name in AGGREGATES | {"rank", "is_duplicated"}:
+        if isinstance(node, CallNode) and node.name in AGGREGATES | {"rank", "is_duplicated"}:
             return self._push_window_down(node, rest, (), rest)
-        if isinstance(node, Call) and node.name in WINDOWED:
+        if isinstance(node, CallNode) and node.name in WINDOWED:
             msg = f"it has {node.name!r} in no order: add .over(…, order_by=…)"
             raise ValueError(msg)
         return trees.changed(node, lambda below: self._flatten_windows(below, rest))
@@ -176,13 +178,13 @@ class Steps:
         """Move a window down to the functions that need other rows."""
         if isinstance(node, Over):
             return self._flatten_windows(node, rest)
-        if isinstance(node, Call) and node.name in AGGREGATES | WINDOWED:
+        if isinstance(node, CallNode) and node.name in AGGREGATES | WINDOWED:
             # groups that these rows do not have yet all have the same rows
-            own = (k for k in keys if not (isinstance(k, Column) and k.name in self.groups))
+            own = (k for k in keys if not (isinstance(k, ColumnNode) and k.name in self.groups))
             inputs = tuple(
                 self.in_column(self._flatten_windows(below, rest)) for below in node.inputs
             )
-            return Over(Call(node.name, inputs, node.option), tuple(own), order)
+            return Over(CallNode(node.name, inputs, node.option), tuple(own), order)
         return trees.changed(node, lambda below: self._push_window_down(below, keys, order, rest))
 
     def in_column(self, node: Node) -> Node:
@@ -190,12 +192,12 @@ class Steps:
         over = [below for below in trees.every_node(node) if isinstance(below, Over)]
         if over and node not in self.windows:
             value = over[0].value
-            function = value.name if isinstance(value, Call) else "window"
+            function = value.name if isinstance(value, CallNode) else "window"
             name = " ".join([function, *trees.columns_of(value)])
             while name in self.columns:
                 name += " "
             self._derive(name, node)
-            self.windows[node] = Column(name)
+            self.windows[node] = ColumnNode(name)
         return self.windows[node] if over else node
 
 
@@ -214,20 +216,20 @@ def simplified(node: Node, printer: Printer, facts: Mapping[Node, Node]) -> Node
 def _condition(node: Node, printer: Printer) -> Node:
     """Simplify conditions, and what depends on one."""
     match node:
-        case Call("when", (Literal(condition), value, otherwise)):
+        case CallNode("when", (LiteralNode(condition), value, otherwise)):
             return value if condition else otherwise
-        case Call("greater", (Literal(1 | 1.0), Literal(0))):
-            return Literal(value=True)
-        case Call("and" | "or", (left, right)):
+        case CallNode("greater", (LiteralNode(1 | 1.0), LiteralNode(0))):
+            return LiteralNode(value=True)
+        case CallNode("and" | "or", (left, right)):
             decides = node.name == "or"  # true decides or, and false decides and
             for side, other in ((left, right), (right, left)):
-                if isinstance(side, Literal) and isinstance(side.value, bool):
+                if isinstance(side, LiteralNode) and isinstance(side.value, bool):
                     return side if side.value is decides else other
-        case Call("is_null" | "is_not_null", (value,)) if not printer.nullable(value):
-            return Literal(node.name == "is_not_null")
-        case Call("coalesce", (value, *_)) if not printer.nullable(value):
+        case CallNode("is_null" | "is_not_null", (value,)) if not printer.nullable(value):
+            return LiteralNode(node.name == "is_not_null")
+        case CallNode("coalesce", (value, *_)) if not printer.nullable(value):
             return value
-        case Call("any", (Literal(False) as none,)):
+        case CallNode("any", (LiteralNode(False) as none,)):
             return none
         case _:
             pass
@@ -237,21 +239,21 @@ def _condition(node: Node, printer: Printer) -> Node:
 def _number(node: Node, printer: Printer) -> Node:
     """Simplify casts, products and sums."""
     match node:
-        case Cast(Literal(bool() as value), dtype) if dtype != "bool":
-            return Literal(int(value))
-        case Cast(Literal(None) as value, _):
+        case Cast(LiteralNode(bool() as value), dtype) if dtype != "bool":
+            return LiteralNode(int(value))
+        case Cast(LiteralNode(None) as value, _):
             return value
         case Cast(value, dtype) if printer.dtype(value) == dtype:
             return value
-        case Call("times", (Literal(1 | 1.0), value) | (value, Literal(1 | 1.0))):
+        case CallNode("times", (LiteralNode(1 | 1.0), value) | (value, LiteralNode(1 | 1.0))):
             return value
-        case Call("divide", (value, Literal(1 | 1.0))):
+        case CallNode("divide", (value, LiteralNode(1 | 1.0))):
             return Cast(value, "float")
-        case Call("plus", (value, Literal(int(0)))) if printer.dtype(value) == "int":
+        case CallNode("plus", (value, LiteralNode(int(0)))) if printer.dtype(value) == "int":
             return value
-        case Call("sum" | "cum_sum", (Literal(1),)):
-            return Call("len" if node.name == "sum" else "place", ())
-        case Call("sum", (Literal(float() | int() as number),)):
-            return Call("times", (Call("len", ()), Literal(number)))
+        case CallNode("sum" | "cum_sum", (LiteralNode(1),)):
+            return CallNode("len" if node.name == "sum" else "place", ())
+        case CallNode("sum", (LiteralNode(float() | int() as number),)):
+            return CallNode("times", (CallNode("len", ()), LiteralNode(number)))
         case _:
             return node
