@@ -21,7 +21,7 @@ from rankframe._request import registry
 from rankframe._request.registry import Scope
 from rankframe._request.types import Types
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
-from rankframe._tables.rank_order import Bounds
+from rankframe._tables.rank_order import IdRanges
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError, option
 
@@ -41,7 +41,9 @@ class Joined:
     whole: pl.LazyFrame  # the run before ``exclude=`` removed rows
     truth: pl.LazyFrame
     inputs: Mapping[str, Table]  # the tables beside run and truth
-    bounds: Bounds = field(default_factory=dict[str, tuple[int, int]])  # of the truth, if known
+    id_ranges: IdRanges = field(
+        default_factory=dict[str, tuple[int, int]]
+    )  # of the truth, if known
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
     in_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
 
@@ -91,7 +93,7 @@ class Joined:
         if self.numbered:
             return self._in_each_group(_one_row_per_item(_rows(of_truth, self.tables), of_truth))
         truth = _one_row_per_item(self.truth, replace(of_truth, by=of_run.by))
-        return _ranked_truth(self.run, truth, self.tables, self.bounds)
+        return _ranked_truth(self.run, truth, self.tables, self.id_ranges)
 
     @cached_property
     def _graded_truth(self) -> pl.LazyFrame:
@@ -100,7 +102,7 @@ class Joined:
         return self._in_each_group(truth.filter(pl.col("relevance") > 0))
 
     def _in_each_group(self, truth: pl.LazyFrame) -> pl.LazyFrame:
-        return _ranked_truth(self.run, truth, self.tables, self.bounds, self.groups)
+        return _ranked_truth(self.run, truth, self.tables, self.id_ranges, self.groups)
 
     @cached_property
     def placed(self) -> pl.LazyFrame:
@@ -174,13 +176,13 @@ def judge(tables: Tables) -> Joined:
     of_run, of_truth = tables.run, tables.truth
     in_order = _ranked_alone(tables)
     run = _listed(_rows(of_run, tables)) if in_order is None else in_order
-    truth, bounds = _rows(of_truth, tables), readers.bounds_of(of_run, of_truth)
+    truth, id_ranges = _rows(of_truth, tables), readers.id_ranges_of(of_run, of_truth)
     groups = None
     if tables.lacking:
         groups = run.select(tables.lacking).unique().cache()
         if of_run.totals is not None and of_run.totals.groups is not None:
             groups = of_run.totals.groups.lazy()
-        bounds.pop("rows", None)
+        id_ranges.pop("rows", None)
         if _counts_lists_alone(tables):  # the product would be groups × truth
             truth = truth.join(run.select(of_run.user, *tables.lacking).unique(), on=of_run.user)
         else:  # each group has all rows of the truth
@@ -188,7 +190,7 @@ def judge(tables: Tables) -> Joined:
     if of_run.truth_groups:
         run = run.drop_nulls(of_run.truth_groups)
     whole, run = run, _moved_up(run, tables, inputs)
-    return Joined(tables, run, whole, truth, inputs, bounds, groups, in_order)
+    return Joined(tables, run, whole, truth, inputs, id_ranges, groups, in_order)
 
 
 def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Joined:
@@ -204,9 +206,12 @@ def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Joined:
     if tables.exclusions:
         rows = _with_ranks_of(run, rows, table)
         items = _with_ranks_of(run, items, table) if tables.has_subtopics else rows
-    truth, bounds = items.filter(pl.col("relevance").is_not_null()), readers.bounds_of(table, table)
+    truth, id_ranges = (
+        items.filter(pl.col("relevance").is_not_null()),
+        readers.id_ranges_of(table, table),
+    )
     plans |= {"_table": rows, "_items": items, "_ranked_truth": truth}
-    return Joined(tables, run, whole, truth, inputs, bounds).with_plans(**plans)
+    return Joined(tables, run, whole, truth, inputs, id_ranges).with_plans(**plans)
 
 
 def _alone(
@@ -225,7 +230,7 @@ def with_grades(joined: Joined, grade: pl.Expr, kept: pl.Expr | None = None) -> 
         for rows in by_scope
     )
     plans = {"_table": table, "_items": items, "_ranked_truth": items}
-    return joined.with_plans(bounds={}, numbered=(), counts_show_duplicates=False, **plans)
+    return joined.with_plans(id_ranges={}, numbered=(), counts_show_duplicates=False, **plans)
 
 
 def unranked(tables: Tables) -> Joined:
@@ -367,7 +372,7 @@ def _ranked_truth(
     run: pl.LazyFrame,
     judgments: pl.LazyFrame,
     tables: Tables,
-    bounds: Bounds,
+    id_ranges: IdRanges,
     groups: pl.LazyFrame | None = None,
 ) -> pl.LazyFrame:
     """Add the ranks to the items of the truth: the first step of every metric of relevant items.
@@ -375,7 +380,7 @@ def _ranked_truth(
     Each of the ``groups``, if passed, gets all of the judgments.
     """
     table, keys = tables.run, tables.run.ids
-    pairs = rank_order.pair_codes(table.user, table.item, tables.types, bounds)
+    pairs = rank_order.pair_codes(table.user, table.item, tables.types, id_ranges)
     held: Literal["force_left", "force_right"] = "force_right"
     if pairs is None:
         on, drop = keys, list[str]()

@@ -35,7 +35,7 @@ from rankframe._tables import readers
 from rankframe._tables.table import Table
 
 #: The least and the greatest value of integer columns, and of the number of ``rows`` of the truth.
-Bounds: TypeAlias = Mapping[str, tuple[int, int]]
+IdRanges: TypeAlias = Mapping[str, tuple[int, int]]
 
 Ties: TypeAlias = Literal["item", "order", "expected"]
 
@@ -190,10 +190,10 @@ def _ranked_by_score(run: Table, types: Types, score: pl.Expr) -> pl.LazyFrame |
 
     Return None if list, score and item may not fit in 128 bits. No score may be null.
     """
-    user, item, bounds = run.user, run.item, readers.bounds_of_lists(run)
-    if not {user, item} <= bounds.keys():
+    user, item, id_ranges = run.user, run.item, readers.id_ranges_of_lists(run)
+    if not {user, item} <= id_ranges.keys():
         return None
-    (first, last), (least, most) = bounds[user], bounds[item]
+    (first, last), (least, most) = id_ranges[user], id_ranges[item]
     width = (most - least).bit_length()
     if (last - first).bit_length() + 64 + width > 126:
         return None
@@ -220,7 +220,7 @@ def in_rank_order(
     keys: Sequence[str],
     item: str,
     types: Types,
-    bounds: Bounds = MappingProxyType({}),
+    id_ranges: IdRanges = MappingProxyType({}),
     *,
     numbered: Sequence[str] = (),
 ) -> pl.LazyFrame:
@@ -233,7 +233,7 @@ def in_rank_order(
     if types[user] == pl.String:  # to sort and group text takes twice the time
         coded = rows.with_columns(pl.col(user).cast(pl.Categorical))
         types = {**types, user: pl.Categorical()}
-        coded = in_rank_order(coded, keys, item, types, bounds, numbered=numbered)
+        coded = in_rank_order(coded, keys, item, types, id_ranges, numbered=numbered)
         return coded.with_columns(pl.col(user).alias(USER_CODE), pl.col(user).cast(pl.String))
     # 1 M users × 10, grouping included: 1.06 of the CPU time of a bare join, with windows 1.58
     number = _number_of_item(item, types[item])
@@ -243,14 +243,16 @@ def in_rank_order(
         place = (pl.col("rank") - 1).clip(upper_bound=PLACES - 1).fill_null(miss)
         ordered = _ordered(rows, keys, types, pl.col(GROUP) + place, numbered=numbered)
     else:
-        by_bounds = _by_bounds(rows, keys, item, types, bounds)
+        ordered_by_ranges = _by_id_ranges(rows, keys, item, types, id_ranges)
         place = (pl.col("rank") - 1 + _FIRST).fill_null(number)
-        ordered = _ordered(rows, keys, types, place) if by_bounds is None else by_bounds
+        ordered = (
+            _ordered(rows, keys, types, place) if ordered_by_ranges is None else ordered_by_ranges
+        )
     above = pl.col(_KEY) == pl.col(_KEY).shift(1)
     placed = ordered.with_columns(
         (above & (_row != pl.col(_START))).alias(SHARES_RANK),
         ideal_place=_position,
-        ideal_relevance=_ideal(bounds),
+        ideal_relevance=_ideal(id_ranges),
     )
     return placed.drop(_KEY, _ROW, _START, *([GROUP] if numbered else []))
 
@@ -266,15 +268,17 @@ def grouped_by_list(
     return lists.with_columns(pl.col(USER_CODE).cast(pl.String).alias(user))
 
 
-def _by_bounds(
-    rows: pl.LazyFrame, keys: Sequence[str], item: str, types: Types, bounds: Bounds
+def _by_id_ranges(
+    rows: pl.LazyFrame, keys: Sequence[str], item: str, types: Types, id_ranges: IdRanges
 ) -> pl.LazyFrame | None:
     """Sort by list and place in 64 bits, or return None if they may not fit."""
     user = keys[-1]
-    if not {user, item, "rank"} <= bounds.keys() or bounds[item][0] < 0:
+    if not {user, item, "rank"} <= id_ranges.keys() or id_ranges[item][0] < 0:
         return None
-    first, last = bounds[user]
-    half = 1 << max(bounds["rank"][1], bounds[item][1] + 1, 1).bit_length()  # hits, then misses
+    first, last = id_ranges[user]
+    half = (
+        1 << max(id_ranges["rank"][1], id_ranges[item][1] + 1, 1).bit_length()
+    )  # hits, then misses
     if (last - first + 1) * 2 * half > _LAST:
         return None
     place = (pl.col("rank") - 1).fill_null(pl.col(item).cast(pl.Int64) + half)
@@ -282,11 +286,11 @@ def _by_bounds(
     return _ordered(rows, keys, types, place, code)
 
 
-def _ideal(bounds: Bounds) -> pl.Expr:
+def _ideal(id_ranges: IdRanges) -> pl.Expr:
     """Return the grades of each list, best first: sorted numbers keep each list in place."""
-    if {"rows", "relevance"} <= bounds.keys():
-        size = max(bounds["relevance"][1], 0) + 1
-        if (bounds["rows"][1] + 1) * size <= _LAST:
+    if {"rows", "relevance"} <= id_ranges.keys():
+        size = max(id_ranges["relevance"][1], 0) + 1
+        if (id_ranges["rows"][1] + 1) * size <= _LAST:
             grade = pl.col("relevance").cast(pl.Int64).clip(lower_bound=0)
             start = pl.col(_START) * size
             return (start - (start - grade).sort()).cast(pl.Float64)
@@ -339,7 +343,7 @@ def _are_in_rank_order(rows: pl.DataFrame) -> bool:
 
 
 def pair_codes(
-    user: str, item: str, types: Types, bounds: Bounds
+    user: str, item: str, types: Types, id_ranges: IdRanges
 ) -> tuple[pl.Expr, pl.Expr] | None:
     """Return one number for each pair of integer ids in the lists, and in the truth.
 
@@ -351,9 +355,9 @@ def pair_codes(
     upper, lower = _code(user, types[user]), _code(item, types[item])
     if upper is None or lower is None:
         return None
-    if {user, item} <= bounds.keys() and pl.UInt64 not in (types[user], types[item]):
-        first, last = bounds[user]
-        least, most = bounds[item]
+    if {user, item} <= id_ranges.keys() and pl.UInt64 not in (types[user], types[item]):
+        first, last = id_ranges[user]
+        least, most = id_ranges[item]
         if (last - first + 1) * (most - least + 1) <= _LAST:
             rest = lower.cast(pl.Int64) - least
             code = (upper.cast(pl.Int64) - first) * (most - least + 1) + rest

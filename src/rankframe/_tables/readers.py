@@ -326,35 +326,35 @@ def _opened(kind: str, frame: Frame, by: By, columns: Columns) -> Table:
     )
 
 
-def bounds_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
-    """Look up bounds of ids, ranks and grades in tables that are in memory.
+def id_ranges_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
+    """Look up ranges of ids, ranks and grades in tables that are in memory.
 
     The ids and the number of ``rows`` are those of the truth.
     """
-    bounds: dict[str, tuple[int, int]] = {}
+    id_ranges: dict[str, tuple[int, int]] = {}
     if truth.rows is not None:
         for name in (truth.user, truth.item):
-            bounds |= _bounds(truth.rows, name, name)
-        bounds["rows"] = 0, truth.rows.height
+            id_ranges |= _id_range(truth.rows, name, name)
+        id_ranges["rows"] = 0, truth.rows.height
         if truth.relevance is None:
-            bounds["relevance"] = 1, 1
+            id_ranges["relevance"] = 1, 1
         else:
-            bounds |= _bounds(truth.rows, truth.relevance, "relevance")
+            id_ranges |= _id_range(truth.rows, truth.relevance, "relevance")
     if run.rows is not None and run.rank is not None:
-        bounds |= _bounds(run.rows, run.rank, "rank")
+        id_ranges |= _id_range(run.rows, run.rank, "rank")
     elif run.rows is not None:  # made from a score
-        bounds["rank"] = 1, run.rows.height
-    return bounds
+        id_ranges["rank"] = 1, run.rows.height
+    return id_ranges
 
 
-def bounds_of_lists(run: Table) -> dict[str, tuple[int, int]]:
-    """Look up bounds of ids in lists that are in memory."""
+def id_ranges_of_lists(run: Table) -> dict[str, tuple[int, int]]:
+    """Look up ranges of ids in lists that are in memory."""
     if run.rows is None:
         return {}
-    return _bounds(run.rows, run.user, run.user) | _bounds(run.rows, run.item, run.item)
+    return _id_range(run.rows, run.user, run.user) | _id_range(run.rows, run.item, run.item)
 
 
-def _bounds(rows: pl.DataFrame, column: str, name: str) -> dict[str, tuple[int, int]]:
+def _id_range(rows: pl.DataFrame, column: str, name: str) -> dict[str, tuple[int, int]]:
     values = rows[column]
     if values.dtype == pl.Boolean:
         return {name: (0, 1)}

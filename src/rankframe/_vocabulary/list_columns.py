@@ -245,8 +245,8 @@ def _pairs(rows: Rows, table: Table) -> tuple[list[str], list[pl.Expr], list[pl.
     One number for both ids takes half the time of two columns.
     """
     user, item = rows.keys[-1], rows.joined.item
-    bounds = readers.bounds_of_lists(table)
-    codes = rank_order.pair_codes(user, item, rows.joined.types, bounds)
+    id_ranges = readers.id_ranges_of_lists(table)
+    codes = rank_order.pair_codes(user, item, rows.joined.types, id_ranges)
     if codes is None:
         return [*table.by, user, item], [], []
     of_lists, of_table = (code.alias(_PAIR) for code in codes)

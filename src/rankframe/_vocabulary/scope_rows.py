@@ -111,7 +111,7 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
         if rows.scope != "judged":
             frame = frame.filter(terms.is_graded)
     frame = rank_order.in_rank_order(
-        frame, rows.keys, joined.item, joined.types, joined.bounds, numbered=rows.numbered
+        frame, rows.keys, joined.item, joined.types, joined.id_ranges, numbered=rows.numbered
     )
     if not over_judged:
         frame = frame.with_columns(relevant)
