@@ -23,7 +23,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._tables import adapters, column_roles, run_dicts, side_tables
 from rankframe.trec import _formats, _lines
-from rankframe.trec._formats import Kind, Line, Stream
+from rankframe.trec._formats import FileRole, Line, Stream
 
 FORMATS = {
     "parquet": (".parquet", ".pq"),
@@ -187,7 +187,7 @@ class _Layout(NamedTuple):
     """What the caller declares about a file."""
 
     table: str
-    kind: Kind
+    kind: FileRole
     form: str | None
     fields: list[str] | None
     own: dict[str, str]  # columns by role, named for this file alone
@@ -255,7 +255,7 @@ def _layout(table: str, arguments: argparse.Namespace, columns: Columns) -> _Lay
     form = getattr(arguments, f"{table}_format", None) or arguments.format
     if form == "auto" or (form == "trec" and table not in FILE_ROLES):
         form = None
-    kinds: dict[str, Kind] = {"truth": "truth", "items": "table", "queries": "table"}
+    kinds: dict[str, FileRole] = {"truth": "truth", "items": "table", "queries": "table"}
     return _Layout(
         table,
         kinds.get(table, "run"),

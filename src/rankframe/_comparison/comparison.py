@@ -273,7 +273,7 @@ def ask_systems(
 
 def comparison_of(values: Values, trial: Trial, *, details: bool) -> pl.LazyFrame:
     """Plan a comparison with the columns that a caller sees."""
-    keywords.check_flag("details", details)
+    keywords.check_switch("details", details)
     return rows_of(values, trial).select(columns_of(values.by, trial, details=details))
 
 
@@ -345,7 +345,7 @@ def _read_trial(trial: Trial, values: Values) -> Trial:
 
 def _check_paired(trial: Trial, values: Values) -> None:
     """Check that groups of different users are compared by their means."""
-    keywords.check_flag("paired", trial.paired)
+    keywords.check_switch("paired", trial.paired)
     if trial.paired:
         return
     if trial.test != "t":

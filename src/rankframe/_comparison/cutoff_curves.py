@@ -108,7 +108,7 @@ def at_k(
 
 def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFrame:
     """Plan the means of labels; without intervals they need no SciPy."""
-    keywords.check_flag("interval", interval)
+    keywords.check_switch("interval", interval)
     keywords.check_confidence(confidence)
     summary = (
         summaries.summary_of(values, confidence=confidence, method="auto", resamples=10_000, seed=0)

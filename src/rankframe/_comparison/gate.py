@@ -210,7 +210,7 @@ def gate(
     has_floors = at_least is not None or at_most is not None
     if baseline is not None or margin is not None or not has_floors:
         trial = trial._replace(needed_by="gate")
-    keywords.check_flag("interval", interval)
+    keywords.check_switch("interval", interval)
     presence = _Presence(most_missed, systems)
     _check_presence(presence)
     keywords.check_choice("undecided", undecided, get_args(Undecided))

@@ -167,7 +167,7 @@ def _guarded(values: pl.LazyFrame, ends: pl.LazyFrame, tables: Sequence[Table]) 
     ]
     raise_broken, raise_global = (
         functools.partial(check, tables)
-        for check in (rules.raise_first_broken, rules.raise_first_global)
+        for check in (rules.raise_in_tables, rules.raise_first_global)
     )
     return guards.guarded(values, flags, raise_broken, raise_global=raise_global)
 

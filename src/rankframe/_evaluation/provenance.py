@@ -107,7 +107,7 @@ def provenance(
 
     columns = {"total": total, "count_users": count_users}
     for name, flag in {**columns, "checksums": checksums}.items():
-        keywords.check_flag(name, flag)
+        keywords.check_switch(name, flag)
     tables, conventions = _conventions(frame, metrics, truth, by, options)
     preset = tables.settings.preset
     every = {

@@ -127,7 +127,7 @@ def values_of(call: Question) -> Values:
     rows = guards.guarded(
         lazy.select(*keys, *columns, *extras),
         flags,
-        partial(_raise_first_broken, lazy, row_rules, keys),
+        partial(_raise_in_values, lazy, row_rules, keys),
     )
     return Values(requested, groups, user, rows, settings)
 
@@ -316,9 +316,7 @@ def _range_rules(requested: Sequence[RequestedMetric]) -> Iterator[Rule]:
             yield Rule(TABLE, metric.name, text, outside)
 
 
-def _raise_first_broken(
-    table: pl.LazyFrame, row_rules: Sequence[Rule], keys: Sequence[str]
-) -> None:
+def _raise_in_values(table: pl.LazyFrame, row_rules: Sequence[Rule], keys: Sequence[str]) -> None:
     if table.head(1).collect().is_empty():
         msg = f"{TABLE}: it is empty"
         raise RankingDataError(msg)

@@ -162,7 +162,7 @@ def _checks(
     flags = judgment.table_flags(joined, count=bool(counted))
     flags += judgment.input_flags(joined)
     raisers: list[Callable[[], None]] = [
-        partial(rules.raise_first_broken, tables, users),
+        partial(rules.raise_in_tables, tables, users),
         partial(judgment.raise_broken_input, joined),
     ]
     if settings.unjudged == "drop" or reading.counts_judged:
@@ -228,7 +228,7 @@ def _reduced(
 def _of_relevant_rows(
     joined: Joined, reading: Reading, metrics: Sequence[RequestedMetric], *, first: bool
 ) -> _Reduction:
-    in_order = reading.in_order and not joined.tables.tied
+    in_order = reading.needs_rank_order and not joined.tables.tied
     counts = joined.counts_show_duplicates and joined.tables.settings.unjudged != "drop"
     count = first and in_order and counts
     rows = scope_rows.rows_of_scope(joined, reading)

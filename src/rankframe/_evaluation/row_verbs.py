@@ -369,7 +369,7 @@ ties, as rank('ordinal') does. Offending row: user=1, item=7, rank=1
 
     def raise_broken() -> None:
         doubts.warn_of_float_ids(tables)  # first: they make duplicates
-        rules.raise_first_broken(both)
+        rules.raise_in_tables(both)
         if tables.truth is not None:
             rules.raise_if_none_relevant(tables.truth)
             rules.raise_if_a_group_is_apart(tables.run, tables.truth)

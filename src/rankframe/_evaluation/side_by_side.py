@@ -310,8 +310,8 @@ def _raise_broken(
     """Raise for the rule that is broken, or a user without a list."""
     for part in parts:
         rules.raise_if_ungraded(part)
-    rules.raise_first_broken(parts)
-    side_tables.raise_first_broken(tables.beside)
+    rules.raise_in_tables(parts)
+    side_tables.raise_beside(tables.beside)
     run = tables.run
     if chosen.head(1).collect().is_empty():
         names = " or ".join(repr(side.system) for side in sides)

@@ -139,7 +139,7 @@ def _with_column(values: Values, purpose: Purpose, column: str) -> Values:
     rows = values.rows.join(of_users, on=on, how="left")
     lacks = _has_value(values.names_per_user) & pl.col(purpose.column).is_null()
 
-    def raise_first_broken() -> None:
+    def raise_in_columns() -> None:
         rules.raise_first(row_rules, table_rows, [*on, column])
         row = rows.filter(lacks).select(values.keys).sort(pl.all()).head(1).collect()
         if not row.is_empty():
@@ -147,7 +147,7 @@ def _with_column(values: Values, purpose: Purpose, column: str) -> Values:
 
     flags = [guards.gathered_flags(guards.rule_flags(table_rows, row_rules))]
     flags.append(guards.flag(rows, lacks.any()))
-    return values._replace(rows=rows, checks=values.checks.with_more(flags, raise_first_broken))
+    return values._replace(rows=rows, checks=values.checks.with_more(flags, raise_in_columns))
 
 
 def _lacking(purpose: Purpose, table: str) -> str:

@@ -141,7 +141,7 @@ def fuse(
     bad = ~pl.all_horizontal(pl.lit(value=True), *finite).fill_null(value=False)
 
     def raise_broken() -> None:
-        rules.raise_first_broken([table])
+        rules.raise_in_tables([table])
         lacking = rows.filter(_weight.is_null()).select(system).head(1).collect()
         if not lacking.is_empty():
             msg = f"weights: no weight for the system {lacking.item()!r}: add one, or 0"

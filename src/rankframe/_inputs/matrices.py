@@ -133,7 +133,7 @@ def from_scores(
         _check_dict("from_scores", {**of_matrix, "descending": None if descending else descending})
         _check_names("from_scores", user=user, item=item, score=score)
         return dicts.scores_of("from_scores", scores, (user, item, score))
-    keywords.check_flag("descending", descending)
+    keywords.check_switch("descending", descending)
     _check_names("from_scores", user=user, item=item, score=score, rank="rank")
     depth = None if k is None else keywords.whole_number("k", k)
     keywords.need_numpy("matrices")

@@ -245,7 +245,7 @@ def _texts_of_queries(tables: Tables, call: ReportCall) -> Mapping[str, str]:
         return {}
     run = tables.run
     table = side_tables.read_queries(call.queries, run, call.settings.columns)
-    side_tables.raise_first_broken({"queries": table})
+    side_tables.raise_beside({"queries": table})
     readers.common_types(run, [table])
     side_tables.raise_if_nothing_meets({"queries": table}, run, run.frame)
     return side_tables.text_of_ids(table)

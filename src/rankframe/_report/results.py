@@ -168,7 +168,7 @@ def table(
     )
     digits = keywords.whole_number("digits", digits, least=0)
     for name, flag in {"interval": interval, "letters": letters}.items():
-        keywords.check_flag(name, flag)
+        keywords.check_switch(name, flag)
     runs: list[object] = [*frame] if isinstance(frame, Mapping) else []
     compares = None if baseline is None else "table"
     frame, by, options = run_dicts.as_frame(frame, by, options, compares=compares)

@@ -198,8 +198,8 @@ class Settings:
         for name, value in read_preset(self.preset).items():
             if getattr(self, name) is None or name in ("defaults", "single_precision"):
                 object.__setattr__(self, name, value)
-        check_flag("count_users", self.count_users)
-        check_flag("single_precision", self.single_precision)
+        check_switch("count_users", self.count_users)
+        check_switch("single_precision", self.single_precision)
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))
         if self.undefined is not None and not (
@@ -307,7 +307,7 @@ def check_name(name: str, column: object) -> None:
         raise TypeError(msg)
 
 
-def check_flag(name: str, value: object) -> bool:
+def check_switch(name: str, value: object) -> bool:
     """Return an option that is True or False: any text would count as True."""
     if not isinstance(value, bool):
         msg = f"{name} must be True or False, not {value!r}"
@@ -317,7 +317,7 @@ def check_flag(name: str, value: object) -> bool:
 
 def check_total(by: Sequence[str], *, total: bool) -> None:
     """Check that there are groups, of which a row of overall means can be made."""
-    check_flag("total", total)
+    check_switch("total", total)
     if total and not by:
         msg = (
             f"{option('total', value=True)} adds a row of overall means to the groups of "

@@ -205,7 +205,7 @@ _TYPES: Mapping[Any, ParameterType] = {
     float: ParameterType(_check_number, float),
     float | None: ParameterType(_or_none(_check_positive), float),
     Signed: ParameterType(partial(_check_number, least=-math.inf), float),
-    bool: ParameterType(keywords.check_flag, _read_flag),
+    bool: ParameterType(keywords.check_switch, _read_flag),
     Gain: ParameterType(check_gain, gain_from),
     Discount: ParameterType(_check_discount, _read_discount),
     Levels: ParameterType(_check_levels, _read_levels),

@@ -179,7 +179,7 @@ class Reading:
         return bool(self.outside) or any(not self.columns[name].down_to_rank for name in self.names)
 
     @cached_property
-    def in_order(self) -> bool:
+    def needs_rank_order(self) -> bool:
         """Whether the rows are sorted by rank anyway."""
         return not self.columns.keys().isdisjoint(_MADE_IN_ORDER)
 

@@ -269,7 +269,7 @@ def keep_notes(table: Frame, source: Frame) -> None:
             setattr(table, name, getattr(source, name))
 
 
-def in_order(frame: PolarsT, column: str, dtype: pl.Enum) -> PolarsT:
+def with_order_of_names(frame: PolarsT, column: str, dtype: pl.Enum) -> PolarsT:
     """Let a column of names have their order; leave it as text if other names came in."""
     try:
         return cast("PolarsT", frame.with_columns(pl.col(column).cast(dtype)))
@@ -395,7 +395,7 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
                 raise RankingDataError(msg) from None
         raise
     if (order := order_of(frame)) is not None and order[0] in converted.columns:
-        converted = in_order(converted, *order)
+        converted = with_order_of_names(converted, *order)
     # pandas has no type for "no value at all", and calls it object or float
     untyped = [name for name in labels if source[name].dtype == object or frame.empty]
     return converted.with_columns(

@@ -45,7 +45,7 @@ class Joined:
         default_factory=dict[str, tuple[int, int]]
     )  # of the truth, if known
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
-    in_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
+    run_in_rank_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
 
     def with_plans(self, **values: Any) -> Joined:
         """Return the same tables with some other plans; plans that were made stay."""
@@ -174,8 +174,8 @@ def judge(tables: Tables) -> Joined:
     if tables.truth is None:
         return _judge_alone(tables, inputs)
     of_run, of_truth = tables.run, tables.truth
-    in_order = _ranked_alone(tables)
-    run = _listed(_rows(of_run, tables)) if in_order is None else in_order
+    run_in_rank_order = _ranked_alone(tables)
+    run = _listed(_rows(of_run, tables)) if run_in_rank_order is None else run_in_rank_order
     truth, id_ranges = _rows(of_truth, tables), readers.id_ranges_of(of_run, of_truth)
     groups = None
     if tables.lacking:
@@ -190,7 +190,7 @@ def judge(tables: Tables) -> Joined:
     if of_run.truth_groups:
         run = run.drop_nulls(of_run.truth_groups)
     whole, run = run, _moved_up(run, tables, inputs)
-    return Joined(tables, run, whole, truth, inputs, id_ranges, groups, in_order)
+    return Joined(tables, run, whole, truth, inputs, id_ranges, groups, run_in_rank_order)
 
 
 def _judge_alone(tables: Tables, inputs: Mapping[str, Table]) -> Joined:
@@ -334,7 +334,7 @@ def raise_broken_input(joined: Joined) -> None:
     """Raise for the first rule that a table beside run and truth breaks, and for deep ranks."""
     tables, run = joined.tables, joined.tables.run
     _raise_deep_rank(joined)
-    side_tables.raise_first_broken(tables.beside)
+    side_tables.raise_beside(tables.beside)
     side_tables.raise_if_nothing_meets(joined.inputs, run, joined.whole)
     if not tables.exclusions or run.totals is not None:
         return
@@ -428,7 +428,7 @@ def guarded_judged(joined: Joined) -> pl.LazyFrame:
 
 def raise_broken(joined: Joined) -> None:
     """Raise for the first rule that a table breaks."""
-    rules.raise_first_broken(joined.tables.both)
+    rules.raise_in_tables(joined.tables.both)
     raise_broken_input(joined)
 
 
@@ -444,7 +444,7 @@ def table_flags(joined: Joined, *, count: bool = False) -> list[pl.LazyFrame]:
     if joined.tables.tied:
         flags.append(guards.table_rules_flag(run))
     if run.score is not None:  # a duplicate item shifts the ranks below it
-        flags.append(guards.lists_flag(run, joined.in_order))
+        flags.append(guards.lists_flag(run, joined.run_in_rank_order))
     if joined.tables.has_subtopics:
         flags.append(guards.table_rules_flag(joined.tables.both[-1]))
     return flags

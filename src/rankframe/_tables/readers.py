@@ -3,7 +3,7 @@
 Stage of the pipeline: each table becomes a ``Table``, and all of them ``Tables``.
 
 Rules on rows are in :mod:`rankframe._tables.rules`: each plan computes cheap flags (``guarded``). A
-raised flag only means that a rule may be broken. One function, ``raise_first_broken``, then reads
+raised flag only means that a rule may be broken. One function, ``raise_in_tables``, then reads
 every row of both tables, finds out and writes the message. So eager and lazy calls, polars and
 pandas, and ``check`` itself raise the same errors.
 """

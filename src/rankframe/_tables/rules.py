@@ -302,7 +302,7 @@ def _of_several(table: Table) -> str:
     return f"name a column of folds or days in {option('by')}{after}; otherwise "
 
 
-def raise_first_broken(tables: Sequence[Table], users: Policy = "truth") -> None:
+def raise_in_tables(tables: Sequence[Table], users: Policy = "truth") -> None:
     """Read every row of the tables, and raise for the first rule that is broken."""
     for table in tables:
         if table.totals is None:

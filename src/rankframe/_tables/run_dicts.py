@@ -132,7 +132,7 @@ def with_ranks(
         ranked = rank_order.ranked(rows, table, single_precision=single).rename({"rank": rank})
         flags = [guards.table_flag(table), guards.lists_flag(table)]
         ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
-        placed[name] = guards.guarded(ranked, flags, partial(rules.raise_first_broken, [table]))
+        placed[name] = guards.guarded(ranked, flags, partial(rules.raise_in_tables, [table]))
     if not all(score in schema for schema in schemas.values()):
         return {name: run.drop(score, strict=False) for name, run in placed.items()}
     return placed
@@ -240,7 +240,7 @@ def _in_order(frame: FrameT) -> FrameT:
     order = adapters.order_of(frame)
     if order is None or not isinstance(frame, pl.DataFrame | pl.LazyFrame):
         return frame
-    ordered = adapters.in_order(cast("pl.DataFrame | pl.LazyFrame", frame), *order)
+    ordered = adapters.with_order_of_names(cast("pl.DataFrame | pl.LazyFrame", frame), *order)
     adapters.keep_notes(ordered, frame)
     return cast("FrameT", ordered)
 

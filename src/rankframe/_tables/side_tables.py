@@ -35,7 +35,7 @@ def meanings(source: str) -> str:
     return " or ".join(f"{option(name)}, {INPUT_MEANINGS[name]}" for name in source.split(" or "))
 
 
-def raise_first_broken(beside: Mapping[str, Table]) -> None:
+def raise_beside(beside: Mapping[str, Table]) -> None:
     """Raise for the first rule that a table breaks."""
     for table in beside.values():
         if table.frame.head(1).collect().is_empty():

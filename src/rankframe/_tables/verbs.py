@@ -211,8 +211,8 @@ def plan_ranks(
     totals: Totals | None = None,
 ) -> pl.LazyFrame:
     """Plan ``with_rank``; with ``totals``, for a part of the users."""
-    keywords.check_flag("descending", descending)
-    keywords.check_flag("close_gaps", close_gaps)
+    keywords.check_switch("descending", descending)
+    keywords.check_switch("close_gaps", close_gaps)
     keywords.check_choice("with_rank: ties", ties, get_args(Ties))
     if close_gaps and (not descending or ties != "item" or "score" in columns):
         msg = (

@@ -263,7 +263,7 @@ class Meter(Generic[MeterFrameT]):
         RankingDataError
             If there was no batch, or all batches together break a rule.
         """
-        keywords.check_flag("total", total)
+        keywords.check_switch("total", total)
         state = self._state
         if state is None or self._like is None:
             msg = "the Meter has no batch: call update first"
@@ -274,7 +274,7 @@ class Meter(Generic[MeterFrameT]):
         means, like = _recipes.means_of(numbers, total=total), self._like
         if self._systems:
             order = self._by[0], pl.Enum(self._systems)
-            means = adapters.in_order(means, *order).sort(self._by, nulls_last=True)
+            means = adapters.with_order_of_names(means, *order).sort(self._by, nulls_last=True)
             adapters.note_order(like, order[0], self._systems)
         return cast("MeterFrameT", adapters.to_caller_type(means.lazy(), like=like))
 

@@ -88,7 +88,7 @@ def at_k(
     [0.5, 1.0]
     """
     call = _call.read_call(frame, truth, by, options, None if baseline is None else "at_k")
-    keywords.check_flag("together", together)
+    keywords.check_switch("together", together)
     cuts = cutoff_curves.labels_at(names, cutoff_curves.cutoffs(k))
     values = call.values(cuts["label"].to_list())
     means = cutoff_curves.means_of(values, interval=interval, confidence=confidence)

@@ -186,7 +186,7 @@ def scan_qrels(
     │ q1   ┆ d7   ┆ 2         │
     └──────┴──────┴───────────┘
     """
-    keywords.check_flag("subtopics", subtopics)
+    keywords.check_switch("subtopics", subtopics)
     roles = cast("dict[str, str]", columns)
     return _lines.scan_text(source, "truth", subtopics=subtopics, fields=fields, columns=roles)
 
@@ -263,7 +263,7 @@ def write_run(
         msg = f"tag must be one word, not {tag!r}"
         raise ValueError(msg)
     table = readers.read("run", adapters.to_lazy(run, "run").collect(), (), columns)
-    rules.raise_first_broken([table])
+    rules.raise_in_tables([table])
     rank = pl.lit(None) if table.rank is None else rules.as_rank(table.rank)
     scored = table.score or "score"
     score = pl.col(scored) if scored in table.schema else -rank
@@ -322,7 +322,7 @@ def write_qrels(truth: Truth, path: Target, **columns: Unpack[Columns]) -> None:
     1 0 8 0
     """
     table = readers.read("truth", adapters.to_lazy(truth, "truth").collect(), (), columns)
-    rules.raise_first_broken([table])
+    rules.raise_in_tables([table])
     grade = pl.lit(1) if table.relevance is None else pl.col(table.relevance)
     subtopic = pl.lit("0") if table.subtopic is None else pl.col(table.subtopic).cast(pl.String)
     judged = table.frame.select(

@@ -17,7 +17,7 @@ import polars as pl
 from rankframe import _sizes
 
 #: The role of a file; TREC has no format for other tables than run and truth.
-Kind: TypeAlias = Literal["run", "truth", "table"]
+FileRole: TypeAlias = Literal["run", "truth", "table"]
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 #: Compression by file suffix.
@@ -161,7 +161,7 @@ def header_of(line: Line, names: Collection[str]) -> Header | None:
     return None
 
 
-def is_trec(words: Sequence[str], kind: Kind) -> bool:
+def is_trec(words: Sequence[str], kind: FileRole) -> bool:
     """Whether these are the words of a line of a TREC run, or of TREC qrels."""
     if kind == "run":
         return len(words) >= 5 and bool(_NUMBER.fullmatch(words[4]))
@@ -184,7 +184,7 @@ def is_number(text: str) -> bool:
     return bool(_NUMBER.fullmatch(text.strip(_SPACES)))
 
 
-def text_format(lines: Sequence[Line], kind: Kind) -> str | None:
+def text_format(lines: Sequence[Line], kind: FileRole) -> str | None:
     """Tell TREC from CSV by the first lines; None if they may be something else."""
     first = lines[0] if lines else Line(0, "")
     if is_trec(first.words, kind):  # the field that TREC does not use is Q0 or 0

@@ -25,7 +25,7 @@ from rankframe._request.keywords import RunColumns, TruthColumns
 from rankframe._tables import adapters
 from rankframe.errors import RankingDataError
 from rankframe.trec import _formats
-from rankframe.trec._formats import Header, Kind, Line, Stream
+from rankframe.trec._formats import FileRole, Header, Line, Stream
 
 Target: TypeAlias = str | os.PathLike[str]
 Source: TypeAlias = Target | IO[bytes]
@@ -86,7 +86,7 @@ def _type(role: str | None) -> pl.DataType:
 
 def scan_text(
     source: Source | Stream,
-    kind: Kind,
+    kind: FileRole,
     *,
     fields: Sequence[str] | None = None,
     separator: str | None = "",
@@ -123,7 +123,9 @@ def scan_text(
 # ------------------------------------------------------------------ the form of a file
 
 
-def _form_without_header(name: str, lines: Sequence[Line], kind: Kind, *, subtopics: bool) -> Form:
+def _form_without_header(
+    name: str, lines: Sequence[Line], kind: FileRole, *, subtopics: bool
+) -> Form:
     if kind == "run" and _formats.has_three_fields(lines):
         problem = (
             "its third field may be the rank or the score: pass fields=['user', 'item', 'rank'] "
@@ -138,7 +140,7 @@ def _form_without_header(name: str, lines: Sequence[Line], kind: Kind, *, subtop
 
 
 def _form_by_header(
-    name: str, lines: Sequence[Line], kind: Kind, columns: Mapping[str, str]
+    name: str, lines: Sequence[Line], kind: FileRole, columns: Mapping[str, str]
 ) -> Form | None:
     """Read the first line as a header if it is one, as it must be if ``columns`` are named."""
     if not lines or (not columns and _formats.is_trec(lines[0].words, kind)):
@@ -154,7 +156,7 @@ def _form_by_header(
     raise _bad_line(name, lines[0].number, problem)
 
 
-def _missing(names: Sequence[str], kind: Kind, columns: Mapping[str, str]) -> str:
+def _missing(names: Sequence[str], kind: FileRole, columns: Mapping[str, str]) -> str:
     """List the columns that a file needs and lacks."""
     needed = [columns.get(role, role) for role in dict.fromkeys(("user", "item", *columns))]
     missing = [repr(name) for name in needed if name not in names]
@@ -163,7 +165,7 @@ def _missing(names: Sequence[str], kind: Kind, columns: Mapping[str, str]) -> st
     return ", ".join(missing)
 
 
-def _check_fields(fields: object, kind: Kind, columns: Mapping[str, str]) -> None:
+def _check_fields(fields: object, kind: FileRole, columns: Mapping[str, str]) -> None:
     names = cast("Sequence[object]", fields if isinstance(fields, list | tuple) else [None])
     texts = [name for name in names if isinstance(name, str)]
     if len(texts) < len(names):
@@ -188,14 +190,14 @@ def _separator(name: str, lines: Sequence[Line], fields: Sequence[str]) -> str |
     return None
 
 
-def _roles(kind: Kind, columns: Mapping[str, str]) -> dict[str, str]:
+def _roles(kind: FileRole, columns: Mapping[str, str]) -> dict[str, str]:
     """Return the role of each column that may play one."""
     own = RunColumns if kind == "run" else TruthColumns
     unnamed = {role: role for role in own.__annotations__ if role not in columns}
     return unnamed | {name: role for role, name in columns.items()}
 
 
-def _form_of_header(header: Header, kind: Kind, columns: Mapping[str, str]) -> Form:
+def _form_of_header(header: Header, kind: FileRole, columns: Mapping[str, str]) -> Form:
     """Make the pattern of lines whose fields have names; those without a role are text."""
     roles = _roles(kind, columns)
     names, played = header.names, {role for name, role in roles.items() if name in header.names}
