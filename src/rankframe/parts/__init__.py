@@ -272,7 +272,7 @@ def combine(
     >>> rf.parts.combine(parts).equals(rf.evaluate(run, "rr", truth=truth))
     True
     """
-    keywords.check_flag("total", total)
+    keywords.check_switch("total", total)
     keywords.check_choice("repeated", repeated, get_args(Repeated))
     several = [parts] if adapters.is_frame(parts) else list(cast("Iterable[Any]", parts))
     small, first = _stacked(several, repeated)

@@ -13,7 +13,7 @@ from rankframe._request import labels
 from rankframe._tables import run_dicts
 from rankframe.errors import RankingDataError
 
-GROUP = f"{labels.INNER}group"  # the column of keys
+GROUP = f"{labels.PREFIX}group"  # the column of keys
 
 
 def as_text(frame: pl.DataFrame) -> str:

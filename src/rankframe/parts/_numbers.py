@@ -130,7 +130,7 @@ def numbers_of_part(plan: Values, *, counts_users: bool = False) -> pl.LazyFrame
 
 
 def _column(name: str, place: int) -> str:
-    return f"{labels.INNER}{name} {place}"
+    return f"{labels.PREFIX}{name} {place}"
 
 
 def _sums_of_metric(plan: Values, metric: RequestedMetric) -> Entries:
@@ -262,7 +262,7 @@ def means_of_numbers(
 ) -> pl.DataFrame:
     """Return the metrics of all users, from sums that are already added up."""
     # other names, since a column of by may be called kind
-    names = {f"{labels.INNER}by{place}": name for place, name in enumerate(request.by)}
+    names = {f"{labels.PREFIX}by{place}": name for place, name in enumerate(request.by)}
     keys = list(names)
     groups = groups_of(small).rename({name: key for key, name in names.items()})
     numbers = small.filter(~pl.col("kind").is_in([CALL, PART, GROUPS, SEEN]))
