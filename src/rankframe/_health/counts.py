@@ -1,6 +1,6 @@
 """What ``health`` counts in each table, and in two side by side.
 
-Columns that are made here begin with ``labels.INNER``, as no column of the caller does.
+Columns that are made here begin with ``labels.PREFIX``, as no column of the caller does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rankframe._tables.table import Table, Tables
 #: If a truth has more grades than this, only their number is reported.
 _MOST_GRADES = 20
 
-_INNER = labels.INNER
+_INNER = labels.PREFIX
 _RANK, _LISTED, _ROWS, _MET = (f"{_INNER}{name}" for name in ("rank", "listed", "rows", "met"))
 _GAP, _CROWDED, _CONSTANT = (f"{_INNER}{name}" for name in ("gap", "crowded", "constant"))
 _RELEVANT, _FORM, _ALIKE = (f"{_INNER}{name}" for name in ("relevant", "form", "alike"))
