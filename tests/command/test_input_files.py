@@ -91,6 +91,7 @@ def test_a_judged_table_of_text_has_grades(relevance, options, folder, capsys):
         ("a=b.csv new=b.csv", ["a=b", "new"]),  # a file of this name is there
         ("new=day=1/x.csv day=1/x.csv", ["new", "x"]),
         ("model=x.csv y=a=b.csv", ["model", "y"]),
+        ("seed=1.csv rank=2.csv", ["seed=1", "rank=2"]),
         ("old/ new", ["old", "new"]),
         ("old/*.csv new/*.csv", ["old", "new"]),
         ("x=old/*.csv y=new", ["x", "y"]),
