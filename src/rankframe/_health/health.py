@@ -12,7 +12,7 @@ from rankframe._health import counts
 from rankframe._health.counts import Measure, Section
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
-from rankframe._request.labels import INNER
+from rankframe._request.labels import PREFIX
 from rankframe._request.types import Frame, FrameT, Runs, Truth, Types
 from rankframe._tables import adapters, readers, rules, run_dicts
 from rankframe._tables.table import Table, Tables
@@ -254,11 +254,11 @@ def _groups(tables: Tables, order: tuple[str, pl.Enum] | None) -> pl.DataFrame |
 def _plan(section: Section) -> pl.LazyFrame:
     aggregates: list[pl.Expr] = []
     for number, measure in enumerate(section.measures):
-        aggregates.append(measure.number.cast(pl.Int64).alias(f"{INNER}count {number}"))
+        aggregates.append(measure.number.cast(pl.Int64).alias(f"{PREFIX}count {number}"))
         if measure.of is not None:
-            aggregates.append(measure.of.cast(pl.Int64).alias(f"{INNER}of {number}"))
+            aggregates.append(measure.of.cast(pl.Int64).alias(f"{PREFIX}of {number}"))
         if measure.least is not None:
-            aggregates.append(measure.least.alias(f"{INNER}least {number}"))
+            aggregates.append(measure.least.alias(f"{PREFIX}least {number}"))
     if not section.groups:
         return section.frame.select(aggregates)
     return section.frame.group_by(section.groups).agg(aggregates)
@@ -267,7 +267,7 @@ def _plan(section: Section) -> pl.LazyFrame:
 def _filled(values: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     """Add the groups without a count."""
     joined = groups.join(values, on=groups.columns, how="left", nulls_equal=True)
-    return joined.with_columns(pl.col(f"^{INNER}(count|of) .*$").fill_null(0))
+    return joined.with_columns(pl.col(f"^{PREFIX}(count|of) .*$").fill_null(0))
 
 
 def _examples(
@@ -278,11 +278,11 @@ def _examples(
     plans: list[pl.LazyFrame] = []
     for place, section in enumerate(sections):
         for number, measure in enumerate(section.measures):
-            nonzero = values[place].filter(pl.col(f"{INNER}count {number}") > 0)
+            nonzero = values[place].filter(pl.col(f"{PREFIX}count {number}") > 0)
             if measure.sample is not None and not nonzero.is_empty():
                 sample, groups = measure.sample, section.groups
                 least = nonzero.select(
-                    *groups, pl.col(f"{INNER}least {number}").alias(measure.of_id)
+                    *groups, pl.col(f"{PREFIX}least {number}").alias(measure.of_id)
                 )
                 rows = sample.rows.filter(sample.broken)
                 on = [*groups, measure.of_id]
@@ -313,7 +313,7 @@ def _rows_of(
     section: Section, values: pl.DataFrame, number: int, examples: pl.DataFrame | None
 ) -> pl.DataFrame:
     measure = section.measures[number]
-    count, of = pl.col(f"{INNER}count {number}"), pl.col(f"{INNER}of {number}")
+    count, of = pl.col(f"{PREFIX}count {number}"), pl.col(f"{PREFIX}of {number}")
     share = pl.lit(None, pl.Float64)
     if measure.of is not None:
         share = pl.when(of > 0).then(count / of)
@@ -330,9 +330,9 @@ def _rows_of(
         return rows.join(examples, on=section.groups, how="left", nulls_equal=True)
     texts: list[str | None] = [None] * rows.height
     if measure.least is not None and measure.sample is None:
-        ids = values.select(pl.col(f"{INNER}least {number}").alias(measure.of_id))
+        ids = values.select(pl.col(f"{PREFIX}least {number}").alias(measure.of_id))
         texts = [
-            rules.format_row(ids[place]) if values.item(place, f"{INNER}count {number}") else None
+            rules.format_row(ids[place]) if values.item(place, f"{PREFIX}count {number}") else None
             for place in range(rows.height)
         ]
     return rows.with_columns(pl.Series("example", texts, dtype=pl.String))
