@@ -254,41 +254,6 @@ def test_runs_of_trec_are_compared_in_segments(tmp_path):
     assert code == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("a.csv t.csv -m rr", "compare needs the column that names the systems, and none is call"),
-        ("a.csv b.csv t.csv -m rr --baseline c", "baseline must be one of 'a', 'b', not 'c'"),
-        ("a.csv b.csv t.csv -m rr --test x", "argument --test: invalid choice: 'x'"),
-        ("a.csv b.csv t.csv -m rr --by day", "run: no column 'day' for by"),
-        (
-            "a.csv s.csv t.csv -m rr",
-            "only some runs have 'rank': add it to all runs, or leave only 'score' in all",
-        ),
-        ("a.csv none.csv t.csv -m rr", "none.csv: no such file"),
-        ("a.csv none t.csv -m rr", "none: no such file"),
-        ("a.csv - - -m rr --format csv", "<stdin>: two inputs, but it can be read only once; save"),
-        ("a.csv b.csv t.csv -m rr --confidence 1e999", "argument --confidence: '1e999' is not a"),
-        (f"a.csv b.csv t.csv -m rr --seed {10**40}", "seed must be an integer ≥ 0, not 1"),
-        ("a.csv b.csv t.csv -m num_q", "'num_q' is a mean over users, not a value per user"),
-        ("a.csv b.csv t.csv -m gauc", "metric 'gauc' is the AUC weighted by user: use 'auc'"),
-    ],
-)
-def test_bad_comparisons_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    for name in "ab":
-        (tmp_path / f"{name}.csv").write_text("user,item,rank\n1,x,1\n")
-    (tmp_path / "s.csv").write_text("user,item,score\n1,x,1\n")
-    (tmp_path / "t.csv").write_text("user,item\n1,x\n")
-    try:
-        code = main(["compare", *arguments.split()])
-    except SystemExit as stopped:
-        code = stopped.code
-    out, err = capsys.readouterr()
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(f"rankframe: error: {message}")
-
-
 def evaluate_text(folder, run, truth, *options, suffixes=("csv", "csv")):
     paths = [folder / f"r.{suffixes[0]}", folder / f"t.{suffixes[1]}"]
     for path, text in zip(paths, (run, truth), strict=True):

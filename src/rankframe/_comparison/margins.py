@@ -53,9 +53,7 @@ def read_margins(
         elif metric.over_users.epsilon is not None and bound.size:
             why = "a geometric mean, whose ratio is tested"
         if why:
-            cure = wording(
-                "name others, as in margin={'ndcg@10': 0.01}", command="leave out --margin"
-            )
+            cure = wording("name others, as in margin={'rr': 0.01}", command="leave out --margin")
             msg = f"margin: metric {name!r} is {why}: {cure}"
             raise ValueError(Problem(msg))
         trials.check_margin(name, bound, metric.traits)

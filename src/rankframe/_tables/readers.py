@@ -262,10 +262,11 @@ def _refuse_ratings(table: Table, by: By, columns: Columns) -> None:
             if is_rating:
                 what, done, worst, good = "ratings", "rated", "a disliked one", "liked"
             also = f" and {option('relevant_at')} the lowest rating of a liked item" * is_rating
+            drop = code(f": truth.drop({name!r})", f": truth.drop(columns={name!r})")
             text = (
                 f"{what} but no relevance, so every {done} item would be relevant, even {worst}: "
                 f"pass {option('relevance', name)}{also}; if every {done} item is {good}, drop the "
-                f"column{rules.call_of_drop(name)}"
+                f"column{drop}"
             )
             raise _refused(table, name, text)
 

@@ -253,10 +253,8 @@ def _rules_of_blocks(table: Table, placing: str) -> Iterator[Rule]:
     yield Rule(table.name, placing, text, broken, what="ranks_inside_blocks")
 
 
-_CURE_OF_BLOCKS = wording(
-    "make rank and 'tied' with with_rank(ties='expected')",
-    command="drop both, and rank by a score with --ties",
-)
+_CURE_OF_BLOCKS = "make rank and 'tied' with "
+_CURE_OF_BLOCKS += wording("with_rank(ties='expected')", command="--ties expected")
 
 
 def _cure_of_duplicates(table: Table) -> str:
@@ -485,18 +483,14 @@ def ungraded(name: str, *, boolean: bool, row: pl.DataFrame | None = None) -> Ra
     """Make the error of a truth whose grades have a name that nobody reads."""
     values = "False and True" if boolean else "0 and 1"
     shown = "" if row is None else f". Offending row: {format_row(row)}"
+    drop = code(f": truth.drop({name!r})", f": truth.drop(columns={name!r})")
     beside = ", or keep it beside a relevance of 1: truth"
     or_keep = code(f"{beside}.with_columns(relevance=1)", f"{beside}.assign(relevance=1)")
     return RankingDataError(
         f"truth, column {name!r}: {values} but no relevance, so every judged item would be "
         f"relevant: pass {option('relevance', name)}; if every judged item is relevant, drop the "
-        f"column{call_of_drop(name)}{or_keep}{shown}"
+        f"column{drop}{or_keep}{shown}"
     )
-
-
-def call_of_drop(name: str) -> str:
-    """Write the call that drops a column of the truth, as the rest of a sentence."""
-    return code(f": truth.drop({name!r})", f": truth.drop(columns={name!r})")
 
 
 def candidates(table: Table) -> dict[str, pl.DataType]:
