@@ -1,5 +1,6 @@
 """Shared data: real runs and truths with expected values, beside the checkout or not there."""
 
+import gc
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -10,8 +11,10 @@ import workers  # noqa: F401  # isort: skip  (before Polars)
 import polars as pl
 import pytest
 import reference
+import refusals
 import requirements
 from hypothesis import settings
+from refusals import refused  # noqa: F401
 
 # elsewhere each run draws new examples; a run of CI must be repeatable; a slow machine is no error
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -39,15 +42,26 @@ def shared() -> Path:
 def pytest_addoption(parser: pytest.Parser) -> None:
     text = "run all combinations of parameters, not only each value once, and all long tests"
     parser.addoption("--thorough", action="store_true", help=text)
+    parser.addoption("--golden", action="store_true", help="write the errors of a room again")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # thousands of cases are made, and all are kept: a tenth of the time
+    config.option.thorough |= config.option.golden
     reference.thorough = config.getoption("--thorough")
     # else xdist begins with the files that have most tests, and ends with the longest
     config.option.loadscopereorder = False
     config.addinivalue_line("markers", "polars_2(why): skipped before Polars 2")
     config.addinivalue_line("markers", "thorough: run only with --thorough")
     config.addinivalue_line("markers", "sample(n): each n-th case is run, with --thorough all are")
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    refusals.write()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

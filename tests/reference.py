@@ -284,5 +284,5 @@ def evaluate(table, metrics, **options):
 
 
 def drawn(examples: int) -> int:
-    """Draw a quarter of the examples, and all of them with ``--thorough``."""
-    return examples if thorough else max(3, examples // 4)
+    """Draw an eighth of the examples, and all of them with ``--thorough``."""
+    return examples if thorough else max(3, examples // 8)

@@ -288,8 +288,8 @@ def test_the_columns_are_those_of_the_call_whatever_the_data(margin, details):
     call = {"truth": truth, "baseline": "old", "margin": margin, "details": details}
     ways = [{"paired": False}, {}]
     ways += [{"test": name} for name in (*TESTS, "sequential") if margin is None]
-    runs = [RUN, RUN.filter(pl.col("user") < 2), RUN.filter(item="c")]
-    for way, run in product(ways, runs):
+    few = [RUN.filter(pl.col("user") < 2), RUN.filter(item="c")]
+    for way, run in [*((way, RUN) for way in ways), *((ways[1], run) for run in few)]:
         got = rf.compare(run, "rr", **call, **way)
         assert got.columns == columns
         assert rf.compare(run.lazy(), "rr", **call, **way).collect_schema() == got.schema
@@ -350,7 +350,7 @@ def test_users_in_one_group_only_are_counted():
     assert (back["users"], back["num_left_out"], back["note"]) == (1, 6, got["note"])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_left_out_users_are_those_of_one_set_only(seed):
     """Sets of users per system and segment, with undefined values, counted in plain Python."""
     random = np.random.default_rng(seed)
@@ -481,6 +481,7 @@ def test_a_plan_is_collected_once_and_not_before(verb, monkeypatch):
 
 @pytest.mark.parametrize("verb", ["summarize", "compare"])
 def test_types_of_by_are_kept(verb):
+    plain = rf.compare(RUN, "rr", truth=TRUTH, baseline="old")
     for values in (
         pl.Series([3, 1], dtype=pl.UInt8),
         pl.Series(["b", "a"], dtype=pl.Enum(["b", "a"])),
@@ -492,12 +493,10 @@ def test_types_of_by_are_kept(verb):
         run = RUN.with_columns(pl.col("model").replace_strict(["old", "new"], values))
         got = getattr(rf, verb)(run, "rr", truth=TRUTH, by="model")
         assert got.schema["model"] == values.dtype
-        expected = getattr(rf, verb)(RUN, "rr", truth=TRUTH, by="model")
-        assert got.height == expected.height
+        assert got.height == {"summarize": 2, "compare": 1}[verb]
         if verb == "compare":
             got = rf.compare(run, "rr", truth=TRUTH, by="model", baseline=values[0])
             assert got.select("model", "baseline").row(0) == (values[1], values[0])
-            plain = rf.compare(RUN, "rr", truth=TRUTH, baseline="old")
             named = ("model", "baseline", "note")
             assert got.drop(named).equals(plain.drop(named))
             assert got["note"].item() == plain["note"].item().replace(
@@ -765,7 +764,7 @@ from rankframe._comparison import statistics as st
 st.PATIENCE, _sizes.CELLS_RANDOM = 0, 2**10
 table = pl.DataFrame({"user": [*range(40)] * 2, "x": [i * 37 % 11 / 10 for i in range(80)]})
 table = table.with_columns(model=pl.Series(["a"] * 40 + ["b"] * 40))
-print(rf.compare(table, "x", test="randomization", resamples=20_000).height)
+print(rf.compare(table, "x", test="randomization", resamples=2_000).height)
 """
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # else 0 columns
@@ -777,7 +776,7 @@ print(rf.compare(table, "x", test="randomization", resamples=20_000).height)
     os.close(terminal)
     assert ended.stdout.split() == [b"1"]
     assert "%|" in shown
-    assert "/20000" in shown
+    assert "/2000" in shown
 
 
 # ------------------------------------------------------------------ recall and precision together

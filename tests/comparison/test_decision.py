@@ -1,6 +1,7 @@
 """One row, one decision: every verb reads the outcome of a row, and nobody decides it again."""
 
 import ast
+import functools
 from pathlib import Path
 
 import polars as pl
@@ -27,12 +28,14 @@ def _names(node):
     }
 
 
+@functools.cache
+def _every_node():
+    paths = [path for room in ROOMS for path in sorted((SOURCE / room).glob("*.py"))]
+    return [(p.name, node) for p in paths for node in ast.walk(ast.parse(p.read_text("utf-8")))]
+
+
 def _nodes(kind):
-    for room in ROOMS:
-        for path in sorted((SOURCE / room).glob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, kind):
-                    yield path.name, node
+    return [(name, node) for name, node in _every_node() if isinstance(node, kind)]
 
 
 def test_one_place_compares_a_p_value_with_a_level():

@@ -111,9 +111,9 @@ def test_what_compare_leaves_undecided_against_the_best_may_be_the_best(test, se
         **{"ndcg@10": (pl.col("value") - 100) / 20, "ndcg@5": (pl.col("value") - 100) ** 2 / 400},
     ).rename({"user": "half"})
     table = table.with_columns(user=pl.int_range(pl.len()).over("model")).drop("value")
-    options = {"test": test, "resamples": 500, "by": ["model", "half"]}
+    options = {"test": test, "resamples": 100, "by": ["model", "half"]}
     seen = set()
-    for baseline in ("m0", "m1", "m2"):
+    for baseline in ("m0", "m2"):
         frame = rf.table(table, "ndcg@10", "ndcg@5", baseline=baseline, **options).frame
         rows = rf.compare(table, "ndcg@10", "ndcg@5", baseline=baseline, **options)
         for half, metric in itertools.product((0, 1), ("ndcg@10", "ndcg@5")):

@@ -101,11 +101,11 @@ def test_without_a_better_direction_nothing_is_worse(label):
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
 def test_a_margin_is_met_as_the_interval_meets_it(confidence):
     """Equivalent: the interval is within the margin."""
-    table = judged(*sample(1, 1000)).with_columns(segment=pl.col("user") // 25)
+    table = judged(*sample(1, 500)).with_columns(segment=pl.col("user") // 25)
     options = {"by": ["model", "segment"], "baseline": "m0", "correction": None}
     interval = rf.compare(table, VALUE, confidence=confidence, **options, details=True)
     met = 0
-    for margin in (0.4, 0.6, 0.8, 1.0):
+    for margin in (0.4, 0.8):
         got = rf.compare(
             table, VALUE, confidence=confidence, margin=margin, **options, details=True
         )
@@ -114,7 +114,7 @@ def test_a_margin_is_met_as_the_interval_meets_it(confidence):
         assert not (met_by_p & ~inside).any()  # Hall's p may be larger
         assert met_by_p.to_list() == (got["verdict"] == "equivalent").to_list()
         met += met_by_p.sum()
-    assert 10 < met < 150
+    assert 3 < met < 38
 
 
 def test_a_margin_is_not_tested_where_hardly_any_user_changes():
@@ -241,6 +241,7 @@ def test_a_margin_may_be_any_number():
     assert one(old, new, margin=1)["p_equivalent"] < 1e-6
 
 
+@pytest.mark.thorough  # the p-values alone: test_simulations
 def test_false_verdicts_are_as_rare_as_said():
     """Segments of 20 users: true differences of 0, and at either end of the margin."""
     rng = np.random.default_rng(8)

@@ -1,6 +1,5 @@
 """Notes are kinds and values, and their templates one page."""
 
-import ast
 import re
 from pathlib import Path
 from string import Formatter
@@ -17,14 +16,10 @@ TEMPLATES = {**notes.templates("notes")}
 
 
 def test_every_template_is_used_and_every_note_has_one():
-    texts, kinds = set(), set()
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                texts.add(node.value)
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "note":
-                kinds |= {arg.value for arg in node.args if isinstance(arg, ast.Constant)}
-    assert {*TEMPLATES} <= texts
+    source = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    assert {*TEMPLATES} <= {*re.findall(r'"(\w+)"', source)}
+    kinds = {*re.findall(r'\bnote\(\s*"(\w+)"', source)}
+    assert len(kinds) > 20
     assert kinds <= {*TEMPLATES}
 
 

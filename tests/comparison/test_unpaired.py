@@ -309,12 +309,12 @@ def test_metrics_of_all_lists_raise():
 def test_equal_means_are_rejected_in_5_percent(shared, spread):
     """30 and 40 users, unequal variances; common users are correlated, and vary as ``spread``.
 
-    1,000 runs each, one error of the simulation is .007. A covariance that takes common users to
+    400 runs each, one error of the simulation is .011. A covariance that takes common users to
     vary as the others do rejects 10 % with a spread of 0.3, and 1 % with 3.
     """
     rng = np.random.default_rng(7)
     rejected = []
-    for _ in range(1000):
+    for _ in range(400):
         of_user = rng.normal(0, 1, 70 - shared)
         old = of_user[:40] + rng.normal(0, 0.5, 40)
         new = 0.5 * (of_user[40 - shared :] + rng.normal(0, 0.5, 30))
@@ -323,7 +323,7 @@ def test_equal_means_are_rejected_in_5_percent(shared, spread):
         places = np.arange(40 - shared, 40), np.arange(shared)
         both = overlapping_samples.overlap(st.Sample(new), st.Sample(old), places[::-1])
         rejected.append(both.estimate().p() < 0.05)
-    assert np.mean(rejected) == pytest.approx(0.05, abs=0.02)
+    assert np.mean(rejected) == pytest.approx(0.05, abs=0.03)
 
 
 def lists():

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from every_metric import EVERY_METRIC
+from every_metric import OF_TIER
 from extension import unchanged_registry
 
 import rankframe as rf
@@ -124,7 +124,7 @@ def test_other_own_expressions_are_silent(silent):
 
 
 def test_every_built_in_metric_is_silent():
-    for label, metric in EVERY_METRIC.items():
+    for label, metric in OF_TIER.items():
         assert missed_items.leaving_out(metric, missed_items.NULL) is None, label
 
 

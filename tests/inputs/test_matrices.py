@@ -4,7 +4,8 @@ import math
 
 import polars as pl
 import pytest
-from hypothesis import given
+import reference
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from two_models import assert_equal
@@ -87,6 +88,7 @@ def test_ids_order_ties_as_in_with_rank(of_users, of_items, k):
     assert_frame_equal(got, oracle(scores, k, users, items))
 
 
+@settings(max_examples=reference.drawn(100))
 @given(st.data())
 def test_drawn_scores_are_ranked_as_the_long_table(data):
     height, width = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 9))

@@ -72,7 +72,7 @@ def test_measures_equal_trec_eval(shared, name, file):
     assert worst(expected, per_user, means) < 1e-12
 
 
-@pytest.mark.parametrize("file", ["expected_trec", "expected_trec_c", "expected_trec_v9"])
+@pytest.mark.parametrize("file", ["expected_trec_c", "expected_trec_v9"])
 def test_the_command_on_trec_files_equals_trec_eval(shared, tmp_path, file):
     expected, measures = expected_values(shared, "trec_sample", file)
     single = [measure for measure in measures if measure not in OVER_USERS]

@@ -138,13 +138,13 @@ def test_a_bad_line_is_reported_by_its_number(tmp_path, packed, line, engine, pi
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("piece", [25, 26, 27, 50, 80, 1000])
+@pytest.mark.parametrize("piece", [25, 27, 80])
 def test_pieces_make_no_difference(tmp_path, piece, monkeypatch):
-    text = b"".join(b"q%d\tQ0 d%d 1 %d.5 tag\r\n" % (i % 7, i, i) for i in range(500))
+    text = b"".join(b"q%d\tQ0 d%d 1 %d.5 tag\r\n" % (i % 7, i, i) for i in range(99))
     path = tmp_path / "a.run"
     path.write_bytes(gzip.compress(text))
     monkeypatch.setattr(_sizes, "BYTES_READ", piece)
-    assert trec.read_run(path).rows() == [(f"q{i % 7}", f"d{i}", i + 0.5) for i in range(500)]
+    assert trec.read_run(path).rows() == [(f"q{i % 7}", f"d{i}", i + 0.5) for i in range(99)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -205,7 +205,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 # ------------------------------------------------------------------ what can be read only once
 
-SIZES = [io.DEFAULT_BUFFER_SIZE, 1 << 16, 1 << 17, _sizes.BYTES_READ]
+SIZES = [io.DEFAULT_BUFFER_SIZE, 1 << 16, 1 << 17, 1 << 18]  # the last: a piece that is read
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
 
 
@@ -285,7 +285,8 @@ def run_of_size(size):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("pack", ["plain", "gzip", "zstd"])
 @pytest.mark.parametrize("size", [size + more for size in SIZES for more in (-1, 0, 1)])
-def test_a_pipe_is_read_whole(size, pack, way):
+def test_a_pipe_is_read_whole(size, pack, way, monkeypatch):
+    monkeypatch.setattr(_sizes, "BYTES_READ", SIZES[-1])
     text, rows = run_of_size(size)
     assert len(text) == size
     data = gzip.compress(text, 1) if pack == "gzip" else PACKINGS[pack](text)
@@ -434,7 +435,7 @@ print(trec.read_run(source).rows())
 """
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @needs_pipes
 @pytest.mark.parametrize("source", ["buffer", "/dev/stdin"])
 def test_standard_input_is_read(packed, source):

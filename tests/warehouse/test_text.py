@@ -40,7 +40,8 @@ _ARGUMENTS |= {"is_between": [1, 2]}
 def test_each_dialect_parses_every_label(dialect):
     options = {"by": "model", "dialect": dialect, "users": "both", "exclude": "bought"}
     every = [written(label) for label, query, _ in translations() if query is not None]
-    (query,) = statements(rf.sql(*every, **options, names="snake"), dialect)
+    asked = every if reference.thorough else every[DIALECTS.index(dialect) % 3 :: 3]
+    (query,) = statements(rf.sql(*asked, **options, names="snake"), dialect)
     assert isinstance(query, sqlglot.exp.Select)
     assert not query.args.get("order")
     assert query.named_selects[:2] == ["model", "users"]

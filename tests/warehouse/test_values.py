@@ -67,8 +67,9 @@ def test_every_function_has_the_values_of_evaluate(part, dialect, per_user):
 @pytest.mark.parametrize("dialect", ENGINES)
 def test_what_reads_hits_alone_has_the_values_of_evaluate(dialect):
     """If all metrics of a query do, only hits are joined."""
-    of_hits = [label for label in LABELS if "ranked" not in rf.sql(label)]
-    assert len(of_hits) > len(LABELS) / 2
+    some = LABELS[::4]
+    of_hits = [label for label in some if "ranked" not in rf.sql(label)]
+    assert len(of_hits) > len(some) / 2
     assert compare(dialect, *STACKED, *of_hits, per_user=True, by=BY) == {}
 
 
@@ -278,6 +279,7 @@ def differences_of_two_columns(dialect, run, truth, *metrics, per_user, by, **op
     return differences(got, want, [*by, *(["user"] if per_user else [])])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("part", range(4))
 def test_users_of_two_columns_have_the_values_of_one(part):
     labels = LABELS[part::4]
@@ -286,7 +288,7 @@ def test_users_of_two_columns_have_the_values_of_one(part):
 
 @pytest.mark.parametrize("per_user", [True, False])
 @pytest.mark.parametrize("dialect", ENGINES)
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS[::3], ids=str)
 def test_options_of_users_of_two_columns(options, dialect, per_user):
     run, truth = tables(3)
     call = {"per_user": per_user, "by": ["model"], **options}

@@ -1,0 +1,59 @@
+"""What calls refuse: each error as the golden file of its room says it, ``tests/<room>/errors.txt``.
+
+``pytest tests/<room> --golden -n 0`` writes the file again; a person reads what changed.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rankframe as rf
+
+_written: dict[Path, dict[str, list[str]]] = {}
+
+
+def golden_file(path: Path) -> Path:
+    return path.with_name("errors.txt")
+
+
+@functools.cache
+def golden(file: Path) -> dict[str, list[str]]:
+    """Read the errors of each test."""
+    found: dict[str, list[str]] = {}
+    for part in file.read_text("utf-8").split("\n## ")[1:] if file.exists() else []:
+        name, *errors = part.rstrip("\n").split("\n> ")
+        found[name] = errors
+    return found
+
+
+@pytest.fixture
+def refused(request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
+    """Give a function that makes a call, and holds its error against the golden text."""
+    said: list[str] = []
+    name = re.sub(r"\s", " ", f"{request.path.name}::{request.node.name}")
+
+    def call(function: Callable[..., Any], /, *args: Any, **options: Any) -> None:
+        with pytest.raises((rf.RankingDataError, ValueError, TypeError)) as error:
+            function(*args, **options)
+        text = str(error.value)
+        if "tmp_path" in request.fixturenames:
+            text = text.replace(str(request.getfixturevalue("tmp_path")), "TMP")
+        said.append(f"{type(error.value).__name__}: {text}")
+
+    yield call
+    file = golden_file(request.path)
+    if request.config.getoption("--golden"):
+        _written.setdefault(file, {})[name] = said
+    else:
+        assert said == golden(file).get(name)
+
+
+def write() -> None:
+    """Write the golden files of the rooms that ran."""
+    for file, tests in _written.items():
+        parts = ["\n> ".join([f"## {name}", *tests[name]]) for name in sorted(tests)]
+        file.write_text("What calls are refused with.\n\n" + "\n".join(parts) + "\n", "utf-8")
